@@ -1,0 +1,137 @@
+//! `HRESULT`: the 32-bit result of commands and errors.
+#![forbid(unsafe_code)]
+
+use core::fmt;
+
+use crate::wire::{Decode, DecodeError, Encode, EncodeError, Reader, Sink};
+
+/// A result code, 4 bytes little-endian; printed in the document as `int32_t`. Negative (top bit set) means failure.
+///
+/// Unknown codes are values like any other.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::hresult::HResult;
+///
+/// assert_eq!(HResult(0x8013_1384).to_string(), "0x80131384 DS_IPC_E_BAD_ENCODING");
+/// assert!(HResult::OK.is_success() && !HResult(0x8000_4005).is_success());
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HResult(pub u32);
+
+macro_rules! hresults {
+    ($($(#[$meta:meta])* $CONST:ident = $code:literal, $name:literal;)*) => {
+        impl HResult {
+            $($(#[$meta])* pub const $CONST: Self = Self($code);)*
+
+            /// Every code that has a name here.
+            pub const NAMED: &'static [Self] = &[$(Self::$CONST),*];
+
+            /// The name of the code, if it has one.
+            pub const fn name(self) -> Option<&'static str> {
+                match self.0 {
+                    $($code => Some($name),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+hresults! {
+    /// Success.
+    OK = 0, "S_OK";
+    /// A request that does not decode, or whose values are out of range.
+    BAD_ENCODING = 0x8013_1384, "DS_IPC_E_BAD_ENCODING";
+    /// A command that this runtime does not have.
+    UNKNOWN_COMMAND = 0x8013_1385, "DS_IPC_E_UNKNOWN_COMMAND";
+    /// A request that does not begin with `DOTNET_IPC_V1`.
+    UNKNOWN_MAGIC = 0x8013_1386, "DS_IPC_E_UNKNOWN_MAGIC";
+    /// Listed up to the .NET 10 edition; no runtime sends it (F-12).
+    UNKNOWN_ERROR = 0x8013_1387, "CORDIAGIPC_E_UNKNOWN_ERROR";
+    /// This build of the runtime cannot do it.
+    NOT_SUPPORTED = 0x8013_1515, "DS_IPC_E_NOTSUPPORTED";
+    /// Failure without further reason, such as a session that could not be enabled (F-32).
+    FAIL = 0x8000_4005, "DS_IPC_E_FAIL";
+    /// The runtime has not started yet (F-56).
+    NOT_YET_AVAILABLE = 0x8013_135b, "DS_IPC_E_NOT_YET_AVAILABLE";
+    /// The runtime is not initialised (F-56).
+    RUNTIME_UNINITIALIZED = 0x8013_1371, "DS_IPC_E_RUNTIME_UNINITIALIZED";
+    /// An argument is out of range.
+    INVALID_ARG = 0x8007_0057, "DS_IPC_E_INVALIDARG";
+    /// Listed in the last edition; no command returns it (F-12).
+    INSUFFICIENT_BUFFER = 0x8007_007a, "DS_IPC_E_INSUFFICIENT_BUFFER";
+    /// An environment variable to be deleted is not there, as the document prints it.
+    ENVVAR_NOT_FOUND_PRINTED = 0x8000_00cb, "DS_IPC_E_ENVVAR_NOT_FOUND";
+    /// An environment variable to be deleted is not there, as runtimes send it (F-80).
+    ENVVAR_NOT_FOUND = 0x8007_00cb, "ERROR_ENVVAR_NOT_FOUND";
+    /// Another profiler is attached already (F-12).
+    PROFILER_ALREADY_ACTIVE = 0x8013_136a, "CORPROF_E_PROFILER_ALREADY_ACTIVE";
+    /// `SetEnvironmentVariable` failed, as NativeAOT says it (F-12).
+    NATIVEAOT_SET_ENVIRONMENT = 0x0000_ffff, "NativeAOT: SetEnvironmentVariable failed";
+}
+
+impl HResult {
+    /// Whether the code says success: its top bit is clear.
+    pub const fn is_success(self) -> bool {
+        self.0 < 0x8000_0000
+    }
+
+    /// The code as the document types it.
+    pub const fn to_i32(self) -> i32 {
+        i32::from_ne_bytes(self.0.to_ne_bytes())
+    }
+}
+
+impl From<i32> for HResult {
+    fn from(code: i32) -> Self {
+        Self(u32::from_ne_bytes(code.to_ne_bytes()))
+    }
+}
+
+impl fmt::Display for HResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x{:08X}", self.0)?;
+        match self.name() {
+            Some(name) => write!(f, " {name}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for HResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HResult({self})")
+    }
+}
+
+impl<'a> Decode<'a> for HResult {
+    const MIN_LEN: usize = 4;
+
+    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        u32::decode(reader).map(Self)
+    }
+}
+
+impl Encode for HResult {
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        self.0.encode(sink)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_named_code_is_named_once() {
+        for (nth, code) in HResult::NAMED.iter().enumerate() {
+            assert!(!HResult::NAMED.iter().skip(nth.saturating_add(1)).any(|other| other == code), "{code}");
+        }
+    }
+
+    #[test]
+    fn the_documents_codes_are_negative_numbers() {
+        assert_eq!(HResult::BAD_ENCODING.to_i32(), -2_146_233_468);
+        assert_eq!(HResult::from(-2_146_233_468), HResult::BAD_ENCODING);
+    }
+}

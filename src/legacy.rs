@@ -1,0 +1,67 @@
+//! What the 2019 draft of the protocol had and later editions dropped.
+//!
+//! So far the draft's `CollectTracing`, which the 78-byte tables of three editions show.
+#![forbid(unsafe_code)]
+
+use crate::message::eventpipe::EventLevel;
+use crate::wire::{Array, IpcString, macros::wire_struct};
+
+wire_struct! {
+    /// `CollectTracing`, `0x0202`, as the 2019 draft has it: with a path in place of the format.
+    ///
+    /// | bytes | what |
+    /// |---|---|
+    /// | 4 | `circularBufferMB` |
+    /// | string | `outputPath`: unused, absent |
+    /// | array of [`DraftProviderConfig`] | `providers` |
+    ///
+    /// No released runtime takes it: it is only ever decoded by name, never by [`Message::request`](crate::message::Message::request).
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::{legacy::DraftCollectTracing, wire::{Array, Encode as _, IpcString}};
+    ///
+    /// let request = DraftCollectTracing { circular_buffer_mb: 250, output_path: IpcString::ABSENT, providers: Array::EMPTY };
+    /// assert_eq!(request.encoded_len(), Ok(12));
+    /// ```
+    pub struct DraftCollectTracing<'a> {
+        /// The size of the buffer, in MB.
+        pub circular_buffer_mb: u32 = CircularBufferMb,
+        /// "Currently unused", to be sent absent.
+        pub output_path: IpcString<'a> = OutputPath,
+        /// The providers to turn on.
+        pub providers: Array<'a, DraftProviderConfig<'a>> = Providers,
+    }
+}
+
+wire_struct! {
+    /// `provider_config` as the 2019 draft and the editions up to .NET 6 name its fields.
+    ///
+    /// | bytes | what |
+    /// |---|---|
+    /// | 8 | `keywords` |
+    /// | 4 | `logLevel` |
+    /// | string | `provider_name` |
+    /// | string | `filter_data`: called optional, never left out (F-83) |
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::{legacy::DraftProviderConfig, message::eventpipe::EventLevel, wire::{Encode as _, IpcString}};
+    ///
+    /// let provider = DraftProviderConfig {
+    ///     keywords: 100,
+    ///     log_level: EventLevel::ERROR,
+    ///     provider_name: "MyEventSource".into(),
+    ///     filter_data: IpcString::ABSENT,
+    /// };
+    /// assert_eq!(provider.encoded_len(), Ok(48));
+    /// ```
+    pub struct DraftProviderConfig<'a> {
+        /// Which groups of events.
+        pub keywords: u64 = Keywords,
+        /// How detailed.
+        pub log_level: EventLevel = LogLevel,
+        /// The provider.
+        pub provider_name: IpcString<'a> = ProviderName,
+        /// Later called `arguments`.
+        pub filter_data: IpcString<'a> = FilterData,
+    }
+}

@@ -1,0 +1,176 @@
+//! Dump commands: `0x01`.
+
+use super::{Request, server::ResultReply};
+use crate::command::Command;
+use crate::header::HEADER_LEN;
+use crate::wire::{Field, IpcString, LimitError, LimitKind, macros::open_enum, macros::wire_struct};
+
+open_enum! {
+    /// How much a dump holds.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::dump::DumpType;
+    ///
+    /// assert_eq!((DumpType::FULL.0, DumpType(2).name()), (4, Some("WithHeap")));
+    /// ```
+    pub enum DumpType {
+        /// Stacks and modules.
+        NORMAL = 1, "Normal";
+        /// And the heaps.
+        WITH_HEAP = 2, "WithHeap";
+        /// As normal, without personal data.
+        TRIAGE = 3, "Triage";
+        /// Everything.
+        FULL = 4, "Full";
+    }
+}
+
+/// The flags of [`GenerateCoreDump2`] and [`GenerateCoreDump3`] (F-50): bits, of which unknown ones are kept.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::message::dump::DumpFlags;
+///
+/// let flags = DumpFlags::LOGGING.with(DumpFlags::CRASH_REPORT);
+/// assert!(flags.contains(DumpFlags::LOGGING) && !flags.contains(DumpFlags::VERBOSE_LOGGING));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct DumpFlags(pub u32);
+
+impl DumpFlags {
+    /// Nothing.
+    pub const NONE: Self = Self(0);
+    /// Log to the target's console.
+    pub const LOGGING: Self = Self(1);
+    /// Log more.
+    pub const VERBOSE_LOGGING: Self = Self(2);
+    /// Write a crash report beside the dump.
+    pub const CRASH_REPORT: Self = Self(4);
+
+    /// These flags and `other`.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether all of `other` are among these.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+crate::wire::macros::newtype! { DumpFlags, |value| alloc::format!("{:#x}", value.0) }
+
+wire_struct! {
+    /// `GenerateCoreDump`, `0x0101`, called `CreateCoreDump` in the document (F-49). Since .NET Core 3.x.
+    ///
+    /// | bytes | what |
+    /// |---|---|
+    /// | string | `dumpName` |
+    /// | 4 | `dumpType` |
+    /// | 4 | `diagnostics` |
+    ///
+    /// Answered by a [`ResultReply`] once the dump is written; other clients wait as long (F-75).
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::{Request as _, dump::{DumpType, GenerateCoreDump}};
+    ///
+    /// let request = GenerateCoreDump { dump_name: "/tmp/d".into(), dump_type: DumpType::NORMAL, diagnostics: 0 };
+    /// assert_eq!(request.encode_message(&mut [0; 64]), Ok(46));
+    /// ```
+    pub struct GenerateCoreDump<'a> {
+        /// Where the target writes the dump. Absent kills the target (F-72).
+        pub dump_name: IpcString<'a> = DumpName,
+        /// How much it holds.
+        pub dump_type: DumpType = DumpType,
+        /// 1 to log to the target's console, 0 not to. A `uint`, not a `bool`.
+        pub diagnostics: u32 = Diagnostics,
+    }
+}
+
+wire_struct! {
+    /// `GenerateCoreDump2`, `0x0102`: as [`GenerateCoreDump`], with flags. Since .NET 6 (F-48, F-50).
+    ///
+    /// | bytes | what |
+    /// |---|---|
+    /// | string | `dumpName` |
+    /// | 4 | `dumpType` |
+    /// | 4 | `flags` |
+    ///
+    /// The document has only its number. Answered by a [`ResultReply`].
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::{Request as _, dump::{DumpFlags, DumpType, GenerateCoreDump2}};
+    ///
+    /// let request = GenerateCoreDump2 { dump_name: "d".into(), dump_type: DumpType::FULL, flags: DumpFlags::LOGGING };
+    /// assert_eq!(request.encode_message(&mut [0; 64]), Ok(36));
+    /// ```
+    pub struct GenerateCoreDump2<'a> {
+        /// Where the target writes the dump.
+        pub dump_name: IpcString<'a> = DumpName,
+        /// How much it holds.
+        pub dump_type: DumpType = DumpType,
+        /// How to go about it.
+        pub flags: DumpFlags = Flags,
+    }
+}
+
+wire_struct! {
+    /// `GenerateCoreDump3`, `0x0103`: as [`GenerateCoreDump2`]; a failure comes with text. Since .NET 7 (F-48, F-50, F-81).
+    ///
+    /// | bytes | what |
+    /// |---|---|
+    /// | string | `dumpName` |
+    /// | 4 | `dumpType` |
+    /// | 4 | `flags` |
+    ///
+    /// The document has only its number. Answered by a [`ResultReply`], or by an
+    /// [`ErrorReply`](super::server::ErrorReply) whose `message` says why.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::{Request as _, dump::{DumpFlags, DumpType, GenerateCoreDump3}};
+    ///
+    /// let request = GenerateCoreDump3 { dump_name: "d".into(), dump_type: DumpType(9), flags: DumpFlags::NONE };
+    /// let error = request.check_limits().unwrap_err();
+    /// assert_eq!(error.to_string(), "GenerateCoreDump3.dumpType at byte 28: dump type 9 is not one of 1 to 4");
+    /// ```
+    pub struct GenerateCoreDump3<'a> {
+        /// Where the target writes the dump.
+        pub dump_name: IpcString<'a> = DumpName,
+        /// How much it holds.
+        pub dump_type: DumpType = DumpType,
+        /// How to go about it.
+        pub flags: DumpFlags = Flags,
+    }
+}
+
+fn check(name: IpcString<'_>, dump_type: DumpType, command: Command) -> Result<(), LimitError> {
+    use crate::wire::Encode as _;
+    let fail = |kind, offset, field| Err(LimitError::new(kind, offset).within(field).in_root(command.name().unwrap_or_default()));
+    if name.is_absent() {
+        return fail(LimitKind::AbsentName, HEADER_LEN, Field::DumpName);
+    }
+    if dump_type.name().is_none() {
+        let offset = HEADER_LEN.saturating_add(name.encoded_len().unwrap_or(usize::MAX));
+        return fail(LimitKind::UnknownDumpType(dump_type.0), offset, Field::DumpType);
+    }
+    Ok(())
+}
+
+macro_rules! requests {
+    ($($Request:ident, $COMMAND:ident;)*) => {$(
+        impl<'a> Request<'a> for $Request<'a> {
+            const COMMAND: Command = Command::$COMMAND;
+            type Reply = ResultReply;
+
+            fn check_limits(&self) -> Result<(), LimitError> {
+                check(self.dump_name, self.dump_type, Self::COMMAND)
+            }
+        }
+    )*};
+}
+
+requests! {
+    GenerateCoreDump, GENERATE_CORE_DUMP;
+    GenerateCoreDump2, GENERATE_CORE_DUMP2;
+    GenerateCoreDump3, GENERATE_CORE_DUMP3;
+}

@@ -1,0 +1,283 @@
+//! `CollectTracing5` and `CollectTracing6`: sessions that stream, or that write `user_events`.
+
+use super::limits::{check_providers, check_stream};
+use super::{Format, SessionBufferMode, SessionReply, SessionType, StreamingProviderConfig, UserEventsProviderConfig};
+use crate::command::{Command, Continuation};
+use crate::header::HEADER_LEN;
+use crate::message::Request;
+use crate::wire::{
+    Array, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, LimitError, LimitKind, Reader, Sink, macros::wire_struct,
+};
+
+/// Where the session's fields begin: behind the header and `session_type`.
+const SESSION: usize = HEADER_LEN + 4;
+
+wire_struct! {
+    /// The payload of [`CollectTracing5`] behind `session_type = 0`.
+    ///
+    /// | bytes | what |
+    /// |---|---|
+    /// | 4 | `streaming_circularBufferMB` |
+    /// | 4 | `streaming_format` |
+    /// | 8 | `rundownKeyword` |
+    /// | 1 | `requestStackwalk` |
+    /// | array of [`StreamingProviderConfig`] | `providers` |
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::eventpipe::{Format, StreamingSession};
+    /// use dotnet_diagnostics_ipc::wire::{Array, Encode as _};
+    ///
+    /// let session = StreamingSession {
+    ///     circular_buffer_mb: 16,
+    ///     format: Format::NET_TRACE,
+    ///     rundown_keyword: 0,
+    ///     request_stackwalk: false,
+    ///     providers: Array::EMPTY,
+    /// };
+    /// assert_eq!(session.encoded_len(), Ok(21));
+    /// ```
+    pub struct StreamingSession<'a> {
+        /// The size of the buffer, in MB; not 0.
+        pub circular_buffer_mb: u32 = StreamingCircularBufferMb,
+        /// How the stream is written.
+        pub format: Format = StreamingFormat,
+        /// The keyword of the rundown provider; 0 for no rundown.
+        pub rundown_keyword: u64 = RundownKeyword,
+        /// Whether events carry the stack of their thread.
+        pub request_stackwalk: bool = RequestStackwalk,
+        /// The providers to turn on; 1 to 1,000.
+        pub providers: Array<'a, StreamingProviderConfig<'a>> = Providers,
+    }
+}
+
+wire_struct! {
+    /// The payload of [`CollectTracing6`] behind `session_type = 0`: as [`StreamingSession`], and what to do when the
+    /// buffer is full (F-30).
+    ///
+    /// | bytes | what |
+    /// |---|---|
+    /// | … | as [`StreamingSession`] |
+    /// | 4 | `sessionBufferMode` |
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::eventpipe::{Format, SessionBufferMode, StreamingSession6};
+    /// use dotnet_diagnostics_ipc::wire::{Array, Encode as _};
+    ///
+    /// let session = StreamingSession6 {
+    ///     circular_buffer_mb: 16,
+    ///     format: Format::NET_TRACE,
+    ///     rundown_keyword: 0,
+    ///     request_stackwalk: false,
+    ///     providers: Array::EMPTY,
+    ///     session_buffer_mode: SessionBufferMode::BLOCK,
+    /// };
+    /// assert_eq!(session.encoded_len(), Ok(25));
+    /// ```
+    pub struct StreamingSession6<'a> {
+        /// The size of the buffer, in MB; not 0.
+        pub circular_buffer_mb: u32 = StreamingCircularBufferMb,
+        /// How the stream is written.
+        pub format: Format = StreamingFormat,
+        /// The keyword of the rundown provider; 0 for no rundown.
+        pub rundown_keyword: u64 = RundownKeyword,
+        /// Whether events carry the stack of their thread.
+        pub request_stackwalk: bool = RequestStackwalk,
+        /// The providers to turn on; 1 to 1,000.
+        pub providers: Array<'a, StreamingProviderConfig<'a>> = Providers,
+        /// What the session does when its buffer is full.
+        pub session_buffer_mode: SessionBufferMode = SessionBufferMode,
+    }
+}
+
+wire_struct! {
+    /// The payload of [`CollectTracing5`] and [`CollectTracing6`] behind `session_type = 1`.
+    ///
+    /// | bytes | what |
+    /// |---|---|
+    /// | 8 | `rundownKeyword`, without effect (F-22) |
+    /// | array of [`UserEventsProviderConfig`] | `providers` |
+    ///
+    /// The file descriptor of `user_events_data` goes over the connection after the request and before the reply (F-19), with
+    /// a byte of its own (F-20). The session ends with the connection (F-23).
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::eventpipe::UserEventsSession;
+    /// use dotnet_diagnostics_ipc::wire::{Array, Encode as _};
+    ///
+    /// assert_eq!(UserEventsSession { rundown_keyword: 0, providers: Array::EMPTY }.encoded_len(), Ok(12));
+    /// ```
+    pub struct UserEventsSession<'a> {
+        /// Parsed by runtimes, and without effect.
+        pub rundown_keyword: u64 = RundownKeyword,
+        /// The providers to turn on; 1 to 1,000.
+        pub providers: Array<'a, UserEventsProviderConfig<'a>> = Providers,
+    }
+}
+
+/// Declares a request that begins with `session_type`.
+macro_rules! typed_session_request {
+    (
+        $(#[$meta:meta])* $Request:ident, $COMMAND:ident, $Streaming:ident, $check:expr
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $Request<'a> {
+            /// `session_type = 0`: events go into the connection.
+            Streaming($Streaming<'a>),
+            /// `session_type = 1`: events go into the kernel's `user_events`. Linux only.
+            UserEvents(UserEventsSession<'a>),
+        }
+
+        impl $Request<'_> {
+            /// The number in front of the payload.
+            pub const fn session_type(&self) -> SessionType {
+                match self {
+                    Self::Streaming(_) => SessionType::STREAMING,
+                    Self::UserEvents(_) => SessionType::USER_EVENTS,
+                }
+            }
+        }
+
+        impl<'a> Decode<'a> for $Request<'a> {
+            const MIN_LEN: usize = 16;
+
+            fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+                match session_type(reader)? {
+                    SessionType::STREAMING => $Streaming::decode(reader).map(Self::Streaming),
+                    _ => UserEventsSession::decode(reader).map(Self::UserEvents),
+                }
+            }
+        }
+
+        impl Encode for $Request<'_> {
+            fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+                self.session_type().encode(sink)?;
+                match self {
+                    Self::Streaming(session) => session.encode(sink),
+                    Self::UserEvents(session) => session.encode(sink),
+                }
+            }
+        }
+
+        impl<'a> Request<'a> for $Request<'a> {
+            const COMMAND: Command = Command::$COMMAND;
+            type Reply = SessionReply;
+
+            fn continuation(&self) -> Continuation {
+                match self {
+                    Self::Streaming(_) => Continuation::Nettrace,
+                    Self::UserEvents(_) => Continuation::UserEvents,
+                }
+            }
+
+            fn check_limits(&self) -> Result<(), LimitError> {
+                match self {
+                    Self::Streaming(session) => {
+                        let buffer = (Field::StreamingCircularBufferMb, session.circular_buffer_mb);
+                        check_stream(SESSION, buffer, (Field::StreamingFormat, session.format))
+                            .and_then(|()| check_providers(SESSION + 17, session.providers))
+                            .and_then(|()| $check(session))
+                    }
+                    Self::UserEvents(session) => check_providers(SESSION + 8, session.providers),
+                }
+                .map_err(|error| error.in_root(stringify!($Request)))
+            }
+        }
+
+        #[cfg(feature = "vectors")]
+        impl<'a> crate::vectors::ValueForm<'a> for $Request<'a> {
+            fn to_value(&self) -> crate::vectors::Value {
+                let object = crate::vectors::ObjectWriter::new().field(Field::SessionType, &self.session_type());
+                match self {
+                    Self::Streaming(session) => object.flatten(session).finish(),
+                    Self::UserEvents(session) => object.flatten(session).finish(),
+                }
+            }
+
+            fn from_value(
+                value: &'a crate::vectors::Value,
+                arena: &'a crate::vectors::Arena,
+            ) -> Result<Self, crate::vectors::ValueError> {
+                let mut object = crate::vectors::ObjectReader::new(value, arena)?;
+                let made = match object.field(Field::SessionType)? {
+                    SessionType::STREAMING => Self::Streaming(crate::vectors::FromFields::from_fields(&mut object)?),
+                    SessionType::USER_EVENTS => Self::UserEvents(crate::vectors::FromFields::from_fields(&mut object)?),
+                    _ => return Err(crate::vectors::ValueError::new("neither 0 nor 1").within(Field::SessionType.name())),
+                };
+                object.finish()?;
+                Ok(made)
+            }
+
+            fn annotate(reader: &mut Reader<'a>, notes: &mut crate::vectors::Annotations) -> Result<(), DecodeError> {
+                let session_type = session_type(&mut reader.clone())?;
+                notes.field::<SessionType>(Field::SessionType, reader)?;
+                match session_type {
+                    SessionType::STREAMING => $Streaming::annotate(reader, notes),
+                    _ => UserEventsSession::annotate(reader, notes),
+                }
+            }
+        }
+    };
+}
+
+typed_session_request! {
+    /// `CollectTracing5`, `0x0206`. Since .NET 10.
+    ///
+    /// | bytes | what |
+    /// |---|---|
+    /// | 4 | `session_type` |
+    /// | … | [`StreamingSession`] or [`UserEventsSession`] |
+    ///
+    /// Answered by a [`SessionReply`]; what follows depends on the type.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::command::Continuation;
+    /// use dotnet_diagnostics_ipc::message::{Request as _, eventpipe::{CollectTracing5, UserEventsSession}};
+    /// use dotnet_diagnostics_ipc::wire::Array;
+    ///
+    /// let request = CollectTracing5::UserEvents(UserEventsSession { rundown_keyword: 0, providers: Array::EMPTY });
+    /// assert_eq!(request.continuation(), Continuation::UserEvents);
+    /// assert_eq!(request.encode_message(&mut [0; 36]), Ok(36));
+    /// ```
+    CollectTracing5, COLLECT_TRACING5, StreamingSession, |_| Ok(())
+}
+
+typed_session_request! {
+    /// `CollectTracing6`, `0x0207`. Since .NET 11; in no edition of the document.
+    ///
+    /// | bytes | what |
+    /// |---|---|
+    /// | 4 | `session_type` |
+    /// | … | [`StreamingSession6`] or [`UserEventsSession`] |
+    ///
+    /// Answered by a [`SessionReply`]; what follows depends on the type.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::{Request as _, eventpipe::{CollectTracing6, UserEventsSession}};
+    /// use dotnet_diagnostics_ipc::wire::Array;
+    ///
+    /// let request = CollectTracing6::UserEvents(UserEventsSession { rundown_keyword: 0, providers: Array::EMPTY });
+    /// assert_eq!(request.encode_message(&mut [0; 36]), Ok(36));
+    /// ```
+    CollectTracing6, COLLECT_TRACING6, StreamingSession6, check_buffer_mode
+}
+
+fn check_buffer_mode(session: &StreamingSession6<'_>) -> Result<(), LimitError> {
+    let mode = session.session_buffer_mode;
+    if mode.name().is_none() {
+        let last = SESSION.saturating_add(session.encoded_len().unwrap_or(usize::MAX)).saturating_sub(4);
+        return Err(LimitError::new(LimitKind::UnknownBufferMode(mode.0), last).within(Field::SessionBufferMode));
+    }
+    Ok(())
+}
+
+/// Reads `session_type`, which must be one of the two (F-18).
+fn session_type(reader: &mut Reader<'_>) -> Result<SessionType, DecodeError> {
+    let offset = reader.offset();
+    let session_type: SessionType = reader.field(Field::SessionType)?;
+    if session_type.name().is_none() {
+        let kind = DecodeErrorKind::UnknownSessionType { session_type: session_type.0 };
+        return Err(DecodeError::new(kind, offset).within(Field::SessionType));
+    }
+    Ok(session_type)
+}

@@ -1,0 +1,163 @@
+//! `EventPipe` commands: `0x02`.
+//!
+//! One session request for each number; what they share stands in [`provider`](ProviderConfig), [`EventFilter`] and
+//! [`TracepointConfig`].
+
+mod collect_tracing;
+mod collect_tracing5;
+mod event_filter;
+mod limits;
+mod provider;
+mod tracepoint_config;
+
+pub use collect_tracing::{CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4};
+pub use collect_tracing5::{CollectTracing5, CollectTracing6, StreamingSession, StreamingSession6, UserEventsSession};
+pub use event_filter::EventFilter;
+pub use limits::{MAX_PROVIDERS, MAX_SESSIONS};
+pub use provider::{ProviderConfig, StreamingProviderConfig, UserEventsProviderConfig};
+pub use tracepoint_config::{TracepointConfig, TracepointSet};
+
+use super::Request;
+use crate::command::Command;
+use crate::wire::macros::{open_enum, wire_struct};
+
+/// The rundown keyword that means what `requestRundown = true` means.
+pub const DEFAULT_RUNDOWN_KEYWORD: u64 = 0x8002_0139;
+
+/// The `rundownKeyword` of [`CollectTracing4`] and later that means the same as `requestRundown` of earlier commands.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::message::eventpipe::{request_rundown, rundown_keyword};
+///
+/// assert_eq!((rundown_keyword(true), rundown_keyword(false)), (0x8002_0139, 0));
+/// assert_eq!((request_rundown(0x8002_0139), request_rundown(0x100)), (Some(true), None));
+/// ```
+pub const fn rundown_keyword(request_rundown: bool) -> u64 {
+    if request_rundown { DEFAULT_RUNDOWN_KEYWORD } else { 0 }
+}
+
+/// The `requestRundown` that means the same as `keyword`, if one does.
+pub const fn request_rundown(keyword: u64) -> Option<bool> {
+    match keyword {
+        0 => Some(false),
+        DEFAULT_RUNDOWN_KEYWORD => Some(true),
+        _ => None,
+    }
+}
+
+open_enum! {
+    /// How detailed the events of a provider are: `logLevel`. Above 5 is refused (F-16).
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::eventpipe::EventLevel;
+    ///
+    /// assert_eq!((EventLevel::VERBOSE.0, EventLevel(4).name()), (5, Some("Informational")));
+    /// ```
+    pub enum EventLevel {
+        /// Always.
+        LOG_ALWAYS = 0, "LogAlways";
+        /// Errors that end the process.
+        CRITICAL = 1, "Critical";
+        /// Errors.
+        ERROR = 2, "Error";
+        /// Warnings.
+        WARNING = 3, "Warning";
+        /// What happens.
+        INFORMATIONAL = 4, "Informational";
+        /// All of it.
+        VERBOSE = 5, "Verbose";
+    }
+}
+
+open_enum! {
+    /// How the stream is written: `format`. Above 1 is refused (F-16).
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::eventpipe::Format;
+    ///
+    /// assert_eq!((Format::NET_TRACE.0, Format(0).name()), (1, Some("NetPerf")));
+    /// ```
+    pub enum Format {
+        /// The format of 2019.
+        NET_PERF = 0, "NetPerf";
+        /// nettrace, version 4.
+        NET_TRACE = 1, "NetTrace";
+    }
+}
+
+open_enum! {
+    /// Where the events of a [`CollectTracing5`] or [`CollectTracing6`] go: `session_type`. Others are refused (F-18).
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::eventpipe::SessionType;
+    ///
+    /// assert_eq!((SessionType::STREAMING.0, SessionType::USER_EVENTS.0), (0, 1));
+    /// ```
+    pub enum SessionType {
+        /// Into the connection.
+        STREAMING = 0, "streaming";
+        /// Into the kernel's `user_events`.
+        USER_EVENTS = 1, "user_events";
+    }
+}
+
+open_enum! {
+    /// What a [`CollectTracing6`] session does when its buffer is full: `sessionBufferMode`. Others are refused (F-30).
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::eventpipe::SessionBufferMode;
+    ///
+    /// assert_eq!((SessionBufferMode::DROP.0, SessionBufferMode::BLOCK.0), (0, 1));
+    /// ```
+    pub enum SessionBufferMode {
+        /// Drop events.
+        DROP = 0, "drop";
+        /// Hold up the threads that write events.
+        BLOCK = 1, "block";
+    }
+}
+
+wire_struct! {
+    /// `StopTracing`, `0x0201`: sent on a second connection (F-76). Since .NET Core 3.x.
+    ///
+    /// | bytes | what |
+    /// |---|---|
+    /// | 8 | `sessionId` |
+    ///
+    /// Answered by a [`SessionReply`] with the same id, also if there is no such session (F-31), and not before the stream
+    /// has been read (F-75).
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::{Request as _, eventpipe::StopTracing};
+    ///
+    /// assert_eq!(StopTracing { session_id: 1 }.encode_message(&mut [0; 28]), Ok(28));
+    /// ```
+    pub struct StopTracing {
+        /// As the reply to `CollectTracing…` gave it.
+        pub session_id: u64 = SessionId,
+    }
+}
+
+impl<'a> Request<'a> for StopTracing {
+    const COMMAND: Command = Command::STOP_TRACING;
+    type Reply = SessionReply;
+}
+
+wire_struct! {
+    /// The reply to [`StopTracing`] and to every `CollectTracing…`: 28 bytes in all.
+    ///
+    /// | bytes | what |
+    /// |---|---|
+    /// | 8 | `sessionId` |
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::{message::eventpipe::SessionReply, wire::{Decode as _, Reader}};
+    ///
+    /// let reply = SessionReply::decode(&mut Reader::new(&[1, 0, 0, 0, 0, 0, 0, 0])).unwrap();
+    /// assert_eq!(reply, SessionReply { session_id: 1 });
+    /// ```
+    pub struct SessionReply {
+        /// Names the session in [`StopTracing`].
+        pub session_id: u64 = SessionId,
+    }
+}

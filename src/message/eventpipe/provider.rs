@@ -1,0 +1,115 @@
+//! `provider_config`: one provider to turn on, in the three forms that sessions have.
+
+use super::{EventFilter, EventLevel, TracepointConfig};
+use crate::wire::{IpcString, macros::wire_struct};
+
+wire_struct! {
+    /// `provider_config`, in [`CollectTracing`](super::CollectTracing) to [`CollectTracing4`](super::CollectTracing4).
+    ///
+    /// | bytes | what |
+    /// |---|---|
+    /// | 8 | `keywords` |
+    /// | 4 | `logLevel` |
+    /// | string | `provider_name` |
+    /// | string | `arguments` |
+    ///
+    /// Earlier editions call the last field `filter_data` and optional: it is never left out (F-83).
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::eventpipe::{EventLevel, ProviderConfig};
+    /// use dotnet_diagnostics_ipc::wire::Encode as _;
+    ///
+    /// let provider = ProviderConfig::new("MyEventSource", 100, EventLevel::ERROR);
+    /// assert_eq!(provider.encoded_len(), Ok(8 + 4 + 32 + 4));
+    /// ```
+    pub struct ProviderConfig<'a> {
+        /// Which groups of events, as bits that the provider defines.
+        pub keywords: u64 = Keywords,
+        /// How detailed.
+        pub log_level: EventLevel = LogLevel,
+        /// The provider.
+        pub provider_name: IpcString<'a> = ProviderName,
+        /// `key=value` pairs for the provider, or absent.
+        pub arguments: IpcString<'a> = Arguments,
+    }
+}
+
+impl<'a> ProviderConfig<'a> {
+    /// A provider without arguments.
+    pub const fn new(provider_name: &'a str, keywords: u64, log_level: EventLevel) -> Self {
+        Self { keywords, log_level, provider_name: IpcString::new(provider_name), arguments: IpcString::ABSENT }
+    }
+}
+
+wire_struct! {
+    /// `streaming_provider_config`, in a [`StreamingSession`](super::StreamingSession).
+    ///
+    /// | bytes | what |
+    /// |---|---|
+    /// | … | as [`ProviderConfig`] |
+    /// | 5 or more | `filter`, an [`EventFilter`] |
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::eventpipe::{EventFilter, EventLevel, StreamingProviderConfig};
+    /// use dotnet_diagnostics_ipc::wire::{Array, Encode as _, IpcString};
+    ///
+    /// let provider = StreamingProviderConfig {
+    ///     keywords: u64::MAX,
+    ///     log_level: EventLevel::VERBOSE,
+    ///     provider_name: "P".into(),
+    ///     arguments: IpcString::ABSENT,
+    ///     filter: EventFilter { enable: true, event_ids: Array::new(&[1, 2]) },
+    /// };
+    /// assert_eq!(provider.encoded_len(), Ok(8 + 4 + 8 + 4 + 1 + 4 + 8));
+    /// ```
+    pub struct StreamingProviderConfig<'a> {
+        /// Which groups of events.
+        pub keywords: u64 = Keywords,
+        /// How detailed.
+        pub log_level: EventLevel = LogLevel,
+        /// The provider.
+        pub provider_name: IpcString<'a> = ProviderName,
+        /// `key=value` pairs for the provider, or absent.
+        pub arguments: IpcString<'a> = Arguments,
+        /// Which event ids, among those that keywords and level let through.
+        pub filter: EventFilter<'a> = Filter,
+    }
+}
+
+wire_struct! {
+    /// `user_events_provider_config`, in a [`UserEventsSession`](super::UserEventsSession).
+    ///
+    /// | bytes | what |
+    /// |---|---|
+    /// | … | as [`StreamingProviderConfig`] |
+    /// | 8 or more | `config`, a [`TracepointConfig`] |
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::eventpipe::{EventFilter, EventLevel, TracepointConfig, UserEventsProviderConfig};
+    /// use dotnet_diagnostics_ipc::wire::{Array, Encode as _, IpcString};
+    ///
+    /// let provider = UserEventsProviderConfig {
+    ///     keywords: u64::MAX,
+    ///     log_level: EventLevel::VERBOSE,
+    ///     provider_name: "P".into(),
+    ///     arguments: IpcString::ABSENT,
+    ///     filter: EventFilter::ALL,
+    ///     config: TracepointConfig { default_tracepoint_name: "T".into(), tracepoints: Array::EMPTY },
+    /// };
+    /// assert_eq!(provider.encoded_len(), Ok(8 + 4 + 8 + 4 + 5 + 8 + 4));
+    /// ```
+    pub struct UserEventsProviderConfig<'a> {
+        /// Which groups of events.
+        pub keywords: u64 = Keywords,
+        /// How detailed.
+        pub log_level: EventLevel = LogLevel,
+        /// The provider.
+        pub provider_name: IpcString<'a> = ProviderName,
+        /// `key=value` pairs for the provider, or absent.
+        pub arguments: IpcString<'a> = Arguments,
+        /// Which event ids, among those that keywords and level let through.
+        pub filter: EventFilter<'a> = Filter,
+        /// Into which tracepoints.
+        pub config: TracepointConfig<'a> = Config,
+    }
+}

@@ -1,0 +1,105 @@
+//! `tracepoint_config`: into which tracepoint an event of a `user_events` session goes.
+
+use crate::wire::{Array, IpcString, macros::wire_struct};
+
+wire_struct! {
+    /// `tracepoint_set`: a tracepoint, and the event ids that go to it.
+    ///
+    /// | bytes | what |
+    /// |---|---|
+    /// | string | `tracepoint_name` |
+    /// | 4 + 4 × n | `event_ids` |
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::eventpipe::TracepointSet;
+    /// use dotnet_diagnostics_ipc::wire::{Array, Encode as _};
+    ///
+    /// let set = TracepointSet { tracepoint_name: "LowEvents".into(), event_ids: Array::new(&[1, 2]) };
+    /// assert_eq!(set.encoded_len(), Ok(4 + 20 + 4 + 8));
+    /// ```
+    pub struct TracepointSet<'a> {
+        /// The tracepoint.
+        pub tracepoint_name: IpcString<'a> = TracepointName,
+        /// The ids.
+        pub event_ids: Array<'a, u32> = EventIds,
+    }
+}
+
+wire_struct! {
+    /// `tracepoint_config` (section "EventPipe Payload Serialization Examples").
+    ///
+    /// | bytes | what |
+    /// |---|---|
+    /// | string | `default_tracepoint_name` |
+    /// | array of [`TracepointSet`] | `tracepoints` |
+    ///
+    /// At least one of the two must be there, and no id may stand twice in the sets of one provider (F-21). Early .NET 10
+    /// builds refuse a default without a set (F-33).
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::eventpipe::{TracepointConfig, TracepointSet};
+    /// use dotnet_diagnostics_ipc::wire::Array;
+    ///
+    /// let sets = [TracepointSet { tracepoint_name: "LowEvents".into(), event_ids: Array::new(&[1, 2]) }];
+    /// let config = TracepointConfig { default_tracepoint_name: "MyTracepoint".into(), tracepoints: Array::new(&sets) };
+    /// assert_eq!(config.tracepoint_for(2), Some("LowEvents".into()));
+    /// assert_eq!(config.tracepoint_for(3), Some("MyTracepoint".into()));
+    /// ```
+    pub struct TracepointConfig<'a> {
+        /// Where the events go that stand in no set; absent to write none of them.
+        pub default_tracepoint_name: IpcString<'a> = DefaultTracepointName,
+        /// Where listed events go instead.
+        pub tracepoints: Array<'a, TracepointSet<'a>> = Tracepoints,
+    }
+}
+
+impl<'a> TracepointConfig<'a> {
+    /// Where the event `id` goes, which passed keywords, level and filter: to the set that lists it, else to the default.
+    pub fn tracepoint_for(&self, id: u32) -> Option<IpcString<'a>> {
+        let listed = self.tracepoints.iter().find(|set| set.event_ids.iter().any(|listed| listed == id));
+        match listed {
+            Some(set) => Some(set.tracepoint_name),
+            None => Some(self.default_tracepoint_name).filter(|name| !name.is_empty()),
+        }
+    }
+
+    /// Whether there is a tracepoint at all.
+    pub fn has_tracepoint(&self) -> bool {
+        !self.default_tracepoint_name.is_empty() || !self.tracepoints.is_empty()
+    }
+
+    /// The first id that stands twice in the sets, as the indices of the second one's set and of its place in it.
+    ///
+    /// Compares every id with those before it: for the few that people list, not for every packet.
+    pub fn duplicate_event_id(&self) -> Option<(usize, usize)> {
+        let ids = || {
+            self.tracepoints.iter().enumerate().flat_map(|(nth, set)| set.event_ids.iter().enumerate().map(move |(at, id)| (nth, at, id)))
+        };
+        ids().enumerate().find(|(before, (_, _, id))| ids().take(*before).any(|(_, _, earlier)| earlier == *id)).map(
+            |(_, (set, at, _))| (set, at),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config<'a>(sets: &'a [TracepointSet<'a>]) -> TracepointConfig<'a> {
+        TracepointConfig { default_tracepoint_name: IpcString::ABSENT, tracepoints: Array::new(sets) }
+    }
+
+    #[test]
+    fn an_id_may_stand_once_over_all_sets() {
+        let set = |event_ids: &'static [u32]| TracepointSet { tracepoint_name: "t".into(), event_ids: event_ids.into() };
+        assert_eq!(config(&[set(&[1, 2]), set(&[3])]).duplicate_event_id(), None);
+        assert_eq!(config(&[set(&[1, 2]), set(&[]), set(&[3, 2])]).duplicate_event_id(), Some((2, 1)));
+        assert_eq!(config(&[set(&[7, 7])]).duplicate_event_id(), Some((0, 1)));
+    }
+
+    #[test]
+    fn without_a_default_unlisted_events_go_nowhere() {
+        assert_eq!(config(&[]).tracepoint_for(1), None);
+        assert!(!config(&[]).has_tracepoint());
+    }
+}

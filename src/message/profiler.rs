@@ -1,0 +1,77 @@
+//! Profiler commands: `0x03`.
+
+use super::{Request, server::ResultReply};
+use crate::command::Command;
+use crate::wire::{Clsid, IpcString, macros::wire_struct};
+
+wire_struct! {
+    /// `AttachProfiler`, `0x0301`. Since .NET Core 3.x.
+    ///
+    /// | bytes | what |
+    /// |---|---|
+    /// | 4 | `attachTimeout` |
+    /// | 16 | `profilerGuid` |
+    /// | string | `profilerPath` |
+    /// | array of bytes | `clientData` |
+    ///
+    /// The document prints the `CLSID` with 14 bytes (F-52) and gives `clientData` two lengths (F-53): there is one.
+    /// Answered by a [`ResultReply`] once the profiler is attached.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::{Request as _, profiler::AttachProfiler};
+    ///
+    /// let request = AttachProfiler {
+    ///     attach_timeout: 10_000,
+    ///     profiler_guid: "cf0d821e-299b-5307-a3d8-b283c03916dd".parse()?,
+    ///     profiler_path: "/opt/profiler.so".into(),
+    ///     client_data: b"on",
+    /// };
+    /// assert_eq!(request.encode_message(&mut [0; 128]), Ok(20 + 4 + 16 + 38 + 6));
+    /// # Ok::<(), dotnet_diagnostics_ipc::wire::ParseGuidError>(())
+    /// ```
+    pub struct AttachProfiler<'a> {
+        /// In milliseconds (F-55).
+        pub attach_timeout: u32 = AttachTimeout,
+        /// The profiler's class id.
+        pub profiler_guid: Clsid = ProfilerGuid,
+        /// Where the target finds the profiler's library.
+        pub profiler_path: IpcString<'a> = ProfilerPath,
+        /// Handed to the profiler as it is. Some runtimes judge its length wrongly (F-54).
+        pub client_data: &'a [u8] = ClientData,
+    }
+}
+
+impl<'a> Request<'a> for AttachProfiler<'a> {
+    const COMMAND: Command = Command::ATTACH_PROFILER;
+    type Reply = ResultReply;
+}
+
+wire_struct! {
+    /// `StartupProfiler`, `0x0302`: the profiler of a runtime that is still suspended (F-51). Since .NET 6.
+    ///
+    /// | bytes | what |
+    /// |---|---|
+    /// | 16 | `profilerGuid` |
+    /// | string | `profilerPath` |
+    ///
+    /// The document has only its number. Answered by a [`ResultReply`]; by an error where the runtime runs already.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::{Request as _, profiler::StartupProfiler};
+    /// use dotnet_diagnostics_ipc::wire::Clsid;
+    ///
+    /// let request = StartupProfiler { profiler_guid: Clsid::NIL, profiler_path: "p".into() };
+    /// assert_eq!(request.encode_message(&mut [0; 64]), Ok(20 + 16 + 8));
+    /// ```
+    pub struct StartupProfiler<'a> {
+        /// The profiler's class id.
+        pub profiler_guid: Clsid = ProfilerGuid,
+        /// Where the target finds the profiler's library.
+        pub profiler_path: IpcString<'a> = ProfilerPath,
+    }
+}
+
+impl<'a> Request<'a> for StartupProfiler<'a> {
+    const COMMAND: Command = Command::STARTUP_PROFILER;
+    type Reply = ResultReply;
+}

@@ -1,0 +1,358 @@
+//! The codec by name: bytes to value form and back, for whatever type a group of vectors has.
+
+use alloc::{borrow::ToOwned as _, string::{String, ToString as _}, vec::Vec};
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Annotations, Arena, Value, ValueError, ValueForm, unknown_from_value};
+use crate::advertise::Advertise;
+use crate::command::Command;
+use crate::header::{HEADER_LEN, Header};
+use crate::hresult::HResult;
+use crate::legacy::DraftCollectTracing;
+use crate::message::eventpipe::{
+    EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig, TracepointSet, UserEventsProviderConfig,
+};
+use crate::message::{AnyReply, AnyRequest, Message, encode_to_vec, process::Tail, server::ErrorReply};
+use crate::wire::{Array, Decode, DecodeError, Encode, EncodeError, ErrorKind, Guid, IpcString, LimitError, Reader, WireError};
+
+/// What the bytes of a group are: the `type` of the vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the names are those of vectors/README.md")]
+pub enum Type {
+    #[serde(rename = "request")]
+    Request,
+    #[serde(rename = "reply")]
+    Reply,
+    #[serde(rename = "error")]
+    Error,
+    #[serde(rename = "unknown")]
+    Unknown,
+    #[serde(rename = "legacy-request")]
+    LegacyRequest,
+    #[serde(rename = "advertise")]
+    Advertise,
+    #[serde(rename = "byte")]
+    Byte,
+    #[serde(rename = "ushort")]
+    Ushort,
+    #[serde(rename = "uint")]
+    Uint,
+    #[serde(rename = "ulong")]
+    Ulong,
+    #[serde(rename = "hresult")]
+    HResult,
+    #[serde(rename = "bool")]
+    Bool,
+    #[serde(rename = "wchar")]
+    Wchar,
+    #[serde(rename = "string")]
+    String,
+    #[serde(rename = "guid")]
+    Guid,
+    #[serde(rename = "clsid")]
+    Clsid,
+    #[serde(rename = "array<byte>")]
+    ByteArray,
+    #[serde(rename = "array<wchar>")]
+    WcharArray,
+    #[serde(rename = "array<uint>")]
+    UintArray,
+    #[serde(rename = "array<string>")]
+    StringArray,
+    #[serde(rename = "event_filter")]
+    EventFilter,
+    #[serde(rename = "tracepoint_set")]
+    TracepointSet,
+    #[serde(rename = "tracepoint_config")]
+    TracepointConfig,
+    #[serde(rename = "provider_config")]
+    ProviderConfig,
+    #[serde(rename = "streaming_provider_config")]
+    StreamingProviderConfig,
+    #[serde(rename = "user_events_provider_config")]
+    UserEventsProviderConfig,
+}
+
+/// Runs `$piece!(T)` for the type `T` of a piece of payload.
+macro_rules! for_piece {
+    ($type:expr, $piece:ident) => {
+        match $type {
+            Type::Byte => $piece!(u8),
+            Type::Ushort | Type::Wchar => $piece!(u16),
+            Type::Uint => $piece!(u32),
+            Type::Ulong => $piece!(u64),
+            Type::HResult => $piece!(HResult),
+            Type::Bool => $piece!(bool),
+            Type::String => $piece!(IpcString<'_>),
+            Type::Guid | Type::Clsid => $piece!(Guid),
+            Type::ByteArray => $piece!(&[u8]),
+            Type::WcharArray => $piece!(Array<'_, u16>),
+            Type::UintArray => $piece!(Array<'_, u32>),
+            Type::StringArray => $piece!(Array<'_, IpcString<'_>>),
+            Type::EventFilter => $piece!(EventFilter<'_>),
+            Type::TracepointSet => $piece!(TracepointSet<'_>),
+            Type::TracepointConfig => $piece!(TracepointConfig<'_>),
+            Type::ProviderConfig => $piece!(ProviderConfig<'_>),
+            Type::StreamingProviderConfig => $piece!(StreamingProviderConfig<'_>),
+            Type::UserEventsProviderConfig => $piece!(UserEventsProviderConfig<'_>),
+            Type::Request | Type::Reply | Type::Error | Type::Unknown | Type::LegacyRequest | Type::Advertise => {
+                unreachable!("a whole message is no piece")
+            }
+        }
+    };
+}
+
+/// What bytes are to be read as: a type, and the command that a reply answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// The type.
+    pub kind: Type,
+    /// Of a request: the command; of a reply or error: the command it answers.
+    pub command: Option<Command>,
+    /// Whether the server sends it.
+    pub from_server: bool,
+}
+
+/// What decoding gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decoded {
+    /// What it turned out to be: a message that says "error" is one, whatever was expected.
+    pub kind: Type,
+    /// The value.
+    pub value: Value,
+    /// Whether encoding the value gives the same bytes.
+    pub canonical: bool,
+    /// Why a server would refuse it all the same.
+    pub limit: Option<Fault>,
+}
+
+/// The `error` of the vectors: where decoding or the limits say no.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fault {
+    /// `transport`, `header`, `payload`, `limits` or `reply`.
+    pub layer: String,
+    /// The kind, in snake case.
+    pub kind: String,
+    /// From the first byte.
+    pub offset: usize,
+    /// The field as a path, or `null` where a piece itself is at fault.
+    pub field: Option<String>,
+}
+
+impl<K: ErrorKind> From<WireError<K>> for Fault {
+    fn from(error: WireError<K>) -> Self {
+        Self {
+            layer: error.layer().name().to_owned(),
+            kind: error.kind().name().to_owned(),
+            offset: error.offset(),
+            field: (!error.path().is_empty()).then(|| error.path().to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} at byte {}", self.layer, self.kind, self.offset)?;
+        self.field.as_ref().map_or(Ok(()), |field| write!(f, " in {field}"))
+    }
+}
+
+/// Why a value was not encoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EncodeFailure {
+    /// It is no value of the type.
+    Value(ValueError),
+    /// It does not fit into a message.
+    Encode(EncodeError),
+}
+
+impl EncodeFailure {
+    /// The same in the form of the vectors.
+    pub fn fault(&self) -> Option<Fault> {
+        match self {
+            Self::Encode(EncodeError::MessageTooLarge { .. }) => Some(Fault {
+                layer: "transport".to_owned(),
+                kind: "message_too_large".to_owned(),
+                offset: 14,
+                field: Some("header.size".to_owned()),
+            }),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for EncodeFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(error) => error.fmt(f),
+            Self::Encode(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for EncodeFailure {}
+
+impl Subject {
+    /// Reads `wire`, which is to hold exactly one of this.
+    ///
+    /// # Errors
+    /// What is wrong with the bytes.
+    pub fn decode(&self, wire: &[u8]) -> Result<Decoded, DecodeError> {
+        match self.kind {
+            Type::Advertise => {
+                let advertise = Advertise::decode(wire)?;
+                Ok(Decoded { kind: Type::Advertise, value: advertise.to_value(), canonical: advertise.to_bytes() == wire, limit: None })
+            }
+            Type::LegacyRequest => {
+                let message = Message::decode_exact(wire)?;
+                let (request, _) = message.decode_payload::<DraftCollectTracing<'_>>().map_err(|e| e.in_root("CollectTracing"))?;
+                Ok(Decoded::of(Type::LegacyRequest, request.to_value(), message.is_canonical(&request)))
+            }
+            Type::Request | Type::Reply | Type::Error | Type::Unknown => Decoded::of_message(&Message::decode_exact(wire)?, self),
+            piece => {
+                macro_rules! decode {
+                    ($T:ty) => {{
+                        let value = <$T>::decode(&mut Reader::new(wire))?;
+                        let mut again = Vec::new();
+                        let canonical = value.encode(&mut again).is_ok() && again == wire;
+                        Ok(Decoded::of(piece, value.to_value(), canonical))
+                    }};
+                }
+                for_piece!(piece, decode)
+            }
+        }
+    }
+
+    /// The bytes of `value`.
+    ///
+    /// # Errors
+    /// If it is no value of this type, or does not fit.
+    pub fn encode(&self, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
+        let arena = Arena::new();
+        let unnamed = || EncodeFailure::Value(ValueError::new("a command is wanted"));
+        match self.kind {
+            Type::Advertise => {
+                let advertise = Advertise::from_value(value, &arena).map_err(EncodeFailure::Value)?;
+                Ok(advertise.to_bytes().to_vec())
+            }
+            Type::LegacyRequest => {
+                let request = DraftCollectTracing::from_value(value, &arena).map_err(EncodeFailure::Value)?;
+                encode_to_vec(Command::COLLECT_TRACING, &request).map_err(EncodeFailure::Encode)
+            }
+            Type::Request => {
+                let request = AnyRequest::from_value(self.command.ok_or_else(unnamed)?, value, &arena).map_err(EncodeFailure::Value)?;
+                encode_to_vec(request.command(), &request).map_err(EncodeFailure::Encode)
+            }
+            Type::Reply => {
+                let reply = AnyReply::from_value(self.command.ok_or_else(unnamed)?, value, &arena).map_err(EncodeFailure::Value)?;
+                encode_to_vec(reply.command(), &reply).map_err(EncodeFailure::Encode)
+            }
+            Type::Error => {
+                let error = ErrorReply::from_value(self.command, value, &arena).map_err(EncodeFailure::Value)?;
+                encode_to_vec(Command::ERROR, &error).map_err(EncodeFailure::Encode)
+            }
+            Type::Unknown => {
+                let (command, payload) = unknown_from_value(value, &arena).map_err(EncodeFailure::Value)?;
+                encode_to_vec(command, &Tail(payload)).map_err(EncodeFailure::Encode)
+            }
+            piece => {
+                macro_rules! encode {
+                    ($T:ty) => {{
+                        let value = <$T>::from_value(value, &arena).map_err(EncodeFailure::Value)?;
+                        let mut bytes = Vec::new();
+                        value.encode(&mut bytes).map_err(EncodeFailure::Encode)?;
+                        Ok(bytes)
+                    }};
+                }
+                for_piece!(piece, encode)
+            }
+        }
+    }
+
+    /// Where each part of `wire` stands, as far as it can be read.
+    pub fn annotate(&self, wire: &[u8]) -> Annotations {
+        let mut notes = Annotations::default();
+        // The fault is `decode`'s to tell.
+        let _ = self.try_annotate(wire, &mut notes);
+        notes
+    }
+
+    fn try_annotate(&self, wire: &[u8], notes: &mut Annotations) -> Result<(), DecodeError> {
+        match self.kind {
+            Type::Advertise => notes.advertise(wire),
+            Type::Request | Type::Reply | Type::Error | Type::Unknown | Type::LegacyRequest => {
+                let header = Header::decode(wire)?;
+                notes.header(&header);
+                let payload = wire.get(HEADER_LEN..wire.len().min(header.size.into())).unwrap_or_default();
+                let mut reader = Reader::at(payload, HEADER_LEN);
+                match (self.kind, header.command) {
+                    (Type::LegacyRequest, _) => DraftCollectTracing::annotate(&mut reader, notes)?,
+                    (_, Command::ERROR) if self.from_server => ErrorReply::annotate(self.command, &mut reader, notes)?,
+                    (_, Command::OK) if self.from_server => {
+                        AnyReply::annotate(self.command.unwrap_or(Command::OK), &mut reader, notes)?;
+                    }
+                    (_, command) => AnyRequest::annotate(command, &mut reader, notes)?,
+                }
+                if !reader.rest().is_empty() {
+                    notes.surplus(reader.offset(), reader.rest().len(), "behind the last field");
+                }
+                Ok(())
+            }
+            piece => {
+                macro_rules! annotate {
+                    ($T:ty) => {
+                        <$T>::annotate(&mut Reader::new(wire), notes)
+                    };
+                }
+                for_piece!(piece, annotate)
+            }
+        }
+    }
+}
+
+impl Decoded {
+    fn of(kind: Type, value: Value, canonical: bool) -> Self {
+        Self { kind, value, canonical, limit: None }
+    }
+
+    fn of_message(message: &Message<'_>, subject: &Subject) -> Result<Self, DecodeError> {
+        if subject.from_server {
+            let reply = message.reply_to(subject.command)?;
+            let kind = match reply {
+                AnyReply::Error(_) => Type::Error,
+                AnyReply::Unknown { .. } => Type::Unknown,
+                _ => Type::Reply,
+            };
+            return Ok(Self::of(kind, reply.to_value(), message.is_canonical(&reply)));
+        }
+        let request = message.request()?;
+        let kind = if matches!(request, AnyRequest::Unknown { .. }) { Type::Unknown } else { Type::Request };
+        let limit = request.check_limits().err().map(|error: LimitError| error.into());
+        Ok(Self { limit, ..Self::of(kind, request.to_value(), message.is_canonical(&request)) })
+    }
+}
+
+impl Advertise {
+    fn to_value(self) -> Value {
+        super::ObjectWriter::new()
+            .field(crate::wire::Field::RuntimeCookie, &self.runtime_cookie)
+            .field(crate::wire::Field::ProcessId, &self.process_id)
+            .field(crate::wire::Field::Future, &self.future)
+            .finish()
+    }
+
+    fn from_value<'a>(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
+        let mut object = super::ObjectReader::new(value, arena)?;
+        let advertise = Self {
+            runtime_cookie: object.field(crate::wire::Field::RuntimeCookie)?,
+            process_id: object.field(crate::wire::Field::ProcessId)?,
+            future: object.field(crate::wire::Field::Future)?,
+        };
+        object.finish()?;
+        Ok(advertise)
+    }
+}

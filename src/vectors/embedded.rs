@@ -1,0 +1,57 @@
+//! The files of `vectors/` as they were when the crate was built.
+
+use alloc::{string::{String, ToString as _}, vec::Vec};
+use core::fmt;
+
+use super::File;
+
+macro_rules! embedded {
+    ($($name:literal),* $(,)?) => {
+        /// Name and text of each file.
+        pub const EMBEDDED: &[(&str, &str)] =
+            &[$(($name, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/vectors/", $name)))),*];
+    };
+}
+
+embedded! {
+    "grammar.json",
+    "header.json",
+    "tables.json",
+    "dump.json",
+    "eventpipe.json",
+    "eventpipe5.json",
+    "profiler.json",
+    "process.json",
+    "server.json",
+}
+
+/// A file that is none of vectors.
+#[derive(Clone, Debug)]
+pub struct LoadError {
+    name: String,
+    message: String,
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.message)
+    }
+}
+
+impl core::error::Error for LoadError {}
+
+/// The files that are part of the crate.
+///
+/// # Errors
+/// None, as the crate's own tests check; the type leaves that to the caller.
+pub fn files() -> Result<Vec<File>, LoadError> {
+    EMBEDDED.iter().map(|(name, text)| parse(name, text)).collect()
+}
+
+/// Reads the text of a file called `name`.
+///
+/// # Errors
+/// Where it is no JSON, or has other keys than `vectors/README.md` names.
+pub fn parse(name: &str, text: &str) -> Result<File, LoadError> {
+    serde_json::from_str(text).map_err(|error| LoadError { name: name.into(), message: error.to_string() })
+}

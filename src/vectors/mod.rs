@@ -1,0 +1,31 @@
+//! The golden vectors of `vectors/`, typed, and the codec by name that they are checked against.
+//!
+//! `vectors/README.md` defines the files and the value form. The files are part of the crate: see [`files`].
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::vectors;
+//!
+//! for file in vectors::files()? {
+//!     for (group, test) in file.groups.iter().flat_map(|group| group.tests.iter().map(move |test| (group, test))) {
+//!         assert!(vectors::check(group, test).is_empty(), "tcId {}", test.tc_id);
+//!     }
+//! }
+//! # Ok::<(), vectors::LoadError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod annotate;
+mod check;
+mod codec;
+mod embedded;
+mod file;
+mod value;
+
+pub use annotate::{Annotation, Annotations};
+pub use check::check;
+pub use codec::{Decoded, EncodeFailure, Fault, Subject, Type};
+pub use embedded::{EMBEDDED, LoadError, files, parse};
+pub use file::{Direction, File, Group, Hazard, Source, SourceKind, Test, Verdict};
+pub use value::{Arena, Value, ValueError, ValueForm};
+
+pub(crate) use value::{FromFields, ObjectReader, ObjectWriter, unknown_from_value, unknown_to_value};

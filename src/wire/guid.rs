@@ -1,0 +1,181 @@
+//! `GUID` and `CLSID`: 16 bytes of which the first eight are three little-endian integers.
+
+use core::{fmt, str::FromStr};
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use super::error::{DecodeError, EncodeError};
+use super::reader::{Decode, Reader};
+use super::sink::{Encode, Sink};
+
+/// A GUID: a runtime's cookie, or a profiler's class id.
+///
+/// | bytes | what |
+/// |---|---|
+/// | 4, 2, 2 | little-endian integers, shown first |
+/// | 8 | bytes, shown as they stand |
+///
+/// No edition of the document defines this layout (F-85). It is 16 bytes also as a CLSID, which is printed with 14 (F-52).
+///
+/// ```
+/// use dotnet_diagnostics_ipc::wire::Guid;
+///
+/// let guid: Guid = "00112233-4455-6677-8899-aabbccddeeff".parse()?;
+/// assert_eq!(guid.to_bytes()[..8], [0x33, 0x22, 0x11, 0x00, 0x55, 0x44, 0x77, 0x66]);
+/// assert_eq!(guid.to_string(), "00112233-4455-6677-8899-aabbccddeeff");
+/// # Ok::<(), dotnet_diagnostics_ipc::wire::ParseGuidError>(())
+/// ```
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Guid {
+    /// As they stand on the wire.
+    bytes: [u8; 16],
+}
+
+/// A class id, as [`AttachProfiler`](crate::message::profiler::AttachProfiler) sends it: a GUID.
+pub type Clsid = Guid;
+
+/// Which of the 16 wire bytes stands where in the text.
+const TEXT_ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
+
+impl Guid {
+    /// Sixteen zero bytes.
+    pub const NIL: Self = Self { bytes: [0; 16] };
+
+    /// From the 16 bytes of the wire.
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self { bytes }
+    }
+
+    /// The 16 bytes of the wire.
+    pub const fn to_bytes(self) -> [u8; 16] {
+        self.bytes
+    }
+
+    /// From the three integers and eight bytes of a C `GUID`.
+    pub const fn from_fields(data1: u32, data2: u16, data3: u16, data4: [u8; 8]) -> Self {
+        let ([a, b, c, d], [e, f], [g, h]) = (data1.to_le_bytes(), data2.to_le_bytes(), data3.to_le_bytes());
+        let [i, j, k, l, m, n, o, p] = data4;
+        Self { bytes: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] }
+    }
+}
+
+/// Text that is no GUID; it must be `8-4-4-4-12` hexadecimal digits, in braces or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseGuidError {
+    offset: usize,
+}
+
+impl ParseGuidError {
+    /// The byte of the text from which on it is no GUID.
+    pub const fn offset(&self) -> usize {
+        self.offset
+    }
+}
+
+impl fmt::Display for ParseGuidError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no GUID (xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx) from byte {} on", self.offset)
+    }
+}
+
+impl core::error::Error for ParseGuidError {}
+
+impl FromStr for Guid {
+    type Err = ParseGuidError;
+
+    fn from_str(text: &str) -> Result<Self, ParseGuidError> {
+        let (inner, start) = match text.strip_prefix('{').and_then(|t| t.strip_suffix('}')) {
+            Some(inner) => (inner, 1),
+            None => (text, 0),
+        };
+        let wrong = |at: usize| ParseGuidError { offset: at.saturating_add(start) };
+        let mut digits = heapless::Vec::<u8, 32>::new();
+        for (at, c) in inner.char_indices() {
+            if matches!(at, 8 | 13 | 18 | 23) {
+                if c != '-' {
+                    return Err(wrong(at));
+                }
+                continue;
+            }
+            let digit = c.to_digit(16).and_then(|d| u8::try_from(d).ok()).ok_or(wrong(at))?;
+            digits.push(digit).map_err(|_| wrong(at))?;
+        }
+        let mut bytes = [0; 16];
+        for (pair, place) in digits.chunks(2).zip(TEXT_ORDER) {
+            let (&[high, low], Some(byte)) = (pair, bytes.get_mut(place)) else {
+                return Err(wrong(inner.len()));
+            };
+            *byte = high << 4 | low;
+        }
+        if digits.is_full() { Ok(Self { bytes }) } else { Err(wrong(inner.len())) }
+    }
+}
+
+impl fmt::Display for Guid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (nth, place) in TEXT_ORDER.into_iter().enumerate() {
+            if matches!(nth, 4 | 6 | 8 | 10) {
+                f.write_str("-")?;
+            }
+            write!(f, "{:02x}", self.bytes.get(place).copied().unwrap_or_default())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Guid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Guid({self})")
+    }
+}
+
+impl<'a> Decode<'a> for Guid {
+    const MIN_LEN: usize = 16;
+
+    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        Ok(*zerocopy::transmute_ref!(reader.take_array::<16>()?))
+    }
+}
+
+impl Encode for Guid {
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        sink.put(self.as_bytes());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::string::ToString;
+
+    const TEXT: &str = "123e4567-e89b-12d3-a456-426614174000";
+
+    #[test]
+    fn text_and_bytes_follow_the_mixed_order() {
+        let guid = Guid::from_fields(0x123e_4567, 0xe89b, 0x12d3, [0xa4, 0x56, 0x42, 0x66, 0x14, 0x17, 0x40, 0x00]);
+        assert_eq!(guid.to_string(), TEXT);
+        assert_eq!(guid.to_bytes(), *b"\x67\x45\x3e\x12\x9b\xe8\xd3\x12\xa4\x56\x42\x66\x14\x17\x40\x00");
+    }
+
+    #[test]
+    fn text_is_read_in_either_case_and_in_braces() {
+        let guid: Guid = TEXT.parse().unwrap();
+        assert_eq!(TEXT.to_uppercase().parse(), Ok(guid));
+        assert_eq!(std::format!("{{{TEXT}}}").parse(), Ok(guid));
+    }
+
+    #[test]
+    fn other_text_is_refused_where_it_goes_wrong() {
+        let offset = |text: &str| text.parse::<Guid>().map_err(|e| e.offset());
+        assert_eq!(offset(""), Err(0));
+        assert_eq!(offset(&TEXT[..35]), Err(35));
+        assert_eq!(offset(&std::format!("{TEXT}0")), Err(36));
+        assert_eq!(offset(&TEXT.replace('-', "")), Err(8));
+        assert_eq!(offset("123e4567-e89b-12d3-a456-42661417400g"), Err(35));
+        assert_eq!(offset("{123e4567-e89b"), Err(0));
+        assert_eq!(offset("123e4567-e89b-12d3-a456-4266141740\u{e9}"), Err(34));
+    }
+}

@@ -1,0 +1,156 @@
+//! The two macros behind straight-line payloads and open enums. Private: neither is exported.
+
+/// Declares a payload whose fields are read and written in the order in which they stand.
+///
+/// `pub name: Type = FieldName,` where `FieldName` gives the document's name, used by error paths and the JSON value form.
+/// The lifetime, if there is one, must be called `'a`.
+macro_rules! wire_struct {
+    (
+        $(#[$meta:meta])*
+        pub struct $Name:ident $(<$lt:lifetime>)? {
+            $($(#[$field_meta:meta])* pub $field:ident: $Type:ty = $Field:ident,)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $Name $(<$lt>)? {
+            $($(#[$field_meta])* pub $field: $Type,)*
+        }
+
+        impl<'a> $crate::wire::Decode<'a> for $Name $(<$lt>)? {
+            const MIN_LEN: usize = 0 $(+ <$Type as $crate::wire::Decode<'a>>::MIN_LEN)*;
+
+            fn decode(reader: &mut $crate::wire::Reader<'a>) -> Result<Self, $crate::wire::DecodeError> {
+                let _ = &reader;
+                Ok(Self { $($field: reader.field($crate::wire::Field::$Field)?,)* })
+            }
+        }
+
+        impl $(<$lt>)? $crate::wire::Encode for $Name $(<$lt>)? {
+            fn encode<S: $crate::wire::Sink + ?Sized>(&self, sink: &mut S) -> Result<(), $crate::wire::EncodeError> {
+                let _ = &sink;
+                $(self.$field.encode(sink)?;)*
+                Ok(())
+            }
+        }
+
+        #[cfg(feature = "vectors")]
+        impl<'a> $crate::vectors::FromFields<'a> for $Name $(<$lt>)? {
+            fn from_fields(object: &mut $crate::vectors::ObjectReader<'a>) -> Result<Self, $crate::vectors::ValueError> {
+                let _ = &object;
+                Ok(Self { $($field: object.field($crate::wire::Field::$Field)?,)* })
+            }
+        }
+
+        #[cfg(feature = "vectors")]
+        impl<'a> $crate::vectors::ValueForm<'a> for $Name $(<$lt>)? {
+            fn to_value(&self) -> $crate::vectors::Value {
+                let object = $crate::vectors::ObjectWriter::new();
+                $(let object = object.field($crate::wire::Field::$Field, &self.$field);)*
+                object.finish()
+            }
+
+            fn from_value(
+                value: &'a $crate::vectors::Value,
+                arena: &'a $crate::vectors::Arena,
+            ) -> Result<Self, $crate::vectors::ValueError> {
+                let mut object = $crate::vectors::ObjectReader::new(value, arena)?;
+                let made = $crate::vectors::FromFields::from_fields(&mut object)?;
+                object.finish()?;
+                Ok(made)
+            }
+
+            fn annotate(
+                reader: &mut $crate::wire::Reader<'a>,
+                notes: &mut $crate::vectors::Annotations,
+            ) -> Result<(), $crate::wire::DecodeError> {
+                let _ = (&reader, &notes);
+                $(notes.field::<$Type>($crate::wire::Field::$Field, reader)?;)*
+                Ok(())
+            }
+        }
+    };
+}
+
+/// Declares a `uint` with named values. Other values are kept as they are.
+macro_rules! open_enum {
+    (
+        $(#[$meta:meta])*
+        pub enum $Name:ident {
+            $($(#[$value_meta:meta])* $CONST:ident = $value:literal, $text:literal;)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $Name(pub u32);
+
+        impl $Name {
+            $($(#[$value_meta])* pub const $CONST: Self = Self($value);)*
+
+            /// The name of the value, if it has one.
+            pub const fn name(self) -> Option<&'static str> {
+                match self.0 {
+                    $($value => Some($text),)*
+                    _ => None,
+                }
+            }
+        }
+
+        impl core::fmt::Debug for $Name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                match self.name() {
+                    Some(name) => write!(f, "{}({}: {name})", stringify!($Name), self.0),
+                    None => write!(f, "{}({})", stringify!($Name), self.0),
+                }
+            }
+        }
+
+        $crate::wire::macros::newtype! { $Name, |value| match value.name() {
+            Some(name) => alloc::format!("{} ({name})", value.0),
+            None => alloc::format!("{}", value.0),
+        } }
+    };
+}
+
+/// A tuple struct around a `uint`, on the wire and in the value form the number itself. `$show` is how an annotated dump
+/// shows it.
+macro_rules! newtype {
+    ($Name:ident, |$value:ident| $show:expr) => {
+        impl<'a> $crate::wire::Decode<'a> for $Name {
+            const MIN_LEN: usize = 4;
+
+            fn decode(reader: &mut $crate::wire::Reader<'a>) -> Result<Self, $crate::wire::DecodeError> {
+                u32::decode(reader).map(Self)
+            }
+        }
+
+        impl $crate::wire::Encode for $Name {
+            fn encode<S: $crate::wire::Sink + ?Sized>(&self, sink: &mut S) -> Result<(), $crate::wire::EncodeError> {
+                self.0.encode(sink)
+            }
+        }
+
+        #[cfg(feature = "vectors")]
+        impl<'a> $crate::vectors::ValueForm<'a> for $Name {
+            fn to_value(&self) -> $crate::vectors::Value {
+                self.0.to_value()
+            }
+
+            fn from_value(
+                value: &'a $crate::vectors::Value,
+                arena: &'a $crate::vectors::Arena,
+            ) -> Result<Self, $crate::vectors::ValueError> {
+                u32::from_value(value, arena).map(Self)
+            }
+
+            fn annotate(
+                reader: &mut $crate::wire::Reader<'a>,
+                notes: &mut $crate::vectors::Annotations,
+            ) -> Result<(), $crate::wire::DecodeError> {
+                notes.leaf(reader, |$value: &Self| $show)
+            }
+        }
+    };
+}
+
+pub(crate) use {newtype, open_enum, wire_struct};

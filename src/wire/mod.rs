@@ -1,0 +1,34 @@
+//! The grammar of payloads: integers, `bool`, `string`, `array<T>`, `GUID`, and what can be wrong with them.
+//!
+//! | in the document | bytes | here |
+//! |---|---|---|
+//! | `byte`, `uint16_t`, `uint`, `ulong` | 1, 2, 4, 8 | `u8`, `u16`, `u32`, `u64` |
+//! | `int32 hresult` | 4 | [`HResult`](crate::hresult::HResult) |
+//! | `wchar` | 2 | `u16` |
+//! | `bool` | 1 | `bool`: any byte but 0 is true; 0 and 1 are written |
+//! | `string` | 4 + 2 × length | [`IpcString`] |
+//! | `array<T>` | 4 + items | [`Array`]; of bytes: `&[u8]` |
+//! | `GUID`, `CLSID` | 16 | [`Guid`], [`Clsid`] |
+//!
+//! All numbers are little-endian, and nothing is aligned (F-13). Sections "Payloads" and "EventPipe Commands" of the document.
+#![forbid(unsafe_code)]
+
+mod array;
+mod error;
+mod field;
+mod guid;
+pub(crate) mod macros;
+mod reader;
+mod sink;
+mod string;
+
+pub use array::{Array, Iter};
+pub use error::{DecodeError, DecodeErrorKind, EncodeError, ErrorKind, Layer, LimitError, LimitKind, Path, WireError};
+pub use guid::{Clsid, Guid, ParseGuidError};
+pub use reader::{Decode, Reader};
+pub use sink::{Encode, Sink, SliceSink};
+pub use string::{IpcString, Units};
+
+pub(crate) use error::clamp;
+pub(crate) use field::Field;
+pub(crate) use sink::Comparer;

@@ -1,0 +1,169 @@
+//! Writing: one `encode` for every destination.
+
+use byteorder::{ByteOrder as _, LittleEndian};
+
+use super::error::EncodeError;
+
+/// A value that can be written to the wire.
+pub trait Encode {
+    /// Writes the value, in canonical form.
+    ///
+    /// # Errors
+    /// [`EncodeError::CountTooLarge`] if a string or array has more items than 32 bits can say.
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError>;
+
+    /// How many bytes [`encode`](Self::encode) writes: the same function on a sink that only counts.
+    ///
+    /// # Errors
+    /// As [`encode`](Self::encode).
+    fn encoded_len(&self) -> Result<usize, EncodeError> {
+        let mut counter = Counter(0);
+        self.encode(&mut counter)?;
+        Ok(counter.0)
+    }
+}
+
+/// Where encoded bytes go. A sink takes everything; what did not fit is said at the end.
+pub trait Sink {
+    /// Takes the next bytes.
+    fn put(&mut self, bytes: &[u8]);
+}
+
+struct Counter(usize);
+
+impl Sink for Counter {
+    fn put(&mut self, bytes: &[u8]) {
+        self.0 = self.0.saturating_add(bytes.len());
+    }
+}
+
+/// A sink into a caller's slice. Bytes beyond its end are counted, so that the error can say how large it must be.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::wire::{Encode as _, EncodeError, SliceSink};
+///
+/// let mut buffer = [0; 4];
+/// let mut sink = SliceSink::new(&mut buffer);
+/// 7u32.encode(&mut sink)?;
+/// assert_eq!(sink.finish(), Ok(4));
+/// assert_eq!(buffer, [7, 0, 0, 0]);
+///
+/// let mut sink = SliceSink::new(&mut buffer);
+/// 7u64.encode(&mut sink)?;
+/// assert_eq!(sink.finish(), Err(EncodeError::BufferTooSmall { needed: 8 }));
+/// # Ok::<(), EncodeError>(())
+/// ```
+#[derive(Debug)]
+pub struct SliceSink<'s> {
+    buffer: &'s mut [u8],
+    len: usize,
+}
+
+impl<'s> SliceSink<'s> {
+    /// A sink that fills `buffer` from its front.
+    pub const fn new(buffer: &'s mut [u8]) -> Self {
+        Self { buffer, len: 0 }
+    }
+
+    /// How many bytes came so far, whether they fit or not.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether nothing came so far.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How many bytes were written.
+    ///
+    /// # Errors
+    /// [`EncodeError::BufferTooSmall`] if more came than the buffer holds; its contents are then of no use.
+    pub const fn finish(self) -> Result<usize, EncodeError> {
+        if self.len > self.buffer.len() {
+            return Err(EncodeError::BufferTooSmall { needed: self.len });
+        }
+        Ok(self.len)
+    }
+}
+
+impl Sink for SliceSink<'_> {
+    fn put(&mut self, bytes: &[u8]) {
+        let end = self.len.saturating_add(bytes.len());
+        if let Some(place) = self.buffer.get_mut(self.len..end) {
+            place.copy_from_slice(bytes);
+        }
+        self.len = end;
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl Sink for alloc::vec::Vec<u8> {
+    fn put(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+}
+
+/// A sink that compares what comes with what is expected.
+pub(crate) struct Comparer<'e> {
+    left: &'e [u8],
+    equal: bool,
+}
+
+impl<'e> Comparer<'e> {
+    pub(crate) const fn new(expected: &'e [u8]) -> Self {
+        Self { left: expected, equal: true }
+    }
+
+    /// Whether exactly the expected bytes came.
+    pub(crate) const fn matched(&self) -> bool {
+        self.equal && self.left.is_empty()
+    }
+}
+
+impl Sink for Comparer<'_> {
+    fn put(&mut self, bytes: &[u8]) {
+        match self.left.strip_prefix(bytes) {
+            Some(left) => self.left = left,
+            None => self.equal = false,
+        }
+    }
+}
+
+macro_rules! integers {
+    ($($t:ty, $write:ident;)*) => {$(
+        impl Encode for $t {
+            fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+                let mut bytes = [0; size_of::<$t>()];
+                LittleEndian::$write(&mut bytes, *self);
+                sink.put(&bytes);
+                Ok(())
+            }
+        }
+    )*};
+}
+
+integers! {
+    u16, write_u16;
+    u32, write_u32;
+    i32, write_i32;
+    u64, write_u64;
+}
+
+impl Encode for u8 {
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        sink.put(&[*self]);
+        Ok(())
+    }
+}
+
+impl Encode for bool {
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        u8::from(*self).encode(sink)
+    }
+}
+
+/// Writes the count before the items of a string or array.
+pub(crate) fn encode_count<S: Sink + ?Sized>(count: usize, sink: &mut S) -> Result<(), EncodeError> {
+    u32::try_from(count).map_err(|_| EncodeError::CountTooLarge { count })?.encode(sink)
+}

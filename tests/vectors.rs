@@ -1,0 +1,19 @@
+//! The codec against every golden vector.
+
+use dotnet_diagnostics_ipc::vectors;
+
+#[test]
+fn every_vector_decodes_and_encodes_as_it_says() {
+    let mut failures = Vec::new();
+    for file in vectors::files().unwrap() {
+        for group in &file.groups {
+            for test in &group.tests {
+                for line in vectors::check(group, test) {
+                    let line: String = line.chars().take(400).collect();
+                    failures.push(format!("{} tcId {}: {} -- {line}", group.name, test.tc_id, test.comment));
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
+}

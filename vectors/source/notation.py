@@ -1,0 +1,159 @@
+"""The notation in which the vectors are written.
+
+Every byte of a vector is spelled here field by field, in the order of the wire: `u32(250)`, `string("MyEventSource")`.
+Nothing in this directory knows a message: which fields a message has, and in which order, is written out in each test.
+It shares no code with the Rust crate, so that the crate is checked against something that it did not produce.
+"""
+import json
+import os
+import struct
+import uuid
+
+MAGIC = b"DOTNET_IPC_V1\0"
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+# --- fields, all little-endian -------------------------------------------------------------------------------------
+def u8(n):
+    return struct.pack("<B", n)
+
+
+def u16(n):
+    return struct.pack("<H", n)
+
+
+def u32(n):
+    return struct.pack("<I", n)
+
+
+def u64(n):
+    return struct.pack("<Q", n)
+
+
+def boolean(b):
+    """One byte; an integer spells a byte other than 0 and 1."""
+    return u8(int(b))
+
+
+def units(*values):
+    """UTF-16 code units as they are, without a length and without a NUL."""
+    return b"".join(u16(v) for v in values)
+
+
+def utf16(text):
+    """Text as UTF-16LE, without a length and without a NUL."""
+    return text.encode("utf-16-le")
+
+
+def string(text):
+    """`string`: None is absent (length 0); text gets its NUL, which the length counts."""
+    if text is None:
+        return u32(0)
+    body = utf16(text)
+    return u32(len(body) // 2 + 1) + body + u16(0)
+
+
+def array(*items):
+    """`array<T>` of the given encoded items."""
+    return u32(len(items)) + b"".join(items)
+
+
+def guid(text):
+    """Three little-endian integers, then eight bytes as they stand in the text."""
+    return uuid.UUID(text).bytes_le
+
+
+def hexa(text):
+    """Bytes written out: `hexa("01 02 ff")`."""
+    return bytes.fromhex(text)
+
+
+def header(code, size, reserved=0, magic=MAGIC):
+    """The 20 bytes before every payload. `code` is 0xSSII: the set's byte, then the id's."""
+    assert len(magic) == 14
+    return magic + u16(size) + u8(code >> 8) + u8(code & 0xFF) + u16(reserved)
+
+
+def message(code, *fields, size=None, reserved=0, magic=MAGIC):
+    """A header, then the fields. `size` only where it is to be wrong."""
+    payload = b"".join(fields)
+    return header(code, 20 + len(payload) if size is None else size, reserved, magic) + payload
+
+
+OK, ERROR = 0xFF00, 0xFFFF
+
+
+# --- files, groups, tests ------------------------------------------------------------------------------------------
+class File:
+    """One JSON file of vectors/. `first` and `last` bound its tcIds; an id, once published, keeps its meaning."""
+
+    def __init__(self, name, title, first, last):
+        self.name, self.title, self.first, self.last = name, title, first, last
+        self.groups, self.ids = [], set()
+
+    def group(self, name, *, type, source, made, direction=None, command=None, since=None, spec=(), edition=None, section=None,
+              fact=None, runtime=None):
+        origin = {"kind": source}
+        for key, value in (("edition", edition), ("section", section), ("fact", fact), ("runtime", runtime)):
+            if value is not None:
+                origin[key] = value
+        group = {"name": name, "type": type, "source": origin, "made": made, "direction": direction, "command": command,
+                 "since": since, "spec": list(spec), "tests": []}
+        assert all(g["name"] != name for g in self.groups), name
+        self.groups.append(group)
+        return Group(self, group)
+
+    def document(self):
+        return {"format": 1, "title": self.title, "numberOfTests": sum(len(g["tests"]) for g in self.groups),
+                "groups": self.groups}
+
+    def text(self):
+        """JSON with one line a test, so that a difference shows the tests that changed."""
+        def line(value):
+            return json.dumps(value, ensure_ascii=True)
+
+        document = self.document()
+        groups = []
+        for group in document.pop("groups"):
+            tests = group.pop("tests")
+            head = ",\n".join(f"   {line(key)}: {line(value)}" for key, value in group.items())
+            groups.append("  {\n" + head + ",\n   \"tests\": [\n" + ",\n".join("    " + line(test) for test in tests) + "\n   ]\n  }")
+        head = ",\n".join(f" {line(key)}: {line(value)}" for key, value in document.items())
+        return "{\n" + head + ",\n \"groups\": [\n" + ",\n".join(groups) + "\n ]\n}\n"
+
+    def path(self):
+        return os.path.join(HERE, "..", self.name + ".json")
+
+
+class Group:
+    def __init__(self, file, group):
+        self.file, self.tests = file, group["tests"]
+
+    def _add(self, tc, comment, wire, value, result, flags, canonical, error, hazard, acceptable_on, chunks):
+        assert self.file.first <= tc <= self.file.last, f"tcId {tc} is outside of {self.file.name}"
+        assert tc not in self.file.ids, f"tcId {tc} stands twice"
+        assert hazard in (None, "side-effect", "harmful"), hazard
+        assert chunks is None or sum(chunks) == len(wire), f"tcId {tc}: chunks do not add up"
+        self.file.ids.add(tc)
+        test = {"tcId": tc, "comment": comment, "flags": list(flags), "wire": None if wire is None else wire.hex(),
+                "value": value, "result": result, "canonical": canonical, "hazard": hazard}
+        if acceptable_on:
+            test["acceptableOn"] = list(acceptable_on)
+        if error:
+            test["error"] = error
+        if chunks:
+            test["chunks"] = list(chunks)
+        self.tests.append(test)
+
+    def valid(self, tc, comment, wire, value, *, flags=(), hazard=None, chunks=None):
+        """Decodes to `value`, and `value` encodes to exactly these bytes."""
+        self._add(tc, comment, wire, value, "valid", flags, True, None, hazard, None, chunks)
+
+    def lenient(self, tc, comment, wire, value, *, flags=(), canonical=False, hazard=None, chunks=None):
+        """Must decode to `value` if it decodes at all; a strict decoder may refuse it. Never what an encoder writes."""
+        self._add(tc, comment, wire, value, "acceptable", flags, canonical, None, hazard, None, chunks)
+
+    def invalid(self, tc, comment, wire, layer, kind, offset, field, *, value=None, flags=(), hazard=None, taken_by=(), chunks=None):
+        """Must be refused. `value` only at layer `limits`: the bytes do decode. `taken_by`: runtimes that take it all the same."""
+        self._add(tc, comment, wire, value, "invalid", flags, value is not None, {"layer": layer, "kind": kind, "offset": offset,
+                  "field": field}, hazard, taken_by, chunks)
