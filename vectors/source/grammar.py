@@ -201,7 +201,6 @@ g.invalid(1388, "the last item lacks one byte", u32(2) + u32(7) + hexa("08 00 00
 g.lenient(1390, "a second item that is not counted is ignored", u32(1) + u32(7) + u32(8), [7], flags=["TrailingBytes"])
 
 g = piece("array-string", "array<string>", ["F-8", "F-9", "F-11", "F-43"])
-g.valid(1400, "no items", array(), [], flags=["Minimal"])
 g.valid(1401, "one item", literal("01 00 00 00  02 00 00 00 61 00 00 00", array(string("a"))), ["a"], flags=["Literal"])
 g.valid(1402, "text, empty and absent stay apart", array(string("A=1"), string(""), string(None), string("B")), ["A=1", "", None, "B"],
         flags=["EmptyString", "AbsentString"])
@@ -223,10 +222,6 @@ g.lenient(1412, "a string that is not counted is ignored", u32(1) + string("a") 
 
 # --- event_filter --------------------------------------------------------------------------------------------------
 g = piece("event-filter", "event_filter", ["F-9", "F-17", "F-72", "F-73"])
-g.valid(1500, "enable=0, none listed: disables nothing, the way to say no filter", literal("00  00 00 00 00", boolean(False) + array()),
-        {"enable": False, "event_ids": []}, flags=["Minimal", "Literal"])
-g.valid(1501, "enable=1, none listed: disables every event", literal("01  00 00 00 00", boolean(True) + array()),
-        {"enable": True, "event_ids": []}, flags=["Literal"])
 g.valid(1502, "enable=0: every event but 10 and 300", boolean(False) + array(u32(10), u32(300)),
         {"enable": False, "event_ids": [10, 300]})
 g.valid(1503, "enable=1: event 258 and no other; the id lies at an odd offset",

@@ -69,7 +69,6 @@ g.invalid(2022, "an advertise where a reply is due",
 
 # --- size ----------------------------------------------------------------------------------------------------------
 g = requests("size-request", "Process/ProcessInfo", "5.0", ["F-3", "F-69", "F-70"])
-g.valid(2100, "20: the smallest size", INFO, {}, flags=["Minimal", "Literal"])
 g.invalid(2101, "0", message(0x0400, size=0), "transport", "size_too_small", 14, "header.size")
 g.invalid(2102, "19", message(0x0400, size=19), "transport", "size_too_small", 14, "header.size", flags=["Limit"])
 g.invalid(2103, "20, but one more byte comes", INFO + u8(0), "transport", "bytes_after_message", 20, "payload", taken_by=SEEN)

@@ -114,7 +114,7 @@ class File:
 
         document = self.document()
         groups = []
-        for group in document.pop("groups"):
+        for group in map(dict, document.pop("groups")):
             tests = group.pop("tests")
             head = ",\n".join(f"   {line(key)}: {line(value)}" for key, value in group.items())
             groups.append("  {\n" + head + ",\n   \"tests\": [\n" + ",\n".join("    " + line(test) for test in tests) + "\n   ]\n  }")
