@@ -1,6 +1,6 @@
 fn main() {
-    use std::io::{Read, Write};
     use dotnet_diagnostics_ipc::message::{Message, Request as _, process::ProcessInfo2};
+    use std::io::{Read, Write};
     let mut s = std::os::unix::net::UnixStream::connect(std::env::var("DIAG_SOCKET").unwrap()).unwrap();
     let mut b = [0; 20];
     ProcessInfo2 {}.encode_message(&mut b).unwrap();

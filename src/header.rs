@@ -107,7 +107,8 @@ mod tests {
     #[test]
     fn errors_say_where() {
         let good = Header { size: 28, command: Command::STOP_TRACING, reserved: 0 }.to_bytes();
-        for (at, value, kind, offset) in [(12, b'2', "bad_magic", 12), (13, b' ', "bad_magic", 13), (14, 19, "size_too_small", 14)] {
+        for (at, value, kind, offset) in [(12, b'2', "bad_magic", 12), (13, b' ', "bad_magic", 13), (14, 19, "size_too_small", 14)]
+        {
             let mut bytes = good;
             bytes[at] = value;
             let error = Header::decode(&bytes).unwrap_err();

@@ -17,7 +17,9 @@ pub use any::{AnyReply, AnyRequest};
 
 use crate::command::{Command, Continuation};
 use crate::header::{HEADER_LEN, Header};
-use crate::wire::{Comparer, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, LimitError, Reader, SliceSink, clamp};
+use crate::wire::{
+    Comparer, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, LimitError, Reader, SliceSink, clamp,
+};
 use server::ErrorReply;
 
 /// A message: its header, and its payload as bytes.

@@ -34,7 +34,11 @@ impl Annotations {
     }
 
     /// Reads a part of one piece.
-    pub(crate) fn leaf<'a, T: Decode<'a>>(&mut self, reader: &mut Reader<'a>, show: impl FnOnce(&T) -> String) -> Result<(), DecodeError> {
+    pub(crate) fn leaf<'a, T: Decode<'a>>(
+        &mut self,
+        reader: &mut Reader<'a>,
+        show: impl FnOnce(&T) -> String,
+    ) -> Result<(), DecodeError> {
         let offset = reader.offset();
         let value = T::decode(reader)?;
         self.note(offset, reader.offset().saturating_sub(offset), show(&value));

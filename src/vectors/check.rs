@@ -30,7 +30,7 @@ fn check_bytes(subject: Subject, test: &Test, wire: &[u8], found: &mut Vec<Strin
             return;
         }
     };
-    match (&test.error, &decoded.limit) {
+    match (&test.error, &decoded.limit.map(Fault::from)) {
         (expected, limit) if expected == limit => {}
         (Some(expected), None) => found.push(format!("taken; expected {expected}")),
         (None, Some(limit)) => found.push(format!("the limits refuse it for {limit}; expected them not to")),

@@ -1,6 +1,10 @@
 //! The codec by name: bytes to value form and back, for whatever type a group of vectors has.
 
-use alloc::{borrow::ToOwned as _, string::{String, ToString as _}, vec::Vec};
+use alloc::{
+    borrow::ToOwned as _,
+    string::{String, ToString as _},
+    vec::Vec,
+};
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -126,7 +130,7 @@ pub struct Decoded {
     /// Whether encoding the value gives the same bytes.
     pub canonical: bool,
     /// Why a server would refuse it all the same.
-    pub limit: Option<Fault>,
+    pub limit: Option<LimitError>,
 }
 
 /// The `error` of the vectors: where decoding or the limits say no.
@@ -205,7 +209,12 @@ impl Subject {
         match self.kind {
             Type::Advertise => {
                 let advertise = Advertise::decode(wire)?;
-                Ok(Decoded { kind: Type::Advertise, value: advertise.to_value(), canonical: advertise.to_bytes() == wire, limit: None })
+                Ok(Decoded {
+                    kind: Type::Advertise,
+                    value: advertise.to_value(),
+                    canonical: advertise.to_bytes() == wire,
+                    limit: None,
+                })
             }
             Type::LegacyRequest => {
                 let message = Message::decode_exact(wire)?;
@@ -244,7 +253,8 @@ impl Subject {
                 encode_to_vec(Command::COLLECT_TRACING, &request).map_err(EncodeFailure::Encode)
             }
             Type::Request => {
-                let request = AnyRequest::from_value(self.command.ok_or_else(unnamed)?, value, &arena).map_err(EncodeFailure::Value)?;
+                let request =
+                    AnyRequest::from_value(self.command.ok_or_else(unnamed)?, value, &arena).map_err(EncodeFailure::Value)?;
                 encode_to_vec(request.command(), &request).map_err(EncodeFailure::Encode)
             }
             Type::Reply => {
@@ -331,7 +341,7 @@ impl Decoded {
         }
         let request = message.request()?;
         let kind = if matches!(request, AnyRequest::Unknown { .. }) { Type::Unknown } else { Type::Request };
-        let limit = request.check_limits().err().map(|error: LimitError| error.into());
+        let limit = request.check_limits().err();
         Ok(Self { limit, ..Self::of(kind, request.to_value(), message.is_canonical(&request)) })
     }
 }

@@ -1,6 +1,9 @@
 //! The files of `vectors/` as they were when the crate was built.
 
-use alloc::{string::{String, ToString as _}, vec::Vec};
+use alloc::{
+    string::{String, ToString as _},
+    vec::Vec,
+};
 use core::fmt;
 
 use super::File;

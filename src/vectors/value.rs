@@ -371,11 +371,7 @@ impl<'a> ErrorReply<'a> {
         Ok(Self { hresult, message })
     }
 
-    pub(crate) fn annotate(
-        command: Option<Command>,
-        reader: &mut Reader<'a>,
-        notes: &mut Annotations,
-    ) -> Result<(), DecodeError> {
+    pub(crate) fn annotate(command: Option<Command>, reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
         notes.field::<HResult>(Field::HResult, reader)?;
         if Self::has_message(command) && !reader.rest().is_empty() {
             notes.field::<IpcString<'_>>(Field::Message, reader)?;
@@ -399,7 +395,8 @@ pub(crate) fn unknown_from_value<'a>(value: &'a Value, arena: &'a Arena) -> Resu
     }
     let field = |name: &str| object.get(name).ok_or_else(|| ValueError::new("missing").within(name));
     let code = field("code")?;
-    let code = hexadecimal(code, 4).and_then(|code| u16::try_from(code).ok()).map_or_else(|| wants("a code such as \"0x6301\"", code), Ok);
+    let code =
+        hexadecimal(code, 4).and_then(|code| u16::try_from(code).ok()).map_or_else(|| wants("a code such as \"0x6301\"", code), Ok);
     let payload = ValueForm::from_value(field("payload")?, arena).map_err(|error: ValueError| error.within("payload"))?;
     Ok((Command::from_code(code.map_err(|error| error.within("code"))?), payload))
 }

@@ -29,7 +29,11 @@ pub struct Array<'a, T>(Repr<'a, T>);
 #[derive(Clone, Copy)]
 enum Repr<'a, T> {
     /// `count` items, each known to decode.
-    Wire { count: u32, items: &'a [u8], of: PhantomData<T> },
+    Wire {
+        count: u32,
+        items: &'a [u8],
+        of: PhantomData<T>,
+    },
     Slice(&'a [T]),
 }
 

@@ -339,7 +339,6 @@ impl<K: ErrorKind> WireError<K> {
         self.path.root = root;
         self
     }
-
 }
 
 impl<K: ErrorKind> fmt::Display for WireError<K> {

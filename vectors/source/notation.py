@@ -104,6 +104,7 @@ class File:
         return Group(self, group)
 
     def document(self):
+        assert all(group["tests"] for group in self.groups), f"{self.name} has a group without tests"
         return {"format": 1, "title": self.title, "numberOfTests": sum(len(g["tests"]) for g in self.groups),
                 "groups": self.groups}
 

@@ -415,7 +415,6 @@ g.invalid(8720, "24 bytes: future left out",
           message(OK, u32(4)), "payload", "unexpected_end", 24, "ProcessEnvironment.future", flags=["Truncated"])
 
 # --- the replies that are an hresult -------------------------------------------------------------------------------
-g = reply("resume-runtime", "ResumeRuntime", "5.0", ["F-2", "F-41"])
 literal = hexa("444f544e45545f4950435f563100 1800 ff 00 0000 00000000")
 assert literal == message(OK, u32(0))
 

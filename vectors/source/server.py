@@ -119,7 +119,6 @@ g.invalid(9205, "28 in the header, 24 on the wire", message(OK, u32(0), size=28)
           flags=["Truncated"])
 g.lenient(9206, "the generic OK with reserved 0x0001", message(OK, reserved=1), {}, flags=["GenericOk", "NonZeroReserved"])
 
-g = replies("resume-runtime", "Process/ResumeRuntime", "5.0", ["F-2", "F-41"])
 
 g = replies("generate-core-dump-3", "Dump/GenerateCoreDump3", "7.0", ["F-2", "F-81"])
 g.invalid(9241, "a second reply follows at once, an Error after an OK", message(OK, u32(0)) + message(ERROR, u32(0x80004005), string("")),

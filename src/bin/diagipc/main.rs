@@ -1,1 +1,70 @@
-fn main() {}
+//! `diagipc`: looks into messages of the .NET Diagnostic IPC Protocol, and checks the codec against the golden vectors.
+
+mod check;
+mod decode;
+mod dump;
+mod encode;
+mod input;
+mod items;
+mod vectors;
+
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Looks into messages of the .NET Diagnostic IPC Protocol (DOTNET_IPC_V1), and checks the codec against golden vectors.
+#[derive(Parser)]
+#[command(
+    version,
+    after_help = "Exit status: 0 all is well, 1 malformed input or failed checks, 2 usage, or a file that cannot be read or written."
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Checks this codec against every golden vector
+    Check(check::Arguments),
+    /// Shows what bytes say: an annotated dump, or JSON
+    Decode(decode::Arguments),
+    /// Makes bytes from the JSON that `decode --json` prints
+    Encode(encode::Arguments),
+    /// Lists, shows or exports the golden vectors
+    Vectors(vectors::Arguments),
+}
+
+/// What a command found.
+enum Outcome {
+    Well,
+    /// Malformed input, or a failed check.
+    Faulty,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let mut out = BufWriter::new(io::stdout().lock());
+    let outcome = match &arguments.command {
+        Command::Check(arguments) => check::run(arguments, &mut out),
+        Command::Decode(arguments) => decode::run(arguments, &mut out),
+        Command::Encode(arguments) => encode::run(arguments, &mut out),
+        Command::Vectors(arguments) => vectors::run(arguments, &mut out),
+    };
+    match outcome.and_then(|outcome| out.flush().map(|()| outcome).map_err(Into::into)) {
+        Ok(Outcome::Well) => ExitCode::SUCCESS,
+        Ok(Outcome::Faulty) => ExitCode::from(1),
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Standard error may be closed as well.
+            let _ = writeln!(io::stderr(), "diagipc: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whether the reader of our output went away, as `head` does.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).any(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

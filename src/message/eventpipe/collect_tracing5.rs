@@ -6,7 +6,8 @@ use crate::command::{Command, Continuation};
 use crate::header::HEADER_LEN;
 use crate::message::Request;
 use crate::wire::{
-    Array, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, LimitError, LimitKind, Reader, Sink, macros::wire_struct,
+    Array, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, LimitError, LimitKind, Reader, Sink,
+    macros::wire_struct,
 };
 
 /// Where the session's fields begin: behind the header and `session_type`.

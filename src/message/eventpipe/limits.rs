@@ -10,7 +10,11 @@ pub const MAX_PROVIDERS: usize = 1000;
 pub const MAX_SESSIONS: usize = 64;
 
 /// The limits of `circularBufferMB` and of the `format` behind it. `at` is the offset of the first.
-pub(super) fn check_stream(at: usize, (buffer_field, buffer_mb): (Field, u32), (format_field, format): (Field, Format)) -> Result<(), LimitError> {
+pub(super) fn check_stream(
+    at: usize,
+    (buffer_field, buffer_mb): (Field, u32),
+    (format_field, format): (Field, Format),
+) -> Result<(), LimitError> {
     if buffer_mb == 0 {
         return Err(LimitError::new(LimitKind::ZeroBuffer, at).within(buffer_field));
     }

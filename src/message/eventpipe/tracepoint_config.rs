@@ -73,11 +73,15 @@ impl<'a> TracepointConfig<'a> {
     /// Compares every id with those before it: for the few that people list, not for every packet.
     pub fn duplicate_event_id(&self) -> Option<(usize, usize)> {
         let ids = || {
-            self.tracepoints.iter().enumerate().flat_map(|(nth, set)| set.event_ids.iter().enumerate().map(move |(at, id)| (nth, at, id)))
+            self.tracepoints
+                .iter()
+                .enumerate()
+                .flat_map(|(nth, set)| set.event_ids.iter().enumerate().map(move |(at, id)| (nth, at, id)))
         };
-        ids().enumerate().find(|(before, (_, _, id))| ids().take(*before).any(|(_, _, earlier)| earlier == *id)).map(
-            |(_, (set, at, _))| (set, at),
-        )
+        ids()
+            .enumerate()
+            .find(|(before, (_, _, id))| ids().take(*before).any(|(_, _, earlier)| earlier == *id))
+            .map(|(_, (set, at, _))| (set, at))
     }
 }
 

@@ -1,0 +1,49 @@
+//! `diagipc decode`.
+
+use std::io::Write;
+
+use dotnet_diagnostics_ipc::command::Command;
+
+use crate::items::{Item, Side, Splitter};
+use crate::{Outcome, dump, input::Input};
+
+/// Shows what bytes say.
+///
+/// The input is one side of a connection, or both one after the other: messages, advertises, and what follows a reply.
+/// Offsets of errors count from the start of the item, as in the vectors.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    input: Input,
+
+    /// Who sent the bytes; without it, the command set of each message tells (0xFF is the server's)
+    #[arg(long, value_enum)]
+    from: Option<Side>,
+
+    /// What replies answer, such as `EventPipe/CollectTracing2`, `ProcessInfo` or `0x0402`; without it, the request before
+    /// them in the input, if there is one
+    #[arg(long, value_name = "COMMAND")]
+    request: Option<Command>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let bytes = arguments.input.read()?;
+    let items: Vec<Item> = Splitter::new(&bytes, arguments.from, arguments.request).collect();
+    if arguments.json {
+        serde_json::to_writer_pretty(&mut *out, &items)?;
+        writeln!(out)?;
+    } else {
+        for item in &items {
+            dump::item(out, item, bytes.get(item.offset..item.offset.saturating_add(item.size)).unwrap_or_default())?;
+        }
+        if items.is_empty() {
+            writeln!(out, "no bytes")?;
+        }
+    }
+    let faulty = items.is_empty() || items.iter().any(|item| item.error.is_some());
+    Ok(if faulty { Outcome::Faulty } else { Outcome::Well })
+}

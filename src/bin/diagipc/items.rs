@@ -1,0 +1,191 @@
+//! One side of a conversation, or both, cut into messages, advertises and continuations.
+
+use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC};
+use dotnet_diagnostics_ipc::command::{Command, Continuation};
+use dotnet_diagnostics_ipc::header::Header;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::message::{AnyReply, Message};
+use dotnet_diagnostics_ipc::vectors::{Fault, Subject, Type, Value};
+use dotnet_diagnostics_ipc::wire::{ErrorKind, WireError};
+use serde::{Deserialize, Serialize};
+
+/// Who sent the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Side {
+    /// The tool that asks
+    Client,
+    /// The runtime that answers
+    Server,
+}
+
+/// What one item is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    Request,
+    Reply,
+    Error,
+    Advertise,
+    Continuation,
+    Unknown,
+}
+
+/// One message, advertise or continuation: an item of `decode --json`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Item {
+    /// Where it begins in the input.
+    pub(crate) offset: usize,
+    /// How many bytes it has.
+    pub(crate) size: usize,
+    pub(crate) kind: Kind,
+    /// The request, or what the reply answers.
+    pub(crate) command: Option<String>,
+    /// What the header says.
+    pub(crate) code: Option<String>,
+    pub(crate) canonical: bool,
+    pub(crate) value: Value,
+    /// Why a server would refuse it, although it decodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) limits: Option<Problem>,
+    /// Why it does not decode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<Problem>,
+    #[serde(skip)]
+    pub(crate) subject: Option<Subject>,
+}
+
+/// A fault, with the words for it. `offset` counts from the start of the item.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Problem {
+    #[serde(flatten)]
+    pub(crate) fault: Fault,
+    pub(crate) message: String,
+    /// What a server answers to such a request.
+    #[serde(skip)]
+    pub(crate) answer: Option<HResult>,
+}
+
+impl<K: ErrorKind> From<WireError<K>> for Problem {
+    fn from(error: WireError<K>) -> Self {
+        Self { fault: error.into(), message: error.kind().to_string(), answer: Some(error.hresult()) }
+    }
+}
+
+/// Cuts bytes into items.
+pub(crate) struct Splitter<'b> {
+    bytes: &'b [u8],
+    at: usize,
+    /// Who sends all of it; if not said, each message's own code tells.
+    from: Option<Side>,
+    /// What replies answer: what the caller said, else the last request that was seen.
+    request: Option<Command>,
+    request_is_given: bool,
+    /// What follows the last reply.
+    continuation: Option<usize>,
+}
+
+impl<'b> Splitter<'b> {
+    pub(crate) fn new(bytes: &'b [u8], from: Option<Side>, request: Option<Command>) -> Self {
+        Self { bytes, at: 0, from, request, request_is_given: request.is_some(), continuation: None }
+    }
+
+    fn advertise(&mut self, rest: &'b [u8]) -> Item {
+        let size = rest.len().min(ADVERTISE_LEN);
+        let subject = Subject { kind: Type::Advertise, command: None, from_server: true };
+        self.item(rest, size, Kind::Advertise, None, subject)
+    }
+
+    fn message(&mut self, rest: &'b [u8]) -> Item {
+        let header = match Header::decode(rest).and_then(|header| Message::decode(rest).map(|_| header)) {
+            Ok(header) => header,
+            // Without a header and all of its message nothing says where the next one begins.
+            Err(_) => {
+                let subject = Subject { kind: Type::Unknown, command: None, from_server: self.from == Some(Side::Server) };
+                return self.item(rest, rest.len(), Kind::Unknown, None, subject);
+            }
+        };
+        let from_server = self.from.map_or(header.command.set == Command::OK.set, |from| from == Side::Server);
+        let command = if from_server { self.request } else { Some(header.command) };
+        let subject = Subject { kind: Type::Request, command, from_server };
+        let kind = match header.command {
+            Command::ERROR if from_server => Kind::Error,
+            _ if from_server => Kind::Reply,
+            command if command.name().is_some() && command.set != Command::OK.set => Kind::Request,
+            _ => Kind::Unknown,
+        };
+        let item = self.item(rest, header.size.into(), kind, Some(header.command), subject);
+        if !from_server && !self.request_is_given {
+            self.request = Some(header.command);
+        }
+        if from_server {
+            self.continuation = Message::decode(rest).ok().and_then(|(message, _)| follows(&message, self.request));
+        }
+        item
+    }
+
+    fn item(&mut self, rest: &'b [u8], size: usize, kind: Kind, code: Option<Command>, subject: Subject) -> Item {
+        let wire = rest.get(..size).unwrap_or(rest);
+        let mut item = Item {
+            offset: self.at,
+            size: wire.len(),
+            kind,
+            command: subject.command.map(|command| command.to_string()),
+            code: code.map(|code| format!("0x{:04X}", code.code())),
+            canonical: false,
+            value: Value::Null,
+            limits: None,
+            error: None,
+            subject: Some(subject),
+        };
+        match subject.decode(wire) {
+            Ok(decoded) => {
+                item.canonical = decoded.canonical;
+                item.value = decoded.value;
+                item.limits = decoded.limit.map(Problem::from);
+            }
+            Err(error) => item.error = Some(error.into()),
+        }
+        self.at = self.at.saturating_add(wire.len());
+        item
+    }
+}
+
+/// How many bytes follow a reply that are no message.
+fn follows(reply: &Message<'_>, request: Option<Command>) -> Option<usize> {
+    match (request?.continuation()?, reply.reply_to(request).ok()?) {
+        (Continuation::EnvironmentBlock, AnyReply::ProcessEnvironment(reply)) => usize::try_from(reply.n_incoming_bytes).ok(),
+        (Continuation::Nettrace | Continuation::BySessionType, AnyReply::Session(_) | AnyReply::OkWithoutPayload) => {
+            Some(usize::MAX)
+        }
+        _ => None,
+    }
+}
+
+impl Iterator for Splitter<'_> {
+    type Item = Item;
+
+    fn next(&mut self) -> Option<Item> {
+        let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
+        if let Some(len) = self.continuation.take().filter(|len| *len > 0) {
+            let bytes = rest.get(..len).unwrap_or(rest);
+            let item = Item {
+                offset: self.at,
+                size: bytes.len(),
+                kind: Kind::Continuation,
+                command: self.request.map(|command| command.to_string()),
+                code: None,
+                canonical: true,
+                value: serde_json::json!({ "bytes": hex::encode(bytes) }),
+                limits: None,
+                error: None,
+                subject: None,
+            };
+            self.at = self.at.saturating_add(bytes.len());
+            return Some(item);
+        }
+        let advertises =
+            self.from != Some(Side::Client) && rest.iter().zip(ADVERTISE_MAGIC).take(5).all(|(have, want)| *have == want);
+        Some(if advertises { self.advertise(rest) } else { self.message(rest) })
+    }
+}

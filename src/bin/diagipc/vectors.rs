@@ -1,0 +1,160 @@
+//! `diagipc vectors`.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use dotnet_diagnostics_ipc::vectors::{self as golden, Group, Test, Verdict};
+
+use crate::{Outcome, check, dump};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Lists the groups of vectors
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Shows one vector: what it says, and its bytes with their meaning
+    Show {
+        /// The number of the vector
+        #[arg(value_name = "TCID")]
+        tc_id: u32,
+    },
+    /// Writes the files to a directory, with their schema and README
+    Export {
+        /// The directory; made if it is not there
+        directory: PathBuf,
+        /// Overwrite files that are there
+        #[arg(long)]
+        force: bool,
+    },
+}
+
+/// What stands beside the vectors.
+const COMPANIONS: &[(&str, &str)] = &[
+    ("README.md", include_str!("../../../vectors/README.md")),
+    ("schema/vectors.schema.json", include_str!("../../../vectors/schema/vectors.schema.json")),
+];
+
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    match &arguments.command {
+        Command::List { json } => list(*json, out),
+        Command::Show { tc_id } => show(*tc_id, out),
+        Command::Export { directory, force } => export(directory, *force, out),
+    }?;
+    Ok(Outcome::Well)
+}
+
+fn list(json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+    let files = golden::files()?;
+    let groups: Vec<_> = files.iter().flat_map(|file| &file.groups).collect();
+    if json {
+        let rows = groups.iter().map(|group| {
+            let mut row = serde_json::to_value(group)?;
+            if let Some(row) = row.as_object_mut() {
+                row.insert("tests".into(), group.tests.len().into());
+            }
+            Ok(row)
+        });
+        let rows: serde_json::Result<Vec<_>> = rows.collect();
+        serde_json::to_writer_pretty(&mut *out, &rows?)?;
+        writeln!(out)?;
+        return Ok(());
+    }
+    let mut table = check::table(["group", "type", "command", "source", "tests", "tcIds"]);
+    for group in groups {
+        let ids = group.tests.iter().map(|test| test.tc_id);
+        let range = format!("{}-{}", ids.clone().min().unwrap_or(0), ids.max().unwrap_or(0));
+        let command = group.command.clone().unwrap_or_default();
+        table.add_row([
+            &group.name,
+            &name(&group.kind)?,
+            &command,
+            &name(&group.source.kind)?,
+            &group.tests.len().to_string(),
+            &range,
+        ]);
+    }
+    writeln!(out, "{table}")?;
+    Ok(())
+}
+
+/// The name of a value that is a word in JSON.
+pub(crate) fn name(word: &impl serde::Serialize) -> serde_json::Result<String> {
+    Ok(serde_json::to_value(word)?.as_str().unwrap_or_default().to_owned())
+}
+
+fn show(tc_id: u32, out: &mut dyn Write) -> anyhow::Result<()> {
+    let files = golden::files()?;
+    let mut all = files.iter().flat_map(|file| &file.groups).flat_map(|group| group.tests.iter().map(move |test| (group, test)));
+    let (group, test) = all.find(|(_, test)| test.tc_id == tc_id).ok_or_else(|| anyhow!("there is no vector {tc_id}"))?;
+    describe(group, test, out)?;
+    Ok(())
+}
+
+/// Everything there is to know about one test.
+pub(crate) fn describe(group: &Group, test: &Test, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "tcId {}: {}", test.tc_id, test.comment)?;
+    write!(out, "  group   {} ({}", group.name, name(&group.kind)?)?;
+    group.command.as_ref().map_or(Ok(()), |command| write!(out, ", {command}"))?;
+    writeln!(out, ")")?;
+    let source = &group.source;
+    let words =
+        [Some(name(&source.kind)?), source.edition.clone(), source.section.clone(), source.fact.clone(), source.runtime.clone()];
+    writeln!(out, "  source  {}: {}", words.into_iter().flatten().collect::<Vec<_>>().join(", "), group.made)?;
+    if !group.spec.is_empty() {
+        writeln!(out, "  facts   {}", group.spec.join(", "))?;
+    }
+    let canonical = if test.canonical { "canonical" } else { "not canonical" };
+    let verdict = name(&test.result)?;
+    match &test.error {
+        Some(error) => writeln!(out, "  result  {verdict}: {error}")?,
+        None => writeln!(out, "  result  {verdict}, {canonical}")?,
+    }
+    if !test.acceptable_on.is_empty() {
+        writeln!(out, "  taken by {}", test.acceptable_on.join(", "))?;
+    }
+    if let Some(hazard) = &test.hazard {
+        writeln!(out, "  hazard  {}", name(hazard)?)?;
+    }
+    if test.result != Verdict::Invalid || !test.value.is_null() {
+        writeln!(out, "  value   {}", shortened(&test.value.to_string()))?;
+    }
+    if let (Some(wire), Some(subject)) = (&test.wire, group.subject()) {
+        dump::fields(out, &subject, wire, 0)?;
+    }
+    Ok(())
+}
+
+/// Text for a line, said to be cut where it is.
+pub(crate) fn shortened(text: &str) -> String {
+    const MOST: usize = 1000;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => {
+            format!("{}… ({} characters more)", text.get(..end).unwrap_or_default(), text.chars().count().saturating_sub(MOST))
+        }
+        None => text.to_owned(),
+    }
+}
+
+fn export(directory: &Path, force: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+    for (name, text) in golden::EMBEDDED.iter().chain(COMPANIONS) {
+        let path = directory.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
+        }
+        let file = if force { File::create(&path) } else { File::create_new(&path) };
+        file.and_then(|mut file| file.write_all(text.as_bytes())).with_context(|| path.display().to_string())?;
+    }
+    writeln!(out, "{} files in {}", golden::EMBEDDED.len().saturating_add(COMPANIONS.len()), directory.display())?;
+    Ok(())
+}
