@@ -64,6 +64,8 @@ hresults! {
     ENVVAR_NOT_FOUND_PRINTED = 0x8000_00cb, "DS_IPC_E_ENVVAR_NOT_FOUND";
     /// An environment variable to be deleted is not there, as runtimes send it (F-80).
     ENVVAR_NOT_FOUND = 0x8007_00cb, "ERROR_ENVVAR_NOT_FOUND";
+    /// A library, such as a profiler's, that cannot be loaded (P-5).
+    MODULE_NOT_FOUND = 0x8007_007e, "ERROR_MOD_NOT_FOUND";
     /// Another profiler is attached already (F-12).
     PROFILER_ALREADY_ACTIVE = 0x8013_136a, "CORPROF_E_PROFILER_ALREADY_ACTIVE";
     /// `SetEnvironmentVariable` failed, as NativeAOT says it (F-12).

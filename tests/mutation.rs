@@ -1,1 +1,146 @@
+//! Every vector with one byte wrong: whatever the codec then says, it does not panic and does not contradict itself.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
+use std::fmt::{Debug, Write as _};
+
+use dotnet_diagnostics_ipc::advertise::Advertise;
+use dotnet_diagnostics_ipc::header::Header;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::legacy::DraftCollectTracing;
+use dotnet_diagnostics_ipc::message::Message;
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig, TracepointSet, UserEventsProviderConfig,
+};
+use dotnet_diagnostics_ipc::vectors::{self, Subject, Type};
+use dotnet_diagnostics_ipc::wire::{Array, Decode, Guid, IpcString, Reader};
+
+const BYTES: [u8; 5] = [0x00, 0x01, 0x7f, 0x80, 0xff];
+
+/// Where to change a wire of `len` bytes: everywhere, or, beyond 4096 bytes, at its ends and at every 997th byte.
+fn places(len: usize) -> impl Iterator<Item = usize> {
+    (0..len).filter(move |at| len <= 4096 || *at < 96 || *at >= len - 32 || at % 997 == 0)
+}
+
+/// Text that is thrown away: what is written matters only while it is made.
+struct Nowhere;
+
+impl std::fmt::Write for Nowhere {
+    fn write_str(&mut self, _: &str) -> std::fmt::Result {
+        Ok(())
+    }
+}
+
+fn show(value: impl Debug) {
+    write!(Nowhere, "{value:?}").unwrap();
+}
+
+/// Prints what the typed interface makes of `bytes`, an error included, and says whether it took them.
+fn takes(subject: Subject, bytes: &[u8]) -> bool {
+    fn piece<'a, T: Decode<'a> + Debug>(bytes: &'a [u8]) -> bool {
+        let value = T::decode(&mut Reader::new(bytes));
+        show(value.as_ref().map_err(ToString::to_string));
+        value.is_ok()
+    }
+    macro_rules! message {
+        ($read:expr) => {{
+            let value = Message::decode_exact(bytes).and_then($read);
+            show(value.as_ref().map_err(ToString::to_string));
+            value.is_ok()
+        }};
+    }
+    match subject.kind {
+        Type::Advertise => {
+            let advertise = Advertise::decode(bytes);
+            show(&advertise);
+            advertise.is_ok()
+        }
+        Type::LegacyRequest => message!(|message| message.decode_payload::<DraftCollectTracing<'_>>()),
+        Type::Request | Type::Reply | Type::Error | Type::Unknown if subject.from_server => {
+            message!(|message| message.reply_to(subject.command))
+        }
+        Type::Request | Type::Reply | Type::Error | Type::Unknown => message!(|message| message.request()),
+        Type::Byte => piece::<u8>(bytes),
+        Type::Ushort | Type::Wchar => piece::<u16>(bytes),
+        Type::Uint => piece::<u32>(bytes),
+        Type::Ulong => piece::<u64>(bytes),
+        Type::HResult => piece::<HResult>(bytes),
+        Type::Bool => piece::<bool>(bytes),
+        Type::String => piece::<IpcString<'_>>(bytes),
+        Type::Guid | Type::Clsid => piece::<Guid>(bytes),
+        Type::ByteArray => piece::<&[u8]>(bytes),
+        Type::WcharArray => piece::<Array<'_, u16>>(bytes),
+        Type::UintArray => piece::<Array<'_, u32>>(bytes),
+        Type::StringArray => piece::<Array<'_, IpcString<'_>>>(bytes),
+        Type::EventFilter => piece::<EventFilter<'_>>(bytes),
+        Type::TracepointSet => piece::<TracepointSet<'_>>(bytes),
+        Type::TracepointConfig => piece::<TracepointConfig<'_>>(bytes),
+        Type::ProviderConfig => piece::<ProviderConfig<'_>>(bytes),
+        Type::StreamingProviderConfig => piece::<StreamingProviderConfig<'_>>(bytes),
+        Type::UserEventsProviderConfig => piece::<UserEventsProviderConfig<'_>>(bytes),
+        other => panic!("{other:?} is new: say here how it is read"),
+    }
+}
+
+/// Where the codec contradicts itself about `bytes`, if it does.
+fn contradiction(subject: Subject, bytes: &[u8]) -> Option<String> {
+    let decoded = subject.decode(bytes);
+    if takes(subject, bytes) != decoded.is_ok() {
+        return Some(format!("typed and by value form it says different things: {decoded:?}"));
+    }
+    let mut end = 0;
+    for note in subject.annotate(bytes).list() {
+        if note.offset != end || note.len == 0 {
+            return Some(format!("the annotation of {} stands at {} after {end}", note.field, note.offset));
+        }
+        end += note.len;
+    }
+    if end > bytes.len() {
+        return Some(format!("annotated to {end} of {} bytes", bytes.len()));
+    }
+    let decoded = decoded.ok()?;
+    // A changed code makes it another message; the value is then one of that.
+    let named = if subject.from_server { subject.command } else { Header::decode(bytes).ok().map(|header| header.command) };
+    let subject = Subject { kind: decoded.kind, command: named, ..subject };
+    let again = match subject.encode(&decoded.value) {
+        Ok(again) => again,
+        Err(failure) => return Some(format!("its value {} does not encode: {failure}", decoded.value)),
+    };
+    if (again == bytes) != decoded.canonical {
+        return Some(format!("canonical is {}, but it encodes to {again:02x?}", decoded.canonical));
+    }
+    match subject.decode(&again) {
+        Ok(second) if second.value == decoded.value && second.kind == decoded.kind && second.canonical => None,
+        second => Some(format!("what {} encodes to decodes to {second:?}", decoded.value)),
+    }
+}
+
+#[test]
+fn no_byte_makes_the_codec_panic_or_contradict_itself() {
+    let mut failures = Vec::new();
+    let (mut taken, mut refused) = (0_u32, 0_u32);
+    for file in vectors::files().unwrap() {
+        for group in &file.groups {
+            let subject = group.subject().unwrap();
+            for test in &group.tests {
+                let Some(mut bytes) = test.wire.clone() else { continue };
+                let t0 = std::time::Instant::now();
+                let mut wrong = contradiction(subject, &bytes).map(|line| format!("unchanged: {line}"));
+                for at in places(bytes.len()) {
+                    let original = bytes[at];
+                    for byte in BYTES {
+                        bytes[at] = byte;
+                        let found = contradiction(subject, &bytes);
+                        wrong = wrong.or_else(|| found.map(|line| format!("byte {at} = {byte:#04x}: {line}")));
+                        *if takes(subject, &bytes) { &mut taken } else { &mut refused } += 1;
+                    }
+                    bytes[at] = original;
+                }
+                if t0.elapsed().as_millis() > 400 { eprintln!("{} {} {} {:?}", group.name, test.tc_id, bytes.len(), t0.elapsed()); }
+                failures.extend(wrong.map(|line| format!("{} tcId {}: {:.400}", group.name, test.tc_id, line)));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
+    // Were nearly all refused, nothing would have been tried.
+    assert!(taken > 20_000 && refused > 20_000, "{taken} taken, {refused} refused");
+}

@@ -1,1 +1,185 @@
+//! Bytes that end too early: refused at every cut, with the offset of the fault inside what is there.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
+use std::collections::BTreeSet;
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::HEADER_LEN;
+use dotnet_diagnostics_ipc::vectors::{self, Decoded, Fault, Group, Test, Type, Value, Verdict};
+
+/// Runs `check` for each group and test whose wire is to be taken, and gives the lines it returns in one panic.
+fn for_each_taken(mut check: impl FnMut(&Group, &Test, &[u8]) -> Vec<String>) {
+    let mut failures = Vec::new();
+    for file in vectors::files().unwrap() {
+        for group in &file.groups {
+            for test in group.tests.iter().filter(|test| test.result != Verdict::Invalid) {
+                let found = check(group, test, test.wire.as_ref().unwrap());
+                // A vector that fails at one cut fails at many.
+                failures.extend(found.iter().take(3).map(|line| format!("{} tcId {}: {line}", group.name, test.tc_id)));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
+}
+
+fn is_message(kind: Type) -> bool {
+    matches!(kind, Type::Request | Type::Reply | Type::Error | Type::Unknown | Type::LegacyRequest)
+}
+
+/// Every length from `from` to below `len`; of what is longer than 4096 bytes the first and last 512, and every 997th.
+fn cuts(from: usize, len: usize) -> impl Iterator<Item = usize> {
+    (from..len).filter(move |cut| len <= 4096 || *cut < 512 || *cut >= len - 512 || *cut % 997 == 0)
+}
+
+fn has_flag(test: &Test, flag: &str) -> bool {
+    test.flags.iter().any(|have| have == flag)
+}
+
+/// A piece has no size of its own that would tell: only its last field can be missed. Where surplus bytes are ignored, only
+/// those may be cut off, and the value stays.
+#[test]
+fn a_message_or_piece_that_ends_early_is_refused() {
+    for_each_taken(|group, test, wire| {
+        let subject = group.subject().unwrap();
+        let mut found = Vec::new();
+        for cut in cuts(0, wire.len()) {
+            let fault = match subject.decode(&wire[..cut]) {
+                Err(error) => Fault::from(error),
+                Ok(decoded) if !is_message(group.kind) && has_flag(test, "TrailingBytes") && decoded.value == test.value => {
+                    continue;
+                }
+                Ok(decoded) => {
+                    found.push(format!("cut to {cut} bytes, taken as {}", decoded.value));
+                    continue;
+                }
+            };
+            let field = match group.kind {
+                Type::Advertise => "Advertise",
+                kind if !is_message(kind) => {
+                    if fault.layer != "payload" || fault.offset > cut {
+                        found.push(format!("cut to {cut} bytes, refused for {fault}"));
+                    }
+                    continue;
+                }
+                _ if cut < HEADER_LEN => "header",
+                _ => "payload",
+            };
+            let expected = Fault { layer: "transport".into(), kind: "end_of_input".into(), offset: cut, field: Some(field.into()) };
+            if fault != expected {
+                found.push(format!("cut to {cut} bytes, refused for {fault}; expected {expected}"));
+            }
+        }
+        found
+    });
+}
+
+/// Why a message may lose the end of its payload, if `size` says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Excuse {
+    /// The OK of 20 bytes without payload answers every command.
+    GenericOk,
+    /// Bytes after the last field are ignored.
+    TrailingBytes,
+    /// What a later version of `ProcessInfo3` appended is kept, however much it is.
+    Tail,
+    /// The error after `GenerateCoreDump3` has a text or none.
+    NoText,
+    /// Nobody knows where the payload of an unknown command ends.
+    UnknownPayload,
+}
+
+/// What a message cut to `cut` bytes, `size` and all, still is by the grammar. Bytes after the last field are not decided
+/// here: where they begin is for the codec to say.
+fn still_is(group: &Group, test: &Test, cut: usize) -> Option<Excuse> {
+    let lost = test.wire.as_ref().unwrap().len() - cut;
+    let tail = test.value.get("tail").and_then(Value::as_str).unwrap_or_default();
+    match group.kind {
+        Type::Reply if tail.len() / 2 >= lost => Some(Excuse::Tail),
+        Type::Unknown => Some(Excuse::UnknownPayload),
+        Type::Reply if cut == HEADER_LEN => Some(Excuse::GenericOk),
+        Type::Error if cut == 24 && group.subject().unwrap().command == Some(Command::GENERATE_CORE_DUMP3) => Some(Excuse::NoText),
+        _ => None,
+    }
+}
+
+/// Why it is right that the cut message decodes; the value must then be what the rest of the bytes says.
+fn excuse(group: &Group, test: &Test, cut: usize, decoded: &Decoded) -> Option<Excuse> {
+    if decoded.kind != group.kind {
+        return None;
+    }
+    let (whole, part) = (&test.value, &decoded.value);
+    let without = |value: &Value, key: &str| {
+        let mut value = value.clone();
+        let removed = value.as_object_mut().and_then(|object| object.remove(key));
+        (value, removed.and_then(|removed| removed.as_str().map(str::to_owned)))
+    };
+    // The same but for the hexadecimal bytes under `key`, which have lost as many at the end as the message has.
+    let lost = test.wire.as_ref().unwrap().len() - cut;
+    let shortened = |key: &str| {
+        let ((whole, all), (part, some)) = (without(whole, key), without(part, key));
+        let (all, some) = (all.unwrap_or_default(), some.unwrap_or_default());
+        whole == part && all.starts_with(&some) && all.len() == some.len() + 2 * lost
+    };
+    match still_is(group, test, cut) {
+        Some(Excuse::GenericOk) => (part.as_object().is_some_and(|object| object.is_empty())).then_some(Excuse::GenericOk),
+        Some(Excuse::NoText) => (*part == without(whole, "message").0).then_some(Excuse::NoText),
+        Some(Excuse::Tail) => shortened("tail").then_some(Excuse::Tail),
+        Some(Excuse::UnknownPayload) => shortened("payload").then_some(Excuse::UnknownPayload),
+        _ if has_flag(test, "TrailingBytes") && part == whole => Some(Excuse::TrailingBytes),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_payload_shorter_than_its_fields_is_refused_also_where_size_agrees() {
+    let mut excuses = BTreeSet::new();
+    for_each_taken(|group, test, wire| {
+        let mut found = Vec::new();
+        if !is_message(group.kind) {
+            return found;
+        }
+        let subject = group.subject().unwrap();
+        for cut in cuts(HEADER_LEN, wire.len()) {
+            let mut mended = wire[..cut].to_vec();
+            mended[14..16].copy_from_slice(&u16::try_from(cut).unwrap().to_le_bytes());
+            match subject.decode(&mended) {
+                Ok(decoded) => match excuse(group, test, cut, &decoded) {
+                    Some(excuse) => _ = excuses.insert(excuse),
+                    None => found.push(format!("{cut} bytes taken as {:?} {}", decoded.kind, decoded.value)),
+                },
+                Err(error) => {
+                    let fault = Fault::from(error);
+                    let of_the_end = ["unexpected_end", "count_too_large"].contains(&fault.kind.as_str());
+                    if let Some(excuse) = still_is(group, test, cut) {
+                        found.push(format!("{cut} bytes refused for {fault}, although {excuse:?}"));
+                    } else if fault.layer != "payload" || !of_the_end || !(HEADER_LEN..=cut).contains(&fault.offset) {
+                        found.push(format!("{cut} bytes refused for {fault}"));
+                    }
+                }
+            }
+        }
+        found
+    });
+    // An exception that no vector needs would be a hole in the test above.
+    let all = [Excuse::GenericOk, Excuse::TrailingBytes, Excuse::Tail, Excuse::NoText, Excuse::UnknownPayload];
+    assert!(excuses.iter().eq(&all), "{excuses:?}");
+}
+
+/// The flag that excuses a cut must not stand at a vector without such bytes.
+#[test]
+fn surplus_bytes_are_surplus() {
+    for_each_taken(|group, test, wire| {
+        if !has_flag(test, "TrailingBytes") {
+            return Vec::new();
+        }
+        let mut shorter = wire[..wire.len() - 1].to_vec();
+        if is_message(group.kind) {
+            shorter[14..16].copy_from_slice(&u16::try_from(wire.len() - 1).unwrap().to_le_bytes());
+        }
+        match group.subject().unwrap().decode(&shorter) {
+            Ok(decoded) if decoded.value == test.value || has_flag(test, "UnknownTail") => Vec::new(),
+            Ok(decoded) => Vec::from([format!("without the last byte {}", decoded.value)]),
+            Err(error) => Vec::from([format!("without the last byte: {error}")]),
+        }
+    });
+}

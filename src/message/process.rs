@@ -370,6 +370,8 @@ impl<'a> Request<'a> for EnablePerfMap {
 wire_struct! {
     /// `ApplyStartupHook`, `0x0407`: run at once if the runtime has started (F-47). Since .NET 8.
     ///
+    /// A hook that cannot be loaded ends the process on 9.0.5 (P-2).
+    ///
     /// | bytes | what |
     /// |---|---|
     /// | string | `startupHookPath` |
@@ -382,7 +384,7 @@ wire_struct! {
     /// assert_eq!(ApplyStartupHook { startup_hook_path: "/h.dll".into() }.encode_message(&mut [0; 64]), Ok(20 + 18));
     /// ```
     pub struct ApplyStartupHook<'a> {
-        /// A managed assembly on the target's machine.
+        /// A managed assembly on the target's machine. Absent is refused; empty is not (P-1).
         pub startup_hook_path: IpcString<'a> = StartupHookPath,
     }
 }
@@ -392,7 +394,7 @@ impl<'a> Request<'a> for ApplyStartupHook<'a> {
     type Reply = ResultReply;
 
     fn check_limits(&self) -> Result<(), LimitError> {
-        refuse(self.startup_hook_path.is_empty(), LimitKind::EmptyPath, Field::StartupHookPath, Self::COMMAND)
+        refuse(self.startup_hook_path.is_absent(), LimitKind::AbsentName, Field::StartupHookPath, Self::COMMAND)
     }
 }
 

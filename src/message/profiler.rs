@@ -54,7 +54,7 @@ wire_struct! {
     /// | 16 | `profilerGuid` |
     /// | string | `profilerPath` |
     ///
-    /// The document has only its number. Answered by a [`ResultReply`]; by an error where the runtime runs already.
+    /// The document has only its number. Answered by a [`ResultReply`], also by runtimes that run already (P-4).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, profiler::StartupProfiler};

@@ -26,6 +26,9 @@ embedded! {
     "profiler.json",
     "process.json",
     "server.json",
+    "runtime-net8.0.30.json",
+    "runtime-net9.0.5.json",
+    "runtime-net10.0.9.json",
 }
 
 /// A file that is none of vectors.

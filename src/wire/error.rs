@@ -201,10 +201,8 @@ pub enum LimitKind {
     UnknownPerfMapType(u32),
     /// `dumpType` is 0 or above 4.
     UnknownDumpType(u32),
-    /// A name that may not be absent.
+    /// A name or path that may not be absent.
     AbsentName,
-    /// A path that may not be empty.
-    EmptyPath,
 }
 
 impl ErrorKind for LimitKind {
@@ -227,14 +225,14 @@ impl ErrorKind for LimitKind {
             Self::UnknownPerfMapType(_) => "unknown_perf_map_type",
             Self::UnknownDumpType(_) => "unknown_dump_type",
             Self::AbsentName => "absent_name",
-            Self::EmptyPath => "empty_path",
         }
     }
 
     fn hresult(self) -> HResult {
         match self {
-            Self::DuplicateEventId(_) => HResult::FAIL,
-            Self::UnknownPerfMapType(_) | Self::AbsentName | Self::EmptyPath | Self::UnknownDumpType(_) => HResult::INVALID_ARG,
+            // P-3: seen on 8.0.30, 9.0.5 and 10.0.9.
+            Self::DuplicateEventId(_) | Self::UnknownDumpType(_) => HResult::FAIL,
+            Self::UnknownPerfMapType(_) | Self::AbsentName => HResult::INVALID_ARG,
             _ => HResult::BAD_ENCODING,
         }
     }
@@ -255,8 +253,7 @@ impl fmt::Display for LimitKind {
             Self::UnknownBufferMode(n) => write!(f, "buffer mode {n} is neither 0 (drop) nor 1 (block)"),
             Self::UnknownPerfMapType(n) => write!(f, "perf map type {n} is not 1 (all), 2 (jitdump) or 3 (perfmap)"),
             Self::UnknownDumpType(n) => write!(f, "dump type {n} is not one of 1 to 4"),
-            Self::AbsentName => f.write_str("a name that may not be absent"),
-            Self::EmptyPath => f.write_str("a path that may not be empty"),
+            Self::AbsentName => f.write_str("a name or path that may not be absent"),
         }
     }
 }

@@ -16,22 +16,28 @@ def main():
     for name in sorted(os.listdir(HERE)):
         if not name.endswith(".py") or name in ("build.py", "notation.py"):
             continue
-        file = importlib.import_module(name[:-3]).FILE
-        try:
-            with open(file.path()) as f:
-                committed = f.read()
-        except FileNotFoundError:
-            committed = None
-        if committed == file.text():
-            continue
-        if sys.argv[1:] == ["--check"]:
-            print(f"{file.name}.json is not what {name} spells", file=sys.stderr)
-            stale += 1
-        else:
-            with open(file.path(), "w") as f:
-                f.write(file.text())
-            print(f"{file.name}.json: {file.document()['numberOfTests']} tests")
+        module = importlib.import_module(name[:-3])
+        for file in getattr(module, "FILES", None) or [module.FILE]:
+            stale += update(file, name)
     sys.exit(1 if stale else 0)
+
+
+def update(file, source):
+    """Writes one file, or only compares it; 1 if the comparison failed."""
+    try:
+        with open(file.path()) as f:
+            committed = f.read()
+    except FileNotFoundError:
+        committed = None
+    if committed == file.text():
+        return 0
+    if sys.argv[1:] == ["--check"]:
+        print(f"{file.name}.json is not what {source} spells", file=sys.stderr)
+        return 1
+    with open(file.path(), "w") as f:
+        f.write(file.text())
+    print(f"{file.name}.json: {file.document()['numberOfTests']} tests")
+    return 0
 
 
 main()

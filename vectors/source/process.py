@@ -155,24 +155,23 @@ g.invalid(8231, "the type written as one byte",
           flags=["Truncated", "ClientFault"], hazard="harmful")
 
 # --- 0x0407 --------------------------------------------------------------------------------------------------------
-g = request("apply-startup-hook", "ApplyStartupHook", "8.0", ["F-7", "F-11", "F-47", "F-72"])
+g = request("apply-startup-hook", "ApplyStartupHook", "8.0", ["F-7", "F-11", "F-47", "F-72", "P-1", "P-2"])
 
 literal = hexa("444f544e45545f4950435f563100 2600 04 07 0000"
                "07000000 2f0068002e0064006c006c00 0000")
 assert literal == message(0x0407, string("/h.dll"))
-g.valid(8301, "every byte spelled out", literal, {"startupHookPath": "/h.dll"}, flags=["Literal"], hazard="side-effect")
+g.valid(8301, "every byte spelled out", literal, {"startupHookPath": "/h.dll"}, flags=["Literal"], hazard="harmful")
 
 g.valid(8302, "a path with spaces, accents and a character of two units",
         message(0x0407, string("/mes crochets/début-\U0001FA9D.dll")),
-        {"startupHookPath": "/mes crochets/début-\U0001FA9D.dll"}, flags=["Full", "SurrogatePair"], hazard="side-effect")
+        {"startupHookPath": "/mes crochets/début-\U0001FA9D.dll"}, flags=["Full", "SurrogatePair"], hazard="harmful")
+
+g.valid(8310, "an empty path, which runtimes take",
+        message(0x0407, string("")), {"startupHookPath": ""}, flags=["EmptyString"], hazard="side-effect")
 
 g.invalid(8320, "an absent path decodes, but no server may take it",
-          message(0x0407, string(None)), "limits", "empty_path", 20, "ApplyStartupHook.startupHookPath",
-          value={"startupHookPath": None}, flags=["AbsentString", "Limit"], hazard="harmful")
-
-g.invalid(8321, "an empty path decodes, but no server may take it",
-          message(0x0407, string("")), "limits", "empty_path", 20, "ApplyStartupHook.startupHookPath",
-          value={"startupHookPath": ""}, flags=["EmptyString", "Limit"], hazard="side-effect")
+          message(0x0407, string(None)), "limits", "absent_name", 20, "ApplyStartupHook.startupHookPath",
+          value={"startupHookPath": None}, flags=["AbsentString", "Limit"], hazard="side-effect")
 
 g.invalid(8330, "no payload at all",
           message(0x0407), "payload", "unexpected_end", 20, "ApplyStartupHook.startupHookPath",
