@@ -118,7 +118,7 @@ impl Probe {
     fn environment(&mut self) -> Outcome {
         let (mut stream, reply) = self.ask("how large the environment block is", &ProcessEnvironment {})?;
         let AnyReply::ProcessEnvironment(reply) = Message::decode_exact(&reply)?.reply_to(Some(Command::PROCESS_ENVIRONMENT))? else {
-            return Err("no environment".into());
+            return Ok(()); // an error, such as from .NET Core 3.1
         };
         let mut block = Vec::new();
         stream.read_to_end(&mut block)?;

@@ -26,6 +26,7 @@ embedded! {
     "profiler.json",
     "process.json",
     "server.json",
+    "runtime-net3.1.23.json",
     "runtime-net8.0.30.json",
     "runtime-net9.0.5.json",
     "runtime-net10.0.9.json",

@@ -116,9 +116,10 @@ def load(name):
 
 
 FILES = []
-for nth, runtime in enumerate(["net8.0.30", "net9.0.5", "net10.0.9"]):
+for nth, runtime in enumerate(["net8.0.30", "net9.0.5", "net10.0.9", "net3.1.23"]):
     first = 10000 + 1000 * nth
     FILE = File("runtime-" + runtime, f"Recorded from .NET {runtime[3:]} on Linux x64", first, first + 999)
     add(FILE, runtime, load(runtime), runtime, first)
-    add(FILE, runtime, load(runtime + "-suspended"), runtime + "-suspended", first + 800)
+    if runtime != "net3.1.23":  # cannot be suspended
+        add(FILE, runtime, load(runtime + "-suspended"), runtime + "-suspended", first + 800)
     FILES.append(FILE)
