@@ -333,14 +333,12 @@ g.invalid(6252, "default tracepoint absent (length 0) and no sets",
           "limits", "no_tracepoint", 65, "CollectTracing5.providers[0].config",
           value=user_events(0, provider(1, 2, "a", None, NO_FILTER, config(None))), flags=["Limit", "AbsentString"],
           hazard="harmful")
-g.invalid(6253, "default tracepoint empty (length 1) and no sets, in the second provider",
-          message(0x0206, u32(1), u64(0), array(
-              u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array() + string("t") + array(),
-              u64(1) + u32(2) + string("b") + string(None) + boolean(False) + array() + string("") + array())),
-          "limits", "no_tracepoint", 106, "CollectTracing5.providers[1].config",
-          value=user_events(0, provider(1, 2, "a", None, NO_FILTER, config("t")),
-                            provider(1, 2, "b", None, NO_FILTER, config(""))), flags=["Limit", "EmptyString"],
-          hazard="harmful")
+g.valid(6253, "an empty default tracepoint (length 1) and no sets: a name, though one that fails when it is registered",
+        message(0x0206, u32(1), u64(0), array(
+            u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array() + string("t") + array(),
+            u64(1) + u32(2) + string("b") + string(None) + boolean(False) + array() + string("") + array())),
+        user_events(0, provider(1, 2, "a", None, NO_FILTER, config("t")), provider(1, 2, "b", None, NO_FILTER, config(""))),
+        flags=["EmptyString"], hazard="harmful")
 g.invalid(6254, "name of the only set absent (length 0)",
           message(0x0206, u32(1), u64(0),
                   array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array()

@@ -48,8 +48,9 @@ g.invalid(2004, "a space in place of the NUL: all 14 bytes count", message(0x040
 g.invalid(2005, "the advertise's magic, padded with zeros", message(0x0400, magic=b"ADVR_V1\0" + bytes(6)),
           "header", "bad_magic", 0, "header.magic")
 g.invalid(2006, "the magic as UTF-16", message(0x0400, magic=utf16("DOTNET_")), "header", "bad_magic", 1, "header.magic")
-g.invalid(2007, "the magic without its NUL: all that follows lies one byte early, and one byte follows",
-          b"DOTNET_IPC_V1" + u16(20) + u8(0x04) + u8(0x00) + u16(0) + u8(0), "header", "bad_magic", 13, "header.magic")
+g.invalid(2007, "the magic without its NUL: all that follows lies one byte early, so that a runtime waits for 1024 bytes",
+          b"DOTNET_IPC_V1" + u16(20) + u8(0x04) + u8(0x00) + u16(0) + u8(0), "header", "bad_magic", 13, "header.magic",
+          hazard="harmful")
 g.invalid(2008, "wrong magic and a size of 0: the magic is named first", message(0x0400, size=0, magic=b"DOTNET_IPC_V2\0"),
           "header", "bad_magic", 12, "header.magic", flags=["TwoFaults"])
 g.invalid(2009, "wrong magic and four bytes too few: the magic is named first", message(0x0400, size=24, magic=b"DOTNET_IPC_V2\0"),

@@ -55,17 +55,18 @@ wire_struct! {
 
 impl<'a> TracepointConfig<'a> {
     /// Where the event `id` goes, which passed keywords, level and filter: to the set that lists it, else to the default.
+    /// `None` if it is written nowhere.
     pub fn tracepoint_for(&self, id: u32) -> Option<IpcString<'a>> {
         let listed = self.tracepoints.iter().find(|set| set.event_ids.iter().any(|listed| listed == id));
         match listed {
             Some(set) => Some(set.tracepoint_name),
-            None => Some(self.default_tracepoint_name).filter(|name| !name.is_empty()),
+            None => Some(self.default_tracepoint_name).filter(|name| !name.is_absent()),
         }
     }
 
-    /// Whether there is a tracepoint at all.
+    /// Whether there is a tracepoint at all. A default that is empty but not absent counts as one (P-7).
     pub fn has_tracepoint(&self) -> bool {
-        !self.default_tracepoint_name.is_empty() || !self.tracepoints.is_empty()
+        !self.default_tracepoint_name.is_absent() || !self.tracepoints.is_empty()
     }
 
     /// The first id that stands twice in the sets, as the indices of the second one's set and of its place in it.
