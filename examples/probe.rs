@@ -117,7 +117,8 @@ impl Probe {
 
     fn environment(&mut self) -> Outcome {
         let (mut stream, reply) = self.ask("how large the environment block is", &ProcessEnvironment {})?;
-        let AnyReply::ProcessEnvironment(reply) = Message::decode_exact(&reply)?.reply_to(Some(Command::PROCESS_ENVIRONMENT))? else {
+        let AnyReply::ProcessEnvironment(reply) = Message::decode_exact(&reply)?.reply_to(Some(Command::PROCESS_ENVIRONMENT))?
+        else {
             return Ok(()); // an error, such as from .NET Core 3.1
         };
         let mut block = Vec::new();
@@ -174,12 +175,17 @@ impl Probe {
         let request =
             CollectTracing4 { circular_buffer_mb, format, rundown_keyword: DEFAULT_RUNDOWN_KEYWORD, request_stackwalk, providers };
         self.trace("start a session with the usual rundown keyword", &request)?;
-        let session =
-            StreamingSession { circular_buffer_mb, format, rundown_keyword, request_stackwalk, providers: filtered };
+        let session = StreamingSession { circular_buffer_mb, format, rundown_keyword, request_stackwalk, providers: filtered };
         self.trace("start a session that streams", &CollectTracing5::Streaming(session))?;
         let session_buffer_mode = SessionBufferMode::DROP;
-        let session =
-            StreamingSession6 { circular_buffer_mb, format, rundown_keyword, request_stackwalk, providers: filtered, session_buffer_mode };
+        let session = StreamingSession6 {
+            circular_buffer_mb,
+            format,
+            rundown_keyword,
+            request_stackwalk,
+            providers: filtered,
+            session_buffer_mode,
+        };
         self.trace("start a session that drops events when its buffer is full", &CollectTracing6::Streaming(session))?;
         self.ask("stop a session that is not there", &StopTracing { session_id: 0 })?;
         Ok(())
@@ -200,7 +206,8 @@ impl Probe {
         let request = StartupProfiler { profiler_guid: Clsid::NIL, profiler_path: "/none".into() };
         self.ask("set a start-up profiler after start-up", &request)?;
         let attach_timeout = 1000; // milliseconds
-        let request = AttachProfiler { attach_timeout, profiler_guid: Clsid::NIL, profiler_path: "/none.so".into(), client_data: &[] };
+        let request =
+            AttachProfiler { attach_timeout, profiler_guid: Clsid::NIL, profiler_path: "/none.so".into(), client_data: &[] };
         self.ask("attach a profiler that is not there", &request)?;
         self.ask("run a startup hook without a path", &ApplyStartupHook { startup_hook_path: IpcString::ABSENT })?;
         self.ask("run a startup hook with an empty path", &ApplyStartupHook { startup_hook_path: "".into() })?;
@@ -211,7 +218,9 @@ impl Probe {
 
     /// Requests that a runtime must refuse, and can be asked without harm.
     fn refusals(&mut self) -> Outcome {
-        for (comment, code) in [("an unknown id of a known set", 0x0463), ("an unknown set", 0x6301), ("the server's own OK", 0xff00)] {
+        for (comment, code) in
+            [("an unknown id of a known set", 0x0463), ("an unknown set", 0x6301), ("the server's own OK", 0xff00)]
+        {
             let request = Header { size: 20, command: Command::from_code(code), reserved: 0 };
             self.ask_bytes(comment, Command::from_code(code), &request.to_bytes())?;
         }

@@ -4,6 +4,7 @@
 use std::fmt::{Debug, Write as _};
 
 use dotnet_diagnostics_ipc::advertise::Advertise;
+use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::legacy::DraftCollectTracing;
@@ -16,7 +17,7 @@ use dotnet_diagnostics_ipc::wire::{Array, Decode, Guid, IpcString, Reader};
 
 const BYTES: [u8; 5] = [0x00, 0x01, 0x7f, 0x80, 0xff];
 
-/// What to change in a wire of `len` bytes: every byte to each of `BYTES`. Beyond 4096 bytes that takes hours, so there
+/// What to change in a wire of `len` bytes: every byte to each of `BYTES`. Beyond 4096 bytes that takes too long, so there
 /// only the ends and every 2999th byte change, to one of `BYTES` in turn.
 fn changes(len: usize) -> impl Iterator<Item = (usize, u8)> {
     let large = len > 4096;
@@ -59,7 +60,10 @@ fn takes(subject: Subject, bytes: &[u8]) -> bool {
             show(&advertise);
             advertise.is_ok()
         }
-        Type::LegacyRequest => message!(|message| message.decode_payload::<DraftCollectTracing<'_>>()),
+        Type::LegacyRequest => {
+            let draft = message!(|message| message.decode_payload::<DraftCollectTracing<'_>>());
+            draft && Header::decode(bytes).unwrap().command == Command::COLLECT_TRACING
+        }
         Type::Request | Type::Reply | Type::Error | Type::Unknown if subject.from_server => {
             message!(|message| message.reply_to(subject.command))
         }

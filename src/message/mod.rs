@@ -11,9 +11,11 @@ pub mod process;
 pub mod profiler;
 pub mod server;
 
-mod any;
+mod any_reply;
+mod any_request;
 
-pub use any::{AnyReply, AnyRequest};
+pub use any_reply::AnyReply;
+pub use any_request::AnyRequest;
 
 use crate::command::{Command, Continuation};
 use crate::header::{HEADER_LEN, Header};

@@ -357,7 +357,7 @@ wire_struct! {
     }
 }
 
-impl<'a> Request<'a> for EnablePerfMap {
+impl Request<'_> for EnablePerfMap {
     const COMMAND: Command = Command::ENABLE_PERF_MAP;
     type Reply = ResultReply;
 

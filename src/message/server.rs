@@ -75,11 +75,8 @@ impl<'a> ErrorReply<'a> {
 
     fn read(reader: &mut Reader<'a>, command: Option<Command>) -> Result<Self, DecodeError> {
         let hresult = reader.field(Field::HResult)?;
-        let message = match Self::has_message(command) && !reader.rest().is_empty() {
-            true => Some(reader.field(Field::Message)?),
-            false => None,
-        };
-        Ok(Self { hresult, message })
+        let texted = Self::has_message(command) && !reader.rest().is_empty();
+        Ok(Self { hresult, message: if texted { Some(reader.field(Field::Message)?) } else { None } })
     }
 }
 

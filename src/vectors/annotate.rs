@@ -70,7 +70,7 @@ impl Annotations {
     }
 
     /// Notes the header, which has been read.
-    pub(crate) fn header(&mut self, header: &Header) {
+    pub(crate) fn header(&mut self, header: Header) {
         let note = |notes: &mut Self, field, offset, len, text| notes.below(field, |notes| notes.note(offset, len, text));
         note(self, "magic", 0, 14, "\"DOTNET_IPC_V1\"".into());
         note(self, "size", 14, 2, format!("{} = {HEADER_LEN} + {}", header.size, header.payload_len()));

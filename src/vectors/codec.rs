@@ -221,7 +221,7 @@ impl Subject {
                 let (request, _) = message.decode_payload::<DraftCollectTracing<'_>>().map_err(|e| e.in_root("CollectTracing"))?;
                 Ok(Decoded::of(Type::LegacyRequest, request.to_value(), message.is_canonical(&request)))
             }
-            Type::Request | Type::Reply | Type::Error | Type::Unknown => Decoded::of_message(&Message::decode_exact(wire)?, self),
+            Type::Request | Type::Reply | Type::Error | Type::Unknown => Decoded::of_message(&Message::decode_exact(wire)?, *self),
             piece => {
                 macro_rules! decode {
                     ($T:ty) => {{
@@ -291,12 +291,12 @@ impl Subject {
         notes
     }
 
-    fn try_annotate(&self, wire: &[u8], notes: &mut Annotations) -> Result<(), DecodeError> {
+    fn try_annotate(self, wire: &[u8], notes: &mut Annotations) -> Result<(), DecodeError> {
         match self.kind {
             Type::Advertise => notes.advertise(wire),
             Type::Request | Type::Reply | Type::Error | Type::Unknown | Type::LegacyRequest => {
                 let header = Header::decode(wire)?;
-                notes.header(&header);
+                notes.header(header);
                 let payload = wire.get(HEADER_LEN..wire.len().min(header.size.into())).unwrap_or_default();
                 let mut reader = Reader::at(payload, HEADER_LEN);
                 match (self.kind, header.command) {
@@ -329,7 +329,7 @@ impl Decoded {
         Self { kind, value, canonical, limit: None }
     }
 
-    fn of_message(message: &Message<'_>, subject: &Subject) -> Result<Self, DecodeError> {
+    fn of_message(message: &Message<'_>, subject: Subject) -> Result<Self, DecodeError> {
         if subject.from_server {
             let reply = message.reply_to(subject.command)?;
             let kind = match reply {

@@ -58,7 +58,9 @@ impl<'a, T> Array<'a, T> {
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
 
+impl<'a, T: Decode<'a> + Copy> Array<'a, T> {
     /// The items, by value.
     pub fn iter(&self) -> Iter<'a, T> {
         Iter {

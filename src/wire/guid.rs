@@ -54,9 +54,9 @@ impl Guid {
 
     /// From the three integers and eight bytes of a C `GUID`.
     pub const fn from_fields(data1: u32, data2: u16, data3: u16, data4: [u8; 8]) -> Self {
-        let ([a, b, c, d], [e, f], [g, h]) = (data1.to_le_bytes(), data2.to_le_bytes(), data3.to_le_bytes());
-        let [i, j, k, l, m, n, o, p] = data4;
-        Self { bytes: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] }
+        let (one, two, three) = (data1.to_le_bytes(), data2.to_le_bytes(), data3.to_le_bytes());
+        let first = [one[0], one[1], one[2], one[3], two[0], two[1], three[0], three[1]];
+        Self { bytes: zerocopy::transmute!([first, data4]) }
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn item(out: &mut dyn Write, item: &Item, bytes: &[u8]) -> io::Result
     }
     write!(out, ", {} bytes at offset {}", item.size, item.offset)?;
     writeln!(out, "{}", if item.canonical || item.error.is_some() { "" } else { ", not canonical" })?;
-    if let Some(subject) = &item.subject {
+    if let Some(subject) = item.subject {
         fields(out, subject, bytes, item.offset)?;
     } else {
         part(out, bytes, item.offset, "", "")?;
@@ -50,7 +50,7 @@ pub(crate) fn item(out: &mut dyn Write, item: &Item, bytes: &[u8]) -> io::Result
 }
 
 /// The fields of one message or piece; then the bytes that could not be read.
-pub(crate) fn fields(out: &mut dyn Write, subject: &Subject, bytes: &[u8], base: usize) -> io::Result<()> {
+pub(crate) fn fields(out: &mut dyn Write, subject: Subject, bytes: &[u8], base: usize) -> io::Result<()> {
     let notes = subject.annotate(bytes);
     let width = notes.list().iter().map(|note| note.field.len()).max().unwrap_or(0).min(48);
     let mut end = 0;

@@ -65,7 +65,7 @@ fn encode((nth, item): (usize, &Item)) -> anyhow::Result<Vec<u8>> {
     if !item.canonical {
         writeln!(std::io::stderr(), "diagipc: item {nth} was not canonical; its canonical form differs")?;
     }
-    let command = item.command.as_deref().map(|name| name.parse::<Command>());
+    let command = item.command.as_deref().map(str::parse::<Command>);
     let kind = match (item.kind, &command) {
         (Kind::Continuation, _) => {
             let digits = item.value.get("bytes").and_then(Value::as_str);

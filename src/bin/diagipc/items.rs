@@ -97,13 +97,10 @@ impl<'b> Splitter<'b> {
     }
 
     fn message(&mut self, rest: &'b [u8]) -> Item {
-        let header = match Header::decode(rest).and_then(|header| Message::decode(rest).map(|_| header)) {
-            Ok(header) => header,
-            // Without a header and all of its message nothing says where the next one begins.
-            Err(_) => {
-                let subject = Subject { kind: Type::Unknown, command: None, from_server: self.from == Some(Side::Server) };
-                return self.item(rest, rest.len(), Kind::Unknown, None, subject);
-            }
+        let Ok(header) = Header::decode(rest) else {
+            // Nothing says where the next message begins.
+            let subject = Subject { kind: Type::Unknown, command: None, from_server: self.from == Some(Side::Server) };
+            return self.item(rest, rest.len(), Kind::Unknown, None, subject);
         };
         let from_server = self.from.map_or(header.command.set == Command::OK.set, |from| from == Side::Server);
         let command = if from_server { self.request } else { Some(header.command) };

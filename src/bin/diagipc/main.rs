@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Looks into messages of the .NET Diagnostic IPC Protocol (DOTNET_IPC_V1), and checks the codec against golden vectors.
+/// Looks into messages of the .NET Diagnostic IPC Protocol, and checks the codec against golden vectors.
 #[derive(Parser)]
 #[command(
     version,

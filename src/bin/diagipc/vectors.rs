@@ -130,7 +130,7 @@ pub(crate) fn describe(group: &Group, test: &Test, out: &mut dyn Write) -> io::R
         writeln!(out, "  value   {}", shortened(&test.value.to_string()))?;
     }
     if let (Some(wire), Some(subject)) = (&test.wire, group.subject()) {
-        dump::fields(out, &subject, wire, 0)?;
+        dump::fields(out, subject, wire, 0)?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use crate::wire::{Array, macros::wire_struct};
 
 wire_struct! {
-    /// `event_filter` (section "EventPipe Payload Serialization Examples").
+    /// `event_filter` (section "`EventPipe` Payload Serialization Examples").
     ///
     /// | bytes | what |
     /// |---|---|

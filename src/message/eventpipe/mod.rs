@@ -138,7 +138,7 @@ wire_struct! {
     }
 }
 
-impl<'a> Request<'a> for StopTracing {
+impl Request<'_> for StopTracing {
     const COMMAND: Command = Command::STOP_TRACING;
     type Reply = SessionReply;
 }

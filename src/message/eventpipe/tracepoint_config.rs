@@ -26,7 +26,7 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// `tracepoint_config` (section "EventPipe Payload Serialization Examples").
+    /// `tracepoint_config` (section "`EventPipe` Payload Serialization Examples").
     ///
     /// | bytes | what |
     /// |---|---|
