@@ -114,6 +114,15 @@ impl<'a, T: Decode<'a> + Copy> IntoIterator for Array<'a, T> {
     }
 }
 
+impl<'a, T: Decode<'a> + Copy> IntoIterator for &Array<'a, T> {
+    type Item = T;
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
 impl<T> Default for Array<'_, T> {
     fn default() -> Self {
         Self::EMPTY
