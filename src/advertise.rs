@@ -48,7 +48,7 @@ pub struct Advertise {
 #[repr(C)]
 struct RawAdvertise {
     magic: [u8; 8],
-    runtime_cookie: Guid,
+    runtime_cookie: [u8; 16],
     process_id: U64<LittleEndian>,
     future: U16<LittleEndian>,
 }
@@ -71,14 +71,18 @@ impl Advertise {
         if !rest.is_empty() {
             return fail(DecodeErrorKind::BytesAfterMessage { extra: clamp(rest.len()) }, ADVERTISE_LEN);
         }
-        Ok(Self { runtime_cookie: raw.runtime_cookie, process_id: raw.process_id.get(), future: raw.future.get() })
+        Ok(Self {
+            runtime_cookie: Guid::from_bytes(raw.runtime_cookie),
+            process_id: raw.process_id.get(),
+            future: raw.future.get(),
+        })
     }
 
     /// The 34 bytes.
     pub fn to_bytes(self) -> [u8; ADVERTISE_LEN] {
         zerocopy::transmute!(RawAdvertise {
             magic: ADVERTISE_MAGIC,
-            runtime_cookie: self.runtime_cookie,
+            runtime_cookie: self.runtime_cookie.to_bytes(),
             process_id: self.process_id.into(),
             future: self.future.into(),
         })

@@ -1,4 +1,15 @@
-//! The .NET Diagnostic IPC Protocol.
+#![doc = include_str!("../README.md")]
+//!
+//! # Where to find what
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`message`] | the request and reply of every command, and [`Message`](message::Message): header and payload |
+//! | [`header`], [`command`], [`hresult`] | the 20 bytes, the codes, the results |
+//! | [`advertise`] | the 34 bytes of a runtime that connects to a diagnostic port |
+//! | [`wire`] | the grammar: [`Reader`](wire::Reader), [`Sink`](wire::Sink), strings, arrays, GUIDs, errors |
+//! | [`legacy`] | what the 2019 draft had and later editions dropped |
+#![cfg_attr(feature = "vectors", doc = "| [`vectors`] | the golden vectors, and the codec by name that they are checked against |")]
 #![no_std]
 #![deny(unsafe_code)]
 // Input never panics.

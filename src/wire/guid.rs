@@ -2,8 +2,6 @@
 
 use core::{fmt, str::FromStr};
 
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-
 use super::error::{DecodeError, EncodeError};
 use super::reader::{Decode, Reader};
 use super::sink::{Encode, Sink};
@@ -25,8 +23,7 @@ use super::sink::{Encode, Sink};
 /// assert_eq!(guid.to_string(), "00112233-4455-6677-8899-aabbccddeeff");
 /// # Ok::<(), dotnet_diagnostics_ipc::wire::ParseGuidError>(())
 /// ```
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Guid {
     /// As they stand on the wire.
     bytes: [u8; 16],
@@ -54,9 +51,8 @@ impl Guid {
 
     /// From the three integers and eight bytes of a C `GUID`.
     pub const fn from_fields(data1: u32, data2: u16, data3: u16, data4: [u8; 8]) -> Self {
-        let (one, two, three) = (data1.to_le_bytes(), data2.to_le_bytes(), data3.to_le_bytes());
-        let first = [one[0], one[1], one[2], one[3], two[0], two[1], three[0], three[1]];
-        Self { bytes: zerocopy::transmute!([first, data4]) }
+        let (a, b, c, d) = (data1.to_le_bytes(), data2.to_le_bytes(), data3.to_le_bytes(), data4);
+        Self { bytes: [a[0], a[1], a[2], a[3], b[0], b[1], c[0], c[1], d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7]] }
     }
 }
 
@@ -134,13 +130,13 @@ impl<'a> Decode<'a> for Guid {
     const MIN_LEN: usize = 16;
 
     fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        Ok(*zerocopy::transmute_ref!(reader.take_array::<16>()?))
+        Ok(Self { bytes: *reader.take_array()? })
     }
 }
 
 impl Encode for Guid {
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
-        sink.put(self.as_bytes());
+        sink.put(&self.bytes);
         Ok(())
     }
 }
