@@ -20,6 +20,7 @@ mod codec;
 mod embedded;
 mod file;
 mod value;
+mod value_forms;
 
 pub use annotate::{Annotation, Annotations};
 pub use check::check;

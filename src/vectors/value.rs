@@ -8,8 +8,8 @@ use serde_json::Map;
 use super::Annotations;
 use crate::command::Command;
 use crate::hresult::HResult;
-use crate::message::{process::Tail, server::ErrorReply};
-use crate::wire::{Array, Decode, DecodeError, Field, Guid, IpcString, Reader};
+use crate::message::server::ErrorReply;
+use crate::wire::{DecodeError, Field, IpcString, Reader};
 
 pub use serde_json::Value;
 
@@ -23,7 +23,7 @@ impl Arena {
         Self::default()
     }
 
-    fn slice<T: Copy>(&self, items: &[T]) -> &[T] {
+    pub(super) fn slice<T: Copy>(&self, items: &[T]) -> &[T] {
         self.0.alloc_slice_copy(items)
     }
 }
@@ -57,7 +57,7 @@ impl fmt::Display for ValueError {
 
 impl core::error::Error for ValueError {}
 
-fn wants<T>(what: &str, value: &Value) -> Result<T, ValueError> {
+pub(super) fn wants<T>(what: &str, value: &Value) -> Result<T, ValueError> {
     let shown = format!("{value}");
     let short: String = shown.chars().take(60).collect();
     let dots = if short.len() < shown.len() { "…" } else { "" };
@@ -155,201 +155,6 @@ impl<'a> ObjectReader<'a> {
     }
 }
 
-macro_rules! numbers {
-    ($($t:ty),*) => {$(
-        impl<'a> ValueForm<'a> for $t {
-            fn to_value(&self) -> Value {
-                (*self).into()
-            }
-
-            fn from_value(value: &'a Value, _: &'a Arena) -> Result<Self, ValueError> {
-                let number = value.as_u64().and_then(|number| Self::try_from(number).ok());
-                number.map_or_else(|| wants(concat!("a whole number (", stringify!($t), ")"), value), Ok)
-            }
-
-            fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-                notes.leaf(reader, |number: &Self| format!("{number}"))
-            }
-        }
-    )*};
-}
-
-numbers!(u8, u16, u32);
-
-/// A decimal string: not every JSON reader keeps 64 bits of a number.
-impl<'a> ValueForm<'a> for u64 {
-    fn to_value(&self) -> Value {
-        format!("{self}").into()
-    }
-
-    fn from_value(value: &'a Value, _: &'a Arena) -> Result<Self, ValueError> {
-        // The digits alone: `parse` would take a sign.
-        let digits = value.as_str().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
-        digits.and_then(|digits| digits.parse().ok()).map_or_else(|| wants("a decimal string of 64 bits", value), Ok)
-    }
-
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        notes.leaf(reader, |number: &Self| if *number > 9 { format!("{number} ({number:#x})") } else { format!("{number}") })
-    }
-}
-
-impl<'a> ValueForm<'a> for bool {
-    fn to_value(&self) -> Value {
-        (*self).into()
-    }
-
-    fn from_value(value: &'a Value, _: &'a Arena) -> Result<Self, ValueError> {
-        value.as_bool().map_or_else(|| wants("true or false", value), Ok)
-    }
-
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        notes.leaf(reader, |value: &Self| format!("{value}"))
-    }
-}
-
-impl<'a> ValueForm<'a> for HResult {
-    fn to_value(&self) -> Value {
-        format!("0x{:08X}", self.0).into()
-    }
-
-    fn from_value(value: &'a Value, _: &'a Arena) -> Result<Self, ValueError> {
-        hexadecimal(value, 8).map_or_else(|| wants("a HRESULT such as \"0x80131384\"", value), |code| Ok(Self(code)))
-    }
-
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        notes.leaf(reader, |code: &Self| format!("{code}"))
-    }
-}
-
-/// `"0x"` and exactly `digits` digits.
-fn hexadecimal(value: &Value, digits: usize) -> Option<u32> {
-    let text = value.as_str()?.strip_prefix("0x")?;
-    if text.len() != digits || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return None;
-    }
-    u32::from_str_radix(text, 16).ok()
-}
-
-impl<'a> ValueForm<'a> for Guid {
-    fn to_value(&self) -> Value {
-        format!("{self}").into()
-    }
-
-    fn from_value(value: &'a Value, _: &'a Arena) -> Result<Self, ValueError> {
-        value.as_str().and_then(|text| text.parse().ok()).map_or_else(|| wants("a GUID", value), Ok)
-    }
-
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        notes.leaf(reader, |guid: &Self| format!("{guid}"))
-    }
-}
-
-/// Text, `null` if absent, `{"utf16": […]}` if it is no valid Unicode.
-impl<'a> ValueForm<'a> for IpcString<'a> {
-    fn to_value(&self) -> Value {
-        match self.to_unicode() {
-            Some(text) => text.into(),
-            None if self.is_absent() => Value::Null,
-            None => serde_json::json!({ "utf16": self.units().collect::<Vec<_>>() }),
-        }
-    }
-
-    fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
-        match value {
-            Value::Null => Ok(Self::ABSENT),
-            Value::String(text) => Ok(Self::new(text)),
-            Value::Object(object) if object.len() == 1 && object.contains_key("utf16") => {
-                let units = object.get("utf16").unwrap_or(&Value::Null);
-                items(units, arena).map(|units| Self::from_units(arena.slice(&units))).map_err(|error| error.within("utf16"))
-            }
-            other => wants("text, null or {\"utf16\": […]}", other),
-        }
-    }
-
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        let string = Self::decode(&mut reader.clone());
-        notes.count(reader, |count| match (count, &string) {
-            (0, _) => "length 0: absent".into(),
-            (count, Ok(_)) => format!("length {count}, with the NUL"),
-            (count, Err(_)) => format!("length {count}"),
-        })?;
-        let string = string?;
-        if !string.is_absent() {
-            let bytes = string.units().count().saturating_add(1).saturating_mul(2);
-            notes.bytes(reader, bytes, format!("{string:?}"))?;
-        }
-        Ok(())
-    }
-}
-
-/// Hexadecimal text.
-impl<'a> ValueForm<'a> for &'a [u8] {
-    fn to_value(&self) -> Value {
-        hex::encode(self).into()
-    }
-
-    fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
-        let bytes = value.as_str().and_then(|digits| hex::decode(digits).ok());
-        bytes.map_or_else(|| wants("hexadecimal text", value), |bytes| Ok(arena.slice(&bytes)))
-    }
-
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        let bytes = Self::decode(&mut reader.clone());
-        notes.count(reader, |count| format!("{count} bytes"))?;
-        let len = bytes?.len();
-        if len > 0 { notes.bytes(reader, len, String::new()) } else { Ok(()) }
-    }
-}
-
-impl<'a> ValueForm<'a> for Tail<'a> {
-    fn to_value(&self) -> Value {
-        self.0.to_value()
-    }
-
-    fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
-        ValueForm::from_value(value, arena).map(Self)
-    }
-
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        match reader.rest().len() {
-            0 => Ok(()),
-            n => notes.bytes(reader, n, "of a later version".into()),
-        }
-    }
-}
-
-impl<'a, T: ValueForm<'a> + Decode<'a> + Copy> ValueForm<'a> for Array<'a, T> {
-    fn to_value(&self) -> Value {
-        self.iter().map(|item| item.to_value()).collect()
-    }
-
-    fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
-        items(value, arena).map(|items| Self::new(arena.slice(&items)))
-    }
-
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        // Refuse a count that cannot be before walking it.
-        let mut probe = reader.clone();
-        let count = probe.count(T::MIN_LEN);
-        notes.count(reader, |count| format!("{count} items"))?;
-        for index in 0..count? {
-            notes.item::<T>(index, reader)?;
-        }
-        Ok(())
-    }
-}
-
-/// The items of a JSON list.
-fn items<'a, T: ValueForm<'a>>(value: &'a Value, arena: &'a Arena) -> Result<Vec<T>, ValueError> {
-    let Value::Array(list) = value else {
-        return wants("a list", value);
-    };
-    list.iter()
-        .enumerate()
-        .map(|(index, item)| T::from_value(item, arena).map_err(|error| error.within(&format!("[{index}]"))))
-        .collect()
-}
-
 impl ErrorReply<'_> {
     pub(crate) fn to_value(self) -> Value {
         let object = ObjectWriter::new().field(Field::HResult, &self.hresult);
@@ -399,4 +204,13 @@ pub(crate) fn unknown_from_value<'a>(value: &'a Value, arena: &'a Arena) -> Resu
         hexadecimal(code, 4).and_then(|code| u16::try_from(code).ok()).map_or_else(|| wants("a code such as \"0x6301\"", code), Ok);
     let payload = ValueForm::from_value(field("payload")?, arena).map_err(|error: ValueError| error.within("payload"))?;
     Ok((Command::from_code(code.map_err(|error| error.within("code"))?), payload))
+}
+
+/// `"0x"` and exactly `digits` digits.
+pub(super) fn hexadecimal(value: &Value, digits: usize) -> Option<u32> {
+    let text = value.as_str()?.strip_prefix("0x")?;
+    if text.len() != digits || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return None;
+    }
+    u32::from_str_radix(text, 16).ok()
 }

@@ -2,9 +2,9 @@
 
 use core::{fmt, marker::PhantomData};
 
-use super::error::{DecodeError, EncodeError};
 use super::reader::{Decode, Reader};
 use super::sink::{Encode, Sink, encode_count};
+use super::{DecodeError, EncodeError};
 
 /// The protocol's `array<T>`.
 ///

@@ -2,9 +2,9 @@
 
 use core::{fmt, str::FromStr};
 
-use super::error::{DecodeError, EncodeError};
 use super::reader::{Decode, Reader};
 use super::sink::{Encode, Sink};
+use super::{DecodeError, EncodeError};
 
 /// A GUID: a runtime's cookie, or a profiler's class id.
 ///

@@ -20,15 +20,15 @@ macro_rules! wire_struct {
         impl<'a> $crate::wire::Decode<'a> for $Name $(<$lt>)? {
             const MIN_LEN: usize = 0 $(+ <$Type as $crate::wire::Decode<'a>>::MIN_LEN)*;
 
+            #[allow(unused_variables, reason = "a payload may have no field")]
             fn decode(reader: &mut $crate::wire::Reader<'a>) -> Result<Self, $crate::wire::DecodeError> {
-                let _ = &reader;
                 Ok(Self { $($field: reader.field($crate::wire::Field::$Field)?,)* })
             }
         }
 
         impl $(<$lt>)? $crate::wire::Encode for $Name $(<$lt>)? {
+            #[allow(unused_variables, reason = "a payload may have no field")]
             fn encode<S: $crate::wire::Sink + ?Sized>(&self, sink: &mut S) -> Result<(), $crate::wire::EncodeError> {
-                let _ = &sink;
                 $(self.$field.encode(sink)?;)*
                 Ok(())
             }
@@ -36,8 +36,8 @@ macro_rules! wire_struct {
 
         #[cfg(feature = "vectors")]
         impl<'a> $crate::vectors::FromFields<'a> for $Name $(<$lt>)? {
+            #[allow(unused_variables, reason = "a payload may have no field")]
             fn from_fields(object: &mut $crate::vectors::ObjectReader<'a>) -> Result<Self, $crate::vectors::ValueError> {
-                let _ = &object;
                 Ok(Self { $($field: object.field($crate::wire::Field::$Field)?,)* })
             }
         }
@@ -60,11 +60,11 @@ macro_rules! wire_struct {
                 Ok(made)
             }
 
+            #[allow(unused_variables, reason = "a payload may have no field")]
             fn annotate(
                 reader: &mut $crate::wire::Reader<'a>,
                 notes: &mut $crate::vectors::Annotations,
             ) -> Result<(), $crate::wire::DecodeError> {
-                let _ = (&reader, &notes);
                 $(notes.field::<$Type>($crate::wire::Field::$Field, reader)?;)*
                 Ok(())
             }

@@ -14,17 +14,25 @@
 #![forbid(unsafe_code)]
 
 mod array;
+mod decode_error;
+mod encode_error;
 mod error;
 mod field;
 mod guid;
+mod limit_error;
 pub(crate) mod macros;
+mod path;
 mod reader;
 mod sink;
 mod string;
 
 pub use array::{Array, Iter};
-pub use error::{DecodeError, DecodeErrorKind, EncodeError, ErrorKind, Layer, LimitError, LimitKind, Path, WireError};
+pub use decode_error::{DecodeError, DecodeErrorKind};
+pub use encode_error::EncodeError;
+pub use error::{ErrorKind, Layer, WireError};
 pub use guid::{Clsid, Guid, ParseGuidError};
+pub use limit_error::{LimitError, LimitKind};
+pub use path::Path;
 pub use reader::{Decode, Reader};
 pub use sink::{Encode, Sink, SliceSink};
 pub use string::{IpcString, Units};

@@ -2,8 +2,9 @@
 
 use byteorder::{ByteOrder as _, LittleEndian};
 
-use super::error::{DecodeError, DecodeErrorKind, clamp};
+use super::error::clamp;
 use super::field::Field;
+use super::{DecodeError, DecodeErrorKind};
 
 /// A value that can be read from the wire.
 pub trait Decode<'a>: Sized {

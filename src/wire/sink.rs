@@ -2,7 +2,7 @@
 
 use byteorder::{ByteOrder as _, LittleEndian};
 
-use super::error::EncodeError;
+use super::EncodeError;
 
 /// A value that can be written to the wire.
 pub trait Encode {

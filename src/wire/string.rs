@@ -2,9 +2,9 @@
 
 use core::fmt::{self, Write as _};
 
-use super::error::{DecodeError, DecodeErrorKind, EncodeError};
 use super::reader::{Decode, Reader};
 use super::sink::{Encode, Sink, encode_count};
+use super::{DecodeError, DecodeErrorKind, EncodeError};
 
 /// The protocol's `string`.
 ///

@@ -1,0 +1,72 @@
+//! `ProcessEnvironment` and `SetEnvironmentVariable`.
+
+use super::{empty_request, refuse};
+use crate::command::Command;
+use crate::message::{Request, server::ResultReply};
+use crate::wire::{Field, IpcString, LimitError, LimitKind, macros::wire_struct};
+
+empty_request! {
+    /// `ProcessEnvironment`, `0x0402`: no payload; answered by a [`ProcessEnvironmentReply`], then the block. Since .NET 5.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::{Request as _, process::ProcessEnvironment};
+    ///
+    /// assert_eq!(ProcessEnvironment {}.encode_message(&mut [0; 20]), Ok(20));
+    /// ```
+    ProcessEnvironment, PROCESS_ENVIRONMENT, ProcessEnvironmentReply
+}
+
+wire_struct! {
+    /// The reply to [`ProcessEnvironment`]: 26 bytes in all (F-43), then the block.
+    ///
+    /// | bytes | what |
+    /// |---|---|
+    /// | 4 | `nIncomingBytes` |
+    /// | 2 | `future` |
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::{message::process::ProcessEnvironmentReply, wire::Encode as _};
+    ///
+    /// assert_eq!(ProcessEnvironmentReply { n_incoming_bytes: 4, future: 0 }.encoded_len(), Ok(6));
+    /// ```
+    pub struct ProcessEnvironmentReply {
+        /// The size of the environment block that follows, in bytes.
+        pub n_incoming_bytes: u32 = NIncomingBytes,
+        /// Unused. Kept as it came.
+        pub future: u16 = Future,
+    }
+}
+
+wire_struct! {
+    /// `SetEnvironmentVariable`, `0x0403`. Since .NET 6.
+    ///
+    /// | bytes | what |
+    /// |---|---|
+    /// | string | `name` |
+    /// | string | `value` |
+    ///
+    /// An absent value deletes the variable (F-44); if it was not there, the answer is an error (F-80).
+    /// Answered by a [`ResultReply`].
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::{message::{Request as _, process::SetEnvironmentVariable}, wire::IpcString};
+    ///
+    /// let delete = SetEnvironmentVariable { name: "X".into(), value: IpcString::ABSENT };
+    /// assert_eq!(delete.encode_message(&mut [0; 64]), Ok(20 + 8 + 4));
+    /// ```
+    pub struct SetEnvironmentVariable<'a> {
+        /// The variable. Runtimes end it at an inner NUL.
+        pub name: IpcString<'a> = Name,
+        /// Its value; absent to delete it.
+        pub value: IpcString<'a> = Value,
+    }
+}
+
+impl<'a> Request<'a> for SetEnvironmentVariable<'a> {
+    const COMMAND: Command = Command::SET_ENVIRONMENT_VARIABLE;
+    type Reply = ResultReply;
+
+    fn check_limits(&self) -> Result<(), LimitError> {
+        refuse(self.name.is_absent(), LimitKind::AbsentName, Field::Name, Self::COMMAND)
+    }
+}

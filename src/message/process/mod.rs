@@ -1,0 +1,41 @@
+//! Process commands: `0x04`.
+
+mod environment;
+mod perf_map;
+mod process_info;
+mod startup;
+
+pub use environment::{ProcessEnvironment, ProcessEnvironmentReply, SetEnvironmentVariable};
+pub use perf_map::{DisablePerfMap, EnablePerfMap, PerfMapType};
+pub use process_info::{ProcessInfo, ProcessInfo2, ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply, ProcessInfoReply, Tail};
+pub use startup::{ApplyStartupHook, ResumeRuntime};
+
+use crate::command::Command;
+use crate::header::HEADER_LEN;
+use crate::wire::{Field, LimitError, LimitKind};
+
+/// Declares a request that has no payload.
+macro_rules! empty_request {
+    ($(#[$meta:meta])* $Request:ident, $COMMAND:ident, $Reply:ident $(<$lt:lifetime>)?) => {
+        wire_struct! {
+            $(#[$meta])*
+            #[derive(Default)]
+            pub struct $Request {}
+        }
+
+        impl<'a> Request<'a> for $Request {
+            const COMMAND: Command = Command::$COMMAND;
+            type Reply = $Reply $(<$lt>)?;
+        }
+    };
+}
+
+use empty_request;
+
+/// The limit on the first field of a request.
+fn refuse(refused: bool, kind: LimitKind, field: Field, command: Command) -> Result<(), LimitError> {
+    if refused {
+        return Err(LimitError::new(kind, HEADER_LEN).within(field).in_root(command.name().unwrap_or_default()));
+    }
+    Ok(())
+}

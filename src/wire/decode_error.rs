@@ -1,0 +1,140 @@
+//! Why bytes do not decode.
+
+use core::fmt;
+
+use super::error::{ErrorKind, Layer, WireError};
+use crate::hresult::HResult;
+
+/// Why bytes do not decode, with the offset and the field: `CollectTracing5.providers[2].arguments`.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::message::Message;
+/// use dotnet_diagnostics_ipc::wire::{DecodeErrorKind, ErrorKind as _, Layer};
+///
+/// // StopTracing (0x0201) that carries 2 of the 8 bytes of its sessionId.
+/// let error = Message::decode_exact(b"DOTNET_IPC_V1\0\x16\0\x02\x01\0\0\x2a\0").unwrap().request().unwrap_err();
+/// assert_eq!(error.kind(), DecodeErrorKind::UnexpectedEnd { needed: 8, remaining: 2 });
+/// assert_eq!((error.layer(), error.offset()), (Layer::Payload, 20));
+/// assert_eq!(
+///     error.to_string(),
+///     "StopTracing.sessionId at byte 20: the field takes 8 bytes, 2 are left of the payload"
+/// );
+/// ```
+pub type DecodeError = WireError<DecodeErrorKind>;
+
+/// Why bytes do not decode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DecodeErrorKind {
+    /// The input ends before the header, the payload or the advertise that it should hold.
+    EndOfInput {
+        /// How many bytes it should have.
+        needed: u32,
+    },
+    /// Bytes follow where the input should end with the message.
+    BytesAfterMessage {
+        /// How many.
+        extra: u32,
+    },
+    /// The header's `size` is below the header's own 20 bytes.
+    SizeTooSmall {
+        /// The size that stands there.
+        size: u16,
+    },
+    /// The first bytes are not the magic.
+    BadMagic,
+    /// The header names another command than the one asked for.
+    UnexpectedCommand {
+        /// The code that stands there, as `0xSSII`.
+        code: u16,
+    },
+    /// A server's message whose command set is not `0xFF`, or whose id is neither OK nor Error.
+    NotAReply {
+        /// The code that stands there, as `0xSSII`.
+        code: u16,
+    },
+    /// The payload ends inside a field of fixed size.
+    UnexpectedEnd {
+        /// The size of the field.
+        needed: u32,
+        /// What is left of the payload.
+        remaining: u32,
+    },
+    /// A string or array announces more than the rest of the payload can hold.
+    CountTooLarge {
+        /// The count that stands there.
+        count: u32,
+        /// What is left of the payload after the count.
+        remaining: u32,
+    },
+    /// The last unit of a string is not NUL.
+    MissingTerminator {
+        /// The unit that stands in its place.
+        unit: u16,
+    },
+    /// A `session_type` other than 0 (streaming) and 1 (`user_events`); F-18.
+    UnknownSessionType {
+        /// The number that stands there.
+        session_type: u32,
+    },
+}
+
+impl ErrorKind for DecodeErrorKind {
+    fn layer(self) -> Layer {
+        match self {
+            Self::EndOfInput { .. } | Self::BytesAfterMessage { .. } | Self::SizeTooSmall { .. } => Layer::Transport,
+            Self::BadMagic | Self::UnexpectedCommand { .. } => Layer::Header,
+            Self::NotAReply { .. } => Layer::Reply,
+            Self::UnexpectedEnd { .. }
+            | Self::CountTooLarge { .. }
+            | Self::MissingTerminator { .. }
+            | Self::UnknownSessionType { .. } => Layer::Payload,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::EndOfInput { .. } => "end_of_input",
+            Self::BytesAfterMessage { .. } => "bytes_after_message",
+            Self::SizeTooSmall { .. } => "size_too_small",
+            Self::BadMagic => "bad_magic",
+            Self::UnexpectedCommand { .. } => "unexpected_command",
+            Self::NotAReply { .. } => "not_a_reply",
+            Self::UnexpectedEnd { .. } => "unexpected_end",
+            Self::CountTooLarge { .. } => "count_too_large",
+            Self::MissingTerminator { .. } => "missing_terminator",
+            Self::UnknownSessionType { .. } => "unknown_session_type",
+        }
+    }
+
+    fn hresult(self) -> HResult {
+        match self {
+            Self::BadMagic => HResult::UNKNOWN_MAGIC,
+            Self::UnexpectedCommand { .. } => HResult::UNKNOWN_COMMAND,
+            _ => HResult::BAD_ENCODING,
+        }
+    }
+}
+
+impl fmt::Display for DecodeErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::EndOfInput { needed } => write!(f, "the input ends here, {needed} bytes are needed"),
+            Self::BytesAfterMessage { extra } => write!(f, "{extra} bytes more than the message has"),
+            Self::SizeTooSmall { size } => write!(f, "size {size} is less than the 20 bytes of the header"),
+            Self::BadMagic => f.write_str("not the magic from this byte on"),
+            Self::UnexpectedCommand { code } => write!(f, "command {code:#06x} is not the one expected"),
+            Self::NotAReply { code } => write!(f, "{code:#06x} is neither OK (0xff00) nor Error (0xffff)"),
+            Self::UnexpectedEnd { needed, remaining } => {
+                write!(f, "the field takes {needed} bytes, {remaining} are left of the payload")
+            }
+            Self::CountTooLarge { count, remaining } => {
+                write!(f, "a count of {count} cannot fit into the {remaining} bytes that are left of the payload")
+            }
+            Self::MissingTerminator { unit } => write!(f, "the string ends with unit {unit:#06x} instead of NUL"),
+            Self::UnknownSessionType { session_type } => {
+                write!(f, "session_type {session_type} is neither 0 (streaming) nor 1 (user_events)")
+            }
+        }
+    }
+}

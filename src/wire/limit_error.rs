@@ -1,0 +1,94 @@
+//! Why a server refuses what decodes: its limits (F-16 and the like).
+
+use core::fmt;
+
+use super::error::{ErrorKind, Layer, WireError};
+use crate::hresult::HResult;
+
+/// Why a server would refuse a request that decodes, with the offset and the field.
+pub type LimitError = WireError<LimitKind>;
+
+/// Why a server refuses a request that decodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LimitKind {
+    /// `circularBufferMB` is 0.
+    ZeroBuffer,
+    /// `format` is above 1.
+    UnknownFormat(u32),
+    /// `logLevel` is above 5.
+    LogLevelOutOfRange(u32),
+    /// No provider at all.
+    NoProviders,
+    /// More than 1,000 providers.
+    TooManyProviders(u32),
+    /// A provider without a name.
+    EmptyProviderName,
+    /// A `tracepoint_config` with neither a default tracepoint nor a set.
+    NoTracepoint,
+    /// A `tracepoint_set` without a name.
+    EmptyTracepointName,
+    /// An event id stands twice in the sets of one provider.
+    DuplicateEventId(u32),
+    /// `sessionBufferMode` is above 1 (F-30).
+    UnknownBufferMode(u32),
+    /// `perfMapType` is 0 or above 3 (F-46).
+    UnknownPerfMapType(u32),
+    /// `dumpType` is 0 or above 4.
+    UnknownDumpType(u32),
+    /// A name or path that may not be absent.
+    AbsentName,
+}
+
+impl ErrorKind for LimitKind {
+    fn layer(self) -> Layer {
+        Layer::Limits
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::ZeroBuffer => "zero_buffer",
+            Self::UnknownFormat(_) => "unknown_format",
+            Self::LogLevelOutOfRange(_) => "log_level_out_of_range",
+            Self::NoProviders => "no_providers",
+            Self::TooManyProviders(_) => "too_many_providers",
+            Self::EmptyProviderName => "empty_provider_name",
+            Self::NoTracepoint => "no_tracepoint",
+            Self::EmptyTracepointName => "empty_tracepoint_name",
+            Self::DuplicateEventId(_) => "duplicate_event_id",
+            Self::UnknownBufferMode(_) => "unknown_buffer_mode",
+            Self::UnknownPerfMapType(_) => "unknown_perf_map_type",
+            Self::UnknownDumpType(_) => "unknown_dump_type",
+            Self::AbsentName => "absent_name",
+        }
+    }
+
+    fn hresult(self) -> HResult {
+        match self {
+            // P-3: seen on 8.0.30, 9.0.5 and 10.0.9.
+            Self::DuplicateEventId(_) | Self::UnknownDumpType(_) => HResult::FAIL,
+            Self::UnknownPerfMapType(_) | Self::AbsentName => HResult::INVALID_ARG,
+            _ => HResult::BAD_ENCODING,
+        }
+    }
+}
+
+impl fmt::Display for LimitKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::ZeroBuffer => f.write_str("a circular buffer of 0 MB"),
+            Self::UnknownFormat(n) => write!(f, "format {n} is neither 0 (NetPerf) nor 1 (NetTrace)"),
+            Self::LogLevelOutOfRange(n) => write!(f, "level {n} is above 5 (Verbose)"),
+            Self::NoProviders => f.write_str("no provider"),
+            Self::TooManyProviders(n) => write!(f, "{n} providers are more than 1000"),
+            Self::EmptyProviderName => f.write_str("a provider without a name"),
+            Self::NoTracepoint => f.write_str("neither a default tracepoint nor a set"),
+            Self::EmptyTracepointName => f.write_str("a tracepoint without a name"),
+            Self::DuplicateEventId(id) => write!(f, "event id {id} stands twice in the provider's sets"),
+            Self::UnknownBufferMode(n) => write!(f, "buffer mode {n} is neither 0 (drop) nor 1 (block)"),
+            Self::UnknownPerfMapType(n) => write!(f, "perf map type {n} is not 1 (all), 2 (jitdump) or 3 (perfmap)"),
+            Self::UnknownDumpType(n) => write!(f, "dump type {n} is not one of 1 to 4"),
+            Self::AbsentName => f.write_str("a name or path that may not be absent"),
+        }
+    }
+}

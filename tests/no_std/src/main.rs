@@ -1,0 +1,85 @@
+//! Run with `cargo run`: exits with 0, or with the number of the first check that failed.
+//!
+//! There is no `#[global_allocator]` here and the panic handler is our own. Were `alloc` pulled in anywhere, the compiler
+//! would miss an allocator; were `std`, there would be two panic handlers. Either way the program is not built.
+#![no_std]
+#![no_main]
+
+use core::ffi::{c_char, c_int};
+
+use dotnet_diagnostics_ipc::advertise::Advertise;
+use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig, SessionReply, StopTracing};
+use dotnet_diagnostics_ipc::message::{Message, Reply, Request as _};
+use dotnet_diagnostics_ipc::wire::{Array, DecodeErrorKind, EncodeError, Guid};
+
+#[link(name = "c")]
+unsafe extern "C" {
+    safe fn abort() -> !;
+}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    abort()
+}
+
+/// The `core` that comes with the compiler was built to unwind and names this function; nothing here calls it.
+#[unsafe(no_mangle)]
+extern "C" fn rust_eh_personality() {}
+
+#[unsafe(no_mangle)]
+extern "C" fn main(_argc: c_int, _argv: *const *const c_char) -> c_int {
+    let checks = [encodes_a_request, says_what_buffer_it_needs, decodes_a_reply, decodes_an_advertise, refuses_a_short_payload];
+    for (number, check) in (1..).zip(checks) {
+        if check().is_none() {
+            return number;
+        }
+    }
+    0
+}
+
+const COLLECT_TRACING2: &[u8; 81] = b"DOTNET_IPC_V1\0\x51\0\x02\x03\0\0\
+    \xfa\0\0\0\x01\0\0\0\x01\x01\0\0\0\
+    \x64\0\0\0\0\0\0\0\x02\0\0\0\
+    \x0e\0\0\0M\0y\0E\0v\0e\0n\0t\0S\0o\0u\0r\0c\0e\0\0\0\
+    \0\0\0\0";
+
+const PROVIDERS: &[ProviderConfig<'_>] = &[ProviderConfig::new("MyEventSource", 100, EventLevel::ERROR)];
+
+const REQUEST: CollectTracing2<'_> =
+    CollectTracing2 { circular_buffer_mb: 250, format: Format::NET_TRACE, request_rundown: true, providers: Array::new(PROVIDERS) };
+
+/// `Some` if it is so.
+fn so(it_is: bool) -> Option<()> {
+    it_is.then_some(())
+}
+
+fn encodes_a_request() -> Option<()> {
+    let mut buffer = [0; 128];
+    let len = REQUEST.encode_message(&mut buffer).ok()?;
+    so(buffer.get(..len)? == COLLECT_TRACING2)?;
+    so(Message::decode_exact(COLLECT_TRACING2).ok()?.request_as() == Ok(REQUEST))
+}
+
+fn says_what_buffer_it_needs() -> Option<()> {
+    so(REQUEST.encode_message(&mut [0; 80]) == Err(EncodeError::BufferTooSmall { needed: 81 }))
+}
+
+fn decodes_a_reply() -> Option<()> {
+    let (message, rest) = Message::decode(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\x80Nettrace").ok()?;
+    so(rest == b"Nettrace")?;
+    so(message.reply_as::<CollectTracing2<'_>>() == Ok(Reply::Ok(SessionReply { session_id: 0x8000_0000_0000_002a })))
+}
+
+fn decodes_an_advertise() -> Option<()> {
+    let advertise =
+        Advertise::decode(b"ADVR_V1\0\x67\x45\x3e\x12\x9b\xe8\xd3\x12\xa4\x56\x42\x66\x14\x17\x40\0\x39\x30\0\0\0\0\0\0\0\0")
+            .ok()?;
+    let cookie = Guid::from_fields(0x123e_4567, 0xe89b, 0x12d3, [0xa4, 0x56, 0x42, 0x66, 0x14, 0x17, 0x40, 0x00]);
+    so(advertise == Advertise { runtime_cookie: cookie, process_id: 12345, future: 0 })
+}
+
+fn refuses_a_short_payload() -> Option<()> {
+    let message = Message::decode_exact(b"DOTNET_IPC_V1\0\x16\0\x02\x01\0\0\x2a\0").ok()?;
+    let error = message.request_as::<StopTracing>().err()?;
+    so(error.kind() == DecodeErrorKind::UnexpectedEnd { needed: 8, remaining: 2 } && error.offset() == 20)
+}
