@@ -78,7 +78,7 @@ pub trait ValueForm<'a>: Sized {
     /// Reads the value from the wire, and notes where each of its parts stands.
     ///
     /// # Errors
-    /// As [`Decode::decode`]; what came before the fault has been noted.
+    /// As [`Decode::decode`](crate::wire::Decode::decode); what came before the fault has been noted.
     fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError>;
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn item(out: &mut dyn Write, item: &Item, bytes: &[u8]) -> io::Result
 /// The fields of one message or piece; then the bytes that could not be read.
 pub(crate) fn fields(out: &mut dyn Write, subject: Subject, bytes: &[u8], base: usize) -> io::Result<()> {
     let notes = subject.annotate(bytes);
-    let width = notes.list().iter().map(|note| note.field.len()).max().unwrap_or(0).min(48);
+    let width = notes.list().iter().map(|note| note.field.len()).max().unwrap_or(0).min(56);
     let mut end = 0;
     for Annotation { offset, len, field, text } in notes.list() {
         end = offset.saturating_add(*len);
