@@ -1,5 +1,4 @@
 //! What values mean: filters, tracepoints, rundown, limits, commands, result codes. Every number here is written out by hand.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::BTreeSet;
 
@@ -24,7 +23,8 @@ fn read<'a, T: Decode<'a>>(wire: &'a [u8]) -> T {
 
 #[test]
 fn a_filter_lets_through_what_it_lists_or_all_but_that() {
-    let cases: [(&[u8], bool, &[u32], &[u32], &[u32]); 6] = [
+    type Ids = &'static [u32];
+    let cases: [(&[u8], bool, Ids, Ids, Ids); 6] = [
         // wire, enable, ids, ids it lets through, ids it does not
         (b"\0\0\0\0\0", false, &[], &[0, 1, 77, u32::MAX], &[]),
         (b"\x01\0\0\0\0", true, &[], &[], &[0, 1, 77, u32::MAX]),
@@ -49,6 +49,7 @@ fn a_filter_lets_through_what_it_lists_or_all_but_that() {
 
 #[test]
 fn an_event_goes_to_the_set_that_lists_it_and_else_to_the_default() {
+    type Where = [(u32, Option<&'static str>)];
     const LOW_AND_HIGH: &[TracepointSet<'_>] = &[
         TracepointSet { tracepoint_name: IpcString::new("Low"), event_ids: Array::new(&[1, 2]) },
         TracepointSet { tracepoint_name: IpcString::new("Hi"), event_ids: Array::new(&[3]) },
@@ -66,7 +67,6 @@ fn an_event_goes_to_the_set_that_lists_it_and_else_to_the_default() {
         \x02\0\0\0A\0\0\0\x01\0\0\0\x07\0\0\0\
         \x02\0\0\0B\0\0\0\x02\0\0\0\x07\0\0\0\0\0\0\0";
     let (absent, empty, default) = (*b"\0\0\0\0", *b"\x01\0\0\0\0\0", *b"\x02\0\0\0D\0\0\0");
-    type Where = [(u32, Option<&'static str>)];
     let cases: [(Vec<u8>, TracepointConfig<'_>, &Where); 5] = [
         (
             [&default[..], &low_and_high].concat(),
@@ -444,7 +444,7 @@ fn every_command_has_its_name_its_first_runtime_its_reply_and_what_follows() {
     }
 }
 
-/// F-18, F-23: what follows a CollectTracing5 is not known from its code.
+/// F-18, F-23: what follows a `CollectTracing5` is not known from its code.
 #[test]
 fn what_follows_a_session_depends_on_its_type() {
     let streaming = b"DOTNET_IPC_V1\0\x2d\0\x02\x06\0\0\0\0\0\0\x10\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";

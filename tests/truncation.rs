@@ -1,5 +1,4 @@
 //! Bytes that end too early: refused at every cut, with the offset of the fault inside what is there.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::collections::BTreeSet;
 
@@ -121,7 +120,7 @@ fn excuse(group: &Group, test: &Test, cut: usize, decoded: &Decoded) -> Option<E
         whole == part && all.starts_with(&some) && all.len() == some.len() + 2 * lost
     };
     match still_is(group, test, cut) {
-        Some(Excuse::GenericOk) => (part.as_object().is_some_and(|object| object.is_empty())).then_some(Excuse::GenericOk),
+        Some(Excuse::GenericOk) => (*part == serde_json::json!({})).then_some(Excuse::GenericOk),
         Some(Excuse::NoText) => (*part == without(whole, "message").0).then_some(Excuse::NoText),
         Some(Excuse::Tail) => shortened("tail").then_some(Excuse::Tail),
         Some(Excuse::UnknownPayload) => shortened("payload").then_some(Excuse::UnknownPayload),

@@ -1,5 +1,4 @@
 //! The files of vectors/: that they are what schema/ and README.md say, and that nothing in them is missing or there twice.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -204,7 +203,7 @@ fn a_group_says_who_sends_it_and_for_which_command() {
             Type::Error => None,
             _ => Some(false),
         };
-        let since = command.and_then(|command| command.since()).map(|since| since.to_string());
+        let since = command.and_then(Command::since).map(|since| since.to_string());
         let name = command.map(|command| command.to_string());
         let wrong = [
             (group.direction != direction, "direction"),
@@ -213,7 +212,7 @@ fn a_group_says_who_sends_it_and_for_which_command() {
             (command.is_some() && since != group.since, "since"),
             (direction.is_none() && group.since.is_some(), "since of a piece"),
         ];
-        wrong.into_iter().filter_map(|(wrong, what)| wrong.then(|| format!("has a wrong {what}"))).collect()
+        wrong.into_iter().filter(|(wrong, _)| *wrong).map(|(_, what)| format!("has a wrong {what}")).collect()
     });
 }
 

@@ -91,11 +91,7 @@ impl<'a> Message<'a> {
     /// # Errors
     /// [`UnexpectedCommand`](DecodeErrorKind::UnexpectedCommand) if the header names another, and those of the payload.
     pub fn request_as<R: Request<'a>>(&self) -> Result<R, DecodeError> {
-        if self.command != R::COMMAND {
-            let kind = DecodeErrorKind::UnexpectedCommand { code: self.command.code() };
-            let (offset, field) = if self.command.set == R::COMMAND.set { (17, Field::CommandId) } else { (16, Field::CommandSet) };
-            return Err(DecodeError::new(kind, offset).within(field).in_root("header"));
-        }
+        self.expect(R::COMMAND)?;
         self.rooted(R::COMMAND)
     }
 
@@ -131,6 +127,16 @@ impl<'a> Message<'a> {
     pub fn is_canonical<T: Encode + ?Sized>(&self, payload: &T) -> bool {
         let mut comparer = Comparer::new(self.payload);
         self.reserved == 0 && payload.encode(&mut comparer).is_ok() && comparer.matched()
+    }
+
+    /// Whether the header names `command`.
+    pub(crate) fn expect(&self, command: Command) -> Result<(), DecodeError> {
+        if self.command == command {
+            return Ok(());
+        }
+        let kind = DecodeErrorKind::UnexpectedCommand { code: self.command.code() };
+        let (offset, field) = if self.command.set == command.set { (17, Field::CommandId) } else { (16, Field::CommandSet) };
+        Err(DecodeError::new(kind, offset).within(field).in_root("header"))
     }
 
     fn answer(&self) -> Result<Answer, DecodeError> {

@@ -218,6 +218,7 @@ impl Subject {
             }
             Type::LegacyRequest => {
                 let message = Message::decode_exact(wire)?;
+                message.expect(Command::COLLECT_TRACING)?;
                 let (request, _) = message.decode_payload::<DraftCollectTracing<'_>>().map_err(|e| e.in_root("CollectTracing"))?;
                 Ok(Decoded::of(Type::LegacyRequest, request.to_value(), message.is_canonical(&request)))
             }
