@@ -253,6 +253,14 @@ fn encode_takes_a_conversation_with_continuations() {
 }
 
 #[test]
+fn encode_takes_replies_to_requests_that_are_not_known() {
+    for hex in [STOPPED, "444f544e45545f4950435f5631001400ff000000"] {
+        let json = run(&["decode", "--json", "--hex", hex], b"", 0).stdout;
+        assert_eq!(hex::encode(run(&["encode", "-"], &json, 0).stdout), hex);
+    }
+}
+
+#[test]
 fn encode_says_where_json_is_wrong() {
     for (item, message) in [
         (json!({ "value": {} }), "missing field"),

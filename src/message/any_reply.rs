@@ -85,9 +85,9 @@ macro_rules! replies {
                 }
             }
 
-            /// The OK reply to `command`.
+            /// The OK reply to `command`, if that is known.
             pub(crate) fn from_value(
-                command: Command,
+                command: Option<Command>,
                 value: &'a crate::vectors::Value,
                 arena: &'a crate::vectors::Arena,
             ) -> Result<Self, crate::vectors::ValueError> {
@@ -95,9 +95,12 @@ macro_rules! replies {
                 if value.as_object().is_some_and(|object| object.is_empty()) {
                     return Ok(Self::OkWithoutPayload);
                 }
-                match command.reply_type() {
+                match command.and_then(Command::reply_type) {
                     $(Some(ReplyType::$Variant) => $Payload::from_value(value, arena).map(Self::$Variant),)*
-                    None => unknown_from_value(value, arena).map(|(_, payload)| Self::Unknown { payload }),
+                    None => match unknown_from_value(value, arena)? {
+                        (Command::OK, payload) => Ok(Self::Unknown { payload }),
+                        _ => Err(crate::vectors::ValueError::new("0xFF00 is the code of a reply").within("code")),
+                    },
                 }
             }
 

@@ -259,7 +259,7 @@ impl Subject {
                 encode_to_vec(request.command(), &request).map_err(EncodeFailure::Encode)
             }
             Type::Reply => {
-                let reply = AnyReply::from_value(self.command.ok_or_else(unnamed)?, value, &arena).map_err(EncodeFailure::Value)?;
+                let reply = AnyReply::from_value(self.command, value, &arena).map_err(EncodeFailure::Value)?;
                 encode_to_vec(reply.command(), &reply).map_err(EncodeFailure::Encode)
             }
             Type::Error => {

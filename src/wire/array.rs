@@ -196,6 +196,7 @@ impl Encode for &[u8] {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
     use super::super::{DecodeErrorKind, IpcString};
     use super::*;
 
@@ -219,6 +220,5 @@ mod tests {
         let error = Array::<IpcString<'_>>::decode(&mut Reader::new(b"\x02\0\0\0\x00\0\0\0\x01\0\0\0a\0")).unwrap_err();
         assert_eq!(error.kind(), DecodeErrorKind::MissingTerminator { unit: 0x61 });
         assert_eq!((error.offset(), std::format!("{}", error.path())), (12, "[1]".into()));
-        extern crate std;
     }
 }

@@ -210,17 +210,31 @@ impl Encode for IpcString<'_> {
         encode_count(self.units().count().saturating_add(1), sink)?;
         match self.0 {
             Repr::Wire(bytes) => sink.put(bytes),
-            _ => self.units().for_each(|unit| sink.put(&unit.to_le_bytes())),
+            _ => put_units(self.units(), sink),
         }
         0u16.encode(sink)
     }
+}
+
+/// Writes units a buffer at a time.
+fn put_units<S: Sink + ?Sized>(units: Units<'_>, sink: &mut S) {
+    let mut buffer = heapless::Vec::<u8, 64>::new();
+    for unit in units {
+        if buffer.extend_from_slice(&unit.to_le_bytes()).is_err() {
+            sink.put(&buffer);
+            buffer.clear();
+            sink.put(&unit.to_le_bytes());
+        }
+    }
+    sink.put(&buffer);
 }
 
 #[cfg(test)]
 mod tests {
     extern crate std;
     use super::*;
-    use std::{format, string::ToString, vec::Vec};
+    use crate::wire::SliceSink;
+    use std::{format, string::ToString};
 
     #[test]
     fn lone_surrogates_are_kept_and_shown() {
@@ -229,15 +243,21 @@ mod tests {
         assert_eq!(s, IpcString::from_units(&[0x61, 0xd800]));
         assert!(!s.is_unicode());
         assert_eq!((s.to_string(), format!("{s:?}")), ("a\u{fffd}".into(), "\"a\\u{d800}\"".into()));
-        let mut out = Vec::new();
-        struct Into<'v>(&'v mut Vec<u8>);
-        impl Sink for Into<'_> {
-            fn put(&mut self, bytes: &[u8]) {
-                self.0.extend_from_slice(bytes);
-            }
-        }
-        s.encode(&mut Into(&mut out)).unwrap();
-        assert_eq!(out, wire);
+        let mut out = [0; 10];
+        let mut sink = SliceSink::new(&mut out);
+        s.encode(&mut sink).unwrap();
+        assert_eq!(sink.finish(), Ok(10));
+        assert_eq!(&out, wire);
+    }
+
+    #[test]
+    fn text_longer_than_the_buffer_is_written_in_order() {
+        let text = "0123456789abcdef\u{1f600}".repeat(9);
+        let mut out = [0; 512];
+        let mut sink = SliceSink::new(&mut out);
+        IpcString::new(&text).encode(&mut sink).unwrap();
+        assert_eq!(sink.finish(), Ok(4 + 2 * (18 * 9 + 1)));
+        assert_eq!(IpcString::decode(&mut Reader::new(&out)), Ok(IpcString::new(&text)));
     }
 
     #[test]
@@ -249,7 +269,7 @@ mod tests {
     fn absent_is_not_empty() {
         assert_eq!(IpcString::ABSENT.encoded_len(), Ok(4));
         assert_eq!(IpcString::new("").encoded_len(), Ok(6));
-        assert!(IpcString::ABSENT != IpcString::new("") && IpcString::ABSENT != "");
+        assert_ne!(IpcString::ABSENT, IpcString::new(""));
         assert_eq!(format!("{:?} {:?}", IpcString::ABSENT, IpcString::new("")), "absent \"\"");
     }
 }

@@ -688,7 +688,7 @@ g.valid(3760, "ENVVAR_NOT_FOUND as shipped: 0x800700CB",
         {"hresult": "0x800700CB"}, flags=["Literal"])
 
 # --- Advertise -------------------------------------------------------------------------------------------------------
-g = FILE.group("table-advertise", type="advertise", source="table", edition="5", section="Advertise Protocol", direction="server",
+g = FILE.group("table-advertise", type="advertise", source="table", edition="5", section="Advertise Protocol", direction="server", since="5.0",
                spec=["F-85"], made="written cell by cell from the table")
 g.valid(3800, "printed in 5, 10 and 10+: 34 bytes; the cookie's first three parts are little-endian, so 123e4567 is 67 45 3e 12",
         literal("41 44 56 52 5f 56 31 00"  # 1 - 8    "ADVR_V1\0"

@@ -71,7 +71,7 @@ fn encode((nth, item): (usize, &Item)) -> anyhow::Result<Vec<u8>> {
             let digits = item.value.get("bytes").and_then(Value::as_str);
             return hex::decode(digits.ok_or_else(|| anyhow!("no bytes")).with_context(context)?).with_context(context);
         }
-        (Kind::Reply, None) | (Kind::Unknown, _) => Type::Unknown,
+        (Kind::Unknown, _) => Type::Unknown,
         (Kind::Request, _) => Type::Request,
         (Kind::Reply, _) => Type::Reply,
         (Kind::Error, _) => Type::Error,

@@ -71,18 +71,41 @@ impl<'a> TracepointConfig<'a> {
 
     /// The first id that stands twice in the sets, as the indices of the second one's set and of its place in it.
     ///
-    /// Compares every id with those before it: for the few that people list, not for every packet.
+    /// Takes 8 KiB of stack, and time that grows with the number of ids, not with its square, for all that fits a message.
     pub fn duplicate_event_id(&self) -> Option<(usize, usize)> {
-        let ids = || {
-            self.tracepoints
-                .iter()
-                .enumerate()
-                .flat_map(|(nth, set)| set.event_ids.iter().enumerate().map(move |(at, id)| (nth, at, id)))
-        };
-        ids()
+        let places = self
+            .tracepoints
+            .iter()
             .enumerate()
-            .find(|(before, (_, _, id))| ids().take(*before).any(|(_, _, earlier)| earlier == *id))
-            .map(|(_, (set, at, _))| (set, at))
+            .flat_map(|(set, tracepoints)| tracepoints.event_ids.iter().enumerate().map(move |(at, id)| (id, (set, at))));
+        let nth = first_repeat(places.clone().map(|(id, _)| id))?;
+        places.map(|(_, place)| place).nth(nth)
+    }
+}
+
+/// How many ids are sorted at a time.
+const CHUNK: usize = 1024;
+
+/// Where the first id stands that equals one before it.
+fn first_repeat(ids: impl Iterator<Item = u32> + Clone) -> Option<usize> {
+    let positioned = ids.zip(0u32..);
+    let (mut first, mut start) = (None::<u32>, 0usize);
+    loop {
+        // With its position behind the id, equal ids stand in the order in which they came.
+        let mut chunk: heapless::Vec<(u32, u32), CHUNK> = positioned.clone().skip(start).take(CHUNK).collect();
+        if chunk.is_empty() {
+            return first.and_then(|position| usize::try_from(position).ok());
+        }
+        chunk.sort_unstable();
+        let within = chunk.windows(2).filter_map(|pair| match pair {
+            [(a, _), (b, position)] if a == b => Some(*position),
+            _ => None,
+        });
+        let within = within.min();
+        start = start.saturating_add(CHUNK);
+        let mut behind = positioned.clone().skip(start);
+        let behind = behind.find(|(id, _)| chunk.binary_search_by_key(id, |(id, _)| *id).is_ok()).map(|(_, position)| position);
+        first = first.into_iter().chain(within).chain(behind).min();
     }
 }
 
@@ -100,6 +123,22 @@ mod tests {
         assert_eq!(config(&[set(&[1, 2]), set(&[3])]).duplicate_event_id(), None);
         assert_eq!(config(&[set(&[1, 2]), set(&[]), set(&[3, 2])]).duplicate_event_id(), Some((2, 1)));
         assert_eq!(config(&[set(&[7, 7])]).duplicate_event_id(), Some((0, 1)));
+    }
+
+    #[test]
+    fn a_repeat_is_found_over_chunks_and_the_first_one_counts() {
+        let distinct = || (0..5000u32).map(|n| n.wrapping_mul(0x9e37_79b9));
+        let repeat = |ids: &mut dyn Iterator<Item = u32>| {
+            let ids: heapless::Vec<u32, 8192> = ids.collect();
+            first_repeat(ids.iter().copied())
+        };
+        assert_eq!(repeat(&mut distinct()), None);
+        // One that repeats the first, far behind; and one that repeats its neighbour, before and behind that.
+        assert_eq!(repeat(&mut distinct().chain([0])), Some(5000));
+        assert_eq!(repeat(&mut distinct().take(3000).chain([0]).chain(distinct().skip(3000))), Some(3000));
+        assert_eq!(repeat(&mut distinct().take(3000).chain([7, 7, 0])), Some(3001));
+        assert_eq!(repeat(&mut [1, 2, 2, 1, 2].into_iter()), Some(2));
+        assert_eq!(repeat(&mut core::iter::empty()), None);
     }
 
     #[test]
