@@ -40,11 +40,11 @@ macro_rules! hresults {
 hresults! {
     /// Success.
     OK = 0, "S_OK";
-    /// A request that does not decode, or whose values are out of range.
+    /// A request that does not decode, or whose values are out of range. `CORDIAGIPC_E_BAD_ENCODING` in editions up to .NET 10.
     BAD_ENCODING = 0x8013_1384, "DS_IPC_E_BAD_ENCODING";
-    /// A command that this runtime does not have.
+    /// A command that this runtime does not have. `CORDIAGIPC_E_UNKNOWN_COMMAND` in editions up to .NET 10.
     UNKNOWN_COMMAND = 0x8013_1385, "DS_IPC_E_UNKNOWN_COMMAND";
-    /// A request that does not begin with `DOTNET_IPC_V1`.
+    /// A request that does not begin with `DOTNET_IPC_V1`. `CORDIAGIPC_E_UNKNOWN_MAGIC` in editions up to .NET 10.
     UNKNOWN_MAGIC = 0x8013_1386, "DS_IPC_E_UNKNOWN_MAGIC";
     /// Listed up to the .NET 10 edition; no runtime sends it (F-12).
     UNKNOWN_ERROR = 0x8013_1387, "CORDIAGIPC_E_UNKNOWN_ERROR";
