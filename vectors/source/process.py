@@ -222,6 +222,18 @@ g.valid(8406, "an operating system and an architecture that the document does no
         {"processId": "7", "runtimeCookie": COOKIE, "commandLine": "a", "OS": "Android", "arch": "loongarch64"},
         flags=["UnknownValue"])
 
+g.valid(8410, "Unknown, which the document lists for both",
+        message(OK, u64(7), guid(COOKIE), string("a"), string("Unknown"), string("Unknown")),
+        {"processId": "7", "runtimeCookie": COOKIE, "commandLine": "a", "OS": "Unknown", "arch": "Unknown"})
+
+g.valid(8411, "the document's x86",
+        message(OK, u64(7), guid(COOKIE), string("a"), string("Windows"), string("x86")),
+        {"processId": "7", "runtimeCookie": COOKIE, "commandLine": "a", "OS": "Windows", "arch": "x86"})
+
+g.valid(8412, "the document's arm32",
+        message(OK, u64(7), guid(COOKIE), string("a"), string("Linux"), string("arm32")),
+        {"processId": "7", "runtimeCookie": COOKIE, "commandLine": "a", "OS": "Linux", "arch": "arm32"})
+
 g.valid(8407, "a command line that is no valid Unicode is kept, unit by unit",
         message(OK, u64(7), guid(COOKIE), u32(4), units(0x0061, 0xDC80, 0x0062, 0), string("Linux"), string("x64")),
         {"processId": "7", "runtimeCookie": COOKIE, "commandLine": {"utf16": [0x0061, 0xDC80, 0x0062]}, "OS": "Linux",

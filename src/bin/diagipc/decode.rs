@@ -4,7 +4,9 @@ use std::io::Write;
 
 use dotnet_diagnostics_ipc::command::Command;
 
-use crate::items::{Item, Side, Splitter};
+use dotnet_diagnostics_ipc::vectors::Type;
+
+use crate::items::{Item, Side, Splitter, kind};
 use crate::{Outcome, dump, input::Input};
 
 /// Shows what bytes say.
@@ -25,6 +27,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "COMMAND")]
     request: Option<Command>,
 
+    /// What the whole input is, where it is not messages: `advertise`, `environment`, `ports`, `user-events`, `extension`,
+    /// `legacy`, or any other `type` of the vectors, such as `string`, `event_filter` or `process-stat`
+    #[arg(long, value_name = "TYPE", value_parser = kind, conflicts_with_all = ["from", "request"])]
+    kind: Option<Type>,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -32,7 +39,10 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let bytes = arguments.input.read()?;
-    let items: Vec<Item> = Splitter::new(&bytes, arguments.from, arguments.request).collect();
+    let items: Vec<Item> = match arguments.kind {
+        Some(kind) => Vec::from([Item::whole(kind, &bytes)]),
+        None => Splitter::new(&bytes, arguments.from, arguments.request).collect(),
+    };
     if arguments.json {
         serde_json::to_writer_pretty(&mut *out, &items)?;
         writeln!(out)?;

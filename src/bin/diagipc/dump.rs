@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use dotnet_diagnostics_ipc::vectors::{Annotation, Subject};
 
 use crate::items::{Item, Kind};
+use crate::vectors::name;
 
 /// Bytes on a line.
 const WIDTH: usize = 16;
@@ -19,8 +20,12 @@ pub(crate) fn item(out: &mut dyn Write, item: &Item, bytes: &[u8]) -> io::Result
         Kind::Advertise => "advertise",
         Kind::Continuation => "continuation of",
         Kind::Unknown => "unknown message",
+        Kind::Piece => "",
     };
     write!(out, "{kind}")?;
+    if let Some(piece) = &item.piece {
+        write!(out, "{}", name(piece)?)?;
+    }
     match (&item.command, item.kind) {
         (Some(command), _) => write!(out, " {command}")?,
         (None, Kind::Reply | Kind::Error) => write!(out, " a request that is not known (--request COMMAND names it)")?,

@@ -76,6 +76,7 @@ fn encode((nth, item): (usize, &Item)) -> anyhow::Result<Vec<u8>> {
         (Kind::Reply, _) => Type::Reply,
         (Kind::Error, _) => Type::Error,
         (Kind::Advertise, _) => Type::Advertise,
+        (Kind::Piece, _) => item.piece.ok_or_else(|| anyhow!("no type")).with_context(context)?,
     };
     let command = match (kind, command) {
         (Type::Unknown, _) | (_, None) => None,

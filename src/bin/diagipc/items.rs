@@ -5,7 +5,7 @@ use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::{AnyReply, Message};
-use dotnet_diagnostics_ipc::vectors::{Fault, Subject, Type, Value};
+use dotnet_diagnostics_ipc::vectors::{Fault, Refusal, Subject, Type, Value};
 use dotnet_diagnostics_ipc::wire::{ErrorKind, WireError};
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,18 @@ pub(crate) enum Kind {
     Advertise,
     Continuation,
     Unknown,
+    /// Something that is no message: `type` says what.
+    Piece,
+}
+
+/// A type of the vectors, by its name there or by a shorter one.
+pub(crate) fn kind(name: &str) -> Result<Type, String> {
+    let name = match name {
+        "user-events" => "user_events-record",
+        "legacy" => "legacy-request",
+        name => name,
+    };
+    serde_json::from_value(Value::from(name)).map_err(|_| "`type` in vectors/README.md lists what there is".to_owned())
 }
 
 /// One message, advertise or continuation: an item of `decode --json`.
@@ -39,6 +51,9 @@ pub(crate) struct Item {
     /// How many bytes it has.
     pub(crate) size: usize,
     pub(crate) kind: Kind,
+    /// What a piece is, by its name in the vectors.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) piece: Option<Type>,
     /// The request, or what the reply answers.
     pub(crate) command: Option<String>,
     /// What the header says.
@@ -64,6 +79,12 @@ pub(crate) struct Problem {
     /// What a server answers to such a request.
     #[serde(skip)]
     pub(crate) answer: Option<HResult>,
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        Self { fault: refusal.fault, message: refusal.message, answer: refusal.answer }
+    }
 }
 
 impl<K: ErrorKind> From<WireError<K>> for Problem {
@@ -123,12 +144,30 @@ impl<'b> Splitter<'b> {
 
     fn item(&mut self, rest: &'b [u8], size: usize, kind: Kind, code: Option<Command>, subject: Subject) -> Item {
         let wire = rest.get(..size).unwrap_or(rest);
-        let mut item = Item {
-            offset: self.at,
+        let code = code.map(|code| format!("0x{:04X}", code.code()));
+        let item = Item { offset: self.at, code, ..Item::decoded(kind, subject, wire) };
+        self.at = self.at.saturating_add(wire.len());
+        item
+    }
+}
+
+impl Item {
+    /// All of `bytes` as one of `kind`.
+    pub(crate) fn whole(kind: Type, bytes: &[u8]) -> Self {
+        let from_server = matches!(kind, Type::Advertise | Type::Reply | Type::Error);
+        let subject = Subject { kind, command: None, from_server };
+        let (shown, piece) = if kind == Type::Advertise { (Kind::Advertise, None) } else { (Kind::Piece, Some(kind)) };
+        Self { piece, ..Self::decoded(shown, subject, bytes) }
+    }
+
+    fn decoded(kind: Kind, subject: Subject, wire: &[u8]) -> Self {
+        let mut item = Self {
+            offset: 0,
             size: wire.len(),
             kind,
+            piece: None,
             command: subject.command.map(|command| command.to_string()),
-            code: code.map(|code| format!("0x{:04X}", code.code())),
+            code: None,
             canonical: false,
             value: Value::Null,
             limits: None,
@@ -143,7 +182,6 @@ impl<'b> Splitter<'b> {
             }
             Err(error) => item.error = Some(error.into()),
         }
-        self.at = self.at.saturating_add(wire.len());
         item
     }
 }
@@ -170,6 +208,7 @@ impl Iterator for Splitter<'_> {
                 offset: self.at,
                 size: bytes.len(),
                 kind: Kind::Continuation,
+                piece: None,
                 command: self.request.map(|command| command.to_string()),
                 code: None,
                 canonical: true,

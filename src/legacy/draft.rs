@@ -1,7 +1,4 @@
-//! What the 2019 draft of the protocol had and later editions dropped.
-//!
-//! So far the draft's `CollectTracing`, which the 78-byte tables of three editions show.
-#![forbid(unsafe_code)]
+//! The draft's `CollectTracing`, which the 78-byte tables of three editions show.
 
 use crate::message::eventpipe::EventLevel;
 use crate::wire::{Array, IpcString, macros::wire_struct};

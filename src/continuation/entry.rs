@@ -1,0 +1,163 @@
+//! One entry of an environment block.
+
+use crate::wire::{Decode, DecodeError, Encode, EncodeError, IpcString, Reader, Sink};
+
+use super::interruption;
+
+/// One entry of an [`Environment`](super::Environment): usually `NAME=VALUE`.
+///
+/// | bytes | what |
+/// |---|---|
+/// | 4 | count of UTF-16 units, the NUL included (F-43) |
+/// | 2 × count | units, little-endian; the last one is NUL |
+///
+/// Runtimes pass on what the operating system gives them (F-79): there are entries without `=`, the same name may stand
+/// twice, and on Windows names begin with `=`. The document types an entry as `array<wchar>`, so an entry whose last unit is
+/// no NUL is none that is wrong; no runtime sends one, and [`is_terminated`](Self::is_terminated) tells.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::continuation::Entry;
+///
+/// let entry = Entry::new("PATH=/bin");
+/// assert_eq!((entry.name(), entry.value()), ("PATH".into(), Some("/bin".into())));
+/// // A Windows drive's directory: the first `=` belongs to the name.
+/// let entry = Entry::new("=C:=C:\\dir");
+/// assert_eq!((entry.name(), entry.value()), ("=C:".into(), Some("C:\\dir".into())));
+/// assert_eq!(Entry::new("no equals sign").value(), None);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// Never absent.
+    text: IpcString<'a>,
+    terminated: bool,
+}
+
+impl<'a> Entry<'a> {
+    /// An entry with this text. The NUL at the end is not part of `text`.
+    pub const fn new(text: &'a str) -> Self {
+        Self { text: IpcString::new(text), terminated: true }
+    }
+
+    /// An entry of UTF-16 units as they are, valid or not. The NUL at the end is not part of `units`.
+    pub const fn from_units(units: &'a [u16]) -> Self {
+        Self { text: IpcString::from_units(units), terminated: true }
+    }
+
+    /// An entry without NUL, as no runtime sends it; an absent text is one of no units. `None` where the last unit of `text`
+    /// is NUL: that would be the entry's own.
+    pub fn unterminated(text: IpcString<'a>) -> Option<Self> {
+        let text = if text.is_absent() { IpcString::new("") } else { text };
+        (text.units().last() != Some(0)).then_some(Self { text, terminated: false })
+    }
+
+    /// The entry of these units from the wire, the NUL included if there is one.
+    pub(super) fn from_wire(units: &'a [u8]) -> Self {
+        match units.split_last_chunk::<2>() {
+            Some((text, [0, 0])) => Self { text: IpcString::from_wire_units(text), terminated: true },
+            _ => Self { text: IpcString::from_wire_units(units), terminated: false },
+        }
+    }
+
+    /// The whole text, without the NUL. Never absent.
+    pub const fn text(self) -> IpcString<'a> {
+        self.text
+    }
+
+    /// What stands before the first `=` that is not the first unit; all of it if there is none.
+    pub fn name(self) -> IpcString<'a> {
+        self.text.split_inside(b'=').map_or(self.text, |(name, _)| name)
+    }
+
+    /// What stands behind the first `=` that is not the first unit.
+    pub fn value(self) -> Option<IpcString<'a>> {
+        self.text.split_inside(b'=').map(|(_, value)| value)
+    }
+
+    /// Whether the last unit on the wire is NUL, as in every entry that a runtime sends.
+    pub const fn is_terminated(self) -> bool {
+        self.terminated
+    }
+}
+
+impl<'a> From<&'a str> for Entry<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::new(text)
+    }
+}
+
+impl<'a> Decode<'a> for Entry<'a> {
+    const MIN_LEN: usize = 4;
+
+    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        interruption::refuse(reader, 2)?;
+        let count = reader.count(2)?;
+        reader.take((count as usize).saturating_mul(2)).map(Self::from_wire)
+    }
+}
+
+impl Encode for Entry<'_> {
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        if self.terminated {
+            return self.text.encode(sink);
+        }
+        let count = self.text.units().count();
+        u32::try_from(count).map_err(|_| EncodeError::CountTooLarge { count })?.encode(sink)?;
+        self.text.units().try_for_each(|unit| unit.encode(sink))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::wire::SliceSink;
+    use std::vec::Vec;
+
+    #[track_caller]
+    fn splits(text: &str, name: &str, value: Option<&str>) {
+        let units: Vec<u16> = text.encode_utf16().collect();
+        let wire: Vec<u8> = units.iter().chain(&[0]).flat_map(|unit| unit.to_le_bytes()).collect();
+        for entry in [Entry::new(text), Entry::from_units(&units), Entry::from_wire(&wire)] {
+            assert_eq!((entry.name(), entry.value()), (name.into(), value.map(IpcString::new)), "{text:?}");
+            assert!(entry.is_terminated() && entry == Entry::new(text));
+        }
+    }
+
+    #[test]
+    fn an_entry_splits_at_the_first_equals_sign_that_is_not_the_first_unit() {
+        splits("A=1", "A", Some("1"));
+        splits("A=1=2", "A", Some("1=2"));
+        splits("A=", "A", Some(""));
+        splits("A", "A", None);
+        splits("", "", None);
+        splits("=", "=", None);
+        splits("==", "=", Some(""));
+        splits("=C:=C:\\dir", "=C:", Some("C:\\dir"));
+        splits("=ExitCode=00000000", "=ExitCode", Some("00000000"));
+        splits("\u{1f600}=\u{e9}", "\u{1f600}", Some("\u{e9}"));
+        // U+3D00 has the byte of `=` in its upper half.
+        splits("\u{3d00}\u{3d3d}=x", "\u{3d00}\u{3d3d}", Some("x"));
+    }
+
+    #[test]
+    fn a_missing_nul_is_seen_and_kept() {
+        let mut reader = Reader::new(b"\x03\0\0\0A\0=\x001\0");
+        let entry = Entry::decode(&mut reader).unwrap();
+        assert_eq!((entry.is_terminated(), entry.value()), (false, Some("1".into())));
+        assert_ne!(entry, Entry::new("A=1"));
+        let mut wire = [0; 10];
+        entry.encode(&mut SliceSink::new(&mut wire)).unwrap();
+        assert_eq!(&wire, b"\x03\0\0\0A\0=\x001\0");
+        let nothing = Entry::decode(&mut Reader::new(&[0; 4])).unwrap();
+        assert_eq!(Some(nothing), Entry::unterminated(IpcString::ABSENT));
+        assert_eq!(Entry::unterminated(IpcString::from_units(&[0])), None);
+        assert_eq!(nothing.encoded_len(), Ok(4));
+    }
+
+    #[test]
+    fn only_the_last_nul_is_taken_off() {
+        let entry = Entry::from_wire(b"A\0=\0\0\0\0\0");
+        assert_eq!(entry.value(), Some(IpcString::from_units(&[0])));
+        assert!(entry.text().has_inner_nul());
+    }
+}

@@ -1,0 +1,163 @@
+//! The environment block as a whole.
+
+use super::{Entry, interruption};
+use crate::message::process::ProcessEnvironmentReply;
+use crate::wire::{Array, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Iter, Reader, Sink, clamp};
+
+/// Where the path of an error begins: `environment[3]`.
+pub(super) const ROOT: &str = "environment";
+
+/// The environment block that follows the reply to `ProcessEnvironment`: `array<array<wchar>>`, `nIncomingBytes` long.
+///
+/// | bytes | what |
+/// |---|---|
+/// | 4 | count of entries |
+/// | … | the entries: each an [`Entry`] |
+///
+/// Four bytes of 0 are a valid block without entries (F-88). Entries stay in the order of the wire, duplicates too (F-79).
+/// This is for a block that is in memory already, or that is to be written; [`EnvironmentDecoder`](super::EnvironmentDecoder)
+/// reads one as it arrives. Section "`ProcessEnvironment`" of the document.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::continuation::{Entry, Environment};
+/// use dotnet_diagnostics_ipc::wire::{Encode as _, SliceSink};
+///
+/// let entries = [Entry::new("A=1"), Entry::new("B")];
+/// let environment = Environment::new(&entries);
+/// assert_eq!(environment.reply()?.n_incoming_bytes, 4 + (4 + 8) + (4 + 4));
+///
+/// let mut block = [0; 24];
+/// environment.encode(&mut SliceSink::new(&mut block))?;
+/// let read = Environment::decode(&block).unwrap();
+/// assert_eq!(read.iter().map(|entry| entry.name().to_string()).collect::<Vec<_>>(), ["A", "B"]);
+/// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Environment<'a>(Array<'a, Entry<'a>>);
+
+impl<'a> Environment<'a> {
+    /// A block of these entries.
+    pub const fn new(entries: &'a [Entry<'a>]) -> Self {
+        Self(Array::new(entries))
+    }
+
+    /// Reads a block that is all of `block`, as many bytes as `nIncomingBytes` said.
+    ///
+    /// # Errors
+    /// [`UnexpectedEnd`](DecodeErrorKind::UnexpectedEnd) and [`CountTooLarge`](DecodeErrorKind::CountTooLarge) where the block
+    /// ends before its last entry does, [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) where bytes are left behind
+    /// it, and [`ErrorMessage`](DecodeErrorKind::ErrorMessage) where an error message stands in place of a count (the module
+    /// says when it is recognised).
+    pub fn decode(block: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(block);
+        interruption::refuse(&reader, Entry::MIN_LEN)
+            .and_then(|()| Array::decode(&mut reader))
+            .and_then(|entries| match reader.rest().len() {
+                0 => Ok(Self(entries)),
+                extra => Err(DecodeError::new(DecodeErrorKind::BytesAfterMessage { extra: clamp(extra) }, reader.offset())),
+            })
+            .map_err(|error| error.in_root(ROOT))
+    }
+
+    /// How many entries there are.
+    pub const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is no entry.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The entries in the order of the wire.
+    pub fn iter(&self) -> Iter<'a, Entry<'a>> {
+        self.0.iter()
+    }
+
+    /// The reply that announces this block.
+    ///
+    /// # Errors
+    /// [`EncodeError::CountTooLarge`] if 32 bits cannot say how many bytes it has.
+    pub fn reply(&self) -> Result<ProcessEnvironmentReply, EncodeError> {
+        let count = self.encoded_len()?;
+        let n_incoming_bytes = u32::try_from(count).map_err(|_| EncodeError::CountTooLarge { count })?;
+        Ok(ProcessEnvironmentReply { n_incoming_bytes, future: 0 })
+    }
+}
+
+impl<'a> IntoIterator for Environment<'a> {
+    type Item = Entry<'a>;
+    type IntoIter = Iter<'a, Entry<'a>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<'a> IntoIterator for &Environment<'a> {
+    type Item = Entry<'a>;
+    type IntoIter = Iter<'a, Entry<'a>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// Writes count and entries, an entry without NUL as it was read.
+impl Encode for Environment<'_> {
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        self.0.encode(sink)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::{hresult::HResult, wire::SliceSink};
+    use std::{string::ToString, vec::Vec};
+
+    #[track_caller]
+    fn refused(block: &[u8], kind: DecodeErrorKind, offset: usize, path: &str) {
+        let error = Environment::decode(block).unwrap_err();
+        assert_eq!((error.kind(), error.offset(), error.path().to_string()), (kind, offset, path.into()));
+    }
+
+    #[test]
+    fn four_zeros_are_an_empty_environment() {
+        assert_eq!(Environment::decode(&[0; 4]), Ok(Environment::new(&[])));
+        assert_eq!(Environment::new(&[]).reply().unwrap().n_incoming_bytes, 4);
+    }
+
+    #[test]
+    fn duplicates_stay_in_order() {
+        let entries = [Entry::new("A=1"), Entry::new("B=2"), Entry::new("A=3")];
+        let mut block = [0; 4 + 3 * 12];
+        let mut sink = SliceSink::new(&mut block);
+        Environment::new(&entries).encode(&mut sink).unwrap();
+        assert_eq!(sink.finish(), Ok(40));
+        let read = Environment::decode(&block).unwrap();
+        assert_eq!(read.iter().collect::<Vec<_>>(), entries);
+        assert_eq!((read.len(), read.is_empty()), (3, false));
+    }
+
+    #[test]
+    fn errors_name_the_entry() {
+        refused(&[], DecodeErrorKind::UnexpectedEnd { needed: 4, remaining: 0 }, 0, "environment");
+        refused(b"\x01\0\0\0", DecodeErrorKind::CountTooLarge { count: 1, remaining: 0 }, 0, "environment");
+        let second = b"\x02\0\0\0\x01\0\0\0\0\0\x02\0\0\0A\0";
+        refused(second, DecodeErrorKind::CountTooLarge { count: 2, remaining: 2 }, 10, "environment[1]");
+        refused(b"\0\0\0\0\0", DecodeErrorKind::BytesAfterMessage { extra: 1 }, 4, "environment");
+    }
+
+    #[test]
+    fn an_error_message_in_place_of_a_count_is_recognised() {
+        const ERROR: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80";
+        refused(ERROR, DecodeErrorKind::ErrorMessage { hresult: HResult::FAIL }, 0, "environment");
+        let broken_off: Vec<u8> = b"\x02\0\0\0\x01\0\0\0\0\0".iter().chain(ERROR).copied().collect();
+        refused(&broken_off, DecodeErrorKind::ErrorMessage { hresult: HResult::FAIL }, 10, "environment[1]");
+        // The same with a byte less is a count.
+        let count = DecodeErrorKind::CountTooLarge { count: 0x4e54_4f44, remaining: 19 };
+        refused(&broken_off[..33], count, 10, "environment[1]");
+    }
+}

@@ -1,0 +1,363 @@
+//! The environment block as it arrives.
+
+use super::environment::ROOT;
+use super::interruption::{ERROR_LEN, error_message, may_be_error};
+use super::{Entry, EnvironmentLimits};
+use crate::header::MAGIC;
+use crate::wire::{DecodeError, DecodeErrorKind, clamp};
+
+/// What an [`EnvironmentDecoder`] found next.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::continuation::{EnvironmentDecoder, EnvironmentEvent};
+///
+/// // An entry of three units (`AB` and NUL), and a buffer for two.
+/// let mut block = &b"\x01\0\0\0\x03\0\0\0A\0B\0\0\0"[..];
+/// let mut buffer = [0; 4];
+/// let mut decoder = EnvironmentDecoder::new(14, &mut buffer);
+/// assert_eq!(decoder.decode(&mut block), Ok(Some(EnvironmentEvent::Count(1))));
+/// assert_eq!(decoder.decode(&mut block), Ok(Some(EnvironmentEvent::EntryTooLarge { units: 3 })));
+/// assert_eq!(decoder.decode(&mut block), Ok(Some(EnvironmentEvent::Done)));
+/// assert_eq!(decoder.decode(&mut block), Ok(None));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EnvironmentEvent<'d> {
+    /// The block has this many entries. Comes first, once.
+    Count(u32),
+    /// The next entry, in the buffer that the caller lent.
+    Entry(Entry<'d>),
+    /// The next entry is larger than the buffer. Its units are passed over, whole; the entry after it comes next.
+    EntryTooLarge {
+        /// How many units it has, the NUL included. A buffer of twice as many bytes would hold it.
+        units: u32,
+    },
+    /// That was the last entry, and the block ends with it. Comes last, once.
+    Done,
+}
+
+/// Reads an environment block from bytes that arrive in pieces of any size, without allocating.
+///
+/// The caller lends a buffer for one entry. The decoder takes no byte beyond `nIncomingBytes`; only where an error message
+/// has begun inside the block (see the [module](super)) it takes the rest of that message's first 24 bytes.
+/// [`wanted`](Self::wanted) says how many bytes may be read without reading too many.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::continuation::{EnvironmentDecoder, EnvironmentEvent};
+///
+/// // One entry, `A=1`, in pieces that end anywhere; nIncomingBytes is 16.
+/// let pieces = [&b"\x01\0\0\0\x04\0"[..], b"\0\0A\0=", b"\x001\0\0\0"];
+/// let mut buffer = [0; 64];
+/// let mut decoder = EnvironmentDecoder::new(16, &mut buffer);
+/// let mut values = Vec::new();
+/// for mut piece in pieces {
+///     while let Some(event) = decoder.decode(&mut piece)? {
+///         if let EnvironmentEvent::Entry(entry) = event {
+///             values.push((entry.name().to_string(), entry.value().map(|value| value.to_string())));
+///         }
+///     }
+/// }
+/// decoder.finish()?;
+/// assert_eq!(values, [("A".into(), Some("1".into()))]);
+/// # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
+/// ```
+#[derive(Debug)]
+pub struct EnvironmentDecoder<'b> {
+    buffer: &'b mut [u8],
+    limits: EnvironmentLimits,
+    /// `nIncomingBytes`.
+    size: u32,
+    /// How many bytes were taken.
+    taken: u32,
+    /// The number of the next entry.
+    index: u32,
+    /// How many entries are to come, that one included; `None` before the count.
+    entries: Option<u32>,
+    /// A count, or the error message that began in its place.
+    held: heapless::Vec<u8, ERROR_LEN>,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// A count is next.
+    Count,
+    /// This many bytes of an entry of `len` bytes are next, for the buffer.
+    Units {
+        len: u32,
+        left: u32,
+    },
+    /// This many bytes of an entry that is too large are next.
+    Skip {
+        left: u32,
+    },
+    /// The rest of what began as an error message is next.
+    Message,
+    /// The block is complete, but that was not said yet.
+    Complete,
+    /// And now it was.
+    Done,
+    Failed(DecodeError),
+}
+
+impl<'b> EnvironmentDecoder<'b> {
+    /// A decoder of a block of `n_incoming_bytes`, as the reply said, with the default limits. An entry fits if `buffer` has
+    /// two bytes for each of its units, the NUL included.
+    pub const fn new(n_incoming_bytes: u32, buffer: &'b mut [u8]) -> Self {
+        Self::with_limits(n_incoming_bytes, buffer, EnvironmentLimits::DEFAULT)
+    }
+
+    /// The same with limits of the caller's own.
+    pub const fn with_limits(n_incoming_bytes: u32, buffer: &'b mut [u8], limits: EnvironmentLimits) -> Self {
+        Self {
+            buffer,
+            limits,
+            size: n_incoming_bytes,
+            taken: 0,
+            index: 0,
+            entries: None,
+            held: heapless::Vec::new(),
+            state: State::Count,
+        }
+    }
+
+    /// Takes bytes from the front of `input` until there is something to say, or nothing is left; then it is `None`.
+    ///
+    /// Call it until it is `None`, then again with the bytes that came next. After [`Done`](EnvironmentEvent::Done) it is
+    /// `None` for good, and takes nothing.
+    ///
+    /// # Errors
+    /// As [`Environment::decode`](super::Environment::decode), with the same kind, offset and path, as soon as it is certain;
+    /// and [`LimitExceeded`](DecodeErrorKind::LimitExceeded) before the first byte or behind the count. After an error
+    /// every call returns it again.
+    pub fn decode<'d>(&'d mut self, input: &mut &[u8]) -> Result<Option<EnvironmentEvent<'d>>, DecodeError> {
+        // Two functions, because an entry borrows the buffer and the loop of states must not.
+        Ok(match self.advance(input)? {
+            None => None,
+            Some(Found::Count(count)) => Some(EnvironmentEvent::Count(count)),
+            Some(Found::Entry(len)) => {
+                let units = self.buffer.get(..len as usize).unwrap_or_default();
+                Some(EnvironmentEvent::Entry(Entry::from_wire(units)))
+            }
+            Some(Found::TooLarge(units)) => Some(EnvironmentEvent::EntryTooLarge { units }),
+            Some(Found::Done) => Some(EnvironmentEvent::Done),
+        })
+    }
+
+    /// Says that the connection has ended.
+    ///
+    /// # Errors
+    /// [`EndOfInput`](DecodeErrorKind::EndOfInput) where bytes of the block are still to come,
+    /// [`CountTooLarge`](DecodeErrorKind::CountTooLarge) where an error message had begun but is not complete, and the error
+    /// that [`decode`](Self::decode) returned.
+    pub fn finish(&self) -> Result<(), DecodeError> {
+        match self.state {
+            State::Complete | State::Done => Ok(()),
+            State::Failed(error) => Err(error),
+            State::Message => Err(self.impossible_count()),
+            _ => Err(self.error(DecodeErrorKind::EndOfInput { needed: self.size }, self.taken)),
+        }
+    }
+
+    /// The most bytes that may be read from the connection now: what is left of the block, or of an error message in it.
+    pub fn wanted(&self) -> usize {
+        match self.state {
+            State::Complete | State::Done | State::Failed(_) => 0,
+            State::Message => ERROR_LEN.saturating_sub(self.held.len()),
+            _ => self.remaining() as usize,
+        }
+    }
+
+    /// How many bytes were taken.
+    pub const fn taken(&self) -> u32 {
+        self.taken
+    }
+
+    /// Whether the block is complete.
+    pub const fn is_complete(&self) -> bool {
+        matches!(self.state, State::Complete | State::Done)
+    }
+
+    const fn remaining(&self) -> u32 {
+        self.size.saturating_sub(self.taken)
+    }
+
+    fn advance(&mut self, input: &mut &[u8]) -> Result<Option<Found>, DecodeError> {
+        loop {
+            let found = match self.state {
+                State::Failed(error) => return Err(error),
+                State::Done => return Ok(None),
+                State::Complete => {
+                    self.state = State::Done;
+                    return Ok(Some(Found::Done));
+                }
+                State::Count => self.count(input),
+                State::Units { len, left } => Ok(self.units(input, len, left)),
+                State::Skip { left } => Ok(self.skip(input, left)),
+                State::Message => self.message(input),
+            };
+            match found {
+                Ok(Step::Wait) => return Ok(None),
+                Ok(Step::Next) => {}
+                Ok(Step::Found(found)) => return Ok(Some(found)),
+                Err(error) => {
+                    self.state = State::Failed(error);
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    fn count(&mut self, input: &mut &[u8]) -> Result<Step, DecodeError> {
+        if self.held.is_empty() {
+            self.check_room()?;
+        }
+        while self.held.len() < 4 {
+            let Some(byte) = self.take(input, 1).first() else { return Ok(Step::Wait) };
+            let _ = self.held.push(*byte);
+        }
+        let count = self.held_count();
+        let item = if self.entries.is_none() { 4 } else { 2 };
+        if u64::from(count).saturating_mul(item) > self.remaining().into() {
+            if !MAGIC.starts_with(&self.held) {
+                return Err(self.impossible_count());
+            }
+            self.state = State::Message;
+            return Ok(Step::Next);
+        }
+        self.held.clear();
+        if self.entries.is_some() {
+            // Cannot overflow: it is no more than what remains.
+            return Ok(self.begin_entry(count, count.saturating_mul(2)));
+        }
+        let limit = self.limits.max_entries;
+        if count > limit {
+            return Err(self.error(DecodeErrorKind::LimitExceeded { limit, found: count }, 0));
+        }
+        self.entries = Some(count);
+        self.end_if_last();
+        Ok(Step::Found(Found::Count(count)))
+    }
+
+    /// Whether a count has room in the block, and the block in the limits.
+    fn check_room(&self) -> Result<(), DecodeError> {
+        let (limit, remaining) = (self.limits.max_bytes, self.remaining());
+        if self.size > limit {
+            return Err(self.error(DecodeErrorKind::LimitExceeded { limit, found: self.size }, 0));
+        }
+        if remaining < 4 {
+            return Err(self.error(DecodeErrorKind::UnexpectedEnd { needed: 4, remaining }, self.taken));
+        }
+        Ok(())
+    }
+
+    fn begin_entry(&mut self, units: u32, len: u32) -> Step {
+        if len == 0 {
+            return self.end_entry(Step::Found(Found::Entry(0)));
+        }
+        if len as usize > self.buffer.len() {
+            self.state = State::Skip { left: len };
+            return Step::Found(Found::TooLarge(units));
+        }
+        self.state = State::Units { len, left: len };
+        Step::Next
+    }
+
+    fn units(&mut self, input: &mut &[u8], len: u32, left: u32) -> Step {
+        let bytes = self.take(input, left);
+        let at = len.saturating_sub(left) as usize;
+        if let Some(place) = self.buffer.get_mut(at..at.saturating_add(bytes.len())) {
+            place.copy_from_slice(bytes);
+        }
+        let left = left.saturating_sub(clamp(bytes.len()));
+        self.state = State::Units { len, left };
+        if left == 0 { self.end_entry(Step::Found(Found::Entry(len))) } else { Step::Wait }
+    }
+
+    fn skip(&mut self, input: &mut &[u8], left: u32) -> Step {
+        let left = left.saturating_sub(clamp(self.take(input, left).len()));
+        self.state = State::Skip { left };
+        if left == 0 { self.end_entry(Step::Next) } else { Step::Wait }
+    }
+
+    fn end_entry(&mut self, step: Step) -> Step {
+        self.index = self.index.saturating_add(1);
+        self.end_if_last();
+        step
+    }
+
+    /// Chooses the state behind the count or an entry. Bytes left over are an error, but not before the entry was given.
+    fn end_if_last(&mut self) {
+        self.state = match self.remaining() {
+            _ if self.entries.is_some_and(|entries| self.index < entries) => State::Count,
+            0 => State::Complete,
+            extra => {
+                let kind = DecodeErrorKind::BytesAfterMessage { extra };
+                State::Failed(DecodeError::new(kind, self.taken as usize).in_root(ROOT))
+            }
+        };
+    }
+
+    /// Takes the bytes behind `DOTN` while they are those of an error message.
+    fn message(&mut self, input: &mut &[u8]) -> Result<Step, DecodeError> {
+        while let Some((byte, rest)) = input.split_first() {
+            *input = rest;
+            self.taken = self.taken.saturating_add(1);
+            let _ = self.held.push(*byte);
+            if !may_be_error(&self.held) {
+                return Err(self.impossible_count());
+            }
+            if let Some(hresult) = error_message(&self.held) {
+                let kind = DecodeErrorKind::ErrorMessage { hresult };
+                return Err(self.error(kind, self.held_offset()));
+            }
+        }
+        Ok(Step::Wait)
+    }
+
+    /// Takes up to `most` bytes of the input.
+    fn take<'i>(&mut self, input: &mut &'i [u8], most: u32) -> &'i [u8] {
+        let (taken, rest) = input.split_at_checked(most as usize).unwrap_or((*input, &[]));
+        *input = rest;
+        self.taken = self.taken.saturating_add(clamp(taken.len()));
+        taken
+    }
+
+    fn held_count(&self) -> u32 {
+        self.held.first_chunk().map_or(0, |count| u32::from_le_bytes(*count))
+    }
+
+    /// Where the held bytes began.
+    fn held_offset(&self) -> u32 {
+        self.taken.saturating_sub(clamp(self.held.len()))
+    }
+
+    /// The held count is larger than what follows it in the block.
+    fn impossible_count(&self) -> DecodeError {
+        let offset = self.held_offset();
+        let remaining = self.size.saturating_sub(offset.saturating_add(4));
+        self.error(DecodeErrorKind::CountTooLarge { count: self.held_count(), remaining }, offset)
+    }
+
+    fn error(&self, kind: DecodeErrorKind, offset: u32) -> DecodeError {
+        let error = DecodeError::new(kind, offset as usize);
+        let error = if self.entries.is_some() { error.at_index(self.index as usize) } else { error };
+        error.in_root(ROOT)
+    }
+}
+
+enum Step {
+    /// More input is needed.
+    Wait,
+    Next,
+    Found(Found),
+}
+
+enum Found {
+    Count(u32),
+    /// Of so many bytes.
+    Entry(u32),
+    /// Of so many units.
+    TooLarge(u32),
+    Done,
+}

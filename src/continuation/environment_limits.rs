@@ -1,0 +1,35 @@
+//! How much of an environment block a caller takes.
+
+/// Limits on what an [`EnvironmentDecoder`](super::EnvironmentDecoder) takes. The size of one entry is limited by the
+/// buffer that the caller lends.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::continuation::{EnvironmentDecoder, EnvironmentLimits};
+/// use dotnet_diagnostics_ipc::wire::DecodeErrorKind;
+///
+/// let limits = EnvironmentLimits { max_bytes: 4096, ..EnvironmentLimits::DEFAULT };
+/// let error = EnvironmentDecoder::with_limits(5000, &mut [], limits).decode(&mut &[0][..]).unwrap_err();
+/// assert_eq!(error.kind(), DecodeErrorKind::LimitExceeded { limit: 4096, found: 5000 });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EnvironmentLimits {
+    /// The largest `nIncomingBytes`, in bytes.
+    pub max_bytes: u32,
+    /// The largest count of entries.
+    pub max_entries: u32,
+}
+
+impl EnvironmentLimits {
+    /// 32 MiB and 65,536 entries. Linux starts no process with more than 6 MiB of arguments and environment, which are
+    /// less than 12 MiB of units.
+    pub const DEFAULT: Self = Self { max_bytes: 32 << 20, max_entries: 1 << 16 };
+
+    /// No limit but those of the wire's own 32 bits.
+    pub const NONE: Self = Self { max_bytes: u32::MAX, max_entries: u32::MAX };
+}
+
+impl Default for EnvironmentLimits {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}

@@ -1,0 +1,71 @@
+//! A stream that is only passed through.
+
+/// A stream whose bytes mean nothing here: they are counted, passed through, and stopped at a limit of the caller's.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::continuation::OpaqueStream;
+///
+/// let mut stream = OpaqueStream::with_limit(5);
+/// assert_eq!(stream.pass(b"abc"), (&b"abc"[..], &b""[..]));
+/// // What is beyond the limit is given back, not dropped.
+/// assert_eq!(stream.pass(b"defg"), (&b"de"[..], &b"fg"[..]));
+/// assert_eq!((stream.passed(), stream.left()), (5, 0));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpaqueStream {
+    limit: u64,
+    passed: u64,
+}
+
+impl OpaqueStream {
+    /// A stream of no more than `limit` bytes. There is no default: a session streams for as long as it lasts.
+    pub const fn with_limit(limit: u64) -> Self {
+        Self { limit, passed: 0 }
+    }
+
+    /// Counts the bytes that came: those within the limit, and those beyond it.
+    pub fn pass<'i>(&mut self, bytes: &'i [u8]) -> (&'i [u8], &'i [u8]) {
+        let within = usize::try_from(self.left()).unwrap_or(usize::MAX);
+        let (within, beyond) = bytes.split_at_checked(within).unwrap_or((bytes, &[]));
+        self.passed = self.passed.saturating_add(within.len() as u64);
+        (within, beyond)
+    }
+
+    /// How many bytes were within the limit so far.
+    pub const fn passed(&self) -> u64 {
+        self.passed
+    }
+
+    /// How many more may come.
+    pub const fn left(&self) -> u64 {
+        self.limit.saturating_sub(self.passed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_lost_at_the_limit() {
+        let bytes = [7; 10];
+        for limit in 0..12 {
+            for cut in 0..=bytes.len() {
+                let mut stream = OpaqueStream::with_limit(limit);
+                let (first, second) = bytes.split_at(cut);
+                let (a, b) = stream.pass(first);
+                let (c, d) = stream.pass(second);
+                assert_eq!(a.len() + b.len() + c.len() + d.len(), 10);
+                assert_eq!((a.len() + c.len()) as u64, limit.min(10));
+                assert_eq!(stream.passed() + stream.left(), limit);
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_limit_is_no_limit() {
+        let mut stream = OpaqueStream::with_limit(u64::MAX);
+        assert_eq!(stream.pass(b"abc").0, b"abc");
+        assert_eq!(stream.left(), u64::MAX - 3);
+    }
+}

@@ -1,0 +1,193 @@
+//! The first bytes of an event stream.
+
+use crate::wire::{Decode as _, Encode, EncodeError, Reader, Sink};
+
+/// The most bytes that [`StreamStart::recognise`] looks at.
+pub const MAX_STREAM_START: usize = 32;
+
+const NETTRACE: &[u8; 8] = b"Nettrace";
+/// The string's length, 20, as 32 bits, and the string.
+const FAST_SERIALIZATION: &[u8; 24] = b"\x14\0\0\0!FastSerialization.1";
+const NETTRACE_OBJECTS: &[u8; MAX_STREAM_START] = b"Nettrace\x14\0\0\0!FastSerialization.1";
+
+/// What the first bytes of the stream behind the reply to a `CollectTracing…` say it is.
+///
+/// The protocol leaves the stream to its own format; here it is only told apart, so that a tool knows what it stores.
+///
+/// | the stream begins with | bytes | it is |
+/// |---|---|---|
+/// | `Nettrace`, `14 00 00 00`, `!FastSerialization.1` | 32 | [`Nettrace`](Self::Nettrace): versions up to 5 |
+/// | `Nettrace`, four zeros, major, minor (`u32` each) | 20 | [`NettraceBlocks`](Self::NettraceBlocks): version 6 and later |
+/// | `14 00 00 00`, `!FastSerialization.1` | 24 | [`Netperf`](Self::Netperf): `format` 0, and all that the 2019 draft has |
+/// | anything else | – | [`Opaque`](Self::Opaque) |
+///
+/// ```
+/// use dotnet_diagnostics_ipc::continuation::StreamStart;
+///
+/// assert_eq!(StreamStart::recognise(b"Nettrace\x14\0\0\0!FastSerialization.1\x05"), StreamStart::Nettrace);
+/// assert_eq!(StreamStart::recognise(b"Nett"), StreamStart::NeedMore);
+/// assert_eq!(StreamStart::recognise(b"Netware"), StreamStart::Opaque);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StreamStart {
+    /// All bytes so far are the beginning of a known start, and it is not complete.
+    NeedMore,
+    /// nettrace, of a version that holds objects. The version stands in the first object.
+    Nettrace,
+    /// nettrace, of a version that says so in its first bytes.
+    NettraceBlocks {
+        /// 6 or more.
+        major: u32,
+        /// Of that.
+        minor: u32,
+    },
+    /// netperf.
+    Netperf,
+    /// Nothing that is known here.
+    Opaque,
+}
+
+impl StreamStart {
+    /// What the stream is that begins with `bytes`; what stands behind the start is not looked at.
+    ///
+    /// Once this is not [`NeedMore`](Self::NeedMore), more bytes do not change it.
+    pub fn recognise(bytes: &[u8]) -> Self {
+        if let Some(version) = bytes.strip_prefix(b"Nettrace\0\0\0\0") {
+            let mut version = Reader::new(version);
+            return match (u32::decode(&mut version), u32::decode(&mut version)) {
+                (Ok(major), Ok(minor)) => Self::NettraceBlocks { major, minor },
+                _ => Self::NeedMore,
+            };
+        }
+        if bytes.starts_with(NETTRACE_OBJECTS) {
+            Self::Nettrace
+        } else if bytes.starts_with(FAST_SERIALIZATION) {
+            Self::Netperf
+        } else if [&NETTRACE_OBJECTS[..], FAST_SERIALIZATION, b"Nettrace\0\0\0\0"].iter().any(|start| start.starts_with(bytes)) {
+            Self::NeedMore
+        } else {
+            Self::Opaque
+        }
+    }
+
+    /// How many bytes the start has; `None` where it is not known.
+    pub const fn known_len(self) -> Option<usize> {
+        match self {
+            Self::Nettrace => Some(32),
+            Self::NettraceBlocks { .. } => Some(20),
+            Self::Netperf => Some(24),
+            Self::NeedMore | Self::Opaque => None,
+        }
+    }
+
+    /// Whether it is nettrace, of whatever version.
+    pub const fn is_nettrace(self) -> bool {
+        matches!(self, Self::Nettrace | Self::NettraceBlocks { .. })
+    }
+}
+
+/// Writes the start; nothing where it is not known.
+impl Encode for StreamStart {
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        match *self {
+            Self::NeedMore | Self::Opaque => {}
+            Self::Nettrace => sink.put(NETTRACE_OBJECTS),
+            Self::NettraceBlocks { major, minor } => {
+                sink.put(NETTRACE);
+                0u32.encode(sink)?;
+                major.encode(sink)?;
+                minor.encode(sink)?;
+            }
+            Self::Netperf => sink.put(FAST_SERIALIZATION),
+        }
+        Ok(())
+    }
+}
+
+/// Tells a stream by its first bytes while they arrive in pieces of any size.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::continuation::{StreamDetector, StreamStart};
+///
+/// let mut detector = StreamDetector::new();
+/// assert_eq!(detector.look(b"\x14\0\0\0!Fast"), StreamStart::NeedMore);
+/// assert_eq!(detector.look(b"Serialization.1..."), StreamStart::Netperf);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct StreamDetector(heapless::Vec<u8, MAX_STREAM_START>);
+
+impl StreamDetector {
+    /// One that has seen nothing.
+    pub const fn new() -> Self {
+        Self(heapless::Vec::new())
+    }
+
+    /// Looks at the next bytes of the stream. They stay the caller's, who passes them on.
+    pub fn look(&mut self, bytes: &[u8]) -> StreamStart {
+        // What is beyond the longest start changes nothing.
+        let room = self.0.capacity().saturating_sub(self.0.len());
+        let _ = self.0.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        StreamStart::recognise(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::wire::SliceSink;
+    use std::vec::Vec;
+
+    const STARTS: [(&[u8], StreamStart); 4] = [
+        (b"Nettrace\x14\0\0\0!FastSerialization.1", StreamStart::Nettrace),
+        (b"Nettrace\0\0\0\0\x06\0\0\0\x01\0\0\0", StreamStart::NettraceBlocks { major: 6, minor: 1 }),
+        (b"\x14\0\0\0!FastSerialization.1", StreamStart::Netperf),
+        (b"\x14\0\0\0!FastSerialization.2", StreamStart::Opaque),
+    ];
+
+    #[test]
+    fn a_start_is_known_at_its_last_byte_and_stays_known() {
+        for (bytes, start) in STARTS {
+            for len in 0..bytes.len() {
+                assert_eq!(StreamStart::recognise(&bytes[..len]), StreamStart::NeedMore, "{start:?} {len}");
+            }
+            let longer: Vec<u8> = bytes.iter().copied().chain(*b"Nettrace").collect();
+            for len in bytes.len()..longer.len() {
+                assert_eq!(StreamStart::recognise(&longer[..len]), start);
+            }
+            let mut written = [0; MAX_STREAM_START];
+            let mut sink = SliceSink::new(&mut written);
+            start.encode(&mut sink).unwrap();
+            let len = sink.finish().unwrap();
+            assert_eq!(&written[..len], if start == StreamStart::Opaque { &[] } else { bytes });
+            assert_eq!(start.known_len().unwrap_or(0), len);
+        }
+    }
+
+    #[test]
+    fn pieces_of_any_size_say_the_same() {
+        for (bytes, start) in STARTS {
+            for cut in 0..=bytes.len() {
+                let mut detector = StreamDetector::new();
+                detector.look(&bytes[..cut]);
+                let long: Vec<u8> = bytes[cut..].iter().copied().chain([0; 100]).collect();
+                assert_eq!(detector.look(&long), start);
+                assert_eq!(detector.look(b"more"), start);
+            }
+        }
+    }
+
+    #[test]
+    fn every_other_byte_makes_it_opaque() {
+        for (bytes, start) in &STARTS[..3] {
+            // The version of nettrace is any.
+            let fixed = if *start == STARTS[1].1 { 12 } else { bytes.len() };
+            for at in 0..fixed {
+                let mut bytes = bytes.to_vec();
+                bytes[at] ^= 0x80;
+                assert_eq!(StreamStart::recognise(&bytes), StreamStart::Opaque, "{start:?} {at}");
+            }
+        }
+    }
+}

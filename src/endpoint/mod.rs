@@ -1,0 +1,240 @@
+//! Where a runtime's default port is: names of sockets and pipes, the directory they are in, and the key in a name.
+//!
+//! Section "Naming and Location Conventions". Nothing here looks at the system: the caller brings the names of files, the value of
+//! `TMPDIR` and the text of `/proc/PID/stat`.
+//!
+//! | on | name | in |
+//! |---|---|---|
+//! | Unix | [`SocketName`]: `dotnet-diagnostic-{pid}-{key}-socket` | [`directory`] |
+//! | Windows | [`PipeName`]: `dotnet-diagnostic-{pid}` | `\\.\pipe\` |
+//!
+//! The key is the time at which the process started. Linux: in jiffies since boot, from `/proc/PID/stat` ([`ProcessStat`]). macOS:
+//! in seconds since 1970, which the caller asks the system for. [`UNKNOWN_KEY`] where the runtime could not tell it (F-61).
+//!
+//! A socket file says nothing about a live process: only a clean shutdown removes it (F-61, F-82).
+#![forbid(unsafe_code)]
+
+mod error;
+mod pipe_name;
+mod process_stat;
+mod socket_name;
+
+use core::fmt;
+
+pub use error::{NameError, NameErrorKind, PathTooLong};
+pub use pipe_name::{PIPE_PREFIX, PipeName};
+pub use process_stat::ProcessStat;
+pub use socket_name::{SocketForm, SocketName};
+
+use crate::wire::{Encode, EncodeError, Sink};
+
+/// The key in a name if the runtime could not tell when its process started (F-61).
+pub const UNKNOWN_KEY: u64 = 0;
+
+/// The most bytes that the path of a socket can have on Linux: `sun_path` has 108, one is the NUL's (F-61).
+pub const SUN_PATH_LINUX: usize = 107;
+
+/// The most bytes that the path of a socket can have on macOS: `sun_path` has 104, one is the NUL's (F-61).
+pub const SUN_PATH_MACOS: usize = 103;
+
+/// How the names of an edition begin.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::endpoint::NamePrefix;
+///
+/// assert_eq!(NamePrefix::Draft.text(), "dotnetcore-diagnostic-");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum NamePrefix {
+    /// `dotnet-diagnostic-`: what every released runtime writes.
+    #[default]
+    Current,
+    /// `dotnetcore-diagnostic-`: the draft of 2019-05.
+    Draft,
+}
+
+impl NamePrefix {
+    /// The text, with the hyphen before the process id.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Current => "dotnet-diagnostic-",
+            Self::Draft => "dotnetcore-diagnostic-",
+        }
+    }
+
+    /// The prefix of `name`, and what follows it.
+    fn strip(name: &str) -> Option<(Self, &str)> {
+        [Self::Current, Self::Draft].into_iter().find_map(|prefix| Some((prefix, name.strip_prefix(prefix.text())?)))
+    }
+}
+
+/// The directory of the default port's socket: `tmpdir`, the value of `TMPDIR`; `/tmp` where it is unset or empty.
+///
+/// A sandboxed application on macOS has its socket in the container directory of its Application Group instead, whatever `TMPDIR`
+/// says. What that directory is only the system knows: use its path in place of this function's answer.
+///
+/// The text is returned as it is. The document does not speak of a slash at its end; [`SocketPath`] adds one only where there is
+/// none, as runtimes do, so that `/x` and `/x/` give the same path and `/x//` keeps both.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::endpoint::directory;
+///
+/// assert_eq!(directory(None), "/tmp");
+/// assert_eq!(directory(Some("")), "/tmp");
+/// assert_eq!(directory(Some("/var/tmp/")), "/var/tmp/");
+/// ```
+pub fn directory(tmpdir: Option<&str>) -> &str {
+    tmpdir.filter(|text| !text.is_empty()).unwrap_or("/tmp")
+}
+
+/// Checks that the path of a socket of `len` bytes can be bound or connected to: that it has at most `most` ([`SUN_PATH_LINUX`],
+/// [`SUN_PATH_MACOS`]). The same limit holds for the address of a diagnostic port.
+///
+/// # Errors
+/// [`PathTooLong`], with both numbers. A path is never cut to fit.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::endpoint::{SUN_PATH_LINUX, check_path_len};
+///
+/// assert_eq!(check_path_len(107, SUN_PATH_LINUX), Ok(()));
+/// assert_eq!(check_path_len(108, SUN_PATH_LINUX).unwrap_err().needed(), 108);
+/// ```
+pub const fn check_path_len(len: usize, most: usize) -> Result<(), PathTooLong> {
+    if len > most { Err(PathTooLong::new(len, most)) } else { Ok(()) }
+}
+
+/// The path of a default port's socket: a directory and a name, put together by [`Display`](fmt::Display) or [`Encode`].
+///
+/// ```
+/// use dotnet_diagnostics_ipc::endpoint::{SUN_PATH_LINUX, SocketName, SocketPath, directory};
+/// use dotnet_diagnostics_ipc::wire::{Encode as _, SliceSink};
+///
+/// let path = SocketPath { directory: directory(None), name: SocketName::new(12, 345) };
+/// assert_eq!(path.to_string(), "/tmp/dotnet-diagnostic-12-345-socket");
+/// path.check(SUN_PATH_LINUX)?;
+///
+/// let mut buffer = [0; SUN_PATH_LINUX];
+/// let mut sink = SliceSink::new(&mut buffer);
+/// path.encode(&mut sink)?;
+/// let len = sink.finish()?;
+/// assert_eq!(&buffer[..len], b"/tmp/dotnet-diagnostic-12-345-socket");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SocketPath<'a> {
+    /// The directory: what [`directory`] says, or an Application Group's container.
+    pub directory: &'a str,
+    /// The name in it.
+    pub name: SocketName,
+}
+
+impl SocketPath<'_> {
+    /// How many bytes the path has, without the NUL that `sun_path` wants.
+    pub fn len(&self) -> usize {
+        let mut counter = Counter(0);
+        // A counter takes everything.
+        let _ = fmt::write(&mut counter, format_args!("{self}"));
+        counter.0
+    }
+
+    /// Whether the path has no bytes: never.
+    pub const fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Checks that the path has at most `most` bytes. A runtime whose path is longer has no socket and runs without (F-82).
+    ///
+    /// # Errors
+    /// As [`check_path_len`].
+    pub fn check(&self, most: usize) -> Result<(), PathTooLong> {
+        check_path_len(self.len(), most)
+    }
+}
+
+impl fmt::Display for SocketPath<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let slash = if self.directory.ends_with('/') { "" } else { "/" };
+        write!(f, "{}{slash}{}", self.directory, self.name)
+    }
+}
+
+impl Encode for SocketPath<'_> {
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        put_text(self, sink);
+        Ok(())
+    }
+}
+
+struct Counter(usize);
+
+impl fmt::Write for Counter {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0 = self.0.saturating_add(text.len());
+        Ok(())
+    }
+}
+
+/// Puts text into a sink.
+pub(crate) fn put_text<S: Sink + ?Sized>(text: &impl fmt::Display, sink: &mut S) {
+    struct Text<'s, S: ?Sized>(&'s mut S);
+    impl<S: Sink + ?Sized> fmt::Write for Text<'_, S> {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0.put(text.as_bytes());
+            Ok(())
+        }
+    }
+    // A sink takes everything.
+    let _ = fmt::write(&mut Text(sink), format_args!("{text}"));
+}
+
+/// A decimal number as `%d` and `%llu` write it, at the front of `text`, and what follows it. No sign, no zero before another digit.
+fn number<T: core::str::FromStr>(text: &str) -> Option<(T, &str)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = text.split_at_checked(digits)?;
+    if number.len() > 1 && number.starts_with('0') {
+        return None;
+    }
+    Some((number.parse().ok()?, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::string::ToString;
+
+    #[test]
+    fn a_slash_is_added_only_where_there_is_none() {
+        let path = |directory| SocketPath { directory, name: SocketName::new(1, 2) }.to_string();
+        assert_eq!(path("/x"), "/x/dotnet-diagnostic-1-2-socket");
+        assert_eq!(path("/x/"), "/x/dotnet-diagnostic-1-2-socket");
+        assert_eq!(path("/x//"), "/x//dotnet-diagnostic-1-2-socket");
+        assert_eq!(path("/"), "/dotnet-diagnostic-1-2-socket");
+    }
+
+    #[test]
+    fn the_length_of_a_path_is_that_of_its_text() {
+        // 31 bytes of name and a slash: 75 more make 107.
+        let name = SocketName::new(12, 345);
+        assert_eq!(name.to_string().len(), 31);
+        let (fits, too_long) = ("é".repeat(37) + "/", "é".repeat(38));
+        let at = |directory| SocketPath { directory, name };
+        assert_eq!((at(&fits).len(), at(&fits).check(SUN_PATH_LINUX)), (106, Ok(())));
+        let error = at(&too_long).check(SUN_PATH_LINUX).unwrap_err();
+        assert_eq!((error.needed(), error.most()), (108, 107));
+        assert_eq!(
+            at(&fits).check(SUN_PATH_MACOS).unwrap_err().to_string(),
+            "the path of the socket takes 106 bytes, 103 are possible"
+        );
+    }
+
+    #[test]
+    fn a_number_is_as_printf_writes_it() {
+        assert_eq!(number::<u32>("12-x"), Some((12, "-x")));
+        assert_eq!(number::<u32>("0"), Some((0, "")));
+        assert_eq!(number::<u32>("4294967295"), Some((u32::MAX, "")));
+        for text in ["", "012", "+1", "-1", " 1", "4294967296"] {
+            assert_eq!(number::<u32>(text), None, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The error codes of the draft.
+
+use crate::hresult::HResult;
+use crate::wire::macros::open_enum;
+
+open_enum! {
+    /// `DiagnosticServerErrorCode` of the 2019 draft: the `uint32_t` of its error messages. Since 3.x a HRESULT stands there.
+    ///
+    /// | bytes | what |
+    /// |---|---|
+    /// | 4 | the code; the draft's own table gives it 8 (F-1) |
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::{hresult::HResult, legacy::DraftErrorCode};
+    ///
+    /// assert_eq!(DraftErrorCode(1).name(), Some("BadEncoding"));
+    /// assert_eq!(DraftErrorCode::BAD_ENCODING.hresult(), Some(HResult::BAD_ENCODING));
+    /// assert_eq!(DraftErrorCode::BAD_INPUT.hresult(), None);
+    /// ```
+    pub enum DraftErrorCode {
+        /// No error.
+        OK = 0, "OK";
+        /// The message does not decode.
+        BAD_ENCODING = 1, "BadEncoding";
+        /// The command is not known.
+        UNKNOWN_COMMAND = 2, "UnknownCommand";
+        /// The magic is not known.
+        UNKNOWN_MAGIC = 3, "UnknownMagic";
+        /// What the message asks for is not possible.
+        BAD_INPUT = 4, "BadInput";
+        /// Anything else.
+        UNKNOWN_ERROR = 0xffff_ffff, "UnknownError";
+    }
+}
+
+impl DraftErrorCode {
+    /// Every code that the draft names.
+    pub const NAMED: &'static [Self] =
+        &[Self::OK, Self::BAD_ENCODING, Self::UNKNOWN_COMMAND, Self::UNKNOWN_MAGIC, Self::BAD_INPUT, Self::UNKNOWN_ERROR];
+
+    /// The HRESULT that later editions have under the same name. There is none for `BadInput`, nor for a code without name.
+    pub const fn hresult(self) -> Option<HResult> {
+        match self {
+            Self::OK => Some(HResult::OK),
+            Self::BAD_ENCODING => Some(HResult::BAD_ENCODING),
+            Self::UNKNOWN_COMMAND => Some(HResult::UNKNOWN_COMMAND),
+            Self::UNKNOWN_MAGIC => Some(HResult::UNKNOWN_MAGIC),
+            Self::UNKNOWN_ERROR => Some(HResult::UNKNOWN_ERROR),
+            _ => None,
+        }
+    }
+
+    /// The code that the draft has for `hresult`, if it has one.
+    pub fn from_hresult(hresult: HResult) -> Option<Self> {
+        Self::NAMED.iter().copied().find(|code| code.hresult() == Some(hresult))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_and_hresults_map_both_ways() {
+        for code in DraftErrorCode::NAMED {
+            assert!(code.name().is_some());
+            if let Some(hresult) = code.hresult() {
+                assert_eq!(DraftErrorCode::from_hresult(hresult), Some(*code));
+            }
+        }
+        assert_eq!(DraftErrorCode::from_hresult(HResult::FAIL), None);
+        assert_eq!((DraftErrorCode(5).name(), DraftErrorCode(5).hresult()), (None, None));
+    }
+}

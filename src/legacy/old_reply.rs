@@ -1,0 +1,144 @@
+//! Replies of the protocol before this one.
+
+use crate::wire::{Decode as _, DecodeError, Encode, EncodeError, Field, Reader, Sink};
+
+/// How many bits the session id of an [`OldReply`] has. No edition prints it.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::legacy::SessionIdWidth;
+///
+/// assert_eq!((SessionIdWidth::Bits32.bytes(), SessionIdWidth::Bits64.bytes()), (4, 8));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SessionIdWidth {
+    /// 4 bytes, as "control is handled via `uint32` enum values" may be read.
+    Bits32,
+    /// 8 bytes, as sources of that time have it.
+    Bits64,
+}
+
+impl SessionIdWidth {
+    /// 4 or 8.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::Bits32 => 4,
+            Self::Bits64 => 8,
+        }
+    }
+}
+
+/// The reply of the old protocol to each [`OldRequest`](super::OldRequest): a bare session id, without header.
+///
+/// | bytes | what |
+/// |---|---|
+/// | 4 or 8 | session id, little-endian; 0 is an error, and the runtime closes |
+///
+/// Nothing in the bytes says which width it is, so the caller does.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::legacy::{OldReply, SessionIdWidth};
+///
+/// // Eight bytes, and the first of the stream.
+/// let (reply, stream) = OldReply::decode(b"\x07\0\0\0\0\0\0\0N", SessionIdWidth::Bits64)?;
+/// assert_eq!((reply.session_id(), stream), (Some(7), &b"N"[..]));
+/// assert_eq!(OldReply::ERROR_32.session_id(), None);
+/// # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OldReply(Id);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Id {
+    Bits32(u32),
+    Bits64(u64),
+}
+
+impl OldReply {
+    /// The error, of 4 bytes.
+    pub const ERROR_32: Self = Self::new_32(0);
+
+    /// The error, of 8 bytes.
+    pub const ERROR_64: Self = Self::new_64(0);
+
+    /// A reply of 4 bytes; an id of 0 is the error.
+    pub const fn new_32(session_id: u32) -> Self {
+        Self(Id::Bits32(session_id))
+    }
+
+    /// A reply of 8 bytes; an id of 0 is the error.
+    pub const fn new_64(session_id: u64) -> Self {
+        Self(Id::Bits64(session_id))
+    }
+
+    /// Reads the reply at the front of `bytes`. What follows it is given back: it belongs to the stream.
+    ///
+    /// # Errors
+    /// [`UnexpectedEnd`](crate::wire::DecodeErrorKind::UnexpectedEnd) where fewer bytes are there than `width` says.
+    pub fn decode(bytes: &[u8], width: SessionIdWidth) -> Result<(Self, &[u8]), DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let id = match width {
+            SessionIdWidth::Bits32 => u32::decode(&mut reader).map(Id::Bits32),
+            SessionIdWidth::Bits64 => u64::decode(&mut reader).map(Id::Bits64),
+        };
+        Ok((Self(id.map_err(|error| error.within(Field::SessionId))?), reader.rest()))
+    }
+
+    /// The session; `None` if the reply is the error.
+    pub fn session_id(self) -> Option<u64> {
+        let id = match self.0 {
+            Id::Bits32(id) => id.into(),
+            Id::Bits64(id) => id,
+        };
+        (id != 0).then_some(id)
+    }
+
+    /// How wide the id is.
+    pub const fn width(self) -> SessionIdWidth {
+        match self.0 {
+            Id::Bits32(_) => SessionIdWidth::Bits32,
+            Id::Bits64(_) => SessionIdWidth::Bits64,
+        }
+    }
+}
+
+impl Encode for OldReply {
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        match self.0 {
+            Id::Bits32(id) => id.encode(sink),
+            Id::Bits64(id) => id.encode(sink),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{DecodeErrorKind, SliceSink};
+
+    #[test]
+    fn the_caller_says_the_width() {
+        let bytes = [1, 0, 0, 0, 2, 0, 0, 0, 9];
+        let (narrow, rest) = OldReply::decode(&bytes, SessionIdWidth::Bits32).unwrap();
+        assert_eq!((narrow.session_id(), rest.len()), (Some(1), 5));
+        let (wide, rest) = OldReply::decode(&bytes, SessionIdWidth::Bits64).unwrap();
+        assert_eq!((wide.session_id(), rest.len()), (Some(0x2_0000_0001), 1));
+        assert_ne!(OldReply::new_32(1), OldReply::new_64(1));
+    }
+
+    #[test]
+    fn a_reply_is_written_as_wide_as_it_is() {
+        for reply in [OldReply::new_32(7), OldReply::new_64(7), OldReply::ERROR_32, OldReply::ERROR_64] {
+            let mut out = [0xff; 8];
+            let mut sink = SliceSink::new(&mut out);
+            reply.encode(&mut sink).unwrap();
+            assert_eq!(sink.finish(), Ok(reply.width().bytes()));
+            assert_eq!(OldReply::decode(&out[..reply.width().bytes()], reply.width()), Ok((reply, &[][..])));
+        }
+    }
+
+    #[test]
+    fn a_reply_that_is_not_all_there_is_refused() {
+        let error = OldReply::decode(&[1; 7], SessionIdWidth::Bits64).unwrap_err();
+        assert_eq!((error.kind(), error.offset()), (DecodeErrorKind::UnexpectedEnd { needed: 8, remaining: 7 }, 0));
+    }
+}

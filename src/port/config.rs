@@ -1,0 +1,156 @@
+//! One configured port.
+
+use crate::endpoint::PIPE_PREFIX;
+
+/// Whether a port holds the start of the runtime until it is resumed over that port.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::port::SuspendMode;
+///
+/// assert_eq!(SuspendMode::default(), SuspendMode::Suspend);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SuspendMode {
+    /// `suspend`: it does. The default of a configured port (not of the default port).
+    #[default]
+    Suspend,
+    /// `nosuspend`: it does not.
+    NoSuspend,
+}
+
+/// Who connects to whom.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::port::PortType;
+///
+/// assert_eq!(PortType::default().text(), "connect");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PortType {
+    /// `connect`: the runtime connects to the tool's socket. The default.
+    #[default]
+    Connect,
+    /// `listen`: the runtime listens. Recognised, but a port of this type is dropped (F-58).
+    Listen,
+}
+
+/// A port as configured: `<port address>[,tag[...]]`.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::port::{PortConfig, Ports, SuspendMode};
+///
+/// let port = Ports::new("/tmp/a,nosuspend").next();
+/// let expected = PortConfig { suspend_mode: SuspendMode::NoSuspend, ..PortConfig::new("/tmp/a") };
+/// assert_eq!(port, Some(expected));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PortConfig<'a> {
+    /// Unix: the path of the tool's socket. Windows: the name of its pipe. As it stands in the text, spaces and `~` with it.
+    pub address: &'a str,
+    /// Whether the runtime waits.
+    pub suspend_mode: SuspendMode,
+    /// Who connects. [`Ports`] gives [`Connect`](PortType::Connect) only.
+    pub port_type: PortType,
+}
+
+impl SuspendMode {
+    /// The tag.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Suspend => "suspend",
+            Self::NoSuspend => "nosuspend",
+        }
+    }
+
+    /// Whether it is [`Suspend`](Self::Suspend).
+    pub const fn suspends(self) -> bool {
+        matches!(self, Self::Suspend)
+    }
+}
+
+impl PortType {
+    /// The tag.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Connect => "connect",
+            Self::Listen => "listen",
+        }
+    }
+}
+
+impl<'a> PortConfig<'a> {
+    /// A port without tags: it suspends, and the runtime connects.
+    pub const fn new(address: &'a str) -> Self {
+        Self { address, suspend_mode: SuspendMode::Suspend, port_type: PortType::Connect }
+    }
+
+    /// The name of the pipe if the address stands with `\\.\pipe\` before it, which the document wants left out; `None` if it does
+    /// not. [`strict`](super::strict()) refuses such an address.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::port::PortConfig;
+    ///
+    /// assert_eq!(PortConfig::new(r"\\.\pipe\mine").prefixed_pipe_name(), Some("mine"));
+    /// assert_eq!(PortConfig::new("mine").prefixed_pipe_name(), None);
+    /// ```
+    pub fn prefixed_pipe_name(&self) -> Option<&'a str> {
+        self.address.strip_prefix(PIPE_PREFIX)
+    }
+}
+
+/// What a tag says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tag {
+    Mode(SuspendMode),
+    Type(PortType),
+}
+
+impl Tag {
+    /// The tag as a runtime reads it: case does not count (F-59), spaces do (F-78).
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let modes = [SuspendMode::Suspend, SuspendMode::NoSuspend].map(|mode| (mode.text(), Self::Mode(mode)));
+        let types = [PortType::Connect, PortType::Listen].map(|kind| (kind.text(), Self::Type(kind)));
+        modes.into_iter().chain(types).find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, tag)| tag)
+    }
+}
+
+/// The first tag of each kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tags {
+    pub(super) mode: Option<SuspendMode>,
+    pub(super) kind: Option<PortType>,
+}
+
+impl Tags {
+    /// Whether `tag` is the first of its kind.
+    pub(super) fn add(&mut self, tag: Tag) -> bool {
+        match tag {
+            Tag::Mode(mode) => self.mode.replace(self.mode.unwrap_or(mode)).is_none(),
+            Tag::Type(kind) => self.kind.replace(self.kind.unwrap_or(kind)).is_none(),
+        }
+    }
+
+    /// Those of all the fields behind an address.
+    pub(super) fn of<'a>(fields: impl Iterator<Item = &'a str>) -> Self {
+        let mut tags = Self::default();
+        for tag in fields.filter_map(Tag::parse) {
+            tags.add(tag);
+        }
+        tags
+    }
+}
+
+/// The part of the variable that a runtime reads: C's strings end at a NUL.
+pub(super) fn readable(text: &str) -> &str {
+    text.split('\0').next().unwrap_or_default()
+}
+
+/// Whether an address is nothing or white space alone, as C's `isspace` has it: a runtime takes the one for the other.
+pub(super) fn is_blank(address: &str) -> bool {
+    address.bytes().all(|b| matches!(b, b' ' | b'\t'..=b'\r'))
+}
+
+/// The fields of one configuration as `strtok` gives them: empty ones do not count (F-59).
+pub(super) fn fields(entry: &str) -> impl Iterator<Item = &str> + Clone {
+    entry.split(',').filter(|field| !field.is_empty())
+}

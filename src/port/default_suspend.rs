@@ -1,0 +1,89 @@
+//! Whether the default port suspends.
+
+/// `DOTNET_DefaultDiagnosticPortSuspend` as a runtime reads it (F-86): a hexadecimal number as C's `strtoul` takes it, in 32 bits.
+///
+/// White space and a sign may stand before it, `0x` or `0X` as well, and anything behind it. Any number but zero suspends. The
+/// document knows `1` and `0` alone.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::port::DefaultPortSuspend;
+///
+/// assert!(DefaultPortSuspend::parse("1").suspends());
+/// assert!(!DefaultPortSuspend::parse("true").suspends());
+/// assert_eq!(DefaultPortSuspend::parse("10 MB"), DefaultPortSuspend::Number { magnitude: 16, end: 2 });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DefaultPortSuspend {
+    /// A number.
+    Number {
+        /// The number without its sign.
+        magnitude: u32,
+        /// Where it ends in the text. What follows is ignored.
+        end: usize,
+    },
+    /// Text, but no number: as if it were unset.
+    NotANumber,
+    /// A number of more than 32 bits: as if it were unset.
+    TooLarge,
+}
+
+impl DefaultPortSuspend {
+    /// Reads the value of the variable.
+    pub fn parse(text: &str) -> Self {
+        let rest = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
+        let rest = rest.strip_prefix(['+', '-']).unwrap_or(rest);
+        let is_digit = |c: char| c.is_ascii_hexdigit();
+        // "0x" with no digit behind it is the number 0.
+        let prefixed = rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X")).filter(|digits| digits.starts_with(is_digit));
+        let digits = prefixed.unwrap_or(rest);
+        let behind = digits.trim_start_matches(is_digit);
+        let end = text.len().saturating_sub(behind.len());
+        let digits = digits.strip_suffix(behind).unwrap_or(digits);
+        if digits.is_empty() {
+            return Self::NotANumber;
+        }
+        u32::from_str_radix(digits, 16).map_or(Self::TooLarge, |magnitude| Self::Number { magnitude, end })
+    }
+
+    /// Whether the default port holds the start of the runtime.
+    pub const fn suspends(self) -> bool {
+        matches!(self, Self::Number { magnitude: 1.., .. })
+    }
+}
+
+/// The value as the document has it: `1` or `0`.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::port::default_port_suspend_text;
+///
+/// assert_eq!(default_port_suspend_text(true), "1");
+/// ```
+pub const fn default_port_suspend_text(suspends: bool) -> &'static str {
+    if suspends { "1" } else { "0" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_the_number_is_told() {
+        let number = |text| match DefaultPortSuspend::parse(text) {
+            DefaultPortSuspend::Number { magnitude, end } => Some((magnitude, end)),
+            _ => None,
+        };
+        assert_eq!(number("\t -0X1fz"), Some((0x1f, 7)));
+        assert_eq!(number("0x"), Some((0, 1)));
+        assert_eq!(number("0xg"), Some((0, 1)));
+        assert_eq!(number("000000000001"), Some((1, 12)));
+        assert_eq!(number("ffffffff"), Some((u32::MAX, 8)));
+    }
+
+    #[test]
+    fn what_is_no_number_is_as_good_as_unset() {
+        for text in ["", " ", "true", "x1", "--1", "+", "é1"] {
+            assert_eq!(DefaultPortSuspend::parse(text), DefaultPortSuspend::NotANumber, "{text:?}");
+        }
+        assert_eq!(DefaultPortSuspend::parse("100000000"), DefaultPortSuspend::TooLarge);
+    }
+}

@@ -1,0 +1,193 @@
+//! What a runtime passes over in the variable.
+
+use core::fmt;
+
+use super::config::{PortType, Tag, Tags, fields, is_blank, readable};
+use super::offset_in;
+
+/// A part of `DOTNET_DiagnosticPorts` of which nothing becomes, and why.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::port::{Ignored, Reason};
+///
+/// let part = Ignored::new("/a, nosuspend").next().unwrap();
+/// assert_eq!((part.offset, part.text, part.reason), (3, " nosuspend", Reason::UnknownTag));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct IgnoredPart<'a> {
+    /// Its first byte in the text.
+    pub offset: usize,
+    /// The part.
+    pub text: &'a str,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Why a part comes to nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// Nothing stands before, between or behind semicolons.
+    EmptyPort,
+    /// A configuration of commas alone, or with an address of white space alone. The whole of it is dropped.
+    NoAddress,
+    /// Nothing stands before, between or behind commas.
+    EmptyField,
+    /// None of `suspend`, `nosuspend`, `connect`, `listen`, whatever their case.
+    UnknownTag,
+    /// A tag of its kind stands before it.
+    LaterTag,
+    /// A configuration whose type is `listen` (F-58). The whole of it is dropped, and its other parts are not told one by one.
+    ListenPort,
+    /// Behind a NUL. No variable has one.
+    BehindNul,
+}
+
+impl Reason {
+    /// The name in the vectors, such as `"unknown_tag"`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::EmptyPort => "empty_port",
+            Self::NoAddress => "no_address",
+            Self::EmptyField => "empty_field",
+            Self::UnknownTag => "unknown_tag",
+            Self::LaterTag => "later_tag",
+            Self::ListenPort => "listen_port",
+            Self::BehindNul => "behind_nul",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::EmptyPort => "nothing between semicolons",
+            Self::NoAddress => "no address",
+            Self::EmptyField => "nothing between commas",
+            Self::UnknownTag => "not a tag",
+            Self::LaterTag => "a tag of this kind stands before it",
+            Self::ListenPort => "runtimes make no further port that listens",
+            Self::BehindNul => "behind a NUL",
+        })
+    }
+}
+
+/// What a runtime passes over, in the order of the text. Empty for an empty text, which is as good as none.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::port::{Ignored, Reason};
+///
+/// let parts = Ignored::new("/a,suspend,nosuspend;/b,listen;").map(|part| (part.offset, part.reason));
+/// assert!(parts.eq([(11, Reason::LaterTag), (21, Reason::ListenPort), (31, Reason::EmptyPort)]));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Ignored<'a> {
+    text: &'a str,
+    /// What follows a NUL, until it was told.
+    behind: Option<&'a str>,
+    entries: core::str::Split<'a, char>,
+    /// The fields of the entry that is being walked, and what its tags said so far.
+    fields: Option<core::str::Split<'a, char>>,
+    addressed: bool,
+    tags: Tags,
+}
+
+impl<'a> Ignored<'a> {
+    /// The parts of `text`, the value of the variable.
+    pub fn new(text: &'a str) -> Self {
+        let readable = readable(text);
+        let mut entries = readable.split(';');
+        if readable.is_empty() {
+            entries.next();
+        }
+        let behind = text.get(readable.len()..).filter(|rest| !rest.is_empty());
+        Self { text, behind, entries, fields: None, addressed: false, tags: Tags::default() }
+    }
+
+    fn part(&self, text: &'a str, reason: Reason) -> IgnoredPart<'a> {
+        IgnoredPart { offset: offset_in(self.text, text), text, reason }
+    }
+
+    /// Why nothing becomes of a field.
+    fn field(&mut self, field: &str) -> Option<Reason> {
+        if field.is_empty() {
+            return Some(Reason::EmptyField);
+        }
+        if !self.addressed {
+            self.addressed = true;
+            return None;
+        }
+        match Tag::parse(field) {
+            None => Some(Reason::UnknownTag),
+            Some(tag) => (!self.tags.add(tag)).then_some(Reason::LaterTag),
+        }
+    }
+}
+
+impl<'a> Iterator for Ignored<'a> {
+    type Item = IgnoredPart<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(text) = self.fields.as_mut().and_then(Iterator::next) {
+                if let Some(reason) = self.field(text) {
+                    return Some(self.part(text, reason));
+                }
+                continue;
+            }
+            self.fields = None;
+            let Some(entry) = self.entries.next() else {
+                return self.behind.take().map(|text| self.part(text, Reason::BehindNul));
+            };
+            if let Some(reason) = dropped(entry) {
+                return Some(self.part(entry, reason));
+            }
+            (self.fields, self.addressed, self.tags) = (Some(entry.split(',')), false, Tags::default());
+        }
+    }
+}
+
+/// Why a whole configuration makes no port.
+fn dropped(entry: &str) -> Option<Reason> {
+    let mut fields = fields(entry);
+    if entry.is_empty() {
+        Some(Reason::EmptyPort)
+    } else if fields.next().is_none_or(is_blank) {
+        Some(Reason::NoAddress)
+    } else {
+        (Tags::of(fields).kind == Some(PortType::Listen)).then_some(Reason::ListenPort)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::vec::Vec;
+
+    fn parts(text: &str) -> Vec<(usize, &str, Reason)> {
+        Ignored::new(text).map(|part| (part.offset, part.text, part.reason)).collect()
+    }
+
+    #[test]
+    fn empty_parts_are_told_with_their_place() {
+        assert_eq!(parts(""), []);
+        assert_eq!(parts(";"), [(0, "", Reason::EmptyPort), (1, "", Reason::EmptyPort)]);
+        assert_eq!(
+            parts(",,;a,,connect,"),
+            [(0, ",,", Reason::NoAddress), (5, "", Reason::EmptyField), (14, "", Reason::EmptyField)]
+        );
+        assert_eq!(parts(",a"), [(0, "", Reason::EmptyField)]);
+    }
+
+    #[test]
+    fn what_follows_a_nul_is_told_last() {
+        assert_eq!(parts("a,x\0b"), [(2, "x", Reason::UnknownTag), (3, "\0b", Reason::BehindNul)]);
+        assert_eq!(parts("\0"), [(0, "\0", Reason::BehindNul)]);
+    }
+
+    #[test]
+    fn tags_of_one_port_do_not_count_for_the_next() {
+        assert_eq!(parts("a,connect;b,connect"), []);
+    }
+}

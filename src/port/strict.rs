@@ -1,0 +1,158 @@
+//! The variable as the document allows it.
+
+use core::fmt;
+
+use super::config::{PortType, SuspendMode, is_blank};
+use super::{Ports, offset_in};
+use crate::endpoint::PIPE_PREFIX;
+use crate::wire::clamp;
+
+/// Reads `DOTNET_DiagnosticPorts` by the document's grammar alone, and gives the ports as [`Ports`] does.
+///
+/// ```text
+/// <port address>[,tag[...]][;<port address>[,tag[...]][...]]
+/// tag ::= <SUSPEND_MODE> | <PORT_TYPE>    <SUSPEND_MODE> ::= suspend | nosuspend    <PORT_TYPE> ::= connect
+/// ```
+///
+/// Every part is there, and tags are spelled as printed. More than one of a kind is allowed: the text says that the first counts.
+/// An address is anything but white space alone, the name of a tag with it (`nosuspend,connect`), and has no `\\.\pipe\` before it. That a
+/// path must be a "full path" is not asked of it, since the same text is a pipe's name on Windows.
+///
+/// By this reading two of the document's own examples are wrong: `…;~/mydiagport.sock,nosuspend;` ends with a semicolon and
+/// `<path>,nosuspend,suspend,suspend,` with a comma. Runtimes take both.
+///
+/// # Errors
+/// [`PortsError`] for the first part that the grammar does not allow.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::port::{PortsErrorKind, strict};
+///
+/// assert_eq!(strict("/a,nosuspend;/b")?.count(), 2);
+/// let error = strict("/a,NoSuspend").unwrap_err();
+/// assert_eq!((error.kind(), error.offset()), (PortsErrorKind::UnknownTag, 3));
+/// # Ok::<(), dotnet_diagnostics_ipc::port::PortsError>(())
+/// ```
+pub fn strict(text: &str) -> Result<Ports<'_>, PortsError> {
+    for entry in text.split(';') {
+        let mut fields = entry.split(',');
+        let address = fields.next().unwrap_or_default();
+        let fail = |kind, part| Err(PortsError { kind, offset: clamp(offset_in(text, part)) });
+        if is_blank(address) {
+            return fail(PortsErrorKind::EmptyAddress, address);
+        }
+        if address.starts_with(PIPE_PREFIX) {
+            return fail(PortsErrorKind::PrefixedPipeName, address);
+        }
+        if let Some((nul, _)) = entry.match_indices('\0').next() {
+            return fail(PortsErrorKind::Nul, entry.get(nul..).unwrap_or_default());
+        }
+        for tag in fields {
+            if tag.is_empty() {
+                return fail(PortsErrorKind::EmptyTag, tag);
+            }
+            if ![SuspendMode::Suspend.text(), SuspendMode::NoSuspend.text(), PortType::Connect.text()].contains(&tag) {
+                return fail(PortsErrorKind::UnknownTag, tag);
+            }
+        }
+    }
+    Ok(Ports::new(text))
+}
+
+/// What the document's grammar does not allow, and at which byte.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::port::strict;
+///
+/// assert_eq!(strict("/a;").unwrap_err().to_string(), "at byte 3: no address");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PortsError {
+    kind: PortsErrorKind,
+    offset: u32,
+}
+
+/// What the document's grammar does not allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PortsErrorKind {
+    /// Nothing, or white space alone, stands where an address should; also: the whole text is empty.
+    EmptyAddress,
+    /// `\\.\pipe\` before the name of a pipe.
+    PrefixedPipeName,
+    /// Nothing stands where a tag should.
+    EmptyTag,
+    /// None of `suspend`, `nosuspend`, `connect`, in these letters. `listen` is none (F-58).
+    UnknownTag,
+    /// A NUL, which no variable has.
+    Nul,
+}
+
+impl PortsErrorKind {
+    /// The name in the vectors, such as `"empty_address"`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::EmptyAddress => "empty_address",
+            Self::PrefixedPipeName => "prefixed_pipe_name",
+            Self::EmptyTag => "empty_tag",
+            Self::UnknownTag => "unknown_tag",
+            Self::Nul => "nul",
+        }
+    }
+}
+
+impl PortsError {
+    /// What is wrong.
+    pub const fn kind(&self) -> PortsErrorKind {
+        self.kind
+    }
+
+    /// At which byte of the text.
+    pub const fn offset(&self) -> usize {
+        self.offset as usize
+    }
+}
+
+impl fmt::Display for PortsErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::EmptyAddress => "no address",
+            Self::PrefixedPipeName => r"the name of a pipe stands without \\.\pipe\ here",
+            Self::EmptyTag => "no tag",
+            Self::UnknownTag => "not \"suspend\", \"nosuspend\" or \"connect\"",
+            Self::Nul => "a NUL",
+        })
+    }
+}
+
+impl fmt::Display for PortsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at byte {}: {}", self.offset, self.kind)
+    }
+}
+
+impl core::error::Error for PortsError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::port::Ignored;
+
+    #[test]
+    fn what_it_takes_a_runtime_reads_whole() {
+        for text in ["/a", "/a,connect", "/a,suspend,connect;b,nosuspend", "nosuspend,connect", " /a "] {
+            assert!(strict(text).is_ok(), "{text}");
+            assert_eq!(Ignored::new(text).count(), 0, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_fault_is_told() {
+        let fault = |text| strict(text).map(Iterator::count).map_err(|error| (error.kind(), error.offset()));
+        assert_eq!(fault(""), Err((PortsErrorKind::EmptyAddress, 0)));
+        assert_eq!(fault("/a,;"), Err((PortsErrorKind::EmptyTag, 3)));
+        assert_eq!(fault("/a;,connect"), Err((PortsErrorKind::EmptyAddress, 3)));
+        assert_eq!(fault(r"/a;\\.\pipe\b"), Err((PortsErrorKind::PrefixedPipeName, 3)));
+        assert_eq!(fault("/a\0"), Err((PortsErrorKind::Nul, 2)));
+        assert_eq!(fault("/a,listen"), Err((PortsErrorKind::UnknownTag, 3)));
+    }
+}

@@ -1,0 +1,91 @@
+//! Writing the variable.
+
+use core::fmt;
+
+use super::config::{PortConfig, PortType, SuspendMode, is_blank};
+use crate::endpoint::put_text;
+use crate::wire::{Encode, EncodeError, Sink};
+
+/// `DOTNET_DiagnosticPorts` with the given ports, by [`Display`](fmt::Display) or [`Encode`]. What is a default is not written.
+///
+/// The ports come in the order in which a runtime is to build them, as [`Ports`](super::Ports) gives them: the last stands first.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::port::{PortConfig, Ports, SuspendMode, WritePorts};
+///
+/// let ports = [PortConfig { suspend_mode: SuspendMode::NoSuspend, ..PortConfig::new("/b") }, PortConfig::new("/a")];
+/// let text = WritePorts::new(&ports)?.to_string();
+/// assert_eq!(text, "/a;/b,nosuspend");
+/// assert!(Ports::new(&text).eq(ports));
+/// # Ok::<(), dotnet_diagnostics_ipc::port::PortAddressError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WritePorts<'p, 'a> {
+    ports: &'p [PortConfig<'a>],
+}
+
+impl<'p, 'a> WritePorts<'p, 'a> {
+    /// The text of `ports`.
+    ///
+    /// # Errors
+    /// [`PortAddressError`] for the first port that no text gives: its address is empty or blank, or has a `;`, a `,` or a NUL in it, or
+    /// it is of type [`Listen`](PortType::Listen).
+    pub fn new(ports: &'p [PortConfig<'a>]) -> Result<Self, PortAddressError> {
+        match ports.iter().position(|port| !can_stand(port)) {
+            Some(index) => Err(PortAddressError { index }),
+            None => Ok(Self { ports }),
+        }
+    }
+}
+
+fn can_stand(port: &PortConfig<'_>) -> bool {
+    !is_blank(port.address) && !port.address.contains([';', ',', '\0']) && port.port_type == PortType::Connect
+}
+
+impl fmt::Display for WritePorts<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (nth, port) in self.ports.iter().rev().enumerate() {
+            let before = if nth > 0 { ";" } else { "" };
+            write!(f, "{before}{}", port.address)?;
+            if port.suspend_mode == SuspendMode::NoSuspend {
+                write!(f, ",{}", port.suspend_mode.text())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Encode for WritePorts<'_, '_> {
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        put_text(self, sink);
+        Ok(())
+    }
+}
+
+/// A port that cannot be written: its address cannot stand in the variable, or it listens.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::port::{PortConfig, WritePorts};
+///
+/// let error = WritePorts::new(&[PortConfig::new("/a"), PortConfig::new("/b;c")]).unwrap_err();
+/// assert_eq!(error.index(), 1);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PortAddressError {
+    index: usize,
+}
+
+impl PortAddressError {
+    /// Which of the ports.
+    pub const fn index(&self) -> usize {
+        self.index
+    }
+}
+
+impl fmt::Display for PortAddressError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "port {}: no text gives a port of this address and type", self.index)
+    }
+}
+
+impl core::error::Error for PortAddressError {}

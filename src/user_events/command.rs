@@ -1,0 +1,249 @@
+//! The command string that registers a tracepoint: its name, and the fields of a record.
+
+use core::fmt;
+
+use crate::wire::{DecodeError, DecodeErrorKind, Encode, EncodeError, Field, IpcString, Sink, SliceSink, clamp};
+
+/// The fields of a record, as the kernel is told them ("Tracepoint Format V1").
+pub const TRACEPOINT_FORMAT_V1: &str = "u8 version; u16 event_id; __rel_loc u8[] extension; __rel_loc u8[] payload";
+
+/// The most bytes that the kernel takes as a command string, the NUL behind it included (F-65).
+pub const MAX_COMMAND_LEN: usize = 512;
+
+/// The most bytes that a tracepoint's name may have: what is left beside a space, [`TRACEPOINT_FORMAT_V1`] and a NUL.
+pub const MAX_TRACEPOINT_NAME_LEN: usize = 436;
+
+/// The command string of a tracepoint (section "`User_events` Registration", F-65).
+///
+/// | bytes | what |
+/// |---|---|
+/// | 1 to 436 | the name, in UTF-8 |
+/// | 1 | a space |
+/// | 74 | [`TRACEPOINT_FORMAT_V1`] |
+///
+/// A [`UserReg`](super::UserReg) points to it, with a NUL behind. Names come in UTF-16 in a session request, and are UTF-8 here:
+/// the limit is in bytes, not in units. A name with a space or NUL inside, or that is no valid Unicode, has no command string.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::user_events::TracepointCommand;
+///
+/// let command = TracepointCommand::new("MyTracepoint".into())?;
+/// let text = "MyTracepoint u8 version; u16 event_id; __rel_loc u8[] extension; __rel_loc u8[] payload";
+/// assert_eq!(command.to_string(), text);
+/// assert_eq!(TracepointCommand::parse(text.as_bytes()), Ok(command));
+///
+/// let mut buffer = [0xff; 100];
+/// let len = command.write_c_string(&mut buffer)?;
+/// assert_eq!((len, &buffer[..13], buffer[len - 1]), (text.len() + 1, &b"MyTracepoint "[..], 0));
+/// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TracepointCommand<'a> {
+    /// Checked: not empty, no NUL or space, Unicode, not too long.
+    name: IpcString<'a>,
+}
+
+impl<'a> TracepointCommand<'a> {
+    /// The command string of the tracepoint `name`.
+    ///
+    /// # Errors
+    /// [`EncodeError::EmptyName`] if it is empty or absent, [`EncodeError::ForbiddenUnit`] at a space, a NUL or half a surrogate
+    /// pair, [`EncodeError::PartTooLong`] with its length in UTF-8 above [`MAX_TRACEPOINT_NAME_LEN`].
+    pub fn new(name: IpcString<'a>) -> Result<Self, EncodeError> {
+        if name.is_empty() {
+            return Err(EncodeError::EmptyName);
+        }
+        let mut len = 0usize;
+        for c in name.chars() {
+            match c {
+                Ok(' ') => return Err(EncodeError::ForbiddenUnit { unit: 0x20 }),
+                Ok('\0') => return Err(EncodeError::ForbiddenUnit { unit: 0 }),
+                Ok(c) => len = len.saturating_add(c.len_utf8()),
+                Err(lone) => return Err(EncodeError::ForbiddenUnit { unit: lone.unpaired_surrogate() }),
+            }
+        }
+        if len > MAX_TRACEPOINT_NAME_LEN {
+            return Err(EncodeError::PartTooLong { len, max: MAX_TRACEPOINT_NAME_LEN });
+        }
+        Ok(Self { name })
+    }
+
+    /// Reads a command string, without the NUL behind it. The first space ends the name.
+    ///
+    /// # Errors
+    /// Of `tracepoint_name`: [`EmptyTracepointName`](DecodeErrorKind::EmptyTracepointName) at its place,
+    /// [`BadTracepointName`](DecodeErrorKind::BadTracepointName) at the first NUL or byte that is no UTF-8,
+    /// [`TracepointNameTooLong`](DecodeErrorKind::TracepointNameTooLong) at the first byte beyond the limit. Else
+    /// [`UnknownTracepointFormat`](DecodeErrorKind::UnknownTracepointFormat) at the first byte that is not that of
+    /// [`TRACEPOINT_FORMAT_V1`] (or where the text ends).
+    pub fn parse(text: &'a [u8]) -> Result<Self, DecodeError> {
+        let of_name = |kind, offset| Err(DecodeError::new(kind, offset).within(Field::TracepointName));
+        let end = text.iter().position(|byte| *byte == b' ').unwrap_or(text.len());
+        let (name, rest) = text.split_at_checked(end).unwrap_or((text, &[]));
+        if name.is_empty() {
+            return of_name(DecodeErrorKind::EmptyTracepointName, 0);
+        }
+        let utf8 = core::str::from_utf8(name);
+        let valid = utf8.map_or_else(|error| error.valid_up_to(), str::len);
+        let bad = name.iter().position(|byte| *byte == 0).unwrap_or(valid).min(valid);
+        if let Some(byte) = name.get(bad) {
+            return of_name(DecodeErrorKind::BadTracepointName { byte: *byte }, bad);
+        }
+        if name.len() > MAX_TRACEPOINT_NAME_LEN {
+            return of_name(DecodeErrorKind::TracepointNameTooLong { len: clamp(name.len()) }, MAX_TRACEPOINT_NAME_LEN);
+        }
+        let format = b" ".iter().chain(TRACEPOINT_FORMAT_V1.as_bytes());
+        let same = rest.iter().zip(format).take_while(|(have, want)| have == want).count();
+        if same != FORMAT_LEN || rest.len() != FORMAT_LEN {
+            return Err(DecodeError::new(DecodeErrorKind::UnknownTracepointFormat, end.saturating_add(same)));
+        }
+        Ok(Self { name: IpcString::new(utf8.unwrap_or_default()) })
+    }
+
+    /// The tracepoint's name.
+    pub const fn name(&self) -> IpcString<'a> {
+        self.name
+    }
+
+    /// Writes the text and the NUL behind it, as the kernel wants it, and says how many bytes that are, the NUL included.
+    ///
+    /// # Errors
+    /// [`EncodeError::BufferTooSmall`]; [`MAX_COMMAND_LEN`] bytes are always enough.
+    pub fn write_c_string(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
+        let mut sink = SliceSink::new(buffer);
+        self.encode(&mut sink)?;
+        sink.put(&[0]);
+        sink.finish()
+    }
+}
+
+/// A space and the fields.
+const FORMAT_LEN: usize = 75;
+
+/// The text, without a NUL.
+impl fmt::Display for TracepointCommand<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {TRACEPOINT_FORMAT_V1}", self.name)
+    }
+}
+
+/// The text in UTF-8, without a NUL.
+impl Encode for TracepointCommand<'_> {
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        // Each is a character: `new` and `parse` saw to that.
+        for c in self.name.chars().flatten() {
+            sink.put(c.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+        sink.put(b" ");
+        sink.put(TRACEPOINT_FORMAT_V1.as_bytes());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::{format, string::String, string::ToString as _, vec, vec::Vec};
+
+    fn text(name: &str) -> String {
+        format!("{name} {TRACEPOINT_FORMAT_V1}")
+    }
+
+    fn fault(text: impl AsRef<[u8]>) -> (DecodeErrorKind, usize, String) {
+        let error = TracepointCommand::parse(text.as_ref()).unwrap_err();
+        (error.kind(), error.offset(), error.path().to_string())
+    }
+
+    #[test]
+    fn the_lengths_add_up() {
+        assert_eq!(TRACEPOINT_FORMAT_V1.len(), 74);
+        assert_eq!(FORMAT_LEN, TRACEPOINT_FORMAT_V1.len() + 1);
+        assert_eq!(MAX_TRACEPOINT_NAME_LEN + FORMAT_LEN + 1, MAX_COMMAND_LEN);
+    }
+
+    #[test]
+    fn the_longest_name_fills_the_command() {
+        let name = "n".repeat(436);
+        let command = TracepointCommand::new(IpcString::new(&name)).unwrap();
+        let mut buffer = [0xff; MAX_COMMAND_LEN];
+        assert_eq!(command.write_c_string(&mut buffer), Ok(512));
+        assert_eq!(buffer[511], 0);
+        assert_eq!(TracepointCommand::parse(&buffer[..511]), Ok(command));
+        assert_eq!(command.write_c_string(&mut buffer[..511]), Err(EncodeError::BufferTooSmall { needed: 512 }));
+    }
+
+    #[test]
+    fn a_longer_name_is_refused_with_its_length() {
+        let name = "n".repeat(437);
+        let error = EncodeError::PartTooLong { len: 437, max: 436 };
+        assert_eq!(TracepointCommand::new(IpcString::new(&name)), Err(error));
+        let kind = DecodeErrorKind::TracepointNameTooLong { len: 437 };
+        assert_eq!(fault(text(&name)), (kind, 436, "tracepoint_name".into()));
+    }
+
+    #[test]
+    fn the_limit_is_in_bytes_of_utf8_not_in_units() {
+        // 219 units, 438 bytes; 146 units, 438 bytes; 110 pairs of units, 440 bytes.
+        for (name, len) in [("é".repeat(219), 438), ("診".repeat(146), 438), ("😀".repeat(110), 440)] {
+            assert_eq!(TracepointCommand::new(IpcString::new(&name)), Err(EncodeError::PartTooLong { len, max: 436 }));
+        }
+        let name = "😀".repeat(109);
+        let command = TracepointCommand::new(IpcString::new(&name)).unwrap();
+        assert_eq!(command.encoded_len(), Ok(511));
+        assert_eq!(TracepointCommand::parse(text(&name).as_bytes()), Ok(command));
+    }
+
+    #[test]
+    fn units_of_the_wire_become_utf8() {
+        let units: Vec<u16> = "Ereignis-Ü😀".encode_utf16().collect();
+        let command = TracepointCommand::new(IpcString::from_units(&units)).unwrap();
+        let mut bytes = vec![0; command.encoded_len().unwrap()];
+        command.encode(&mut SliceSink::new(&mut bytes)).unwrap();
+        assert_eq!(bytes, text("Ereignis-Ü😀").as_bytes());
+        assert_eq!(command.to_string().as_bytes(), bytes);
+    }
+
+    #[test]
+    fn names_that_would_not_come_back_are_refused() {
+        let refused = |name: IpcString<'_>| TracepointCommand::new(name).unwrap_err();
+        assert_eq!(refused(IpcString::ABSENT), EncodeError::EmptyName);
+        assert_eq!(refused("".into()), EncodeError::EmptyName);
+        assert_eq!(refused("a b".into()), EncodeError::ForbiddenUnit { unit: 0x20 });
+        assert_eq!(refused("a\0".into()), EncodeError::ForbiddenUnit { unit: 0 });
+        assert_eq!(refused(IpcString::from_units(&[0x61, 0xd800])), EncodeError::ForbiddenUnit { unit: 0xd800 });
+    }
+
+    #[test]
+    fn a_text_without_a_name_is_refused() {
+        assert_eq!(fault(""), (DecodeErrorKind::EmptyTracepointName, 0, "tracepoint_name".into()));
+        assert_eq!(fault(text("")), (DecodeErrorKind::EmptyTracepointName, 0, "tracepoint_name".into()));
+    }
+
+    #[test]
+    fn bytes_that_are_no_name_are_refused() {
+        let name = "tracepoint_name";
+        assert_eq!(fault(text("a\0b")), (DecodeErrorKind::BadTracepointName { byte: 0 }, 1, name.into()));
+        assert_eq!(fault(b"ab\xff u8"), (DecodeErrorKind::BadTracepointName { byte: 0xff }, 2, name.into()));
+        assert_eq!(fault(b"\0\xff u8"), (DecodeErrorKind::BadTracepointName { byte: 0 }, 0, name.into()));
+        assert_eq!(fault(b"\xff\0 u8"), (DecodeErrorKind::BadTracepointName { byte: 0xff }, 0, name.into()));
+    }
+
+    #[test]
+    fn other_fields_are_refused_where_they_differ() {
+        let kind = DecodeErrorKind::UnknownTracepointFormat;
+        assert_eq!(fault("T"), (kind, 1, String::new()));
+        assert_eq!(fault("T u16 version"), (kind, 3, String::new()));
+        assert_eq!(fault(text("T ")), (kind, 2, String::new()));
+        assert_eq!(fault(text("T") + "\0"), (kind, 76, String::new()));
+        assert_eq!(fault(text("T") + "; u8 more"), (kind, 76, String::new()));
+    }
+
+    #[test]
+    fn no_shorter_text_is_taken() {
+        let whole = text("MyTracepoint");
+        for len in 0..whole.len() {
+            assert!(fault(&whole[..len]).1 <= len);
+        }
+    }
+}

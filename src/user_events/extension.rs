@@ -1,0 +1,341 @@
+//! The extension of a record: labelled pieces, one after another.
+
+use core::fmt;
+
+use super::Metadata;
+use crate::wire::{Decode, DecodeError, Encode, EncodeError, Field, Guid, Reader, Sink};
+
+/// One piece of an [`Extension`]: a label, and data whose length follows from it.
+///
+/// | label | data |
+/// |---|---|
+/// | 0x01 | [`Metadata`]: 4 bytes of length, and as many bytes (F-27) |
+/// | 0x02 | `ActivityId`: 16 bytes; printed as `uint16` (F-26) |
+/// | 0x03 | `RelatedActivityId`: 16 bytes |
+/// | other | unknown, and so is where it ends: all that is left (F-87) |
+///
+/// ```
+/// use dotnet_diagnostics_ipc::user_events::ExtensionItem;
+/// use dotnet_diagnostics_ipc::wire::{Encode as _, Guid};
+///
+/// let item = ExtensionItem::ActivityId(Guid::NIL);
+/// assert_eq!((item.label(), item.encoded_len()), (0x02, Ok(17)));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExtensionItem<'a> {
+    /// What the event is. The runtime sends it the first time, native events included (F-28); racing threads may each send it.
+    Metadata(Metadata<'a>),
+    /// The activity in which the event was written. The runtime leaves it out if it is zero.
+    ActivityId(Guid),
+    /// The activity that caused the other one. The runtime leaves it out if it is zero.
+    RelatedActivityId(Guid),
+    /// A label that is not known, and everything behind it.
+    Unknown {
+        /// The label.
+        label: u8,
+        /// The rest of the extension.
+        rest: &'a [u8],
+    },
+}
+
+const METADATA: u8 = 0x01;
+const ACTIVITY_ID: u8 = 0x02;
+const RELATED_ACTIVITY_ID: u8 = 0x03;
+
+impl ExtensionItem<'_> {
+    /// The label.
+    pub const fn label(&self) -> u8 {
+        match self {
+            Self::Metadata(_) => METADATA,
+            Self::ActivityId(_) => ACTIVITY_ID,
+            Self::RelatedActivityId(_) => RELATED_ACTIVITY_ID,
+            Self::Unknown { label, .. } => *label,
+        }
+    }
+}
+
+impl<'a> Decode<'a> for ExtensionItem<'a> {
+    const MIN_LEN: usize = 1;
+
+    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        Ok(match reader.field(Field::Label)? {
+            METADATA => Self::Metadata(reader.field(Field::Metadata)?),
+            ACTIVITY_ID => Self::ActivityId(reader.field(Field::Guid)?),
+            RELATED_ACTIVITY_ID => Self::RelatedActivityId(reader.field(Field::Guid)?),
+            label => Self::Unknown { label, rest: reader.take(reader.rest().len()).map_err(|error| error.within(Field::Rest))? },
+        })
+    }
+}
+
+impl Encode for ExtensionItem<'_> {
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        let label = self.label();
+        if matches!((self, label), (Self::Unknown { .. }, METADATA | ACTIVITY_ID | RELATED_ACTIVITY_ID)) {
+            return Err(EncodeError::NotUnknown { code: label });
+        }
+        label.encode(sink)?;
+        match self {
+            Self::Metadata(metadata) => metadata.encode(sink)?,
+            Self::ActivityId(id) | Self::RelatedActivityId(id) => id.encode(sink)?,
+            Self::Unknown { rest, .. } => sink.put(rest),
+        }
+        Ok(())
+    }
+}
+
+/// The extension of a record (section "Extension Blob Format"): any number of [`ExtensionItem`]s, to the end of the bytes.
+///
+/// Holds either bytes, each item already checked, or the caller's items, and compares by its items. Items may stand in any order
+/// and more than once; runtimes write metadata, `ActivityId`, `RelatedActivityId`, and leave out what is not there (F-67).
+///
+/// ```
+/// use dotnet_diagnostics_ipc::user_events::{Extension, ExtensionItem, Metadata};
+/// use dotnet_diagnostics_ipc::wire::{Decode as _, Encode as _, Reader};
+///
+/// let bytes = b"\x01\x02\0\0\0\xaa\xbb\x7f\x01\x02";
+/// let extension = Extension::decode(&mut Reader::new(bytes)).unwrap();
+/// let items = [ExtensionItem::Metadata(Metadata::new(&[0xaa, 0xbb])), ExtensionItem::Unknown { label: 0x7f, rest: &[1, 2] }];
+/// assert!(extension.iter().eq(items));
+/// assert_eq!(extension, Extension::new(&items));
+/// assert_eq!(Extension::new(&items).encoded_len(), Ok(10));
+/// ```
+#[derive(Clone, Copy)]
+pub struct Extension<'a>(Repr<'a>);
+
+#[derive(Clone, Copy)]
+enum Repr<'a> {
+    /// Items that are known to decode.
+    Wire(&'a [u8]),
+    Items(&'a [ExtensionItem<'a>]),
+}
+
+impl<'a> Extension<'a> {
+    /// The extension of no items, of no bytes.
+    pub const EMPTY: Self = Self::new(&[]);
+
+    /// An extension of the caller's items.
+    pub const fn new(items: &'a [ExtensionItem<'a>]) -> Self {
+        Self(Repr::Items(items))
+    }
+
+    /// Whether there is no item.
+    pub const fn is_empty(&self) -> bool {
+        match self.0 {
+            Repr::Wire(bytes) => bytes.is_empty(),
+            Repr::Items(items) => items.is_empty(),
+        }
+    }
+
+    /// The items.
+    pub fn iter(&self) -> ExtensionIter<'a> {
+        ExtensionIter(match self.0 {
+            Repr::Wire(bytes) => IterRepr::Wire(Reader::new(bytes)),
+            Repr::Items(items) => IterRepr::Items(items.iter()),
+        })
+    }
+
+    /// The first metadata.
+    pub fn metadata(&self) -> Option<Metadata<'a>> {
+        self.iter().find_map(|item| if let ExtensionItem::Metadata(metadata) = item { Some(metadata) } else { None })
+    }
+
+    /// The first `ActivityId`.
+    pub fn activity_id(&self) -> Option<Guid> {
+        self.iter().find_map(|item| if let ExtensionItem::ActivityId(id) = item { Some(id) } else { None })
+    }
+
+    /// The first `RelatedActivityId`.
+    pub fn related_activity_id(&self) -> Option<Guid> {
+        self.iter().find_map(|item| if let ExtensionItem::RelatedActivityId(id) = item { Some(id) } else { None })
+    }
+}
+
+/// The items of an [`Extension`].
+#[derive(Clone, Debug)]
+pub struct ExtensionIter<'a>(IterRepr<'a>);
+
+#[derive(Clone, Debug)]
+enum IterRepr<'a> {
+    Wire(Reader<'a>),
+    Items(core::slice::Iter<'a, ExtensionItem<'a>>),
+}
+
+impl<'a> Iterator for ExtensionIter<'a> {
+    type Item = ExtensionItem<'a>;
+
+    fn next(&mut self) -> Option<ExtensionItem<'a>> {
+        match &mut self.0 {
+            // Fails at the end alone: `Extension::decode` read every item.
+            IterRepr::Wire(reader) => ExtensionItem::decode(reader).ok(),
+            IterRepr::Items(items) => items.next().copied(),
+        }
+    }
+}
+
+impl<'a> IntoIterator for Extension<'a> {
+    type Item = ExtensionItem<'a>;
+    type IntoIter = ExtensionIter<'a>;
+
+    fn into_iter(self) -> ExtensionIter<'a> {
+        self.iter()
+    }
+}
+
+impl<'a> IntoIterator for &Extension<'a> {
+    type Item = ExtensionItem<'a>;
+    type IntoIter = ExtensionIter<'a>;
+
+    fn into_iter(self) -> ExtensionIter<'a> {
+        self.iter()
+    }
+}
+
+impl Default for Extension<'_> {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+impl PartialEq for Extension<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Extension<'_> {}
+
+impl fmt::Debug for Extension<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// Takes all that is left: nothing but the record says how long an extension is. A fault is in `extension[1].metadata`.
+impl<'a> Decode<'a> for Extension<'a> {
+    const MIN_LEN: usize = 0;
+
+    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let all = reader.rest();
+        let mut index = 0usize;
+        while !reader.rest().is_empty() {
+            ExtensionItem::decode(reader).map_err(|error| error.at_index(index).within(Field::Extension))?;
+            index = index.saturating_add(1);
+        }
+        Ok(Self(Repr::Wire(all)))
+    }
+}
+
+/// # Errors
+/// [`EncodeError::UnknownLabelNotLast`], [`EncodeError::NotUnknown`]: such bytes would not be read back as these items.
+impl Encode for Extension<'_> {
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        let mut unknown = None;
+        for item in self {
+            if let Some(label) = unknown {
+                return Err(EncodeError::UnknownLabelNotLast { label });
+            }
+            item.encode(sink)?;
+            unknown = matches!(item, ExtensionItem::Unknown { .. }).then_some(item.label());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::wire::{DecodeErrorKind, SliceSink};
+    use std::string::{String, ToString as _};
+
+    const ID: Guid = Guid::from_bytes(*b"0123456789abcdef");
+    const RELATED: Guid = Guid::from_bytes(*b"fedcba9876543210");
+    const BYTES: &[u8; 44] = b"\x01\x05\0\0\0P\0\0\0\x2a\x020123456789abcdef\x03fedcba9876543210";
+
+    fn decode(bytes: &[u8]) -> Result<Extension<'_>, (DecodeErrorKind, usize, String)> {
+        Extension::decode(&mut Reader::new(bytes)).map_err(|e| (e.kind(), e.offset(), e.path().to_string()))
+    }
+
+    fn encode(items: &[ExtensionItem<'_>]) -> Result<usize, EncodeError> {
+        let mut sink = SliceSink::new(&mut []);
+        Extension::new(items).encode(&mut sink).map(|()| sink.len())
+    }
+
+    #[test]
+    fn the_runtimes_order_is_written_and_read() {
+        let metadata = Metadata::named("P".into(), &[0x2a]).unwrap();
+        let items = [ExtensionItem::Metadata(metadata), ExtensionItem::ActivityId(ID), ExtensionItem::RelatedActivityId(RELATED)];
+        let mut out = [0; 44];
+        let mut sink = SliceSink::new(&mut out);
+        Extension::new(&items).encode(&mut sink).unwrap();
+        assert_eq!(sink.finish(), Ok(44));
+        assert_eq!(&out, BYTES);
+        let extension = decode(BYTES).unwrap();
+        assert_eq!(extension, Extension::new(&items));
+        assert_eq!(extension.metadata(), Some(metadata));
+        assert_eq!((extension.activity_id(), extension.related_activity_id()), (Some(ID), Some(RELATED)));
+    }
+
+    #[test]
+    fn no_bytes_are_no_items() {
+        let extension = decode(&[]).unwrap();
+        assert!(extension.is_empty() && Extension::EMPTY.is_empty());
+        assert_eq!(extension, Extension::default());
+        assert_eq!((extension.metadata(), extension.activity_id(), extension.related_activity_id()), (None, None, None));
+        assert_eq!(encode(&[]), Ok(0));
+    }
+
+    #[test]
+    fn any_order_is_taken_and_the_first_counts() {
+        let extension = decode(b"\x03fedcba9876543210\x01\0\0\0\0\x01\x01\0\0\0x").unwrap();
+        assert!(extension.iter().map(|item| item.label()).eq([3, 1, 1]));
+        assert_eq!(extension.metadata(), Some(Metadata::new(&[])));
+    }
+
+    #[test]
+    fn an_unknown_label_is_reported_with_all_that_follows() {
+        let extension = decode(b"\x01\0\0\0\0\x04\x020123456789abcdef").unwrap();
+        let unknown = ExtensionItem::Unknown { label: 4, rest: b"\x020123456789abcdef" };
+        assert!(extension.iter().eq([ExtensionItem::Metadata(Metadata::new(&[])), unknown]));
+        assert_eq!(extension.activity_id(), None);
+        assert!(decode(&[0]).unwrap().iter().eq([ExtensionItem::Unknown { label: 0, rest: &[] }]));
+    }
+
+    #[test]
+    fn a_cut_is_refused_unless_it_is_between_items() {
+        for len in 0..BYTES.len() {
+            let cut = decode(&BYTES[..len]);
+            assert_eq!(cut.is_ok(), [0, 10, 27].contains(&len), "{len}: {cut:?}");
+        }
+    }
+
+    #[test]
+    fn a_fault_is_told_by_item_and_offset() {
+        let end = |needed, remaining| DecodeErrorKind::UnexpectedEnd { needed, remaining };
+        assert_eq!(decode(&BYTES[..1]), Err((end(4, 0), 1, "extension[0].metadata".into())));
+        assert_eq!(decode(&BYTES[..4]), Err((end(4, 3), 1, "extension[0].metadata".into())));
+        let count = DecodeErrorKind::CountTooLarge { count: 5, remaining: 4 };
+        assert_eq!(decode(&BYTES[..9]), Err((count, 1, "extension[0].metadata".into())));
+        assert_eq!(decode(&BYTES[..11]), Err((end(16, 0), 11, "extension[1].guid".into())));
+        assert_eq!(decode(&BYTES[..43]), Err((end(16, 15), 28, "extension[2].guid".into())));
+    }
+
+    #[test]
+    fn a_length_of_32_bits_does_not_wrap() {
+        let count = DecodeErrorKind::CountTooLarge { count: u32::MAX, remaining: 1 };
+        assert_eq!(decode(b"\x01\xff\xff\xff\xff\x00"), Err((count, 1, "extension[0].metadata".into())));
+    }
+
+    #[test]
+    fn nothing_is_written_that_would_be_read_otherwise() {
+        let unknown = |label| ExtensionItem::Unknown { label, rest: &[1] };
+        for label in [1, 2, 3] {
+            assert_eq!(encode(&[unknown(label)]), Err(EncodeError::NotUnknown { code: label }));
+        }
+        let misplaced = EncodeError::UnknownLabelNotLast { label: 9 };
+        assert_eq!(encode(&[unknown(9), ExtensionItem::ActivityId(ID)]), Err(misplaced));
+        assert_eq!(encode(&[unknown(9), unknown(9)]), Err(misplaced));
+        assert_eq!(encode(&[ExtensionItem::ActivityId(ID), unknown(9)]), Ok(19));
+    }
+}

@@ -1,0 +1,39 @@
+//! What a `user_events` session sends to the Linux kernel: registration of tracepoints, records, and how to read them back.
+//!
+//! A [`CollectTracing5`](crate::message::eventpipe::CollectTracing5) with a
+//! [`UserEventsSession`](crate::message::eventpipe::UserEventsSession) names tracepoints. The runtime then
+//!
+//! 1. makes a [`TracepointCommand`] of each name and registers it: [`UserReg`], [`DIAG_IOCSREG`];
+//! 2. decides for each event into which tracepoint it goes: [`route`];
+//! 3. writes a [`WrittenRecord`], whose [`Extension`] has the event's metadata the first time;
+//! 4. at the end of the session removes the tracepoints: [`UserUnreg`], [`DIAG_IOCSUNREG`].
+//!
+//! Who reads the tracepoint gets the [`Record`] without its `write_index`, and keeps metadata in a [`MetadataCache`].
+//!
+//! Sections "`User_events` format" and "Which events have metadata?" of the document, editions 10 and 10+; F-25 to F-29, F-64 to
+//! F-67, F-87. Nothing here opens a file: `user_events_data` and the `ioctl`s are the caller's.
+#![forbid(unsafe_code)]
+
+mod command;
+mod extension;
+mod ioctl;
+mod metadata;
+mod metadata_cache;
+mod record;
+mod rel_loc;
+mod routing;
+mod struct_size;
+mod user_reg;
+mod user_unreg;
+
+pub use command::{MAX_COMMAND_LEN, MAX_TRACEPOINT_NAME_LEN, TRACEPOINT_FORMAT_V1, TracepointCommand};
+pub use extension::{Extension, ExtensionItem, ExtensionIter};
+pub use ioctl::{DIAG_IOCSREG, DIAG_IOCSREG_32, DIAG_IOCSUNREG, DIAG_IOCSUNREG_32};
+pub use metadata::Metadata;
+pub use metadata_cache::{CacheFull, EventKey, MetadataCache, MetadataSlot, Seen};
+pub use record::{Record, RecordV1, WrittenRecord};
+pub use rel_loc::RelLoc;
+pub use routing::{EventTraits, Route, route};
+pub use struct_size::StructSize;
+pub use user_reg::{USER_REG_LEN, UserReg};
+pub use user_unreg::{USER_UNREG_LEN, UserUnreg};

@@ -1,0 +1,346 @@
+//! The record of an event: what the runtime writes to `user_events_data`, and what a reader of the tracepoint gets.
+
+use super::{Extension, RelLoc};
+use crate::wire::{Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, Reader, Sink};
+
+/// A record as a reader of the tracepoint gets it: without the `write_index`, which the kernel takes.
+///
+/// | offset | bytes | what |
+/// |---|---|---|
+/// | 0 | 1 | `version` |
+/// | 1 | … | [`RecordV1`] where the version is 1 |
+///
+/// Perf and tracefs put the fields that all tracepoints have before it; offsets inside do not depend on that. An unknown version
+/// is no error: what follows it is given as it is.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::user_events::{Record, RecordV1};
+/// use dotnet_diagnostics_ipc::wire::{Decode as _, Encode as _, Reader, SliceSink};
+///
+/// let record = Record::V1(RecordV1::new(42, &[], b"payload")?);
+/// let mut buffer = [0; 64];
+/// let mut sink = SliceSink::new(&mut buffer);
+/// record.encode(&mut sink)?;
+/// let len = sink.finish()?;
+/// assert_eq!(buffer[..len], *b"\x01\x2a\0\x04\0\0\0\0\0\x07\0payload");
+/// assert_eq!(Record::decode(&mut Reader::new(&buffer[..len])), Ok(record));
+/// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Record<'a> {
+    /// Version 1.
+    V1(RecordV1<'a>),
+    /// A version that is not known.
+    Other {
+        /// The version.
+        version: u8,
+        /// Everything behind it.
+        rest: &'a [u8],
+    },
+}
+
+/// A record of version 1, behind its `version` (sections "Tracepoint Format V1" and "`User_events` Writing"; F-25, F-66).
+///
+/// | offset in [`Record`] | bytes | what |
+/// |---|---|---|
+/// | 1 | 2 | `event_id` |
+/// | 3 | 4 | `extension`, a [`RelLoc`]: its bytes begin 4 behind the end of it |
+/// | 7 | 4 | `payload`, a [`RelLoc`]: its bytes begin behind those of the extension |
+/// | 11 | … | the bytes of the extension, then of the payload |
+///
+/// When it is read, both may be anywhere behind the fixed fields, may leave gaps and may overlap, as the kernel allows; bytes
+/// behind them are not looked at (a reader may get a record that was padded). When it is written, they stand as above.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::user_events::{Extension, RecordV1};
+/// use dotnet_diagnostics_ipc::wire::EncodeError;
+///
+/// let record = RecordV1::new(65_535, &[0x01, 0, 0, 0, 0], &[])?;
+/// assert!(record.extension()?.metadata().is_some_and(|metadata| metadata.is_empty()));
+/// // Runtimes would cut this to 0 (F-29).
+/// assert_eq!(RecordV1::new(65_536, &[], &[]), Err(EncodeError::EventIdTooLarge { id: 65_536 }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordV1<'a> {
+    /// The event's id, of which the runtime writes only the lower 16 bits (F-29).
+    pub event_id: u16,
+    /// The bytes of an [`Extension`].
+    pub extension: &'a [u8],
+    /// The event's arguments, encoded as in a nettrace stream.
+    pub payload: &'a [u8],
+}
+
+/// Of the fixed fields, `version` included.
+const FIXED_LEN: usize = 11;
+/// Where the two `__rel_loc` end.
+const EXTENSION_END: usize = 7;
+const PAYLOAD_END: usize = FIXED_LEN;
+
+impl Record<'_> {
+    /// The version of the layout.
+    pub const fn version(&self) -> u8 {
+        match self {
+            Self::V1(_) => 1,
+            Self::Other { version, .. } => *version,
+        }
+    }
+}
+
+impl<'a> RecordV1<'a> {
+    /// A record, if it can be written.
+    ///
+    /// # Errors
+    /// [`EncodeError::EventIdTooLarge`]; [`EncodeError::PartTooLong`] if extension or payload have more than 65,535 bytes. Runtimes
+    /// cut the one and drop the other (F-29).
+    pub fn new(event_id: u32, extension: &'a [u8], payload: &'a [u8]) -> Result<Self, EncodeError> {
+        let id = u16::try_from(event_id).map_err(|_| EncodeError::EventIdTooLarge { id: event_id })?;
+        let record = Self { event_id: id, extension, payload };
+        record.locations().map(|_| record)
+    }
+
+    /// The items of the extension.
+    ///
+    /// # Errors
+    /// Where they do not decode; offsets count from the first byte of the extension.
+    pub fn extension(&self) -> Result<Extension<'a>, DecodeError> {
+        Extension::decode(&mut Reader::new(self.extension))
+    }
+
+    fn locations(&self) -> Result<(RelLoc, RelLoc), EncodeError> {
+        let extension = RelLoc::new(FIXED_LEN.saturating_sub(EXTENSION_END), self.extension.len())?;
+        Ok((extension, RelLoc::new(self.extension.len(), self.payload.len())?))
+    }
+}
+
+/// Takes all that is left. The fixed fields are read before it is asked where the arrays are.
+///
+/// # Errors
+/// [`UnexpectedEnd`](DecodeErrorKind::UnexpectedEnd) in a fixed field; [`RelLocOutOfRange`](DecodeErrorKind::RelLocOutOfRange) at the
+/// `__rel_loc` of `extension` or `payload` if any of its bytes is not behind the fixed fields or not there. An array of no bytes
+/// must have a place there too.
+impl<'a> Decode<'a> for Record<'a> {
+    const MIN_LEN: usize = 1;
+
+    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let all = reader.rest();
+        let version = reader.field(Field::Version)?;
+        if version != 1 {
+            return Ok(Self::Other { version, rest: reader.take(reader.rest().len()).map_err(|error| error.within(Field::Rest))? });
+        }
+        let event_id = reader.field(Field::EventId)?;
+        let extension_at = reader.offset();
+        let extension = reader.field(Field::Extension)?;
+        let payload_at = reader.offset();
+        let payload = reader.field(Field::Payload)?;
+        reader.take(reader.rest().len())?;
+        let find = |loc: RelLoc, end, at, field| {
+            let bytes = loc.resolve(end, FIXED_LEN..all.len()).and_then(|range| all.get(range));
+            let kind = DecodeErrorKind::RelLocOutOfRange { offset: loc.offset, len: loc.len };
+            bytes.ok_or_else(|| DecodeError::new(kind, at).within(field))
+        };
+        Ok(Self::V1(RecordV1 {
+            event_id,
+            extension: find(extension, EXTENSION_END, extension_at, Field::Extension)?,
+            payload: find(payload, PAYLOAD_END, payload_at, Field::Payload)?,
+        }))
+    }
+}
+
+/// # Errors
+/// [`EncodeError::PartTooLong`] as [`RecordV1::new`]; [`EncodeError::NotUnknown`] for version 1 as [`Record::Other`].
+impl Encode for Record<'_> {
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        match self {
+            Self::V1(record) => {
+                let (extension, payload) = record.locations()?;
+                self.version().encode(sink)?;
+                record.event_id.encode(sink)?;
+                extension.encode(sink)?;
+                payload.encode(sink)?;
+                sink.put(record.extension);
+                sink.put(record.payload);
+            }
+            Self::Other { version: 1, .. } => return Err(EncodeError::NotUnknown { code: 1 }),
+            Self::Other { version, rest } => {
+                version.encode(sink)?;
+                sink.put(rest);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A record as the runtime writes it.
+///
+/// | bytes | what |
+/// |---|---|
+/// | 4 | `write_index` |
+/// | … | [`Record`] |
+///
+/// ```
+/// use dotnet_diagnostics_ipc::user_events::{Record, RecordV1, WrittenRecord};
+/// use dotnet_diagnostics_ipc::wire::Encode as _;
+///
+/// let written = WrittenRecord { write_index: 3, record: Record::V1(RecordV1::new(1, &[], &[])?) };
+/// assert_eq!(written.encoded_len(), Ok(15));
+/// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrittenRecord<'a> {
+    /// As the registration gave it: says which tracepoint.
+    pub write_index: u32,
+    /// What a reader gets.
+    pub record: Record<'a>,
+}
+
+impl<'a> Decode<'a> for WrittenRecord<'a> {
+    const MIN_LEN: usize = 5;
+
+    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        Ok(Self { write_index: reader.field(Field::WriteIndex)?, record: Record::decode(reader)? })
+    }
+}
+
+impl Encode for WrittenRecord<'_> {
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        self.write_index.encode(sink)?;
+        self.record.encode(sink)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::wire::SliceSink;
+    use std::string::{String, ToString as _};
+    use std::{vec, vec::Vec};
+
+    /// write index 7; version 1; event 0x0201; 3 bytes of extension; 2 of payload.
+    const WRITTEN: &[u8; 20] = b"\x07\0\0\0\x01\x01\x02\x04\0\x03\0\x03\0\x02\0\x09ABcd";
+
+    fn example() -> RecordV1<'static> {
+        RecordV1 { event_id: 0x0201, extension: b"\x09AB", payload: b"cd" }
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Record<'_>, (DecodeErrorKind, usize, String)> {
+        Record::decode(&mut Reader::new(bytes)).map_err(|e| (e.kind(), e.offset(), e.path().to_string()))
+    }
+
+    fn encode(value: &impl Encode) -> Result<Vec<u8>, EncodeError> {
+        let mut bytes = vec![0; value.encoded_len()?];
+        let mut sink = SliceSink::new(&mut bytes);
+        value.encode(&mut sink)?;
+        sink.finish().map(|_| bytes)
+    }
+
+    /// The example with other locations and data.
+    fn located(extension: (u16, u16), payload: (u16, u16), data: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![1, 0x01, 0x02];
+        for n in [extension.0, extension.1, payload.0, payload.1] {
+            bytes.extend_from_slice(&n.to_le_bytes());
+        }
+        bytes.extend_from_slice(data);
+        bytes
+    }
+
+    fn out_of_range(offset: u16, len: u16) -> DecodeErrorKind {
+        DecodeErrorKind::RelLocOutOfRange { offset, len }
+    }
+
+    #[test]
+    fn every_field_has_its_place() {
+        let record = Record::V1(example());
+        let written = WrittenRecord { write_index: 7, record };
+        assert_eq!(encode(&written).unwrap(), WRITTEN);
+        assert_eq!(WrittenRecord::decode(&mut Reader::new(WRITTEN)), Ok(written));
+        // What the kernel hands on.
+        assert_eq!(encode(&record).unwrap(), WRITTEN[4..]);
+        assert_eq!(decode(&WRITTEN[4..]), Ok(record));
+    }
+
+    #[test]
+    fn every_cut_is_refused() {
+        for len in 0..WRITTEN.len() {
+            let error = WrittenRecord::decode(&mut Reader::new(&WRITTEN[..len])).unwrap_err();
+            assert!(error.offset() <= len, "{len}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_fixed_fields_come_before_what_they_point_to() {
+        let end = |needed, remaining| DecodeErrorKind::UnexpectedEnd { needed, remaining };
+        let record = &WRITTEN[4..];
+        assert_eq!(decode(&record[..0]), Err((end(1, 0), 0, "version".into())));
+        assert_eq!(decode(&record[..2]), Err((end(2, 1), 1, "event_id".into())));
+        assert_eq!(decode(&record[..6]), Err((end(4, 3), 3, "extension".into())));
+        assert_eq!(decode(&record[..10]), Err((end(4, 3), 7, "payload".into())));
+        assert_eq!(decode(&record[..11]), Err((out_of_range(4, 3), 3, "extension".into())));
+        assert_eq!(decode(&record[..15]), Err((out_of_range(3, 2), 7, "payload".into())));
+        let error = WrittenRecord::decode(&mut Reader::new(&WRITTEN[..3])).unwrap_err();
+        assert_eq!((error.kind(), error.path().to_string()), (end(4, 3), "write_index".into()));
+    }
+
+    #[test]
+    fn offsets_of_faults_count_from_the_write_index() {
+        let error = WrittenRecord::decode(&mut Reader::new(&WRITTEN[..19])).unwrap_err();
+        assert_eq!((error.kind(), error.offset()), (out_of_range(3, 2), 11));
+    }
+
+    #[test]
+    fn an_array_outside_of_the_data_is_refused() {
+        let fault = |bytes: &[u8]| decode(bytes).map(|_| ()).map_err(|e| (e.0, e.1));
+        let extension = |offset, len| fault(&located((offset, len), (0, 0), b"12345"));
+        for (offset, len) in [(4, 6), (5, 5), (9, 1), (10, 0), (3, 1), (0, 4), (3, 0), (65_535, 65_535), (4, 65_535)] {
+            assert_eq!(extension(offset, len), Err((out_of_range(offset, len), 3)));
+        }
+        let payload = |offset, len| fault(&located((4, 0), (offset, len), b"12345"));
+        for (offset, len) in [(0, 6), (1, 5), (5, 1), (6, 0), (65_535, 0), (0, 65_535)] {
+            assert_eq!(payload(offset, len), Err((out_of_range(offset, len), 7)));
+        }
+    }
+
+    #[test]
+    fn both_arrays_may_be_anywhere_in_the_data() {
+        let record = |extension, payload| Ok(Record::V1(RecordV1 { event_id: 0x0201, extension, payload }));
+        // The payload first; a gap; the same bytes for both; padding behind.
+        assert_eq!(decode(&located((6, 3), (0, 2), b"cdABC")), record(b"ABC", b"cd"));
+        assert_eq!(decode(&located((4, 1), (3, 2), b"A..cd")), record(b"A", b"cd"));
+        assert_eq!(decode(&located((4, 3), (1, 2), b"ABC")), record(b"ABC", b"BC"));
+        assert_eq!(decode(&located((4, 1), (1, 1), b"Ac\0\0\0")), record(b"A", b"c"));
+        assert_eq!(decode(&located((9, 0), (5, 0), b"12345")), record(b"", b""));
+    }
+
+    #[test]
+    fn another_version_is_a_value() {
+        let bytes = b"\x02\x01\x02\xff\xff\xff\xff";
+        let other = Record::Other { version: 2, rest: &bytes[1..] };
+        assert_eq!(decode(bytes), Ok(other));
+        assert_eq!((other.version(), encode(&other).unwrap()), (2, bytes.to_vec()));
+        assert_eq!(decode(&[0]), Ok(Record::Other { version: 0, rest: &[] }));
+        assert_eq!(encode(&Record::Other { version: 1, rest: &[] }), Err(EncodeError::NotUnknown { code: 1 }));
+    }
+
+    #[test]
+    fn the_longest_arrays_are_written_and_read() {
+        let (extension, payload) = (vec![1; 65_535], vec![2; 65_535]);
+        let record = Record::V1(RecordV1::new(65_535, &extension, &payload).unwrap());
+        let bytes = encode(&record).unwrap();
+        assert_eq!(bytes[..11], *b"\x01\xff\xff\x04\0\xff\xff\xff\xff\xff\xff");
+        assert_eq!(bytes.len(), 11 + 2 * 65_535);
+        assert_eq!(decode(&bytes), Ok(record));
+    }
+
+    #[test]
+    fn nothing_is_cut() {
+        let long = vec![0; 65_536];
+        let too_long = Err(EncodeError::PartTooLong { len: 65_536, max: 65_535 });
+        assert_eq!(RecordV1::new(0, &long, &[]), too_long);
+        assert_eq!(RecordV1::new(0, &[], &long), too_long);
+        let record = Record::V1(RecordV1 { event_id: 0, extension: &long, payload: &[] });
+        assert_eq!(encode(&record), Err(EncodeError::PartTooLong { len: 65_536, max: 65_535 }));
+        assert_eq!(RecordV1::new(u32::MAX, &[], &[]), Err(EncodeError::EventIdTooLarge { id: u32::MAX }));
+    }
+}

@@ -1,0 +1,120 @@
+//! `__rel_loc`: where the bytes of an array are, seen from its field.
+
+use core::ops::Range;
+
+use crate::wire::{Decode, DecodeError, Encode, EncodeError, Reader, Sink};
+
+/// A `__rel_loc` attribute: a `u32` that stands in place of an array (F-66).
+///
+/// | bits | what |
+/// |---|---|
+/// | 31–16 | how many bytes the array has |
+/// | 15–0 | where they begin, counted from the end of these four bytes |
+///
+/// ```
+/// use dotnet_diagnostics_ipc::user_events::RelLoc;
+///
+/// // Bytes 3 to 6 of a record; its data begin at byte 11, behind another four bytes.
+/// let extension = RelLoc::new(11 - 7, 17)?;
+/// assert_eq!(extension.to_u32(), 17 << 16 | 4);
+/// assert_eq!(extension.resolve(7, 11..40), Some(11..28));
+/// assert_eq!(extension.resolve(7, 11..27), None);
+/// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct RelLoc {
+    /// From the end of the attribute to the first byte.
+    pub offset: u16,
+    /// How many bytes.
+    pub len: u16,
+}
+
+impl RelLoc {
+    /// `len` bytes that begin `distance` bytes behind the end of the attribute.
+    ///
+    /// # Errors
+    /// [`EncodeError::PartTooLong`] with the one of the two that does not fit 16 bits.
+    pub fn new(distance: usize, len: usize) -> Result<Self, EncodeError> {
+        let fit = |n: usize| u16::try_from(n).map_err(|_| EncodeError::PartTooLong { len: n, max: u16::MAX.into() });
+        Ok(Self { len: fit(len)?, offset: fit(distance)? })
+    }
+
+    /// The number on the wire.
+    pub const fn to_u32(self) -> u32 {
+        (self.len as u32) << 16 | self.offset as u32
+    }
+
+    /// From the number on the wire.
+    pub const fn from_u32(number: u32) -> Self {
+        let [a, b, c, d] = number.to_le_bytes();
+        Self { offset: u16::from_le_bytes([a, b]), len: u16::from_le_bytes([c, d]) }
+    }
+
+    /// Which bytes these are, where the attribute ends at `end` and the data are those at `data`.
+    ///
+    /// `None` if any of them is outside of the data. That holds for an array of no bytes too: its place must be one from the first
+    /// byte of the data to behind the last.
+    pub fn resolve(self, end: usize, data: Range<usize>) -> Option<Range<usize>> {
+        let start = end.checked_add(self.offset.into())?;
+        let stop = start.checked_add(self.len.into())?;
+        (start >= data.start && stop <= data.end).then_some(start..stop)
+    }
+}
+
+impl<'a> Decode<'a> for RelLoc {
+    const MIN_LEN: usize = 4;
+
+    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        u32::decode(reader).map(Self::from_u32)
+    }
+}
+
+impl Encode for RelLoc {
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        self.to_u32().encode(sink)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_length_is_above_the_offset() {
+        let loc = RelLoc { offset: 0x0201, len: 0x0403 };
+        assert_eq!(loc.to_u32(), 0x0403_0201);
+        assert_eq!(RelLoc::from_u32(0x0403_0201), loc);
+        assert_eq!(RelLoc::decode(&mut Reader::new(&[1, 2, 3, 4])), Ok(loc));
+    }
+
+    #[test]
+    fn what_does_not_fit_16_bits_is_refused() {
+        assert_eq!(RelLoc::new(65_535, 65_535), Ok(RelLoc { offset: 65_535, len: 65_535 }));
+        assert_eq!(RelLoc::new(65_536, 0), Err(EncodeError::PartTooLong { len: 65_536, max: 65_535 }));
+        assert_eq!(RelLoc::new(0, 65_537), Err(EncodeError::PartTooLong { len: 65_537, max: 65_535 }));
+    }
+
+    #[test]
+    fn bytes_outside_of_the_data_are_refused() {
+        let resolve = |offset, len| RelLoc { offset, len }.resolve(7, 11..20);
+        assert_eq!(resolve(4, 9), Some(11..20));
+        assert_eq!(resolve(4, 10), None, "beyond the end");
+        assert_eq!(resolve(5, 9), None, "beyond the end");
+        assert_eq!(resolve(3, 1), None, "before the data");
+        assert_eq!(resolve(14, 0), None, "behind the end");
+        assert_eq!(resolve(65_535, 65_535), None);
+    }
+
+    #[test]
+    fn no_bytes_have_a_place_all_the_same() {
+        let resolve = |offset| RelLoc { offset, len: 0 }.resolve(7, 11..20);
+        assert_eq!((resolve(4), resolve(13), resolve(3)), (Some(11..11), Some(20..20), None));
+    }
+
+    #[test]
+    fn the_end_of_memory_is_no_panic() {
+        let loc = RelLoc { offset: 1, len: 1 };
+        assert_eq!(loc.resolve(usize::MAX, 0..usize::MAX), None);
+        assert_eq!(loc.resolve(usize::MAX - 1, 0..usize::MAX), None);
+    }
+}

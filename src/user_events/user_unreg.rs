@@ -1,0 +1,107 @@
+//! `user_unreg`: the kernel's structure that ends the registration of a tracepoint.
+
+use super::{StructSize, UserReg};
+use crate::wire::macros::wire_struct;
+
+/// The size of a [`UserUnreg`].
+pub const USER_UNREG_LEN: usize = 16;
+
+wire_struct! {
+    /// `struct user_unreg`, packed: the argument of [`DIAG_IOCSUNREG`](super::DIAG_IOCSUNREG) (F-87).
+    ///
+    /// | offset | bytes | what |
+    /// |---|---|---|
+    /// | 0 | 4 | `size`: 16 |
+    /// | 4 | 1 | `disable_bit` |
+    /// | 5 | 1 | `reserved` |
+    /// | 6 | 2 | `reserved2` |
+    /// | 8 | 8 | `disable_addr` |
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::user_events::{UserReg, UserUnreg};
+    /// use dotnet_diagnostics_ipc::wire::Encode as _;
+    ///
+    /// let reg = UserReg::new(0x7f00_1000, 0x7f00_2000);
+    /// let unreg = UserUnreg::of(&reg);
+    /// assert_eq!((unreg.disable_bit, unreg.disable_addr), (31, 0x7f00_1000));
+    /// assert_eq!(unreg.encoded_len(), Ok(16));
+    /// ```
+    pub struct UserUnreg {
+        /// The size of the structure, 16.
+        pub size: StructSize<16> = Size,
+        /// The `enable_bit` of the registration.
+        pub disable_bit: u8 = DisableBit,
+        /// 0; kept as it came.
+        pub reserved: u8 = Reserved,
+        /// 0; kept as it came.
+        pub reserved2: u16 = Reserved2,
+        /// The `enable_addr` of the registration.
+        pub disable_addr: u64 = DisableAddr,
+    }
+}
+
+impl UserUnreg {
+    /// The number of the `ioctl`, without direction and size.
+    pub(super) const IOCTL: u32 = 2;
+
+    /// What ends `registration`.
+    pub const fn of(registration: &UserReg) -> Self {
+        Self {
+            size: StructSize,
+            disable_bit: registration.enable_bit,
+            reserved: 0,
+            reserved2: 0,
+            disable_addr: registration.enable_addr,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::wire::{Decode, DecodeErrorKind, Encode as _, Reader, SliceSink};
+    use std::string::ToString as _;
+
+    const BYTES: [u8; USER_UNREG_LEN] = *b"\x10\0\0\0\x1f\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01";
+
+    #[test]
+    fn every_field_has_its_place() {
+        let unreg = UserUnreg::of(&UserReg::new(0x0102_0304_0506_0708, 0));
+        let mut bytes = [0; USER_UNREG_LEN];
+        let mut sink = SliceSink::new(&mut bytes);
+        unreg.encode(&mut sink).unwrap();
+        assert_eq!(sink.finish(), Ok(USER_UNREG_LEN));
+        assert_eq!(bytes, BYTES);
+        assert_eq!(UserUnreg::decode(&mut Reader::new(&BYTES)), Ok(unreg));
+        assert_eq!(<UserUnreg as Decode<'_>>::MIN_LEN, USER_UNREG_LEN);
+    }
+
+    #[test]
+    fn reserved_bytes_are_kept() {
+        let mut bytes = BYTES;
+        bytes[5..8].copy_from_slice(&[1, 2, 3]);
+        let unreg = UserUnreg::decode(&mut Reader::new(&bytes)).unwrap();
+        assert_eq!((unreg.reserved, unreg.reserved2), (1, 0x0302));
+        let mut again = [0; USER_UNREG_LEN];
+        unreg.encode(&mut SliceSink::new(&mut again)).unwrap();
+        assert_eq!(again, bytes);
+    }
+
+    #[test]
+    fn a_size_other_than_16_is_refused() {
+        let mut bytes = BYTES;
+        bytes[0] = 28;
+        let error = UserUnreg::decode(&mut Reader::new(&bytes)).unwrap_err();
+        assert_eq!(error.kind(), DecodeErrorKind::WrongStructSize { size: 28, expected: 16 });
+        assert_eq!((error.offset(), error.path().to_string()), (0, "size".into()));
+    }
+
+    #[test]
+    fn a_structure_that_ends_early_is_refused() {
+        for len in 0..USER_UNREG_LEN {
+            let error = UserUnreg::decode(&mut Reader::new(&BYTES[..len])).unwrap_err();
+            assert!(matches!(error.kind(), DecodeErrorKind::UnexpectedEnd { .. }) && error.offset() <= len, "{len}");
+        }
+    }
+}

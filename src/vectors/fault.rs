@@ -1,0 +1,111 @@
+//! Why bytes are refused, and values are not encoded, in the form of the vectors.
+
+use alloc::{
+    borrow::ToOwned as _,
+    string::{String, ToString as _},
+};
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::ValueError;
+use crate::hresult::HResult;
+use crate::wire::{EncodeError, ErrorKind, WireError};
+
+/// The `error` of the vectors: where decoding or the limits say no.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fault {
+    /// `transport`, `header`, `payload`, `limits` or `reply`.
+    pub layer: String,
+    /// The kind, in snake case.
+    pub kind: String,
+    /// From the first byte.
+    pub offset: usize,
+    /// The field as a path, or `null` where a piece itself is at fault.
+    pub field: Option<String>,
+}
+
+impl<K: ErrorKind> From<WireError<K>> for Fault {
+    fn from(error: WireError<K>) -> Self {
+        Self {
+            layer: error.layer().name().to_owned(),
+            kind: error.kind().name().to_owned(),
+            offset: error.offset(),
+            field: (!error.path().is_empty()).then(|| error.path().to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} at byte {}", self.layer, self.kind, self.offset)?;
+        self.field.as_ref().map_or(Ok(()), |field| write!(f, " in {field}"))
+    }
+}
+
+/// Why a value was not encoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EncodeFailure {
+    /// It is no value of the type.
+    Value(ValueError),
+    /// It does not fit into a message.
+    Encode(EncodeError),
+}
+
+impl EncodeFailure {
+    /// The same in the form of the vectors.
+    pub fn fault(&self) -> Option<Fault> {
+        match self {
+            Self::Encode(EncodeError::MessageTooLarge { .. }) => Some(Fault {
+                layer: "transport".to_owned(),
+                kind: "message_too_large".to_owned(),
+                offset: 14,
+                field: Some("header.size".to_owned()),
+            }),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for EncodeFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(error) => error.fmt(f),
+            Self::Encode(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for EncodeFailure {}
+
+/// Why bytes were refused: the fault, in words, and what a server would answer where that is a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Where and why.
+    pub fault: Fault,
+    /// In words.
+    pub message: String,
+    /// What a server answers to such a request.
+    pub answer: Option<HResult>,
+}
+
+impl<K: ErrorKind> From<WireError<K>> for Refusal {
+    fn from(error: WireError<K>) -> Self {
+        Self { fault: error.into(), message: error.kind().to_string(), answer: Some(error.hresult()) }
+    }
+}
+
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        refusal.fault
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message, self.fault)
+    }
+}
+
+impl core::error::Error for Refusal {}

@@ -1,0 +1,104 @@
+//! What the 2019 editions had, by name: value form and bytes.
+
+use alloc::{string::ToString as _, vec::Vec};
+
+use super::types::{Family, Type};
+use super::value::wants;
+use super::{Annotations, Arena, Value, ValueError, ValueForm};
+use super::{EncodeFailure, Refusal};
+use crate::hresult::HResult;
+use crate::legacy::{DraftErrorCode, OldReply, OldRequest, SessionIdWidth};
+use crate::wire::{Decode as _, DecodeError, DecodeErrorKind, Encode, Field, Reader, clamp};
+
+pub(super) const FAMILY: Family = Family { decode, encode, annotate };
+
+fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), Refusal> {
+    let mut reader = Reader::new(wire);
+    Ok(match kind {
+        Type::OldRequest => {
+            let request = OldRequest::decode(&mut reader)?;
+            (request.to_value(), reader.rest().is_empty())
+        }
+        Type::OldReply => {
+            let (reply, rest) = OldReply::decode(wire, width(wire.len()))?;
+            if !rest.is_empty() {
+                let kind = DecodeErrorKind::BytesAfterMessage { extra: clamp(rest.len()) };
+                return Err(DecodeError::new(kind, reply.width().bytes()).within(Field::SessionId).into());
+            }
+            (reply_to_value(reply), true)
+        }
+        _ => {
+            let code = DraftErrorCode::decode(&mut reader)?;
+            (code_to_value(code), reader.rest().is_empty())
+        }
+    })
+}
+
+fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
+    fn bytes(value: &impl Encode) -> Result<Vec<u8>, EncodeFailure> {
+        let mut bytes = Vec::new();
+        value.encode(&mut bytes).map_err(EncodeFailure::Encode)?;
+        Ok(bytes)
+    }
+    let arena = Arena::new();
+    match kind {
+        Type::OldRequest => bytes(&OldRequest::from_value(value, &arena).map_err(EncodeFailure::Value)?),
+        Type::OldReply => bytes(&reply_from_value(value).map_err(EncodeFailure::Value)?),
+        _ => bytes(&code_from_value(value).map_err(EncodeFailure::Value)?),
+    }
+}
+
+fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
+    let mut reader = Reader::new(wire);
+    let read = match kind {
+        Type::OldRequest => OldRequest::annotate(&mut reader, notes),
+        Type::OldReply if width(wire.len()) == SessionIdWidth::Bits32 => notes.field::<u32>(Field::SessionId, &mut reader),
+        Type::OldReply => notes.field::<u64>(Field::SessionId, &mut reader),
+        _ => DraftErrorCode::annotate(&mut reader, notes),
+    };
+    // The fault is `decode`'s to tell.
+    if read.is_ok() && !reader.rest().is_empty() {
+        notes.surplus(reader.offset(), reader.rest().len(), "behind the last field");
+    }
+}
+
+/// Nothing in the bytes says it; in the vectors their number does.
+fn width(len: usize) -> SessionIdWidth {
+    if len <= 4 { SessionIdWidth::Bits32 } else { SessionIdWidth::Bits64 }
+}
+
+/// `{"bits", "sessionId"}`; the id is null in the error.
+fn reply_to_value(reply: OldReply) -> Value {
+    let id = reply.session_id().map(|id| id.to_string());
+    serde_json::json!({ "bits": reply.width().bytes().saturating_mul(8), "sessionId": id })
+}
+
+fn reply_from_value(value: &Value) -> Result<OldReply, ValueError> {
+    let id = match value.get("sessionId") {
+        Some(Value::String(digits)) => digits.parse().ok(),
+        Some(Value::Null) => Some(0),
+        _ => None,
+    };
+    let reply = match (id, value.get("bits").and_then(Value::as_u64)) {
+        (Some(id), Some(32)) => u32::try_from(id).ok().map(OldReply::new_32),
+        (Some(id), Some(64)) => Some(OldReply::new_64(id)),
+        _ => None,
+    };
+    itself(reply, value, reply_to_value, "a session id of 32 or 64 bits")
+}
+
+/// `{"code", "name", "hresult"}`, the last two null where there is none.
+fn code_to_value(code: DraftErrorCode) -> Value {
+    let hresult = code.hresult().map_or(Value::Null, |hresult: HResult| hresult.to_value());
+    serde_json::json!({ "code": code.0, "name": code.name(), "hresult": hresult })
+}
+
+fn code_from_value(value: &Value) -> Result<DraftErrorCode, ValueError> {
+    let code = value.get("code").and_then(Value::as_u64).and_then(|code| u32::try_from(code).ok());
+    itself(code.map(DraftErrorCode), value, code_to_value, "a code with its own name and HRESULT")
+}
+
+/// What was read from `value`, if it has just this value.
+fn itself<T: Copy>(read: Option<T>, value: &Value, to_value: fn(T) -> Value, what: &str) -> Result<T, ValueError> {
+    read.filter(|read| to_value(*read) == *value).map_or_else(|| wants(what, value), Ok)
+}

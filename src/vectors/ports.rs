@@ -1,0 +1,126 @@
+//! The variables that configure diagnostic ports, by name: value form and bytes.
+
+use alloc::{borrow::ToOwned as _, format, string::ToString as _, vec::Vec};
+
+use serde_json::json;
+
+use super::types::Family;
+use super::value::wants;
+use super::{Annotations, EncodeFailure, Fault, Refusal, Type, Value, ValueError};
+use crate::port::{
+    DefaultPortSuspend, Ignored, PortConfig, PortType, Ports, PortsError, SuspendMode, WritePorts, default_port_suspend_text,
+    strict,
+};
+use crate::wire::{Encode as _, Layer};
+
+pub(super) const FAMILY: Family = Family { decode, encode, annotate };
+
+fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), Refusal> {
+    let text = utf8(wire)?;
+    let (value, encoded) = if kind == Type::DefaultPortSuspend {
+        let suspends = DefaultPortSuspend::parse(text).suspends();
+        (suspends.into(), default_port_suspend_text(suspends).as_bytes().to_vec())
+    } else {
+        let ports: Vec<_> = if kind == Type::PortsStrict { strict(text)?.collect() } else { Ports::new(text).collect() };
+        let ignored = (kind == Type::Ports).then(|| Ignored::new(text));
+        (to_value(&ports, ignored), written(&ports).unwrap_or_default())
+    };
+    Ok((value, encoded == wire))
+}
+
+fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
+    if kind == Type::DefaultPortSuspend {
+        let suspends = value.as_bool().map_or_else(|| wants("true or false", value), Ok).map_err(EncodeFailure::Value)?;
+        return Ok(default_port_suspend_text(suspends).into());
+    }
+    ports(kind, value).and_then(|ports| written(&ports)).map_err(EncodeFailure::Value)
+}
+
+fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
+    let Ok(text) = utf8(wire) else { return };
+    if kind == Type::DefaultPortSuspend {
+        let read = DefaultPortSuspend::parse(text);
+        notes.surplus(0, text.len(), &format!("{read:?}: {}", if read.suspends() { "suspends" } else { "does not suspend" }));
+        return;
+    }
+    let mut parts: Vec<_> =
+        Ignored::new(text).map(|part| (part.offset, part.text.len(), format!("ignored: {}", part.reason))).collect();
+    for (nth, port) in Ports::new(text).enumerate() {
+        let offset = (port.address.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
+        parts.push((offset, port.address.len(), format!("port {nth}, {}, {}", port.suspend_mode.text(), port.port_type.text())));
+    }
+    parts.sort_by_key(|(offset, ..)| *offset);
+    for (offset, len, about) in parts {
+        notes.surplus(offset, len, &about);
+    }
+}
+
+impl From<PortsError> for Refusal {
+    fn from(error: PortsError) -> Self {
+        refusal(error.kind().name(), error.offset(), &error.kind())
+    }
+}
+
+/// The text of the wire.
+pub(super) fn utf8(wire: &[u8]) -> Result<&str, Refusal> {
+    core::str::from_utf8(wire).map_err(|error| refusal("not_unicode", error.valid_up_to(), &error))
+}
+
+/// A text that was refused at `offset`.
+pub(super) fn refusal(kind: &str, offset: usize, message: &dyn core::fmt::Display) -> Refusal {
+    let fault = Fault { layer: Layer::Payload.name().to_owned(), kind: kind.to_owned(), offset, field: None };
+    Refusal { fault, message: message.to_string(), answer: None }
+}
+
+fn to_value(ports: &[PortConfig<'_>], ignored: Option<Ignored<'_>>) -> Value {
+    let ports: Vec<_> = ports
+        .iter()
+        .map(|port| json!({ "address": port.address, "suspend": port.suspend_mode.suspends(), "type": port.port_type.text() }))
+        .collect();
+    let Some(ignored) = ignored else {
+        return json!({ "ports": ports });
+    };
+    let ignored = ignored.map(|part| json!({ "offset": part.offset, "text": part.text, "reason": part.reason.name() }));
+    json!({ "ports": ports, "ignored": ignored.collect::<Vec<_>>() })
+}
+
+/// The ports of a value; what is ignored is not written.
+fn ports(kind: Type, value: &Value) -> Result<Vec<PortConfig<'_>>, ValueError> {
+    only(value, if kind == Type::PortsStrict { &["ports"] } else { &["ports", "ignored"] })?;
+    let Some(list) = value.get("ports").and_then(Value::as_array) else {
+        return wants("an object with a list of ports", value);
+    };
+    let ports = list.iter().enumerate();
+    ports.map(|(index, item)| port(item).map_err(|error| error.within(&format!("ports[{index}]")))).collect()
+}
+
+fn port(value: &Value) -> Result<PortConfig<'_>, ValueError> {
+    only(value, &["address", "suspend", "type"])?;
+    let (address, suspend, kind) = (value.get("address"), value.get("suspend"), value.get("type"));
+    match (address.and_then(Value::as_str), suspend.and_then(Value::as_bool), kind.and_then(Value::as_str)) {
+        (Some(address), Some(suspend), Some("connect")) => Ok(PortConfig {
+            address,
+            suspend_mode: if suspend { SuspendMode::Suspend } else { SuspendMode::NoSuspend },
+            port_type: PortType::Connect,
+        }),
+        _ => wants("an address, suspend and the type \"connect\"", value),
+    }
+}
+
+/// Refuses keys that are not in `keys`.
+pub(super) fn only(value: &Value, keys: &[&str]) -> Result<(), ValueError> {
+    let Some(object) = value.as_object() else {
+        return wants("an object", value);
+    };
+    match object.keys().find(|key| !keys.contains(&key.as_str())) {
+        Some(key) => Err(ValueError::new("there is no such field").within(key)),
+        None => Ok(()),
+    }
+}
+
+fn written(ports: &[PortConfig<'_>]) -> Result<Vec<u8>, ValueError> {
+    let text = WritePorts::new(ports).map_err(|error| ValueError::new(error.to_string()))?;
+    let mut bytes = Vec::new();
+    text.encode(&mut bytes).map_err(|error| ValueError::new(error.to_string()))?;
+    Ok(bytes)
+}

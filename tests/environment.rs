@@ -1,0 +1,361 @@
+//! The environment block: however it arrives, it is read the same, and never beyond its end.
+
+use std::fmt::Write as _;
+
+use dotnet_diagnostics_ipc::continuation::{Entry, Environment, EnvironmentDecoder, EnvironmentEvent, EnvironmentLimits};
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::vectors::{self, Test, Type, Verdict};
+use dotnet_diagnostics_ipc::wire::{Array, Decode as _, DecodeError, DecodeErrorKind, Encode as _, IpcString, Reader};
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+/// What the decoder says, one line an event.
+#[derive(Debug, PartialEq, Eq)]
+struct Heard {
+    events: Vec<String>,
+    end: Result<(), DecodeError>,
+}
+
+/// Feeds `block`, cut at `cuts`, to a decoder that is told that it has `size` bytes.
+fn hear(block: &[u8], cuts: &[usize], size: u32, buffer: &mut [u8]) -> Heard {
+    let mut decoder = EnvironmentDecoder::with_limits(size, buffer, EnvironmentLimits::NONE);
+    let mut events = Vec::new();
+    let mut from = 0;
+    for to in cuts.iter().copied().chain([block.len()]) {
+        let mut piece = &block[from..to];
+        loop {
+            let (before, wanted) = (decoder.taken(), decoder.wanted());
+            let offered = piece.len();
+            match decoder.decode(&mut piece) {
+                Ok(Some(event)) => events.push(format!("{event:?}")),
+                Ok(None) => {
+                    assert!(piece.is_empty() || decoder.is_complete(), "{} bytes are left lying", piece.len());
+                    break;
+                }
+                Err(error) => {
+                    // And it stays so.
+                    assert_eq!(decoder.decode(&mut piece), Err(error));
+                    assert_eq!(decoder.finish(), Err(error));
+                    return Heard { events, end: Err(error) };
+                }
+            }
+            let took = offered - piece.len();
+            assert_eq!(decoder.taken() as usize, before as usize + took);
+            assert!(took <= wanted, "took {took} bytes, wanted {wanted}");
+        }
+        from = to;
+    }
+    Heard { events, end: decoder.finish() }
+}
+
+fn whole(block: &[u8]) -> Heard {
+    hear(block, &[], u32::try_from(block.len()).unwrap(), &mut vec![0; block.len()])
+}
+
+fn size(block: &[u8]) -> u32 {
+    u32::try_from(block.len()).unwrap()
+}
+
+/// The environment blocks of all vectors.
+fn for_each_block(mut check: impl FnMut(&Test, &[u8])) -> usize {
+    let mut found = 0;
+    for file in vectors::files().unwrap() {
+        for group in file.groups.iter().filter(|group| group.kind == Type::Environment) {
+            for test in &group.tests {
+                check(test, test.wire.as_ref().unwrap());
+                found += 1;
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn the_decoder_says_what_the_view_says() {
+    let found = for_each_block(|test, block| {
+        let heard = whole(block);
+        match Environment::decode(block) {
+            Ok(environment) => {
+                let entries = environment.iter().map(|entry| format!("{:?}", EnvironmentEvent::Entry(entry)));
+                let count = EnvironmentEvent::Count(u32::try_from(environment.len()).unwrap());
+                let expected: Vec<_> =
+                    [format!("{count:?}")].into_iter().chain(entries).chain([format!("{:?}", EnvironmentEvent::Done)]).collect();
+                assert_eq!(heard, Heard { events: expected, end: Ok(()) }, "tcId {}", test.tc_id);
+            }
+            Err(error) => assert_eq!(heard.end, Err(error), "tcId {}", test.tc_id),
+        }
+    });
+    assert!(found > 50, "{found}");
+}
+
+#[test]
+fn every_chunking_of_every_vector_gives_the_same_events() {
+    for_each_block(|test, block| {
+        let expected = whole(block);
+        let mut buffer = vec![0; block.len()];
+        let every: Vec<_> = (0..block.len()).collect();
+        assert_eq!(hear(block, &every, size(block), &mut buffer), expected, "tcId {} byte by byte", test.tc_id);
+        let splits = (0..=block.len()).filter(|at| block.len() <= 4096 || *at < 64 || *at % 4999 == 0);
+        for at in splits {
+            assert_eq!(hear(block, &[at], size(block), &mut buffer), expected, "tcId {} split at {at}", test.tc_id);
+        }
+        if !test.chunks.is_empty() {
+            let cuts: Vec<_> = test.chunks.iter().scan(0, |at, len| Some(*at + len).inspect(|sum| *at = *sum)).collect();
+            assert_eq!(hear(block, &cuts, size(block), &mut buffer), expected, "tcId {} in its chunks", test.tc_id);
+        }
+    });
+}
+
+/// What runtimes sent is typed `array<string>` in the vectors; it is read as an environment too.
+#[test]
+fn recorded_blocks_are_environments() {
+    let mut found = 0;
+    for file in vectors::files().unwrap() {
+        for group in file.groups.iter().filter(|group| group.kind == Type::StringArray && group.source.runtime.is_some()) {
+            for test in group.tests.iter().filter(|test| test.result == Verdict::Valid) {
+                let block = test.wire.as_ref().unwrap();
+                let environment = Environment::decode(block).unwrap();
+                let strings = Array::<IpcString<'_>>::decode(&mut Reader::new(block)).unwrap();
+                assert!(environment.iter().map(Entry::text).eq(strings.iter()), "tcId {}", test.tc_id);
+                assert!(environment.iter().all(|entry| entry.is_terminated() && entry.value().is_some()), "tcId {}", test.tc_id);
+                assert!(environment.iter().any(|entry| entry.name() == "PATH"));
+                assert_eq!(environment.reply().unwrap().n_incoming_bytes, size(block));
+                assert_eq!(whole(block).events.len(), environment.len() + 2);
+                found += 1;
+            }
+        }
+    }
+    assert!(found >= 3, "{found}");
+}
+
+/// The size of each recorded block is what the reply before it announced.
+#[test]
+fn recorded_replies_announce_their_blocks() {
+    let mut found = 0;
+    for file in vectors::files().unwrap() {
+        let blocks = file.groups.iter().filter(|group| group.kind == Type::StringArray && group.source.runtime.is_some());
+        let sizes: Vec<_> = blocks.flat_map(|group| &group.tests).map(|test| test.wire.as_ref().unwrap().len() as u64).collect();
+        let replies = file.groups.iter().filter(|group| {
+            group.source.runtime.is_some()
+                && group.kind == Type::Reply
+                && group.command.as_deref() == Some("Process/ProcessEnvironment")
+        });
+        for reply in replies.flat_map(|group| &group.tests) {
+            assert!(sizes.contains(&reply.value["nIncomingBytes"].as_u64().unwrap()), "tcId {}", reply.tc_id);
+            found += 1;
+        }
+    }
+    assert!(found >= 3, "{found}");
+}
+
+#[test]
+fn bytes_behind_the_block_are_not_taken() {
+    for_each_block(|test, block| {
+        if test.result == Verdict::Invalid {
+            return;
+        }
+        let longer: Vec<u8> = block.iter().copied().chain(*b"DOTNET_IPC_V1\0").collect();
+        let mut buffer = vec![0; block.len()];
+        for feed in [1, 3, longer.len()] {
+            let mut decoder = EnvironmentDecoder::with_limits(size(block), &mut buffer, EnvironmentLimits::NONE);
+            let mut left = 0;
+            for piece in longer.chunks(feed) {
+                let mut piece = piece;
+                while decoder.decode(&mut piece).unwrap().is_some() {}
+                left += piece.len();
+            }
+            assert_eq!((left, decoder.taken(), decoder.wanted()), (14, size(block), 0), "tcId {}", test.tc_id);
+        }
+    });
+}
+
+#[test]
+fn an_end_at_any_byte_is_told() {
+    for_each_block(|test, block| {
+        if test.result == Verdict::Invalid || block.len() > 4096 {
+            return;
+        }
+        let mut buffer = vec![0; block.len()];
+        for end in 0..block.len() {
+            let heard = hear(&block[..end], &[], size(block), &mut buffer);
+            let error = heard.end.unwrap_err();
+            assert_eq!(
+                (error.kind(), error.offset()),
+                (DecodeErrorKind::EndOfInput { needed: size(block) }, end),
+                "tcId {}",
+                test.tc_id
+            );
+        }
+    });
+}
+
+fn block_of(entries: &[Entry<'_>]) -> Vec<u8> {
+    let mut block = Vec::new();
+    Environment::new(entries).encode(&mut block).unwrap();
+    block
+}
+
+#[test]
+fn an_entry_that_is_too_large_is_passed_over_whole() {
+    let long = "x".repeat(100);
+    let block = block_of(&[Entry::new("A=1"), Entry::new(&long), Entry::new("B=2"), Entry::new(&long)]);
+    let mut buffer = [0; 8];
+    let expected = hear(&block, &[], size(&block), &mut buffer);
+    let too_large = format!("{:?}", EnvironmentEvent::EntryTooLarge { units: 101 });
+    let kept = |text| format!("{:?}", EnvironmentEvent::Entry(Entry::new(text)));
+    let events =
+        [format!("{:?}", EnvironmentEvent::Count(4)), kept("A=1"), too_large.clone(), kept("B=2"), too_large, "Done".into()];
+    assert_eq!(expected, Heard { events: events.to_vec(), end: Ok(()) });
+    for at in 0..=block.len() {
+        assert_eq!(hear(&block, &[at], size(&block), &mut buffer), expected);
+    }
+    // Even without any buffer it is read to its end.
+    assert_eq!(hear(&block, &[], size(&block), &mut []).end, Ok(()));
+}
+
+#[test]
+fn limits_are_the_callers() {
+    let block = block_of(&[Entry::new("A=1"), Entry::new("B=2")]);
+    let refused = |limits, size| {
+        let mut buffer = [0; 8];
+        let mut decoder = EnvironmentDecoder::with_limits(size, &mut buffer, limits);
+        let mut input = &block[..];
+        let error = loop {
+            match decoder.decode(&mut input) {
+                Ok(event) => assert_ne!(event, Some(EnvironmentEvent::Done)),
+                Err(error) => break error,
+            }
+        };
+        (error.kind(), error.offset(), decoder.taken())
+    };
+    let bytes = EnvironmentLimits { max_bytes: 27, ..EnvironmentLimits::DEFAULT };
+    assert_eq!(refused(bytes, 28), (DecodeErrorKind::LimitExceeded { limit: 27, found: 28 }, 0, 0));
+    let entries = EnvironmentLimits { max_entries: 1, ..EnvironmentLimits::DEFAULT };
+    assert_eq!(refused(entries, 28), (DecodeErrorKind::LimitExceeded { limit: 1, found: 2 }, 0, 4));
+    let default = refused(EnvironmentLimits::default(), u32::MAX);
+    assert_eq!(default.0, DecodeErrorKind::LimitExceeded { limit: 32 << 20, found: u32::MAX });
+}
+
+const FAILED: &[u8; 24] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80";
+
+/// As a runtime sends it: the block was announced, then it broke off, and the message reaches beyond the block's end.
+#[test]
+fn an_error_message_is_followed_beyond_the_end_of_the_block() {
+    let block = block_of(&[Entry::new("A=1"), Entry::new("B")]);
+    let broken_off: Vec<u8> = block[..16].iter().chain(FAILED).chain(b"behind").copied().collect();
+    for feed in 1..=broken_off.len() {
+        let mut buffer = [0; 64];
+        // The second entry has 8 bytes of the block, the message 24.
+        let mut decoder = EnvironmentDecoder::new(24, &mut buffer);
+        let mut read = 0;
+        let error = 'read: loop {
+            let most = feed.min(decoder.wanted());
+            assert!(most > 0);
+            let mut piece = &broken_off[read..read + most];
+            read += most;
+            loop {
+                match decoder.decode(&mut piece) {
+                    Ok(Some(_)) => {}
+                    Ok(None) => break,
+                    Err(error) => break 'read error,
+                }
+            }
+        };
+        assert_eq!((error.kind(), error.offset()), (DecodeErrorKind::ErrorMessage { hresult: HResult::FAIL }, 16));
+        assert_eq!(
+            (error.to_string().as_str(), read),
+            ("environment[1] at byte 16: an error message begins here: 0x80004005 DS_IPC_E_FAIL", 40)
+        );
+    }
+}
+
+/// Where so many units fit, `DOTN` is their count.
+#[test]
+fn in_a_block_of_more_than_two_gigabytes_the_magic_is_a_count() {
+    let mut decoder = EnvironmentDecoder::with_limits(u32::MAX, &mut [], EnvironmentLimits::NONE);
+    let mut input: &[u8] = &[&1u32.to_le_bytes()[..], FAILED].concat();
+    assert_eq!(decoder.decode(&mut input), Ok(Some(EnvironmentEvent::Count(1))));
+    assert_eq!(decoder.decode(&mut input), Ok(Some(EnvironmentEvent::EntryTooLarge { units: 0x4e54_4f44 })));
+    assert_eq!(decoder.decode(&mut input), Ok(None));
+    assert_eq!(decoder.wanted(), u32::MAX as usize - 28);
+}
+
+/// Nothing that a peer sends makes the decoder hold more than its own few bytes.
+#[test]
+fn the_decoder_is_small() {
+    assert!(size_of::<EnvironmentDecoder<'_>>() <= 176, "{}", size_of::<EnvironmentDecoder<'_>>());
+}
+
+fn entry_units() -> impl Strategy<Value = Vec<u16>> {
+    let unit = prop_oneof![3 => Just(u16::from(b'=')), 5 => 0x20..0x7f_u16, 1 => any::<u16>(), 1 => Just(0)];
+    prop::collection::vec(unit, 0..20)
+}
+
+/// Blocks that are right, with one byte wrong, or cut.
+fn blocks() -> impl Strategy<Value = Vec<u8>> {
+    let damage = prop_oneof![
+        3 => Just(None),
+        1 => (any::<Index>(), any::<u8>()).prop_map(Some),
+    ];
+    (prop::collection::vec(entry_units(), 0..8), damage, prop::option::weighted(0.2, any::<Index>()), prop::bool::weighted(0.2))
+        .prop_map(|(entries, damage, cut, fails)| {
+            let entries: Vec<_> = entries.iter().map(|units| Entry::from_units(units)).collect();
+            let mut block = block_of(&entries);
+            if let Some((at, byte)) = damage {
+                let at = at.index(block.len());
+                block[at] = byte;
+            }
+            if let Some(cut) = cut {
+                block.truncate(cut.index(block.len()));
+            }
+            if fails {
+                block.extend(FAILED);
+            }
+            block
+        })
+}
+
+proptest! {
+    #[test]
+    fn any_chunking_of_any_block_gives_the_same_events(
+        block in blocks(),
+        cuts in prop::collection::vec(any::<Index>(), 0..8),
+        room in 0_usize..64,
+    ) {
+        let mut cuts: Vec<_> = cuts.iter().map(|cut| cut.index(block.len() + 1)).collect();
+        cuts.sort_unstable();
+        let mut buffer = vec![0; room];
+        let whole = hear(&block, &[], size(&block), &mut buffer);
+        prop_assert_eq!(hear(&block, &cuts, size(&block), &mut buffer), whole);
+    }
+
+    #[test]
+    fn any_bytes_are_judged_as_the_view_judges_them(block in prop_oneof![blocks(), prop::collection::vec(0_u8..4, 0..64)]) {
+        let heard = whole(&block);
+        prop_assert_eq!(heard.end, Environment::decode(&block).map(|_| ()));
+    }
+
+    #[test]
+    fn what_is_read_is_written_the_same(block in blocks()) {
+        if let Ok(environment) = Environment::decode(&block) {
+            let mut again = Vec::new();
+            environment.encode(&mut again).unwrap();
+            prop_assert_eq!(&again, &block);
+            prop_assert_eq!(environment.reply().unwrap().n_incoming_bytes, size(&block));
+        }
+    }
+
+    #[test]
+    fn name_and_value_put_together_are_the_entry(units in entry_units()) {
+        let entry = Entry::from_units(&units);
+        let mut joined: Vec<u16> = entry.name().units().collect();
+        if let Some(value) = entry.value() {
+            joined.push(b'='.into());
+            joined.extend(value.units());
+        }
+        prop_assert_eq!(&joined, &units);
+        prop_assert!(!entry.name().units().skip(1).any(|unit| unit == u16::from(b'=')));
+        let mut text = String::new();
+        write!(text, "{entry:?}").unwrap();
+    }
+}

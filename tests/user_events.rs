@@ -1,0 +1,222 @@
+//! `user_events`: what is written is read, nothing read panics, and a whole session from request to reader.
+
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    EventFilter, EventLevel, TracepointConfig, TracepointSet, UserEventsProviderConfig,
+};
+use dotnet_diagnostics_ipc::user_events::{
+    EventKey, EventTraits, Extension, ExtensionItem, MAX_COMMAND_LEN, Metadata, MetadataCache, MetadataSlot, Record, RecordV1,
+    RelLoc, Route, Seen, TracepointCommand, UserReg, UserUnreg, WrittenRecord, route,
+};
+use dotnet_diagnostics_ipc::wire::{Array, Decode, Encode, EncodeError, Guid, IpcString, Reader, SliceSink};
+use proptest::prelude::*;
+
+fn encode(value: &impl Encode) -> Result<Vec<u8>, EncodeError> {
+    let mut bytes = vec![0; value.encoded_len()?];
+    let mut sink = SliceSink::new(&mut bytes);
+    value.encode(&mut sink)?;
+    assert_eq!(sink.finish(), Ok(bytes.len()));
+    Ok(bytes)
+}
+
+fn decode<'a, T: Decode<'a>>(bytes: &'a [u8]) -> T {
+    T::decode(&mut Reader::new(bytes)).map_err(|error| error.to_string()).unwrap()
+}
+
+/// What decodes encodes, and then decodes to the same; a fault is inside of the bytes.
+fn total<'a, T: Decode<'a> + Encode + PartialEq + std::fmt::Debug>(bytes: &'a [u8], check: impl Fn(&[u8], &T)) {
+    match T::decode(&mut Reader::new(bytes)) {
+        Ok(value) => check(&encode(&value).unwrap(), &value),
+        Err(error) => assert!(error.offset() <= bytes.len(), "{error}"),
+    }
+}
+
+/// Bytes that begin like something, often enough.
+fn likely_record() -> impl Strategy<Value = Vec<u8>> {
+    let location = || (0..24u16, 0..24u16);
+    (
+        any::<u32>(),
+        prop_oneof![4 => Just(1u8), 1 => any::<u8>()],
+        any::<u16>(),
+        location(),
+        location(),
+        prop::collection::vec(any::<u8>(), 0..40),
+    )
+        .prop_map(|(index, version, id, extension, payload, data)| {
+            let mut bytes = index.to_le_bytes().to_vec();
+            bytes.push(version);
+            for n in [id, extension.0, extension.1, payload.0, payload.1] {
+                bytes.extend_from_slice(&n.to_le_bytes());
+            }
+            bytes.extend(data);
+            bytes
+        })
+}
+
+fn likely_extension() -> impl Strategy<Value = Vec<u8>> {
+    let item = prop_oneof![
+        prop::collection::vec(any::<u8>(), 0..9).prop_map(|data| {
+            let mut bytes = vec![1, u8::try_from(data.len()).unwrap(), 0, 0, 0];
+            bytes.extend(data);
+            bytes
+        }),
+        any::<[u8; 16]>().prop_map(|id| [&[2][..], &id].concat()),
+        any::<[u8; 16]>().prop_map(|id| [&[3][..], &id].concat()),
+        prop::collection::vec(any::<u8>(), 0..5),
+    ];
+    prop::collection::vec(item, 0..5).prop_map(|items| items.concat())
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_without_contradiction(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+        total::<UserReg>(&bytes, |again, _| assert_eq!(again, &bytes[..28]));
+        total::<UserUnreg>(&bytes, |again, _| assert_eq!(again, &bytes[..16]));
+        total::<RelLoc>(&bytes, |again, _| assert_eq!(again, &bytes[..4]));
+        total::<Extension<'_>>(&bytes, |again, _| assert_eq!(again, bytes));
+        if let Ok(command) = TracepointCommand::parse(&bytes) {
+            assert_eq!(command.to_string().as_bytes(), bytes);
+        }
+        let _ = Metadata::new(&bytes).split_provider_name();
+    }
+
+    #[test]
+    fn a_record_keeps_its_meaning(bytes in likely_record()) {
+        total::<WrittenRecord<'_>>(&bytes, |again, record| assert_eq!(decode::<WrittenRecord<'_>>(again), *record));
+        total::<Record<'_>>(&bytes[4..], |again, record| assert_eq!(decode::<Record<'_>>(again), *record));
+    }
+
+    #[test]
+    fn an_extension_has_one_form(bytes in likely_extension()) {
+        total::<Extension<'_>>(&bytes, |again, extension| {
+            assert_eq!(again, bytes);
+            let items: Vec<_> = extension.iter().collect();
+            assert_eq!(encode(&Extension::new(&items)).unwrap(), bytes);
+        });
+    }
+
+    #[test]
+    fn a_command_is_made_of_every_name_that_it_can_be_read_back_from(name in "[a-zß診😀 \0:;]{0,6}", more in 0..440usize) {
+        let name = name + &"n".repeat(more);
+        let possible = !name.is_empty() && !name.contains([' ', '\0']) && name.len() <= 436;
+        match TracepointCommand::new(IpcString::new(&name)) {
+            Ok(command) => {
+                assert!(possible);
+                let mut buffer = [0; MAX_COMMAND_LEN];
+                let len = command.write_c_string(&mut buffer).unwrap();
+                assert_eq!(TracepointCommand::parse(&buffer[..len - 1]), Ok(command));
+            }
+            Err(error) => assert!(!possible, "{error}"),
+        }
+    }
+
+    #[test]
+    fn a_location_is_resolved_to_where_it_was_made_for(end in 0..1000usize, distance in 0..70_000usize, len in 0..70_000usize, more in 0..9usize) {
+        let (start, stop) = (end + distance, end + distance + len);
+        match RelLoc::new(distance, len) {
+            Ok(location) => {
+                assert_eq!(RelLoc::from_u32(location.to_u32()), location);
+                assert_eq!(location.resolve(end, end..stop + more), Some(start..stop));
+                assert_eq!(location.resolve(end, start + 1..stop + 1), None);
+                assert_eq!(stop.checked_sub(1).and_then(|last| location.resolve(end, end..last)), None);
+            }
+            Err(EncodeError::PartTooLong { len: n, max: 65_535 }) => assert!(n > 65_535 && (n == distance || n == len)),
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
+
+const ID: Guid = Guid::from_bytes(*b"0123456789abcdef");
+
+/// What the runtime does with an event of the provider, and what the reader of the tracepoint makes of it.
+#[test]
+fn an_event_goes_from_the_runtime_to_a_reader() {
+    let sets = [TracepointSet { tracepoint_name: "LowEvents".into(), event_ids: Array::new(&[1, 2]) }];
+    let provider = UserEventsProviderConfig {
+        keywords: 1,
+        log_level: EventLevel::VERBOSE,
+        provider_name: "MyEventSource".into(),
+        arguments: IpcString::ABSENT,
+        filter: EventFilter::ALL,
+        config: TracepointConfig { default_tracepoint_name: "MyTracepoint".into(), tracepoints: Array::new(&sets) },
+    };
+    let Route::Tracepoint(name) = route(&provider, EventTraits { keywords: 1, level: EventLevel::ERROR, id: 2 }) else {
+        panic!("it is written");
+    };
+    let mut text = [0xff; MAX_COMMAND_LEN];
+    let len = TracepointCommand::new(name).unwrap().write_c_string(&mut text).unwrap();
+    assert_eq!((&text[..10], text[len - 1]), (&b"LowEvents "[..], 0));
+
+    let first =
+        [ExtensionItem::Metadata(Metadata::named(provider.provider_name, b"metadata").unwrap()), ExtensionItem::ActivityId(ID)];
+    let later = [ExtensionItem::ActivityId(ID)];
+    let (mut slots, mut bytes) = ([MetadataSlot::EMPTY; 8], [0; 256]);
+    let mut cache = MetadataCache::new(&mut slots, &mut bytes);
+    let key = EventKey { tracepoint: 1807, process_id: 1, event_id: 2 };
+    // The second as from a thread that raced.
+    for (items, seen) in [(&first[..], Some(Seen::First)), (&first[..], Some(Seen::Again)), (&later[..], None)] {
+        let extension = encode(&Extension::new(items)).unwrap();
+        let record = Record::V1(RecordV1::new(2, &extension, b"payload").unwrap());
+        let written = encode(&WrittenRecord { write_index: 3, record }).unwrap();
+        let Record::V1(read) = decode(&written[4..]) else { panic!("version 1") };
+        assert_eq!((read.event_id, read.payload), (2, &b"payload"[..]));
+        let extension = read.extension().unwrap();
+        assert_eq!(extension.activity_id(), Some(ID));
+        assert_eq!(cache.observe(key, &extension), Ok(seen));
+        let (provider, metadata) = cache.get(key).unwrap().split_provider_name().unwrap();
+        assert_eq!((provider, metadata), ("MyEventSource".into(), &b"metadata"[..]));
+    }
+}
+
+/// The vectors of these types with one byte wrong: typed and by value form the codec says the same, and its notes have no gap.
+#[cfg(feature = "vectors")]
+#[test]
+fn no_byte_makes_the_two_interfaces_differ() {
+    use dotnet_diagnostics_ipc::vectors::{self, Subject, Type};
+
+    let (mut taken, mut refused) = (0, 0);
+    let mut check = |subject: Subject, bytes: &[u8]| {
+        let mut reader = Reader::new(bytes);
+        let typed = match subject.kind {
+            Type::UserReg => UserReg::decode(&mut reader).is_ok(),
+            Type::UserUnreg => UserUnreg::decode(&mut reader).is_ok(),
+            Type::TracepointCommand => TracepointCommand::parse(bytes).is_ok(),
+            Type::UserEventsRecord => WrittenRecord::decode(&mut reader).is_ok(),
+            _ => Extension::decode(&mut reader).is_ok(),
+        };
+        let decoded = subject.decode(bytes);
+        assert_eq!(typed, decoded.is_ok(), "{bytes:02x?}");
+        let mut end = 0;
+        for note in subject.annotate(bytes).list() {
+            assert!(note.offset == end && note.len > 0, "{note:?} after {end} of {bytes:02x?}");
+            end += note.len;
+        }
+        let Ok(decoded) = decoded else {
+            refused += 1;
+            return assert!(end <= bytes.len());
+        };
+        taken += 1;
+        assert_eq!(end, bytes.len(), "{bytes:02x?}");
+        let again = subject.encode(&decoded.value).unwrap();
+        assert_eq!(again == bytes, decoded.canonical, "{bytes:02x?}");
+        let second = subject.decode(&again).unwrap();
+        assert_eq!((second.value, second.canonical), (decoded.value, true));
+    };
+    for group in vectors::files().unwrap().iter().flat_map(|file| &file.groups) {
+        let kinds = [Type::UserReg, Type::UserUnreg, Type::TracepointCommand, Type::UserEventsRecord, Type::Extension];
+        if !kinds.contains(&group.kind) {
+            continue;
+        }
+        let subject = group.subject().unwrap();
+        for mut bytes in group.tests.iter().filter_map(|test| test.wire.clone()) {
+            check(subject, &bytes);
+            for at in 0..bytes.len() {
+                for byte in [0x00, 0x01, 0x20, 0x7f, 0xff] {
+                    let original = std::mem::replace(&mut bytes[at], byte);
+                    check(subject, &bytes);
+                    bytes[at] = original;
+                }
+            }
+        }
+    }
+    assert!(taken > 2000 && refused > 2000, "{taken} taken, {refused} refused");
+}
