@@ -1,0 +1,129 @@
+//! Who speaks when: the rows of the table as the document and the errata tell them, written out by hand.
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::flow::{Connection, Deadline, Flow, Speaker, StreamEnd, What};
+use dotnet_diagnostics_ipc::message::eventpipe::SessionType;
+
+#[track_caller]
+fn is(flow: Option<Flow>, lines: &[&str]) {
+    assert_eq!(flow.unwrap().to_string(), lines.join("\n"));
+}
+
+#[test]
+fn a_command_is_asked_answered_and_over() {
+    let asked = ["client -> runtime: request", "runtime -> client: reply", "runtime -> client: close"];
+    for command in [
+        Command::GENERATE_CORE_DUMP,
+        Command::GENERATE_CORE_DUMP2,
+        Command::GENERATE_CORE_DUMP3,
+        Command::STOP_TRACING,
+        Command::ATTACH_PROFILER,
+        Command::STARTUP_PROFILER,
+        Command::PROCESS_INFO,
+        Command::RESUME_RUNTIME,
+        Command::APPLY_STARTUP_HOOK,
+    ] {
+        is(Flow::of(command, None), &asked);
+    }
+}
+
+#[test]
+fn a_session_streams_until_it_is_stopped_elsewhere() {
+    let lines = [
+        "client -> runtime: request",
+        "runtime -> client: reply",
+        "runtime -> client: stream",
+        "client -> runtime: StopTracing, on a second connection",
+        "runtime -> client: reply to StopTracing, on a second connection",
+        "runtime -> client: close",
+    ];
+    for command in [Command::COLLECT_TRACING, Command::COLLECT_TRACING2, Command::COLLECT_TRACING3, Command::COLLECT_TRACING4] {
+        is(Flow::of(command, None), &lines);
+    }
+    for command in [Command::COLLECT_TRACING5, Command::COLLECT_TRACING6] {
+        is(Flow::of(command, Some(SessionType::STREAMING)), &lines);
+    }
+    assert_eq!((StreamEnd::after(true), StreamEnd::after(false)), (StreamEnd::Complete, StreamEnd::Incomplete));
+}
+
+/// F-19: the document prints the descriptor behind the reply.
+#[test]
+fn the_descriptor_goes_before_the_reply() {
+    for command in [Command::COLLECT_TRACING5, Command::COLLECT_TRACING6] {
+        is(
+            Flow::of(command, Some(SessionType::USER_EVENTS)),
+            &[
+                "client -> runtime: request",
+                "client -> runtime: file descriptor",
+                "runtime -> client: reply",
+                "client -> runtime: close",
+            ],
+        );
+    }
+}
+
+#[test]
+fn the_environment_follows_its_reply() {
+    is(
+        Flow::of(Command::PROCESS_ENVIRONMENT, None),
+        &[
+            "client -> runtime: request",
+            "runtime -> client: reply",
+            "runtime -> client: environment block",
+            "runtime -> client: close",
+        ],
+    );
+}
+
+#[test]
+fn on_a_port_the_runtime_connects_and_the_tool_asks() {
+    is(
+        Some(Flow::PORT),
+        &[
+            "runtime -> client: connect",
+            "runtime -> client: advertise",
+            "client -> runtime: request",
+            "runtime -> client: reply",
+            "client <-> runtime: continuation (if any)",
+            "runtime -> client: connect, on the next connection",
+            "runtime -> client: advertise, on the next connection",
+        ],
+    );
+}
+
+#[test]
+fn a_connection_carries_one_request() {
+    for flow in Flow::ALL {
+        for connection in [Connection::First, Connection::Second, Connection::Next] {
+            let requests = flow.steps.iter().filter(|step| {
+                step.connection == connection
+                    && matches!(step.what, What::Request | What::StopRequest | What::OldRequest)
+                    && step.speaker == Speaker::Client
+            });
+            assert!(requests.count() <= 1, "{}", flow.name);
+        }
+    }
+}
+
+#[test]
+fn the_old_protocol_streams_behind_a_bare_session_id() {
+    is(
+        Some(Flow::OLD),
+        &[
+            "client -> runtime: message header",
+            "runtime -> client: session id",
+            "runtime -> client: stream",
+            "client -> runtime: message header, on a second connection",
+            "runtime -> client: session id, on a second connection",
+            "runtime -> client: close",
+        ],
+    );
+}
+
+#[test]
+fn every_wait_for_a_reply_has_an_end() {
+    for flow in Flow::ALL {
+        let (Deadline::Within(time) | Deadline::AttachTimeoutAnd(time) | Deadline::OnceDrained(time)) = flow.reply;
+        assert!(!time.is_zero(), "{}", flow.name);
+    }
+}
