@@ -9,6 +9,7 @@ use comfy_table::{CellAlignment, Table, presets::NOTHING};
 use dotnet_diagnostics_ipc::vectors::{self as golden, File, Group, Test};
 
 use crate::Outcome;
+use crate::requirements::Coverage;
 use crate::vectors::{describe, name, shortened};
 
 /// Checks this codec against every golden vector: decoding, encoding, and whether bytes are canonical.
@@ -40,10 +41,11 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         .flat_map(|group| group.tests.iter().map(|test| Failure { group, test, lines: golden::check(group, test) }))
         .filter(|failure| !failure.lines.is_empty())
         .collect();
+    let coverage = Coverage::read()?;
     if arguments.json {
-        json(&groups, &failures, out)?;
+        json(&groups, &failures, &coverage, out)?;
     } else {
-        text(files.len(), &groups, &failures, out)?;
+        text(files.len(), &groups, &failures, &coverage, out)?;
     }
     Ok(if failures.is_empty() { Outcome::Well } else { Outcome::Faulty })
 }
@@ -52,7 +54,7 @@ fn failed(group: &Group, failures: &[Failure<'_>]) -> usize {
     failures.iter().filter(|failure| std::ptr::eq(failure.group, group)).count()
 }
 
-fn text(files: usize, groups: &[&Group], failures: &[Failure<'_>], out: &mut dyn Write) -> anyhow::Result<()> {
+fn text(files: usize, groups: &[&Group], failures: &[Failure<'_>], coverage: &Coverage, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut shown = table(["group", "type", "source", "tests", "passed", "failed"]);
     for group in groups {
         let (tests, failed) = (group.tests.len(), failed(group, failures));
@@ -68,13 +70,14 @@ fn text(files: usize, groups: &[&Group], failures: &[Failure<'_>], out: &mut dyn
             writeln!(out, "  FAILED  {}", shortened(line))?;
         }
     }
+    coverage.write(out)?;
     let tests: usize = groups.iter().map(|group| group.tests.len()).sum();
     let passed = tests.saturating_sub(failures.len());
     writeln!(out, "\n{tests} vectors in {} groups of {files} files: {passed} passed, {} failed", groups.len(), failures.len())?;
     Ok(())
 }
 
-fn json(groups: &[&Group], failures: &[Failure<'_>], out: &mut dyn Write) -> anyhow::Result<()> {
+fn json(groups: &[&Group], failures: &[Failure<'_>], coverage: &Coverage, out: &mut dyn Write) -> anyhow::Result<()> {
     let rows: Vec<_> = groups
         .iter()
         .map(|group| serde_json::json!({ "group": group.name, "tests": group.tests.len(), "failed": failed(group, failures) }))
@@ -83,7 +86,10 @@ fn json(groups: &[&Group], failures: &[Failure<'_>], out: &mut dyn Write) -> any
         .iter()
         .map(|failure| serde_json::json!({ "tcId": failure.test.tc_id, "group": failure.group.name, "comment": failure.test.comment, "found": failure.lines }))
         .collect();
-    serde_json::to_writer_pretty(&mut *out, &serde_json::json!({ "groups": rows, "failures": failed }))?;
+    serde_json::to_writer_pretty(
+        &mut *out,
+        &serde_json::json!({ "groups": rows, "failures": failed, "requirements": { "all": coverage.all(), "shown": coverage.shown(), "notShown": coverage.unshown() } }),
+    )?;
     writeln!(out)?;
     Ok(())
 }
@@ -109,7 +115,9 @@ pub(crate) fn table<const N: usize>(header: [&str; N]) -> Table {
     let mut table = Table::new();
     table.load_preset(NOTHING).set_header(header);
     for (index, title) in header.iter().enumerate() {
-        if let (true, Some(column)) = (["tests", "passed", "failed"].contains(title), table.column_mut(index)) {
+        if let (true, Some(column)) =
+            (["tests", "passed", "failed", "requirements", "shown"].contains(title), table.column_mut(index))
+        {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }

@@ -6,6 +6,7 @@ mod dump;
 mod encode;
 mod input;
 mod items;
+mod requirements;
 mod vectors;
 
 use std::io::{self, BufWriter, Write};
