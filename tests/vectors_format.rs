@@ -332,6 +332,36 @@ fn texts(directory: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
+/// The last cell of each row: the groups that cite the fact, as corrected first, then as printed, then the others.
+#[test]
+fn the_errata_name_the_vectors_that_show_them() {
+    let mut citing: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for file in vectors::files().unwrap() {
+        for group in file.groups {
+            let cited: BTreeSet<_> = group.spec.into_iter().chain(group.source.fact).collect();
+            cited.into_iter().for_each(|fact| citing.entry(fact).or_default().push(group.name.clone()));
+        }
+    }
+    let rank = |name: &str| (!name.starts_with("corrected"), !name.starts_with("table"), name.to_owned());
+    let mut wrong = Vec::new();
+    for line in read(&path("spec/ERRATA.md")).lines() {
+        let cells: Vec<_> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        let (Some(fact), Some(last)) = (cells.first(), cells.last()) else { continue };
+        if !facts(fact).eq([*fact]) {
+            continue;
+        }
+        let mut groups = citing.remove(*fact).unwrap_or_default();
+        groups.sort_by_key(|name| rank(name));
+        let named: Vec<_> = groups.iter().take(3).map(|name| format!("`{name}`")).collect();
+        let more = if groups.len() > 3 { format!(" and {} more", groups.len() - 3) } else { String::new() };
+        let expected = if groups.is_empty() { "–".to_owned() } else { named.join(", ") + &more };
+        if *last != expected {
+            wrong.push(format!("{fact}: {expected}"));
+        }
+    }
+    assert!(wrong.is_empty(), "the last cell should be\n{}", wrong.join("\n"));
+}
+
 #[test]
 fn every_fact_that_is_cited_has_a_row_in_the_errata() {
     assert_eq!(facts("F-1, UTF-16 (F-22), `P-3`/F-4: XF-5 F-6x -F-7 F- F-x").collect::<Vec<_>>(), ["F-1", "F-22", "P-3", "F-4"]);

@@ -231,7 +231,7 @@ g.invalid(6116, "a tracepoint_config in each of two streaming providers: the fir
 # --- CollectTracing5, user_events ----------------------------------------------------------------------------------
 g = FILE.group("eventpipe-collect-tracing5-user-events-request", type="request", source="derived", direction="client",
                command="EventPipe/CollectTracing5", since="10.0",
-               spec=["F-13", "F-16", "F-17", "F-21", "F-22", "F-33", "F-65", "F-72", "F-75"], made=MADE)
+               spec=["P-8", "F-13", "F-16", "F-17", "F-21", "F-22", "F-33", "F-65", "F-72", "F-75"], made=MADE)
 g.valid(6200, "smallest: one provider with a one-character name, no filter, one default tracepoint and no sets",
         message(0x0206, u32(1), u64(0),
                 array(u64(0) + u32(0) + string("a") + string(None) + boolean(False) + array() + string("t") + array())),
@@ -319,7 +319,7 @@ g.lenient(6210, "four bytes after the last set are ignored",
           flags=["TrailingBytes"], hazard="harmful")
 
 g = FILE.group("eventpipe-collect-tracing5-user-events-request-limits", type="request", source="derived", direction="client",
-               command="EventPipe/CollectTracing5", since="10.0", spec=["F-16", "F-21", "F-72", "F-74", "F-75"], made=MADE)
+               command="EventPipe/CollectTracing5", since="10.0", spec=["P-7", "F-16", "F-21", "F-72", "F-74", "F-75"], made=MADE)
 g.invalid(6250, "no providers", message(0x0206, u32(1), u64(0), array()), "limits", "no_providers", 32,
           "CollectTracing5.providers", value=user_events(0), flags=["Limit"], hazard="harmful")
 g.invalid(6251, "level 6",

@@ -80,7 +80,7 @@ g.lenient(15033, "tags with letters that only look alike are unknown: Cyrillic e
           value(port("/tmp/a"), ignored=[ignored(7, "noѕuspend", "unknown_tag")]), flags=["UnknownValue"])
 
 # --- as shipped: listen --------------------------------------------------------------------------------------------
-g = shipped("listen", ["F-58", "F-78"])
+g = shipped("listen", ["F-58", "F-78", "P-9"])
 g.lenient(15040, "listen: the port is dropped", text("/tmp/a,listen"), value(ignored=[ignored(0, "/tmp/a,listen", "listen_port")]))
 g.lenient(15041, "listen, suspend: dropped, and nothing suspends", text("/tmp/a,listen,suspend"),
           value(ignored=[ignored(0, "/tmp/a,listen,suspend", "listen_port")]))
@@ -119,7 +119,7 @@ g.lenient(15070, "an offset counts bytes: two for each of these letters", text("
           value(port("/tmp/порт", False), ignored=[ignored(14, "", "empty_field")]), flags=["EmptyPart"])
 
 # --- as shipped: nothing is trimmed --------------------------------------------------------------------------------
-g = shipped("spaces", ["F-78"])
+g = shipped("spaces", ["F-78", "P-10"])
 g.lenient(15080, "a space before a tag: it is unknown, and the port suspends", text("/tmp/a, nosuspend"),
           value(port("/tmp/a"), ignored=[ignored(7, " nosuspend", "unknown_tag")]), flags=["Spaces"])
 g.lenient(15081, "a space behind a tag that is not the last", text("/tmp/a,nosuspend ,connect"),
@@ -229,7 +229,7 @@ g.invalid(15238, "a space in place of a port", text("/tmp/a; "), "payload", "emp
 g.invalid(15237, "a NUL", text("/tmp/a\0"), "payload", "nul", 6, None)
 
 # --- the default port ----------------------------------------------------------------------------------------------
-g = FILE.group("default-port-suspend", type="default-port-suspend", source="derived", made=MADE, spec=["F-86"])
+g = FILE.group("default-port-suspend", type="default-port-suspend", source="derived", made=MADE, spec=["F-86", "P-14"])
 g.valid(15300, "1, as the document has it", hexa("31"), True, flags=["Literal"])
 g.valid(15301, "0, as the document has it", text("0"), False)
 g.lenient(15302, "empty is unset", text(""), False, flags=["Minimal"])

@@ -77,6 +77,17 @@ def reader(command):
     return {"ProcessInfo": info, "ProcessInfo2": info2, "ProcessInfo3": info3, "ProcessEnvironment": environment}.get(name, hresult)
 
 
+def facts(kind, command, prefix):
+    """What a recorded reply shows."""
+    seen = {"Dump/GenerateCoreDump3": ["F-81", "P-3"], "Profiler/StartupProfiler": ["P-4"], "Profiler/AttachProfiler": ["P-5"],
+            "Process/ApplyStartupHook": ["P-1"], "Process/SetEnvironmentVariable": ["F-80"], "Process/EnablePerfMap": ["F-46"],
+            "Process/ResumeRuntime": ["F-41"], "EventPipe/StopTracing": ["F-31"]}.get(command, [])
+    if prefix.startswith("net3.1"):  # which has few of these commands
+        seen = []
+    held = ["F-79", "P-12"] if prefix.endswith("-suspended") and command != "Process/ProcessInfo" else []
+    return (["F-68"] if kind == "error" else []) + seen + held
+
+
 def add(file, runtime, rows, prefix, first):
     """Each reply once: repeated ones (sessions get the same id again) add nothing."""
     groups, seen, tc = {}, set(), first
@@ -103,7 +114,7 @@ def add(file, runtime, rows, prefix, first):
         if key not in groups:
             name = "-".join([prefix, kind if command else "environment-block"] + ([command.split("/")[1].lower()] if known else []))
             groups[key] = file.group(name, type=kind, source="runtime", runtime=runtime, direction="server" if command else None,
-                                     command=key[1], since=SINCE.get(command), spec=["F-68"] if kind == "error" else [],
+                                     command=key[1], since=SINCE.get(command), spec=facts(kind, command, prefix),
                                      made="recorded from the live runtime by examples/probe.rs; the value read by source/runtimes.py")
         comment = row["comment"] if known or not command else f"{row['comment']} ({command})"
         groups[key].valid(tc, comment, wire, value, flags=["Recorded"])
