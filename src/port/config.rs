@@ -49,7 +49,7 @@ pub struct PortConfig<'a> {
     pub address: &'a str,
     /// Whether the runtime waits.
     pub suspend_mode: SuspendMode,
-    /// Who connects. [`Ports`] gives [`Connect`](PortType::Connect) only.
+    /// Who connects. [`Ports`](super::Ports) gives [`Connect`](PortType::Connect) only.
     pub port_type: PortType,
 }
 
