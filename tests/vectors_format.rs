@@ -339,7 +339,9 @@ fn the_errata_name_the_vectors_that_show_them() {
     for file in vectors::files().unwrap() {
         for group in file.groups {
             let cited: BTreeSet<_> = group.spec.into_iter().chain(group.source.fact).collect();
-            cited.into_iter().for_each(|fact| citing.entry(fact).or_default().push(group.name.clone()));
+            for fact in cited {
+                citing.entry(fact).or_default().push(group.name.clone());
+            }
         }
     }
     let rank = |name: &str| (!name.starts_with("corrected"), !name.starts_with("table"), name.to_owned());

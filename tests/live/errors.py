@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""errors.py
+
+What becomes of a connection after an error: sends bad messages that do no harm (by their `hazard`) to real runtimes, reads the error,
+and sees whether the connection ends. Prints one line a message; exits with 1 if one does not end, with 77 if a runtime cannot be had.
+"""
+import os
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import launch
+
+PATIENCE = 5.0
+
+
+def header(code, size=20, magic=b"DOTNET_IPC_V1\0"):
+    return magic + struct.pack("<HBBH", size, code >> 8, code & 0xFF, 0)
+
+
+MESSAGES = [
+    ("an unknown id", header(0x0463), 0x80131385),
+    ("an unknown set", header(0x6301), 0x80131385),
+    ("a wrong magic", header(0x0400, magic=b"DOTNET_IPC_V2\0"), 0x80131386),
+    ("a size of 19", header(0x0400, size=19), 0x80131384),
+    ("a variable without a name", header(0x0403, size=28) + bytes(8), 0x80070057),
+]
+
+
+def ends_after_an_error(path, sent, code):
+    """What is wrong; None if an error with that code came, and then the end."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(PATIENCE)
+        connection.connect(path)
+        connection.sendall(sent)
+        seen = b""
+        try:
+            while piece := connection.recv(4096):
+                seen += piece
+        except ConnectionResetError:
+            pass  # bytes were left unread (F-70): an end as well
+        except socket.timeout:
+            return f"the connection is still there after {PATIENCE:.0f} s"
+        expected = header(0xFFFF, size=24) + struct.pack("<I", code)
+        return None if seen == expected else f"answered {seen.hex()}, expected {expected.hex()}"
+
+
+def main():
+    wrong = 0
+    for name in launch.RUNTIMES:
+        try:
+            launch.fetch(name)
+        except (OSError, subprocess.SubprocessError) as error:
+            print(f"SKIPPED: {name} cannot be had here: {error}", file=sys.stderr)
+            sys.exit(launch.SKIP)
+        with launch.started(name, {}) as (process, directory):
+            path = launch.default_socket(process, directory, 30)
+            time.sleep(1.5)  # until managed code runs
+            for comment, sent, code in MESSAGES:
+                fault = ends_after_an_error(path, sent, code)
+                wrong += bool(fault)
+                print(f"{name}: {comment}: {fault or 'the error, then the end'}", flush=True)
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
