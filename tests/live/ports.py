@@ -205,12 +205,19 @@ def main():
     except (OSError, subprocess.SubprocessError) as error:
         print(f"SKIPPED: {RUNTIME} cannot be had here: {error}", file=sys.stderr)
         sys.exit(launch.SKIP)
+    def replay(kind, text, value):
+        try:
+            return (replay_ports if kind == "ports" else replay_default)(text, value)
+        except (OSError, struct.error) as error:
+            return f"{type(error).__name__}: {error}"
+
     ran = wrong = 0
     for kind, test, text in cases({int(number) for number in sys.argv[1:]}):
-        try:
-            fault = (replay_ports if kind == "ports" else replay_default)(text, test["value"])
-        except (OSError, struct.error) as error:
-            fault = f"{type(error).__name__}: {error}"
+        fault = replay(kind, text, test["value"])
+        if fault:
+            # What it sees depends on times. Once is told, twice is counted.
+            print(f"differs {test['tcId']} {text!r}: {fault}; once more", flush=True)
+            fault = replay(kind, text, test["value"])
         ran, wrong = ran + 1, wrong + bool(fault)
         print(f"{'differs' if fault else 'agrees '} {test['tcId']} {text!r}: {fault or test['comment']}", flush=True)
     print(f"{RUNTIME}: {ran} configurations, {ran - wrong} as the vectors say, {wrong} not")
