@@ -114,6 +114,12 @@ fn what_follows_a_reply_is_no_message() {
     let reply = "444f544e45545f4950435f5631001a00ff000000040000000000";
     let block = decode(&["--hex", &format!("{reply}00000000{STOP}"), "--request", "0x0402"], 0);
     assert_eq!((&block[1]["size"], &block[2]["kind"]), (&json!(4), &json!("request")));
+    // The block's entries are shown, and a block that is none is an error.
+    let reply = "444f544e45545f4950435f5631001a00ff000000100000000000";
+    let block = decode(&["--hex", &format!("{reply}01000000 04000000 41003d0062000000"), "--request", "0x0402"], 0);
+    assert_eq!(block[1]["value"]["entries"], json!([{ "name": "A", "value": "b" }]));
+    let block = decode(&["--hex", &format!("{reply}02000000 04000000 41003d0062000000"), "--request", "0x0402"], 1);
+    assert_eq!(block[1]["error"]["kind"], "unexpected_end");
 }
 
 #[test]

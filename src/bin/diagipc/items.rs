@@ -204,6 +204,19 @@ impl Iterator for Splitter<'_> {
         let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
         if let Some(len) = self.continuation.take().filter(|len| *len > 0) {
             let bytes = rest.get(..len).unwrap_or(rest);
+            // An environment block can be read; a stream is what it is.
+            let environment = self.request == Some(Command::PROCESS_ENVIRONMENT);
+            let subject = environment.then_some(Subject { kind: Type::Environment, command: None, from_server: true });
+            let mut value = serde_json::json!({ "bytes": hex::encode(bytes) });
+            let entries = subject.map(|subject| subject.decode(bytes));
+            let error = match entries {
+                Some(Ok(decoded)) => {
+                    value["entries"] = decoded.value;
+                    None
+                }
+                Some(Err(refusal)) => Some(refusal.into()),
+                None => None,
+            };
             let item = Item {
                 offset: self.at,
                 size: bytes.len(),
@@ -212,10 +225,10 @@ impl Iterator for Splitter<'_> {
                 command: self.request.map(|command| command.to_string()),
                 code: None,
                 canonical: true,
-                value: serde_json::json!({ "bytes": hex::encode(bytes) }),
+                value,
                 limits: None,
-                error: None,
-                subject: None,
+                error,
+                subject,
             };
             self.at = self.at.saturating_add(bytes.len());
             return Some(item);
