@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use super::fault::{encoded, is_canonical};
 use super::{Annotations, Arena, EncodeFailure, Refusal, Type, Value, ValueError, ValueForm, unknown_from_value};
 use crate::advertise::Advertise;
 use crate::command::Command;
@@ -12,7 +13,7 @@ use crate::message::eventpipe::{
     EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig, TracepointSet, UserEventsProviderConfig,
 };
 use crate::message::{AnyReply, AnyRequest, Message, encode_to_vec, process::Tail, server::ErrorReply};
-use crate::wire::{Array, Decode, DecodeError, Encode, Guid, IpcString, LimitError, Reader};
+use crate::wire::{Array, Decode, DecodeError, Guid, IpcString, LimitError, Reader};
 
 /// Runs `$piece!(T)` for the type `T` of a piece of payload.
 macro_rules! for_piece {
@@ -98,9 +99,7 @@ impl Subject {
                 macro_rules! decode {
                     ($T:ty) => {{
                         let value = <$T>::decode(&mut Reader::new(wire))?;
-                        let mut again = Vec::new();
-                        let canonical = value.encode(&mut again).is_ok() && again == wire;
-                        Ok(Decoded::of(piece, value.to_value(), canonical))
+                        Ok(Decoded::of(piece, value.to_value(), is_canonical(&value, wire)))
                     }};
                 }
                 for_piece!(piece, decode)
@@ -146,12 +145,7 @@ impl Subject {
             }
             piece => {
                 macro_rules! encode {
-                    ($T:ty) => {{
-                        let value = <$T>::from_value(value, &arena).map_err(EncodeFailure::Value)?;
-                        let mut bytes = Vec::new();
-                        value.encode(&mut bytes).map_err(EncodeFailure::Encode)?;
-                        Ok(bytes)
-                    }};
+                    ($T:ty) => {{ encoded(&<$T>::from_value(value, &arena).map_err(EncodeFailure::Value)?) }};
                 }
                 for_piece!(piece, encode)
             }

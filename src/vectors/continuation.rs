@@ -2,6 +2,7 @@
 
 use alloc::{format, string::String, vec::Vec};
 
+use super::fault::{encoded, is_canonical};
 use super::types::{Family, Type};
 use super::value::wants;
 use super::{Annotations, Arena, Value, ValueError, ValueForm};
@@ -16,8 +17,7 @@ fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), Refusal> {
         return Ok((stream_to_value(wire), true));
     }
     let environment = Environment::decode(wire)?;
-    let mut again = Vec::new();
-    let canonical = environment.encode(&mut again).is_ok() && again == wire;
+    let canonical = is_canonical(&environment, wire);
     Ok((environment.iter().map(|entry| entry.to_value()).collect(), canonical))
 }
 
@@ -27,9 +27,7 @@ fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
     }
     let arena = Arena::new();
     let entries = Array::<Entry<'_>>::from_value(value, &arena).map_err(EncodeFailure::Value)?;
-    let mut bytes = Vec::new();
-    entries.encode(&mut bytes).map_err(EncodeFailure::Encode)?;
-    Ok(bytes)
+    encoded(&entries)
 }
 
 fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {

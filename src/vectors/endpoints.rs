@@ -4,17 +4,17 @@ use alloc::{format, string::ToString as _, vec::Vec};
 
 use serde_json::json;
 
-use super::ports::{only, refusal, utf8};
+use super::fault::{encoded, is_canonical};
+use super::ports::{refusal, utf8};
 use super::types::Family;
-use super::value::wants;
+use super::value::{only, wants};
 use super::{Annotations, Arena, EncodeFailure, Refusal, Type, Value, ValueError, ValueForm};
 use crate::endpoint::{NameError, NamePrefix, PipeName, ProcessStat, SocketForm, SocketName};
-use crate::wire::Encode;
 
 pub(super) const FAMILY: Family = Family { decode, encode, annotate };
 
 fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), Refusal> {
-    let (value, again) = match kind {
+    Ok(match kind {
         Type::SocketName => {
             let name = SocketName::parse(utf8(wire)?)?;
             let value = json!({
@@ -23,19 +23,18 @@ fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), Refusal> {
                 "key": name.key.to_string(),
                 "socket": name.form == SocketForm::Socket,
             });
-            (value, bytes(&name))
+            (value, is_canonical(&name, wire))
         }
         Type::PipeName => {
             let name = PipeName::parse(utf8(wire)?)?;
             let value = json!({ "prefix": name.prefix.text(), "pid": name.pid, "path": name.is_path });
-            (value, bytes(&name))
+            (value, is_canonical(&name, wire))
         }
         _ => {
             let stat = ProcessStat::parse(wire)?;
-            (json!({ "pid": stat.pid, "startTime": stat.start_time.to_string() }), bytes(&stat))
+            (json!({ "pid": stat.pid, "startTime": stat.start_time.to_string() }), is_canonical(&stat, wire))
         }
-    };
-    Ok((value, again.is_ok_and(|again| again == wire)))
+    })
 }
 
 fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
@@ -43,15 +42,15 @@ fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
         Type::SocketName => {
             keys(value, &["prefix", "pid", "key", "socket"])?;
             let form = if field(value, "socket")? { SocketForm::Socket } else { SocketForm::AsPrinted };
-            bytes(&SocketName { prefix: prefix(value)?, pid: field(value, "pid")?, key: field(value, "key")?, form })
+            encoded(&SocketName { prefix: prefix(value)?, pid: field(value, "pid")?, key: field(value, "key")?, form })
         }
         Type::PipeName => {
             keys(value, &["prefix", "pid", "path"])?;
-            bytes(&PipeName { prefix: prefix(value)?, pid: field(value, "pid")?, is_path: field(value, "path")? })
+            encoded(&PipeName { prefix: prefix(value)?, pid: field(value, "pid")?, is_path: field(value, "path")? })
         }
         _ => {
             keys(value, &["pid", "startTime"])?;
-            bytes(&ProcessStat { pid: field(value, "pid")?, start_time: field(value, "startTime")? })
+            encoded(&ProcessStat { pid: field(value, "pid")?, start_time: field(value, "startTime")? })
         }
     }
 }
@@ -68,12 +67,6 @@ impl From<NameError> for Refusal {
     fn from(error: NameError) -> Self {
         refusal(error.kind().name(), error.offset(), &error.kind())
     }
-}
-
-fn bytes(text: &impl Encode) -> Result<Vec<u8>, EncodeFailure> {
-    let mut bytes = Vec::new();
-    text.encode(&mut bytes).map_err(EncodeFailure::Encode)?;
-    Ok(bytes)
 }
 
 fn keys(value: &Value, keys: &[&str]) -> Result<(), EncodeFailure> {

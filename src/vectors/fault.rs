@@ -3,6 +3,7 @@
 use alloc::{
     borrow::ToOwned as _,
     string::{String, ToString as _},
+    vec::Vec,
 };
 use core::fmt;
 
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ValueError;
 use crate::hresult::HResult;
-use crate::wire::{EncodeError, ErrorKind, WireError};
+use crate::wire::{Comparer, Encode, EncodeError, ErrorKind, WireError};
 
 /// The `error` of the vectors: where decoding or the limits say no.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,3 +110,16 @@ impl fmt::Display for Refusal {
 }
 
 impl core::error::Error for Refusal {}
+
+/// The bytes of a value.
+pub(super) fn encoded(value: &impl Encode) -> Result<Vec<u8>, EncodeFailure> {
+    let mut bytes = Vec::new();
+    value.encode(&mut bytes).map_err(EncodeFailure::Encode)?;
+    Ok(bytes)
+}
+
+/// Whether a value that was read from `wire` is written as `wire`.
+pub(super) fn is_canonical(value: &impl Encode, wire: &[u8]) -> bool {
+    let mut comparer = Comparer::new(wire);
+    value.encode(&mut comparer).is_ok() && comparer.matched()
+}

@@ -2,13 +2,14 @@
 
 use alloc::{string::ToString as _, vec::Vec};
 
+use super::fault::encoded;
 use super::types::{Family, Type};
 use super::value::wants;
 use super::{Annotations, Arena, Value, ValueError, ValueForm};
 use super::{EncodeFailure, Refusal};
 use crate::hresult::HResult;
 use crate::legacy::{DraftErrorCode, OldReply, OldRequest, SessionIdWidth};
-use crate::wire::{Decode as _, DecodeError, DecodeErrorKind, Encode, Field, Reader, clamp};
+use crate::wire::{Decode as _, DecodeError, DecodeErrorKind, Field, Reader, clamp};
 
 pub(super) const FAMILY: Family = Family { decode, encode, annotate };
 
@@ -35,16 +36,11 @@ fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), Refusal> {
 }
 
 fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
-    fn bytes(value: &impl Encode) -> Result<Vec<u8>, EncodeFailure> {
-        let mut bytes = Vec::new();
-        value.encode(&mut bytes).map_err(EncodeFailure::Encode)?;
-        Ok(bytes)
-    }
     let arena = Arena::new();
     match kind {
-        Type::OldRequest => bytes(&OldRequest::from_value(value, &arena).map_err(EncodeFailure::Value)?),
-        Type::OldReply => bytes(&reply_from_value(value).map_err(EncodeFailure::Value)?),
-        _ => bytes(&code_from_value(value).map_err(EncodeFailure::Value)?),
+        Type::OldRequest => encoded(&OldRequest::from_value(value, &arena).map_err(EncodeFailure::Value)?),
+        Type::OldReply => encoded(&reply_from_value(value).map_err(EncodeFailure::Value)?),
+        _ => encoded(&code_from_value(value).map_err(EncodeFailure::Value)?),
     }
 }
 

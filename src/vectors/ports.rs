@@ -5,7 +5,7 @@ use alloc::{borrow::ToOwned as _, format, string::ToString as _, vec::Vec};
 use serde_json::json;
 
 use super::types::Family;
-use super::value::wants;
+use super::value::{only, wants};
 use super::{Annotations, EncodeFailure, Fault, Refusal, Type, Value, ValueError};
 use crate::port::{
     DefaultPortSuspend, Ignored, PortConfig, PortType, Ports, PortsError, SuspendMode, WritePorts, default_port_suspend_text,
@@ -104,17 +104,6 @@ fn port(value: &Value) -> Result<PortConfig<'_>, ValueError> {
             port_type: PortType::Connect,
         }),
         _ => wants("an address, suspend and the type \"connect\"", value),
-    }
-}
-
-/// Refuses keys that are not in `keys`.
-pub(super) fn only(value: &Value, keys: &[&str]) -> Result<(), ValueError> {
-    let Some(object) = value.as_object() else {
-        return wants("an object", value);
-    };
-    match object.keys().find(|key| !keys.contains(&key.as_str())) {
-        Some(key) => Err(ValueError::new("there is no such field").within(key)),
-        None => Ok(()),
     }
 }
 

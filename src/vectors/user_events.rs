@@ -2,6 +2,7 @@
 
 use alloc::{format, string::String, vec::Vec};
 
+use super::fault::{encoded, is_canonical};
 use super::types::{Family, Type};
 use super::value::wants;
 use super::{Annotations, Arena, ObjectReader, ObjectWriter, Value, ValueError, ValueForm};
@@ -18,9 +19,7 @@ fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), Refusal> {
     let decoded = match kind {
         Type::UserReg => read::<UserReg>(wire),
         Type::UserUnreg => read::<UserUnreg>(wire),
-        Type::TracepointCommand => {
-            TracepointCommand::parse(wire).map(|command| meaning(&command_to_value(command), &command, wire))
-        }
+        Type::TracepointCommand => TracepointCommand::parse(wire).map(|command| meaning(command_to_value(command), &command, wire)),
         Type::UserEventsRecord => read::<WrittenRecord<'_>>(wire),
         _ => read::<Extension<'_>>(wire),
     };
@@ -29,12 +28,11 @@ fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), Refusal> {
 }
 
 fn read<'a, T: Decode<'a> + Encode + ValueForm<'a>>(wire: &'a [u8]) -> Result<(Value, bool), DecodeError> {
-    T::decode(&mut Reader::new(wire)).map(|value| meaning(&value.to_value(), &value, wire))
+    T::decode(&mut Reader::new(wire)).map(|value| meaning(value.to_value(), &value, wire))
 }
 
-fn meaning(value: &Value, again: &impl Encode, wire: &[u8]) -> (Value, bool) {
-    let mut bytes = Vec::new();
-    (value.clone(), again.encode(&mut bytes).is_ok() && bytes == wire)
+fn meaning(value: Value, again: &impl Encode, wire: &[u8]) -> (Value, bool) {
+    (value, is_canonical(again, wire))
 }
 
 fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
@@ -42,20 +40,14 @@ fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
     match kind {
         Type::UserReg => write::<UserReg>(value, arena),
         Type::UserUnreg => write::<UserUnreg>(value, arena),
-        Type::TracepointCommand => bytes_of(&command_from_value(value, arena)?),
+        Type::TracepointCommand => encoded(&command_from_value(value, arena)?),
         Type::UserEventsRecord => write::<WrittenRecord<'_>>(value, arena),
         _ => write::<Extension<'_>>(value, arena),
     }
 }
 
 fn write<'a, T: Encode + ValueForm<'a>>(value: &'a Value, arena: &'a Arena) -> Result<Vec<u8>, EncodeFailure> {
-    bytes_of(&T::from_value(value, arena).map_err(EncodeFailure::Value)?)
-}
-
-fn bytes_of(value: &impl Encode) -> Result<Vec<u8>, EncodeFailure> {
-    let mut bytes = Vec::new();
-    value.encode(&mut bytes).map_err(EncodeFailure::Encode)?;
-    Ok(bytes)
+    encoded(&T::from_value(value, arena).map_err(EncodeFailure::Value)?)
 }
 
 fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
