@@ -1,10 +1,10 @@
 //! What follows a reply, by name: value form and bytes.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{format, vec::Vec};
 
 use super::fault::{encoded, is_canonical};
 use super::types::{Family, Type};
-use super::value::wants;
+use super::value::{object_of, wants};
 use super::{Annotations, Arena, Value, ValueError, ValueForm};
 use super::{EncodeFailure, Refusal};
 use crate::continuation::{Entry, Environment, StreamStart};
@@ -63,7 +63,7 @@ impl<'a> ValueForm<'a> for Entry<'a> {
     }
 
     fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
-        let object = object(value, &["name", "value", "terminated"])?;
+        let object = object_of(value, &["name", "value", "terminated"])?;
         let text = |key: &str| {
             let text = object.get(key).ok_or_else(|| ValueError::new("missing").within(key))?;
             IpcString::from_value(text, arena).map_err(|error| error.within(key))
@@ -123,7 +123,7 @@ fn stream_to_value(wire: &[u8]) -> Value {
 }
 
 fn stream_from_value(value: &Value) -> Result<Vec<u8>, ValueError> {
-    let object = object(value, &["start", "major", "minor", "rest"])?;
+    let object = object_of(value, &["start", "major", "minor", "rest"])?;
     let arena = Arena::new();
     let number = |key: &str| u32::from_value(object.get(key).unwrap_or(&Value::Null), &arena).map_err(|error| error.within(key));
     let start = match object.get("start").and_then(Value::as_str) {
@@ -144,13 +144,4 @@ fn stream_from_value(value: &Value) -> Result<Vec<u8>, ValueError> {
         return Ok(bytes);
     }
     Err(ValueError::new(format!("these bytes are {}", name(StreamStart::recognise(&bytes)))))
-}
-
-/// The object, if it has no other keys than these.
-fn object<'v>(value: &'v Value, keys: &[&str]) -> Result<&'v serde_json::Map<String, Value>, ValueError> {
-    let Value::Object(object) = value else { return wants("an object", value) };
-    match object.keys().find(|key| !keys.contains(&key.as_str())) {
-        Some(key) => Err(ValueError::new("there is no such field").within(key)),
-        None => Ok(object),
-    }
 }

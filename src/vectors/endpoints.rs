@@ -7,7 +7,7 @@ use serde_json::json;
 use super::fault::{encoded, is_canonical};
 use super::ports::{refusal, utf8};
 use super::types::Family;
-use super::value::{only, wants};
+use super::value::{object_of, wants};
 use super::{Annotations, Arena, EncodeFailure, Refusal, Type, Value, ValueError, ValueForm};
 use crate::endpoint::{NameError, NamePrefix, PipeName, ProcessStat, SocketForm, SocketName};
 
@@ -70,7 +70,7 @@ impl From<NameError> for Refusal {
 }
 
 fn keys(value: &Value, keys: &[&str]) -> Result<(), EncodeFailure> {
-    only(value, keys).map_err(EncodeFailure::Value)
+    object_of(value, keys).map(|_| ()).map_err(EncodeFailure::Value)
 }
 
 /// A field in the form that the wire's types have.

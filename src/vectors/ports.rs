@@ -5,7 +5,7 @@ use alloc::{borrow::ToOwned as _, format, string::ToString as _, vec::Vec};
 use serde_json::json;
 
 use super::types::Family;
-use super::value::{only, wants};
+use super::value::{object_of, wants};
 use super::{Annotations, EncodeFailure, Fault, Refusal, Type, Value, ValueError};
 use crate::port::{
     DefaultPortSuspend, Ignored, PortConfig, PortType, Ports, PortsError, SuspendMode, WritePorts, default_port_suspend_text,
@@ -86,8 +86,8 @@ fn to_value(ports: &[PortConfig<'_>], ignored: Option<Ignored<'_>>) -> Value {
 
 /// The ports of a value; what is ignored is not written.
 fn ports(kind: Type, value: &Value) -> Result<Vec<PortConfig<'_>>, ValueError> {
-    only(value, if kind == Type::PortsStrict { &["ports"] } else { &["ports", "ignored"] })?;
-    let Some(list) = value.get("ports").and_then(Value::as_array) else {
+    let object = object_of(value, if kind == Type::PortsStrict { &["ports"] } else { &["ports", "ignored"] })?;
+    let Some(list) = object.get("ports").and_then(Value::as_array) else {
         return wants("an object with a list of ports", value);
     };
     let ports = list.iter().enumerate();
@@ -95,8 +95,8 @@ fn ports(kind: Type, value: &Value) -> Result<Vec<PortConfig<'_>>, ValueError> {
 }
 
 fn port(value: &Value) -> Result<PortConfig<'_>, ValueError> {
-    only(value, &["address", "suspend", "type"])?;
-    let (address, suspend, kind) = (value.get("address"), value.get("suspend"), value.get("type"));
+    let object = object_of(value, &["address", "suspend", "type"])?;
+    let (address, suspend, kind) = (object.get("address"), object.get("suspend"), object.get("type"));
     match (address.and_then(Value::as_str), suspend.and_then(Value::as_bool), kind.and_then(Value::as_str)) {
         (Some(address), Some(suspend), Some("connect")) => Ok(PortConfig {
             address,

@@ -192,8 +192,8 @@ pub(crate) fn unknown_to_value(command: Command, payload: &[u8]) -> Value {
 
 /// The code and the payload of a message that is not known.
 pub(crate) fn unknown_from_value<'a>(value: &'a Value, arena: &'a Arena) -> Result<(Command, &'a [u8]), ValueError> {
-    only(value, &["code", "payload"])?;
-    let field = |name: &str| value.get(name).ok_or_else(|| ValueError::new("missing").within(name));
+    let object = object_of(value, &["code", "payload"])?;
+    let field = |name: &str| object.get(name).ok_or_else(|| ValueError::new("missing").within(name));
     let code = field("code")?;
     let code =
         hexadecimal(code, 4).and_then(|code| u16::try_from(code).ok()).map_or_else(|| wants("a code such as \"0x6301\"", code), Ok);
@@ -210,13 +210,13 @@ pub(super) fn hexadecimal(value: &Value, digits: usize) -> Option<u32> {
     u32::from_str_radix(text, 16).ok()
 }
 
-/// Refuses keys that are not in `keys`.
-pub(super) fn only(value: &Value, keys: &[&str]) -> Result<(), ValueError> {
-    let Some(object) = value.as_object() else {
+/// The object, if it has no other keys than these.
+pub(super) fn object_of<'v>(value: &'v Value, keys: &[&str]) -> Result<&'v Map<String, Value>, ValueError> {
+    let Value::Object(object) = value else {
         return wants("an object", value);
     };
     match object.keys().find(|key| !keys.contains(&key.as_str())) {
         Some(key) => Err(ValueError::new("there is no such field").within(key)),
-        None => Ok(()),
+        None => Ok(object),
     }
 }
