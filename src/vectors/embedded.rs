@@ -35,13 +35,20 @@ embedded! {
     "runtime-net8.0.30.json",
     "runtime-net9.0.5.json",
     "runtime-net10.0.9.json",
+    "runtime-windows.json",
 }
 
-/// A file that is none of vectors.
+/// A file that is none of vectors, or none of exchange scripts.
 #[derive(Clone, Debug)]
 pub struct LoadError {
     name: String,
     message: String,
+}
+
+impl LoadError {
+    pub(super) fn new(name: &str, message: String) -> Self {
+        Self { name: name.into(), message }
+    }
 }
 
 impl fmt::Display for LoadError {
@@ -65,5 +72,5 @@ pub fn files() -> Result<Vec<File>, LoadError> {
 /// # Errors
 /// Where it is no JSON, or has other keys than `vectors/README.md` names.
 pub fn parse(name: &str, text: &str) -> Result<File, LoadError> {
-    serde_json::from_str(text).map_err(|error| LoadError { name: name.into(), message: error.to_string() })
+    serde_json::from_str(text).map_err(|error| LoadError::new(name, error.to_string()))
 }

@@ -1,4 +1,5 @@
-"""Replies recorded from live runtimes: `recorded/*.json` holds the bytes, as `examples/probe.rs --record` wrote them.
+"""Replies recorded from live runtimes: `recorded/*.json` holds the bytes, as `examples/probe.rs --record` wrote them, and those of
+Windows as `tests/live/windows.py --record` did (without the environment block, which is that of the machine).
 
 What the bytes mean is read here, by a decoder of its own, so that the crate's decoder has something to differ from.
 """
@@ -84,12 +85,18 @@ def facts(kind, command, prefix):
             "Process/ResumeRuntime": ["F-41"], "EventPipe/StopTracing": ["F-31"]}.get(command, [])
     if prefix.startswith("net3.1"):  # which has few of these commands
         seen = []
-    held = ["F-79", "P-12"] if prefix.endswith("-suspended") and command != "Process/ProcessInfo" else []
-    return (["F-68"] if kind == "error" else []) + seen + held
+    if prefix.startswith("win-"):
+        seen = {"EventPipe/CollectTracing5": ["P-17"] if kind == "error" else [], "Process/ProcessEnvironment": ["F-43"]}.get(command, seen)
+    held = []
+    if prefix.endswith("-suspended"):
+        held = ["P-15"] if prefix.startswith("win-") else ["F-79"]
+        held += [] if command == "Process/ProcessInfo" else ["P-12"]
+    return (["F-68"] if kind == "error" and not prefix.startswith("win-") else []) + seen + held
 
 
 def add(file, runtime, rows, prefix, first):
     """Each reply once: repeated ones (sessions get the same id again) add nothing."""
+    by = "tests/live/windows.py, under wine" if prefix.startswith("win-") else "examples/probe.rs"
     groups, seen, tc = {}, set(), first
     for row in rows:
         command, wire = row["command"], bytes.fromhex(row["reply"])
@@ -115,7 +122,7 @@ def add(file, runtime, rows, prefix, first):
             name = "-".join([prefix, kind if command else "environment-block"] + ([command.split("/")[1].lower()] if known else []))
             groups[key] = file.group(name, type=kind, source="runtime", runtime=runtime, direction="server" if command else None,
                                      command=key[1], since=SINCE.get(command), spec=facts(kind, command, prefix),
-                                     made="recorded from the live runtime by examples/probe.rs; the value read by source/runtimes.py")
+                                     made=f"recorded from the live runtime by {by}; the value read by source/runtimes.py")
         comment = row["comment"] if known or not command else f"{row['comment']} ({command})"
         groups[key].valid(tc, comment, wire, value, flags=["Recorded"])
         tc += 1
@@ -134,3 +141,9 @@ for nth, runtime in enumerate(["net8.0.30", "net9.0.5", "net10.0.9", "net3.1.23"
     if runtime != "net3.1.23":  # cannot be suspended
         add(FILE, runtime, load(runtime + "-suspended"), runtime + "-suspended", first + 800)
     FILES.append(FILE)
+
+FILE = File("runtime-windows", "Recorded from .NET for Windows x64, under wine", 14000, 14999)
+add(FILE, "win-net10.0.9", load("win-net10.0.9"), "win-net10.0.9", 14000)
+add(FILE, "win-net10.0.9", load("win-net10.0.9-suspended"), "win-net10.0.9-suspended", 14100)
+add(FILE, "win-net8.0.30", load("win-net8.0.30-suspended"), "win-net8.0.30-suspended", 14200)
+FILES.append(FILE)

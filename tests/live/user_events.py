@@ -1,0 +1,753 @@
+#!/usr/bin/env python3
+"""user_events.py [--record FILE] | --data-file
+
+Real user_events sessions of a real .NET runtime, on a kernel that needs not have user_events: user_events_kernel.c stands in for
+it. Sees what the runtime registers and writes, and beside it the same events in a nettrace stream. Prints one line a check; exits
+with 1 if one fails, with 77 if the runtime or a C compiler cannot be had here. --record writes what was seen.
+--data-file looks at this machine's own user_events_data instead (R-UEV-002), and exits with 77 if there is none.
+"""
+import array
+import collections
+import contextlib
+import ctypes
+import json
+import os
+import re
+import select
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import launch
+
+RUNTIME = "net10.0.9"
+PATIENCE = 10.0  # for what must come
+QUIET = 1.5      # for what must not come
+OK, E_FAIL, BAD_ENCODING = None, 0x80004005, 0x80131384
+FIELDS = " u8 version; u16 event_id; __rel_loc u8[] extension; __rel_loc u8[] payload"
+CLR, TPL, LOGGING = "Microsoft-Windows-DotNETRuntime", "System.Threading.Tasks.TplEventSource", "Microsoft-Extensions-Logging"
+EXCEPTION, METHOD_LOAD, JITTING_STARTED, JIT_MEMORY = 80, 143, 145, 146  # events of CLR
+# TPL's keyword 0x80 would keep it from naming related activities.
+ALL, ALL_BUT_FLOW = 2**64 - 1, 2**64 - 1 - 0x80
+
+
+# --- messages ------------------------------------------------------------------------------------------------------
+def string(text):
+    if text is None:
+        return struct.pack("<I", 0)
+    units = text.encode("utf-16-le") + b"\0\0"
+    return struct.pack("<I", len(units) // 2) + units
+
+
+def items(*parts):
+    return struct.pack("<I", len(parts)) + b"".join(parts)
+
+
+def numbers(ids):
+    return items(*(struct.pack("<I", one) for one in ids))
+
+
+def message(code, payload=b""):
+    return b"DOTNET_IPC_V1\0" + struct.pack("<HBBH", 20 + len(payload), code >> 8, code & 0xFF, 0) + payload
+
+
+def provider(name, keywords, level, arguments=None, excluded=()):
+    return struct.pack("<QI", keywords, level) + string(name) + string(arguments) + b"\0" + numbers(excluded)
+
+
+def config(default, *sets):
+    return string(default) + items(*(string(name) + numbers(ids) for name, ids in sets))
+
+
+def streaming(*providers):
+    return message(0x0206, struct.pack("<IIIQB", 0, 64, 1, 0, 0) + items(*providers))
+
+
+def user_events(*providers):
+    return message(0x0206, struct.pack("<IQ", 1, 0) + items(*providers))
+
+
+def small(default, *sets):
+    """A request whose tracepoints get few events."""
+    return user_events(provider(CLR, 1, 4) + config(default, *sets))
+
+
+def connected(path):
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(PATIENCE)
+    connection.connect(path)
+    return connection
+
+
+def silent(connection, seconds=QUIET):
+    return not select.select([connection], [], [], seconds)[0]
+
+
+def reply(connection):
+    """The code of an error, or OK; and the payload."""
+    seen = b""
+    while len(seen) < 20 or len(seen) < struct.unpack_from("<H", seen, 14)[0]:
+        more = connection.recv(20 - len(seen) if len(seen) < 20 else struct.unpack_from("<H", seen, 14)[0] - len(seen))
+        if not more:
+            raise EOFError(f"the reply is cut: {seen.hex()}")
+        seen += more
+    assert seen[:14] == b"DOTNET_IPC_V1\0" and seen[16] == 0xFF, seen.hex()
+    if seen[17] == 0xFF:
+        assert len(seen) == 24, seen.hex()
+        return struct.unpack_from("<I", seen, 20)[0], seen[20:]
+    assert (seen[17], len(seen)) == (0, 28), seen.hex()
+    return OK, seen[20:]
+
+
+def rights(*descriptors):
+    return socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors)
+
+
+def credentials():
+    return socket.SOL_SOCKET, socket.SCM_CREDENTIALS, struct.pack("iII", os.getpid(), os.getuid(), os.getgid())
+
+
+def send(connection, data, *control, flags=0):
+    assert connection.sendmsg([data], control, flags) == len(data)
+
+
+class Sink:
+    """What the runtime is handed, and what it writes there: one packet a record."""
+
+    def __init__(self):
+        self.ours, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.records = []
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        while packet := self.ours.recv(1 << 20):
+            self.records.append(packet)
+
+    def fileno(self):
+        return self.theirs.fileno()
+
+
+class Target:
+    """A runtime with the stand-in, and its log."""
+
+    def __init__(self, process, directory):
+        self.process, self.directory = process, directory
+        self.path = launch.default_socket(process, directory, 30)
+        assert self.path, "no socket within 30 s"
+        self.asked = 0
+
+    def log(self, what):
+        """The calls so far: the structure, the command string, the result."""
+        try:
+            with open(self.directory + "/log") as file:
+                lines = [line.split() for line in file.read().split("\n")[:-1]]
+        except FileNotFoundError:
+            return []
+        return [(bytes.fromhex(reg), bytes.fromhex(text.strip("-")).decode(), int(result))
+                for kind, reg, text, result in lines if kind == what]
+
+    def ask(self, method, **parameters):
+        """Has the program do something: one request, and its answer, in the program's own protocol."""
+        self.asked += 1
+        line = json.dumps({"jsonrpc": "2.0", "id": self.asked, "method": method, "params": parameters})
+        self.process.stdin.write(line.encode() + b"\n")
+        self.process.stdin.flush()
+        deadline = time.monotonic() + PATIENCE
+        while not re.search(rb'"id":%d\b' % self.asked, self.output()):
+            assert time.monotonic() < deadline, f"no answer to {method[:20]}"
+            time.sleep(0.05)
+
+    def output(self):
+        with open(self.directory + "/output", "rb") as file:
+            return file.read()
+
+
+def settled(one):
+    """How many unregistrations there are once no registration is left."""
+    def done(what):
+        return sum(not result for _, _, result in one.log(what))
+
+    until(lambda: done("register") == done("unregister"), "earlier tracepoints are unregistered")
+    return len(one.log("unregister"))
+
+
+def until(condition, what):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {PATIENCE:.0f} s: {what}"
+        time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def target(library):
+    with launch.started(RUNTIME, {"LD_PRELOAD": library, "USER_EVENTS_LOG": "@DIR@/log"}) as (process, directory):
+        one = Target(process, directory)
+        one.ask("initialize", protocolVersion="2024-11-05", capabilities={}, clientInfo={"name": "test", "version": "1"})
+        yield one
+
+
+# --- nettrace, as far as metadata and payloads need it ---------------------------------------------------------------
+def varint(block, at):
+    value = shift = 0
+    while True:
+        byte, at = block[at], at + 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return value, at
+
+
+def blobs(data):
+    """Kind of block, metadata id, activity, related activity, payload."""
+    assert data[:8] == b"Nettrace", data[:8]
+    at = 32
+    while data[at] == 5:
+        (length,) = struct.unpack_from("<I", data, at + 11)
+        kind = data[at + 15:at + 15 + length]
+        at += 16 + length
+        if kind == b"Trace":
+            at += 48
+        else:
+            (length,) = struct.unpack_from("<I", data, at)
+            at += 4 + -(at + 4) % 4
+            if kind in (b"EventBlock", b"MetadataBlock"):
+                yield from ((kind, *blob) for blob in compressed(data[at:at + length]))
+            at += length
+        assert data[at] == 6
+        at += 1
+    assert data[at:] == b"\1", "the stream is cut"
+
+
+def compressed(block):
+    at, flags = struct.unpack_from("<HH", block)
+    assert flags & 1
+    metadata = length = 0
+    activity = related = bytes(16)
+    while at < len(block):
+        flags, at = block[at], at + 1
+        if flags & 1:
+            metadata, at = varint(block, at)
+        for _ in range(3 * bool(flags & 2) + bool(flags & 4) + bool(flags & 8) + 1):  # sequence …, thread, stack, time
+            _, at = varint(block, at)
+        if flags & 0x10:
+            activity, at = block[at:at + 16], at + 16
+        if flags & 0x20:
+            related, at = block[at:at + 16], at + 16
+        if flags & 0x80:
+            length, at = varint(block, at)
+        yield metadata, activity, related, block[at:at + length]
+        at += length
+
+
+Event = collections.namedtuple("Event", "provider name id keywords version level fields")
+
+
+def described(metadata):
+    """What metadata say; `fields` is what is behind the level."""
+    def text(at):
+        end = at
+        while metadata[end:end + 2] != b"\0\0":
+            assert end < len(metadata)
+            end += 2
+        return metadata[at:end].decode("utf-16-le"), end + 2
+
+    source, at = text(0)
+    (number,) = struct.unpack_from("<I", metadata, at)
+    name, at = text(at + 4)
+    return Event(source, name, number, *struct.unpack_from("<QII", metadata, at), metadata[at + 16:])
+
+
+# --- records -------------------------------------------------------------------------------------------------------
+Record = collections.namedtuple("Record", "write_index version event_id extension payload labels metadata activity related bytes")
+
+
+def parsed(packet):
+    """A record; fails where it is not as F-66 and F-67 say."""
+    write_index, version, event_id, extension, payload = struct.unpack_from("<IBHII", packet)
+    length = extension >> 16
+    assert extension & 0xFFFF == 4 and payload & 0xFFFF == length, packet[:15].hex()
+    assert len(packet) == 15 + length + (payload >> 16), packet[:15].hex()
+    blob, at, labels = packet[15:15 + length], 0, []
+    metadata, ids = None, {2: bytes(16), 3: bytes(16)}
+    while at < length:
+        labels.append(blob[at])
+        if blob[at] == 1:
+            (size,) = struct.unpack_from("<I", blob, at + 1)
+            metadata = blob[at + 5:at + 5 + size]
+            at += 5 + size
+        else:
+            assert blob[at] in ids and len(blob) >= at + 17, blob.hex()
+            ids[blob[at]] = blob[at + 1:at + 17]
+            assert ids[blob[at]] != bytes(16), "an id of zeroes"
+            at += 17
+    assert at == length, blob.hex()
+    return Record(write_index, version, event_id, blob, packet[15 + length:], tuple(labels), metadata, ids[2], ids[3], packet)
+
+
+TRACEPOINTS = ["Clr", "ClrMethodLoad", "OffJitMemory", "Counters", "Tpl", "Logging"]
+SOURCES = {"Clr": CLR, "ClrMethodLoad": CLR, "Counters": "System.Runtime", "Tpl": TPL, "Logging": LOGGING}
+LONGEST, TOO_LONG = 65534, 65536  # an exception's payload is of even length
+
+
+class Run:
+    """One session with everything in it, and a stream with the same events beside it."""
+
+    def __init__(self, one):
+        clr = (CLR, 0x1 | 0x8 | 0x10 | 0x8000 | 0x10000, 5)
+        others = [("System.Runtime", 0, 5, "EventCounterIntervalSec=1"), (TPL, ALL_BUT_FLOW, 5), (LOGGING, ALL, 5)]
+        asked = [provider(*clr, excluded=[JITTING_STARTED])
+                 + config("Clr", ("ClrMethodLoad", [METHOD_LOAD]), ("OffJitMemory", [JIT_MEMORY]))]
+        asked += [provider(*other) + config(name) for other, name in zip(others, TRACEPOINTS[3:])]
+        with connected(one.path) as stream:
+            stream.sendall(streaming(*(provider(*each) for each in [clr, *others])))
+            _, session = reply(stream)
+            stream.settimeout(None)
+            data = bytearray()
+
+            def read():
+                while piece := stream.recv(1 << 16):
+                    data.extend(piece)
+
+            reader = threading.Thread(target=read, daemon=True)
+            reader.start()
+            self.session(one, asked)
+            with connected(one.path) as other:
+                other.sendall(message(0x0201, session))
+                assert reply(other) == (OK, session)
+            reader.join(PATIENCE)
+            assert not reader.is_alive(), "the stream does not end"
+        self.metadata, self.streamed = {}, collections.Counter()
+        for kind, number, activity, related, payload in blobs(bytes(data)):
+            if kind == b"MetadataBlock":
+                self.metadata[struct.unpack_from("<I", payload)[0]] = payload[4:]
+            else:
+                event = described(self.metadata[number])
+                self.streamed[event.provider, event.id, activity, related, payload] += 1
+        self.records = [parsed(packet) for packet in self.sink.records]
+
+    def session(self, one, asked):
+        self.sink = Sink()
+        with connected(one.path) as connection:
+            connection.sendall(user_events(*asked))
+            self.silent_without_descriptor = silent(connection)
+            self.registered_without_descriptor = one.log("register")
+            send(connection, b"x", rights(self.sink.fileno()))
+            self.sink.theirs.close()
+            self.answer = reply(connection)
+            self.registered = one.log("register")
+            one.ask("tools/list")
+            one.ask("tools/call", name="none", arguments={})
+            # The name is in the text of an exception, whose payload has 156 bytes more.
+            for size in (1000, LONGEST, TOO_LONG):
+                one.ask("x" * ((size - 156) // 2))
+            time.sleep(QUIET)
+            connection.shutdown(socket.SHUT_WR)
+            time.sleep(QUIET)
+            before = len(self.sink.records)
+            time.sleep(QUIET)  # the counters come each second
+            self.after_half_close = len(self.sink.records) - before
+            self.unregistered_half_closed = one.log("unregister")
+        until(lambda: len(one.log("unregister")) >= len(self.registered), "the tracepoints are unregistered")
+        self.sink.reader.join(PATIENCE)
+        self.closed_by_the_runtime = not self.sink.reader.is_alive()
+        self.unregistered = one.log("unregister")
+
+    def of(self, tracepoint):
+        return [record for record in self.records if TRACEPOINTS[record.write_index] == tracepoint]
+
+
+# --- checks of that run --------------------------------------------------------------------------------------------
+def the_reply_waits_for_the_descriptor(run):
+    """F-19, R-UEV-003, R-UEV-004: nothing before it, then the session, whatever the byte is."""
+    assert run.silent_without_descriptor and not run.registered_without_descriptor
+    assert run.answer[0] is OK, f"{run.answer[0]:#x}"
+    return "no reply and no registration before the descriptor came; with the byte 'x', a session"
+
+
+def every_name_is_registered(run):
+    """F-65, R-UEV-007, R-UEV-009: defaults and sets, in the order of the request."""
+    assert [text for _, text, _ in run.registered] == [name + FIELDS for name in TRACEPOINTS]
+    assert all(result == 0 for _, _, result in run.registered)
+    return f"{len(run.registered)}: {' '.join(TRACEPOINTS)}"
+
+
+def user_reg_has_4_bytes_of_padding(run):
+    """F-64, R-UEV-008: each field where it should be, but the size is 32."""
+    for reg, _, _ in run.registered:
+        size, bit, width, flags, _, _, index, padding = struct.unpack("<IBBHQQII", reg)
+        assert (size, len(reg), bit, width, flags, index, padding) == (32, 32, 31, 4, 0, 0, 0), reg.hex()
+    addresses = {struct.unpack_from("<Q", reg, 8)[0] for reg, _, _ in run.registered}
+    assert len(addresses) == len(TRACEPOINTS)
+    return "size 32, bit 31 of 4 bytes, no flags, write index 0, 4 bytes of zero behind; an address each"
+
+
+def records_are_as_described(run):
+    """F-66, F-67, R-UEV-010 to R-UEV-014, R-UEV-016 to R-UEV-022: `parsed` would have failed; labels stand in one order."""
+    seen = collections.Counter(record.labels for record in run.records)
+    assert all(record.version == 1 for record in run.records)
+    assert all(list(labels) == sorted(set(labels)) for labels in seen), seen
+    for labels in ((), (1,), (2,), (2, 3)):
+        assert seen[labels], f"no record with the labels {labels}: {seen}"
+    return ", ".join(f"{count} with {' '.join(map(str, labels)) or 'no label'}" for labels, count in sorted(seen.items()))
+
+
+def the_first_record_alone_has_metadata(run):
+    """R-UEV-028, R-UEV-029: more than once only with the same bytes at the same time, or for another version of the event."""
+    again = without = 0
+    others = set()
+    seen = collections.defaultdict(list)
+    for record in run.records:
+        key = record.write_index, record.event_id
+        if record.metadata is None:
+            assert seen[key], f"a record of event {record.event_id} before its metadata"
+            without += 1
+        else:
+            again += record.metadata in seen[key]
+            if seen[key] and record.metadata not in seen[key]:
+                others.add(record.event_id)
+            seen[key].append(record.metadata)
+    assert without > 10 * len(seen) and again < len(seen) and others == {METHOD_LOAD}, (len(seen), without, again, others)
+    return f"{len(seen)} events, {without} records without; {again} twice by racing threads; two versions of event {METHOD_LOAD}"
+
+
+def versions_of_an_event_share_its_id(run):
+    """The record has no version: that of a record without metadata cannot be told."""
+    seen = {described(record.metadata).version for record in run.of("ClrMethodLoad") if record.metadata}
+    assert seen == {1, 2}, seen
+    return "metadata of MethodLoadVerbose version 1, and of version 2, in one tracepoint"
+
+
+def metadata_are_those_of_nettrace(run):
+    """F-27, R-UEV-024: the provider's name is there; the bytes are those of a stream of format 1 behind MetadataId."""
+    sent = {record.metadata for record in run.records if record.metadata}
+    assert len(sent) > 20 and sent <= set(run.metadata.values())
+    return f"{len(sent)}, each byte for byte, the provider's name included"
+
+
+def native_events_have_minimal_metadata(run):
+    """F-28, R-UEV-031: provider, id, keywords, version, level; no name, no fields."""
+    events = [described(record.metadata) for record in run.records if record.metadata]
+    native = [event for event in events if event.provider == CLR]
+    managed = [event for event in events if event.provider != CLR]
+    assert native and managed
+    assert all(event.name == "" and event.fields == bytes(4) for event in native)
+    assert all(event.name and len(event.fields) > 4 for event in managed), managed
+    return f"{len(native)} native ones in 90 bytes each, {len(managed)} managed ones with name and fields"
+
+
+def events_go_to_their_tracepoint(run):
+    """R-UEV-011: by the write index; sets before the default, excluded ids nowhere."""
+    here = {name: {record.event_id for record in run.of(name)} for name in TRACEPOINTS}
+    streamed = {number for source, number, *_ in run.streamed if source == CLR}
+    assert {METHOD_LOAD, JITTING_STARTED, JIT_MEMORY} <= streamed
+    assert here["ClrMethodLoad"] == {METHOD_LOAD} and not here["Clr"] & {METHOD_LOAD, JITTING_STARTED, JIT_MEMORY}
+    assert here["Clr"] and here["Counters"] and here["Tpl"] and here["Logging"]
+    sources = {name: {described(record.metadata).provider for record in run.of(name) if record.metadata} for name in SOURCES}
+    assert sources == {name: {source} for name, source in SOURCES.items()}, sources
+    return "the set's id alone in its tracepoint, an excluded id in none, a tracepoint for each provider"
+
+
+def nothing_goes_to_a_tracepoint_that_is_not_enabled(run):
+    """The runtime looks at the bit at enable_addr, which the kernel sets while somebody reads the tracepoint."""
+    assert not run.of("OffJitMemory") and any(number == JIT_MEMORY for _, number, *_ in run.streamed)
+    return "its events are in the stream, none in records"
+
+
+def payloads_and_activities_are_those_of_eventpipe(run):
+    """F-26, R-UEV-018, R-UEV-019, R-UEV-025: a stream's event has the same payload and the same 16 bytes of each activity."""
+    written = collections.Counter()
+    for record in run.records:
+        source = SOURCES[TRACEPOINTS[record.write_index]]
+        written[source, record.event_id, record.activity, record.related, record.payload] += 1
+    missing = written - run.streamed
+    assert not missing, f"{sum(missing.values())} of {len(run.records)} are not in the stream: {list(missing)[0]}"
+    return f"{len(run.records)} records, each in the stream too"
+
+
+def a_payload_beyond_65535_bytes_is_dropped(run):
+    """F-29."""
+    written = {len(record.payload) for record in run.of("Clr") if record.event_id == EXCEPTION}
+    streamed = {len(payload) for source, number, _, _, payload in run.streamed if (source, number) == (CLR, EXCEPTION)}
+    assert {1000, LONGEST, TOO_LONG} <= streamed and {1000, LONGEST} <= written and TOO_LONG not in written, (written, streamed)
+    return f"an exception of {LONGEST} bytes has a record, one of {TOO_LONG} is in the stream alone"
+
+
+def half_close_is_no_hang_up(run):
+    """F-23."""
+    assert run.after_half_close and not run.unregistered_half_closed
+    return f"{run.after_half_close} records in {QUIET} s, nothing unregistered"
+
+
+def a_closed_connection_ends_the_session(run):
+    """F-23, F-87: each tracepoint is unregistered by its address, and the descriptor closed."""
+    assert [(reg, result) for reg, _, result in run.unregistered] == [
+        (struct.pack("<IBBHQ", 16, 31, 0, 0, struct.unpack_from("<Q", reg, 8)[0]), 0) for reg, _, _ in run.registered]
+    assert run.closed_by_the_runtime
+    return f"{len(run.unregistered)} unregistered in 16 bytes each, the descriptor closed"
+
+
+# --- what else a client may do: small sessions -----------------------------------------------------------------------
+def refused(connection, code, ends):
+    """That error, and then the end or not."""
+    answer, _ = reply(connection)
+    assert answer == code, f"answered {answer}, expected {code:#x}"
+    if ends:
+        assert connection.recv(1) == b""
+    else:
+        assert silent(connection), "the connection has ended"
+
+
+def begun(connection):
+    answer, session = reply(connection)
+    assert answer is OK, f"{answer:#x}"
+    return session
+
+
+def a_byte_without_a_descriptor_is_refused(one):
+    """F-21, and F-5, F-74: the connection stays open. Credentials are no descriptor."""
+    for control in ([], [credentials()]):
+        with connected(one.path) as connection:
+            connection.sendall(small("A"))
+            send(connection, b"x", *control)
+            refused(connection, BAD_ENCODING, ends=False)
+    return "BAD_ENCODING, and the connection is left open; so with credentials"
+
+
+def a_descriptor_on_the_request_is_lost(one):
+    """F-20."""
+    for cut in (0, -1):
+        sink, request = Sink(), small("B")
+        with connected(one.path) as connection:
+            if cut:
+                connection.sendall(request[:cut])
+            send(connection, request[cut:], rights(sink.fileno()))
+            assert silent(connection), "it was taken"
+            send(connection, b"x")
+            refused(connection, BAD_ENCODING, ends=False)
+    sink = Sink()
+    with connected(one.path) as connection:
+        send(connection, small("B"), rights(sink.fileno()))
+        send(connection, b"x", rights(sink.fileno()))
+        begun(connection)
+    return "on its first byte or its last; sent once more with a byte of its own, a session"
+
+
+def a_descriptor_of_something_else_is_refused(one):
+    """F-21: the real kernel refuses the registration of /dev/null."""
+    with open(os.devnull, "r+b", buffering=0) as file, connected(one.path) as connection:
+        connection.sendall(small("C"))
+        send(connection, b"x", rights(file.fileno()))
+        refused(connection, E_FAIL, ends=True)
+    return "/dev/null: E_FAIL, and the end"
+
+
+def of_two_descriptors_the_first_is_taken(one):
+    """The other one stays open in the runtime."""
+    def strangers():
+        directory = f"/proc/{one.process.pid}/fd/"
+        return sum(os.readlink(directory + fd) == os.devnull for fd in os.listdir(directory))
+
+    sink, before = Sink(), strangers()
+    with open(os.devnull, "r+b", buffering=0) as file:
+        with connected(one.path) as connection:
+            connection.sendall(small("D"))
+            send(connection, b"x", rights(sink.fileno(), file.fileno()))
+            begun(connection)
+            leaked = strangers() - before
+        with connected(one.path) as connection:
+            connection.sendall(small("D"))
+            send(connection, b"x", rights(file.fileno(), sink.fileno()))
+            refused(connection, E_FAIL, ends=True)
+    assert leaked == 1, leaked
+    return "and the second is open in the runtime for good"
+
+
+class Message(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_void_p), ("namelen", ctypes.c_uint32), ("iov", ctypes.c_void_p), ("iovlen", ctypes.c_size_t),
+                ("control", ctypes.c_void_p), ("controllen", ctypes.c_size_t), ("flags", ctypes.c_int)]
+
+
+def flags_and_other_control_messages_are_ignored(one):
+    """R-UEV-005: with credentials before the descriptor, and with flags in the structure itself, where lengths are size_t."""
+    sink = Sink()
+    with connected(one.path) as connection:
+        connection.sendall(small("E"))
+        send(connection, b"\xff", credentials(), rights(sink.fileno()), flags=socket.MSG_DONTWAIT)
+        begun(connection)
+    with connected(one.path) as connection:
+        connection.sendall(small("E"))
+        data = ctypes.create_string_buffer(b"\xff", 1)
+        vector = (ctypes.c_size_t * 2)(ctypes.addressof(data), 1)
+        control = ctypes.create_string_buffer(struct.pack("@Niiii", 20, socket.SOL_SOCKET, socket.SCM_RIGHTS, sink.fileno(), 0), 24)
+        sent = Message(None, 0, ctypes.addressof(vector), 1, ctypes.addressof(control), 24, 0x7FFFFFFF)
+        libc = ctypes.CDLL(None, use_errno=True)
+        assert libc.sendmsg(connection.fileno(), ctypes.byref(sent), 0) == 1, os.strerror(ctypes.get_errno())
+        begun(connection)
+    return "credentials beside it, and every flag in msg_flags: a session"
+
+
+def stop_tracing_ends_the_session(one):
+    """Like any other session (F-31)."""
+    sink, before = Sink(), settled(one)
+    with connected(one.path) as connection, connected(one.path) as other:
+        connection.sendall(small("S"))
+        send(connection, b"x", rights(sink.fileno()))
+        session = begun(connection)
+        other.sendall(message(0x0201, session))
+        assert reply(other) == (OK, session)
+        until(lambda: len(one.log("unregister")) == before + 1, "the tracepoint is unregistered")
+    return "StopTracing with the session's id: unregistered"
+
+
+def a_name_of_436_bytes_is_registered(one):
+    """F-65: 512 with its fields and the NUL."""
+    for name in ("n" * 436, "\u00e9" * 218, "\u00dc\u8a3a\U0001f600"):
+        sink = Sink()
+        with connected(one.path) as connection:
+            connection.sendall(small(name))
+            send(connection, b"x", rights(sink.fileno()))
+            begun(connection)
+        assert one.log("register")[-1][1] == name + FIELDS
+    return "one byte a character, and two; names are UTF-8"
+
+
+def a_failed_registration_fails_the_session(one):
+    """F-21. The kernel takes what is behind a space for the fields."""
+    before, sink = settled(one), Sink()
+    with connected(one.path) as connection:
+        connection.sendall(small("Good", ("two words", [1]), ("Later", [2])))
+        send(connection, b"x", rights(sink.fileno()))
+        refused(connection, E_FAIL, ends=True)
+    assert [text for _, text, _ in one.log("register")[-2:]] == ["Good" + FIELDS, "two words" + FIELDS]
+    until(lambda: len(one.log("unregister")) == before + 3, "three are unregistered")
+    assert [result for _, _, result in one.log("unregister")[before:]] == [0, 2, 2]
+    return "E_FAIL and the end; the rest is not registered, but all three are unregistered"
+
+
+def a_name_of_437_bytes_ends_the_process(one):
+    """F-72: it need not have 600 characters. Only ever with a process that was started for it."""
+    with connected(one.path) as connection:
+        connection.sendall(small("n" * 437))
+        with contextlib.suppress(OSError):
+            send(connection, b"x", rights(connection.fileno()))
+        with contextlib.suppress(OSError):
+            assert connection.recv(1) == b""
+    assert one.process.wait(PATIENCE) == -signal.SIGSEGV
+    return "SIGSEGV"
+
+
+RUN = [the_reply_waits_for_the_descriptor, every_name_is_registered, user_reg_has_4_bytes_of_padding, records_are_as_described,
+       the_first_record_alone_has_metadata, versions_of_an_event_share_its_id, metadata_are_those_of_nettrace,
+       native_events_have_minimal_metadata, events_go_to_their_tracepoint, nothing_goes_to_a_tracepoint_that_is_not_enabled,
+       payloads_and_activities_are_those_of_eventpipe, a_payload_beyond_65535_bytes_is_dropped, half_close_is_no_hang_up,
+       a_closed_connection_ends_the_session]
+# The last one ends the process.
+SMALL = [a_byte_without_a_descriptor_is_refused, a_descriptor_on_the_request_is_lost, a_descriptor_of_something_else_is_refused,
+         of_two_descriptors_the_first_is_taken, flags_and_other_control_messages_are_ignored, stop_tracing_ends_the_session,
+         a_name_of_436_bytes_is_registered, a_failed_registration_fails_the_session, a_name_of_437_bytes_ends_the_process]
+
+
+def passes(check, subject):
+    try:
+        print(f"{RUNTIME}: {check.__name__}: {check(subject)}", flush=True)
+        return True
+    except (AssertionError, OSError, EOFError, KeyError, subprocess.TimeoutExpired) as error:
+        print(f"{RUNTIME}: {check.__name__}: FAILED: {type(error).__name__} {error}", flush=True)
+        return False
+
+
+# --- what was seen, for the vectors --------------------------------------------------------------------------------
+def chosen(run):
+    """A comment and a record each, in the order of their writing: the shortest of each kind, and the metadata that belong to it.
+    None has a path in it, which would be one of the machine that recorded."""
+    def kind(record):
+        source = "native" if record.write_index < 3 else "managed"
+        version = f", version {described(record.metadata).version}" if record.metadata else ""
+        shared = record.event_id == METHOD_LOAD
+        return source, record.labels, record.write_index if shared or record.write_index == 3 else None, version if shared else ""
+
+    path = re.compile(rb"/\0[\w.]\0")
+    clean = [record for record in run.records if not path.search(record.bytes)]
+    shortest, first = {}, {}
+    for record in clean:
+        if kind(record) not in shortest or len(record.bytes) < len(shortest[kind(record)].bytes):
+            shortest[kind(record)] = record
+        if record.metadata:
+            first.setdefault((record.write_index, record.event_id), record)
+    wanted = set(shortest.values())
+    wanted |= {first[record.write_index, record.event_id] for record in wanted if (record.write_index, record.event_id) in first}
+    for record in clean:
+        if record in wanted:
+            wanted.remove(record)
+            source, labels, _, version = kind(record)
+            labels = "labels " + " ".join(map(str, labels)) if labels else "no label"
+            yield f"{TRACEPOINTS[record.write_index]} {record.event_id}, {source}: {labels}{version}", record
+
+
+def write_down(run, path):
+    seen = {
+        "runtime": RUNTIME,
+        "registrations": [{"user_reg": reg.hex(), "name_args": text} for reg, text, _ in run.registered],
+        "unregistrations": [reg.hex() for reg, _, _ in run.unregistered],
+        "records": [{"comment": comment, "bytes": record.bytes.hex()} for comment, record in chosen(run)],
+    }
+    with open(path, "w") as file:
+        json.dump(seen, file, indent=1)
+        file.write("\n")
+
+
+def data_file():
+    """R-UEV-002: this machine's own file belongs to root, and nobody else may write it."""
+    for directory in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"):
+        try:
+            status = os.stat(directory + "/user_events_data")
+        except OSError:
+            continue
+        fault = status.st_uid != 0 or status.st_mode & (stat.S_IRWXO | stat.S_IWGRP)
+        verdict = "FAILED" if fault else "root alone"
+        print(f"{directory}/user_events_data: uid {status.st_uid}, mode {status.st_mode & 0o777:o}: {verdict}")
+        return 1 if fault else 0
+    print("SKIPPED: there is no user_events_data here", file=sys.stderr)
+    return launch.SKIP
+
+
+def main():
+    arguments = sys.argv[1:]
+    if arguments == ["--data-file"]:
+        sys.exit(data_file())
+    if arguments and (len(arguments) != 2 or arguments[0] != "--record"):
+        sys.exit(__doc__)
+    with tempfile.TemporaryDirectory() as directory:
+        library = directory + "/user_events_kernel.so"
+        try:
+            launch.fetch(RUNTIME)
+            subprocess.run(["cc", "--version"], check=True, stdout=subprocess.DEVNULL, timeout=60)
+        except (OSError, subprocess.SubprocessError) as error:
+            print(f"SKIPPED: {RUNTIME} or a C compiler cannot be had here: {error}", file=sys.stderr)
+            sys.exit(launch.SKIP)
+        # It does not compile if the lengths are not size_t (R-UEV-006): that is a failure.
+        options = ["-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", library]
+        subprocess.run(["cc", *options, HERE + "/user_events_kernel.c", "-ldl", "-lpthread"], check=True, timeout=120)
+        results = []
+        with target(library) as one:
+            run = Run(one)
+            results += [passes(check, run) for check in RUN]
+            if len(arguments) == 2 and all(results):
+                write_down(run, arguments[1])
+        with target(library) as one:
+            results += [passes(check, one) for check in SMALL]
+    sys.exit(0 if all(results) else 1)
+
+
+if __name__ == "__main__":
+    main()
