@@ -29,6 +29,7 @@ pub mod advertise;
 pub mod command;
 pub mod continuation;
 pub mod endpoint;
+pub mod exchange;
 pub mod flow;
 pub mod header;
 pub mod hresult;

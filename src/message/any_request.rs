@@ -150,3 +150,20 @@ requests! {
     ApplyStartupHook<'a>;
     ProcessInfo3;
 }
+
+impl AnyRequest<'_> {
+    /// How many providers a session request names; 0 for other requests.
+    pub(crate) const fn providers_len(&self) -> usize {
+        match self {
+            Self::CollectTracing(request) => request.providers.len(),
+            Self::CollectTracing2(request) => request.providers.len(),
+            Self::CollectTracing3(request) => request.providers.len(),
+            Self::CollectTracing4(request) => request.providers.len(),
+            Self::CollectTracing5(CollectTracing5::Streaming(session)) => session.providers.len(),
+            Self::CollectTracing6(CollectTracing6::Streaming(session)) => session.providers.len(),
+            Self::CollectTracing5(CollectTracing5::UserEvents(session))
+            | Self::CollectTracing6(CollectTracing6::UserEvents(session)) => session.providers.len(),
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The tool's side of one connection: a request, its reply, and what the connection is then.
+
+use core::ops::Range;
+
+use super::incoming::{Incoming, Progress};
+use super::outgoing::Outgoing;
+use super::{End, Illegal, Outcome, Then};
+use crate::command::{Command, Continuation};
+use crate::header::Header;
+use crate::message::{self, AnyReply, AnyRequest, Message, Request};
+use crate::wire::{DecodeError, Encode, EncodeError, clamp};
+
+/// What a [`Client`] asks for.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction};
+/// use dotnet_diagnostics_ipc::message::process::ResumeRuntime;
+///
+/// let mut buffer = [0; 24];
+/// let mut client = Client::new(&ResumeRuntime {}, &mut buffer)?;
+/// assert_eq!(client.action(), ClientAction::Send(0..20));
+/// client.sent(20)?;
+/// assert_eq!(client.action(), ClientAction::Receive(0..20));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientAction {
+    /// Write this range of the buffer, or some of it; then [`Client::sent`], or [`Client::send_failed`].
+    Send(Range<usize>),
+    /// Send one byte with the descriptor of `user_events_data`, by itself ([`FdByte`](crate::continuation::FdByte)); then
+    /// [`Client::fd_sent`], or [`Client::send_failed`]. Comes before the reply: the runtime waits for it (F-19).
+    SendFd,
+    /// Read into this range of the buffer, and no more: what lies behind belongs to the continuation. Then
+    /// [`Client::received`], or [`Client::ended`].
+    Receive(Range<usize>),
+    /// Nothing more is asked for.
+    Finished(Outcome),
+}
+
+/// The tool's side of one connection: sends a request, and receives the reply to its last byte.
+///
+/// The caller lends one buffer: the request stands at its front, the reply overwrites it. 65,535 bytes are enough for
+/// every reply; for a smaller one see [`Outcome::BufferTooSmall`].
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome, Then};
+/// use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
+///
+/// let mut peer = &b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0"[..]; // what the runtime will say
+/// let mut buffer = [0; 256];
+/// let mut client = Client::new(&StopTracing { session_id: 42 }, &mut buffer)?;
+/// let outcome = loop {
+///     match client.action() {
+///         ClientAction::Send(range) => client.sent(buffer[range].len())?,
+///         ClientAction::SendFd => client.fd_sent()?,
+///         ClientAction::Receive(range) => {
+///             let (now, later) = peer.split_at(range.len());
+///             buffer[range].copy_from_slice(now);
+///             peer = later;
+///             client.received(&buffer, now.len())?;
+///         }
+///         ClientAction::Finished(outcome) => break outcome,
+///     }
+/// };
+/// assert_eq!(outcome, Outcome::Ok { size: 28, then: Then::Close });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Client {
+    command: Command,
+    continuation: Option<Continuation>,
+    request_sent: bool,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Send(Outgoing),
+    SendFd,
+    Receive(Incoming),
+    /// The header says this size, which the buffer does not have.
+    TooSmall(Incoming, u16),
+    Done(Outcome),
+}
+
+impl Client {
+    /// Encodes `request` at the front of `buffer`.
+    ///
+    /// # Errors
+    /// As [`message::encode`].
+    pub fn new<'a, R: Request<'a>>(request: &R, buffer: &mut [u8]) -> Result<Self, EncodeError> {
+        Self::with_payload(R::COMMAND, Some(request.continuation()), request, buffer)
+    }
+
+    /// As [`new`](Self::new), for a request of any kind.
+    ///
+    /// # Errors
+    /// As [`message::encode`].
+    pub fn of_any(request: &AnyRequest<'_>, buffer: &mut [u8]) -> Result<Self, EncodeError> {
+        Self::with_payload(request.command(), request.continuation(), request, buffer)
+    }
+
+    /// Encodes `payload` as a request of `command` at the front of `buffer`. `continuation` says what follows an OK; `None` where
+    /// that is not known.
+    ///
+    /// # Errors
+    /// As [`message::encode`].
+    pub fn with_payload<T: Encode + ?Sized>(
+        command: Command,
+        continuation: Option<Continuation>,
+        payload: &T,
+        buffer: &mut [u8],
+    ) -> Result<Self, EncodeError> {
+        let len = message::encode(command, payload, buffer)?;
+        // `encode` has refused what is longer than a `u16` can say.
+        let state = State::Send(Outgoing::new(clamp(len)));
+        Ok(Self { command, continuation, request_sent: false, state })
+    }
+
+    /// Sends the message that stands at the front of `buffer` already.
+    ///
+    /// # Errors
+    /// Those of a message that does not decode: what follows it could not be told.
+    pub fn of_message(buffer: &[u8]) -> Result<Self, DecodeError> {
+        let header = Header::decode(buffer)?;
+        let (message, _) = Message::decode(buffer)?;
+        let state = State::Send(Outgoing::new(header.size.into()));
+        Ok(Self { command: header.command, continuation: message.request()?.continuation(), request_sent: false, state })
+    }
+
+    /// What is asked for now. Asking twice changes nothing.
+    pub fn action(&self) -> ClientAction {
+        match self.state {
+            State::Send(outgoing) => ClientAction::Send(outgoing.range()),
+            State::SendFd => ClientAction::SendFd,
+            State::Receive(incoming) => ClientAction::Receive(incoming.range()),
+            State::TooSmall(_, size) => ClientAction::Finished(Outcome::BufferTooSmall { size }),
+            State::Done(outcome) => ClientAction::Finished(outcome),
+        }
+    }
+
+    /// Some bytes of [`Send`](ClientAction::Send) were sent; 0 changes nothing.
+    ///
+    /// # Errors
+    /// [`Illegal`], where that was not asked for.
+    pub fn sent(&mut self, n: usize) -> Result<(), Illegal> {
+        let State::Send(outgoing) = &mut self.state else { return Err(Illegal::NotAsked) };
+        if !outgoing.sent(n)? {
+            return Ok(());
+        }
+        self.request_sent = true;
+        let takes_fd = self.continuation == Some(Continuation::UserEvents);
+        self.state = if takes_fd { State::SendFd } else { State::Receive(Incoming::START) };
+        Ok(())
+    }
+
+    /// The byte with the descriptor was sent.
+    ///
+    /// # Errors
+    /// [`Illegal`], where that was not asked for.
+    pub fn fd_sent(&mut self) -> Result<(), Illegal> {
+        let State::SendFd = self.state else { return Err(Illegal::NotAsked) };
+        self.state = State::Receive(Incoming::START);
+        Ok(())
+    }
+
+    /// Sending failed. A server that refuses a request early closes before it has read all of it: its reply may still be there.
+    ///
+    /// # Errors
+    /// [`Illegal`], where nothing was to be sent.
+    pub fn send_failed(&mut self) -> Result<(), Illegal> {
+        let (State::Send(_) | State::SendFd) = self.state else { return Err(Illegal::NotAsked) };
+        self.state = State::Receive(Incoming::START);
+        Ok(())
+    }
+
+    /// `n` bytes of [`Receive`](ClientAction::Receive) are in the buffer, at the front of the range.
+    ///
+    /// # Errors
+    /// [`Illegal`], where that was not asked for.
+    pub fn received(&mut self, buffer: &[u8], n: usize) -> Result<(), Illegal> {
+        let State::Receive(incoming) = self.state else { return Err(Illegal::NotAsked) };
+        let mut incoming = incoming.received(buffer, n)?;
+        self.state = match incoming.progress(buffer) {
+            Ok(Progress::InPayload(header)) if buffer.len() < usize::from(header.size) => State::TooSmall(incoming, header.size),
+            Ok(Progress::InHeader | Progress::InPayload(_)) => State::Receive(incoming),
+            Ok(Progress::Whole(header)) => State::Done(self.judge(header.size, incoming.bytes(buffer))),
+            Err(error) => State::Done(Outcome::malformed(error)),
+        };
+        Ok(())
+    }
+
+    /// The connection has ended, or the caller's time is over.
+    ///
+    /// # Errors
+    /// [`Illegal`], where the exchange is finished. While something is to be sent, only the time can be over:
+    /// what ends a connection then is [`send_failed`](Self::send_failed).
+    pub fn ended(&mut self, end: End) -> Result<(), Illegal> {
+        self.state = State::Done(match self.state {
+            State::Receive(incoming) if incoming.have() > 0 => Outcome::Cut { received: incoming.have(), end },
+            State::Receive(_) => Outcome::NoReply { end, request_sent: self.request_sent },
+            State::Send(_) | State::SendFd if end == End::TimedOut => Outcome::NoReply { end, request_sent: self.request_sent },
+            _ => return Err(Illegal::NotAsked),
+        });
+        Ok(())
+    }
+
+    /// Goes on after [`Outcome::BufferTooSmall`] in a larger buffer, whose front the caller has filled with the 20 bytes.
+    ///
+    /// # Errors
+    /// [`Illegal`], after another outcome, where `buffer` is too short still, or where it does not begin with that header.
+    pub fn enlarged(&mut self, buffer: &[u8]) -> Result<(), Illegal> {
+        let State::TooSmall(incoming, size) = self.state else { return Err(Illegal::NotAsked) };
+        if buffer.len() < size.into() {
+            return Err(Illegal::BufferTooShort { needed: size.into() });
+        }
+        if Header::decode(incoming.bytes(buffer)).is_ok_and(|header| header.size == size) {
+            self.state = State::Receive(incoming);
+            return Ok(());
+        }
+        Err(Illegal::NotAsked)
+    }
+
+    /// Waits for another reply after the first one: some runtimes without a dump tool answer a dump command twice (F-81).
+    /// Most often the outcome is then [`Outcome::NoReply`].
+    ///
+    /// # Errors
+    /// [`Illegal`], unless the reply to a dump command has come.
+    pub fn another_reply(&mut self) -> Result<(), Illegal> {
+        let State::Done(Outcome::Ok { .. } | Outcome::Error { .. }) = self.state else { return Err(Illegal::NotAsked) };
+        if self.command.set != Command::GENERATE_CORE_DUMP.set {
+            return Err(Illegal::NotAsked);
+        }
+        self.state = State::Receive(Incoming::START);
+        Ok(())
+    }
+
+    /// The command that was asked.
+    pub const fn command(&self) -> Command {
+        self.command
+    }
+
+    /// What the whole message `bytes` means.
+    fn judge(&self, size: u16, bytes: &[u8]) -> Outcome {
+        let reply = Message::decode_exact(bytes).and_then(|message| message.reply_to(Some(self.command)));
+        match reply {
+            Ok(AnyReply::Error(error)) => Outcome::Error { size, hresult: error.hresult },
+            Ok(reply) => Outcome::Ok { size, then: Then::after(self.continuation, self.command, &reply) },
+            Err(error) => Outcome::malformed(error),
+        }
+    }
+}

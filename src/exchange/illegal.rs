@@ -1,0 +1,50 @@
+//! An acknowledgement that does not fit what the exchange asked for.
+
+use core::fmt;
+
+/// An acknowledgement that does not fit what the exchange asked for: a mistake in the caller's loop, never in the peer's bytes.
+/// The exchange is as it was before.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{Client, Illegal};
+/// use dotnet_diagnostics_ipc::message::process::ProcessInfo2;
+///
+/// let mut buffer = [0; 512];
+/// let mut client = Client::new(&ProcessInfo2 {}, &mut buffer)?;
+/// assert_eq!(client.sent(21), Err(Illegal::TooMany { asked: 20, said: 21 }));
+/// assert_eq!(client.received(&buffer, 1), Err(Illegal::NotAsked));
+/// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Illegal {
+    /// The exchange asks for something else; its `action()` says what.
+    NotAsked,
+    /// More bytes than were asked for.
+    TooMany {
+        /// How many were asked for.
+        asked: usize,
+        /// How many were acknowledged.
+        said: usize,
+    },
+    /// No byte was received: that is the end of the input, and has its own acknowledgement.
+    NoBytes,
+    /// The buffer is shorter than what the exchange has in it, or was asked to put there.
+    BufferTooShort {
+        /// How many bytes it must have.
+        needed: usize,
+    },
+}
+
+impl fmt::Display for Illegal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAsked => f.write_str("the exchange did not ask for this"),
+            Self::TooMany { asked, said } => write!(f, "{said} bytes were acknowledged, {asked} were asked for"),
+            Self::NoBytes => f.write_str("no byte was received: acknowledge the end of the input instead"),
+            Self::BufferTooShort { needed } => write!(f, "the buffer must have {needed} bytes"),
+        }
+    }
+}
+
+impl core::error::Error for Illegal {}

@@ -1,0 +1,146 @@
+//! What became of a request, and what the connection is then.
+
+use super::End;
+use crate::command::{Command, Continuation};
+use crate::hresult::HResult;
+use crate::message::AnyReply;
+use crate::wire::{DecodeError, DecodeErrorKind, clamp};
+
+/// What became of a request.
+///
+/// An error is an outcome as soon as its last byte is there: not every runtime closes after one (F-5, F-74), so nobody should wait
+/// for it.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome};
+/// use dotnet_diagnostics_ipc::hresult::HResult;
+/// use dotnet_diagnostics_ipc::message::process::ProcessInfo3;
+///
+/// let mut buffer = [0; 512];
+/// let mut client = Client::new(&ProcessInfo3 {}, &mut buffer)?;
+/// client.sent(20)?;
+/// // What a runtime without ProcessInfo3 says.
+/// buffer[..24].copy_from_slice(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80");
+/// client.received(&buffer, 20)?;
+/// client.received(&buffer, 4)?;
+/// let outcome = Outcome::Error { size: 24, hresult: HResult::UNKNOWN_COMMAND };
+/// assert_eq!(client.action(), ClientAction::Finished(outcome));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// OK: the reply is the first `size` bytes of the buffer, and decodes.
+    Ok {
+        /// Of the reply.
+        size: u16,
+        /// What the connection is now.
+        then: Then,
+    },
+    /// An error: the reply is the first `size` bytes of the buffer.
+    Error {
+        /// Of the reply.
+        size: u16,
+        /// What it says.
+        hresult: HResult,
+    },
+    /// What came is no reply to the request: a wrong magic (F-71), a `size` below 20, another code than OK and Error, or a payload
+    /// that does not decode. What is in the buffer must not be taken for data, and the connection is of no further use.
+    Malformed {
+        /// What is wrong. [`Message::decode`](crate::message::Message::decode) and
+        /// [`reply_to`](crate::message::Message::reply_to) on the buffer say it with the path of the field.
+        kind: DecodeErrorKind,
+        /// Where, in bytes from the front of the buffer.
+        offset: u32,
+    },
+    /// The reply has `size` bytes, and the buffer has not. Its header is in the buffer, the rest is unread:
+    /// [`Client::enlarged`](super::Client::enlarged) goes on.
+    BufferTooSmall {
+        /// How many bytes the buffer must have.
+        size: u16,
+    },
+    /// The connection ended before a byte of the reply.
+    NoReply {
+        /// How.
+        end: End,
+        /// Whether all of the request was sent.
+        request_sent: bool,
+    },
+    /// The connection ended inside the reply.
+    Cut {
+        /// How many bytes of it came.
+        received: u16,
+        /// How it ended.
+        end: End,
+    },
+}
+
+impl Outcome {
+    pub(super) fn malformed(error: DecodeError) -> Self {
+        Self::Malformed { kind: error.kind(), offset: clamp(error.offset()) }
+    }
+}
+
+/// What the connection is after an OK.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome, Then};
+/// use dotnet_diagnostics_ipc::message::process::ProcessEnvironment;
+///
+/// let mut buffer = [0; 64];
+/// let mut client = Client::new(&ProcessEnvironment {}, &mut buffer)?;
+/// client.sent(20)?;
+/// buffer[..26].copy_from_slice(b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x10\0\0\0\0\0");
+/// client.received(&buffer, 20)?;
+/// client.received(&buffer, 6)?;
+/// let ClientAction::Finished(Outcome::Ok { then, .. }) = client.action() else { panic!() };
+/// // 16 bytes of environment block follow: an `EnvironmentDecoder` reads them.
+/// assert_eq!(then, Then::EnvironmentBlock { n_incoming_bytes: 16 });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Then {
+    /// Over: the runtime closes, and the caller may at once.
+    Close,
+    /// Over, but another reply may come before the runtime closes (F-81):
+    /// [`Client::another_reply`](super::Client::another_reply).
+    AnotherReply,
+    /// A nettrace or netperf stream, until the session ends: see [`Session`](super::Session).
+    Stream {
+        /// The session. `None` if the reply was the generic OK, which has no payload (F-2).
+        session_id: Option<u64>,
+    },
+    /// An environment block: see [`EnvironmentDecoder`](crate::continuation::EnvironmentDecoder).
+    EnvironmentBlock {
+        /// How many bytes.
+        n_incoming_bytes: u32,
+    },
+    /// The connection holds a `user_events` session: nothing comes, and the session ends when it is closed (F-23).
+    UserEvents {
+        /// The session. `None` if the reply was the generic OK.
+        session_id: Option<u64>,
+    },
+    /// Nobody knows: the command is unknown here, or an environment block was to follow and its size was not said.
+    Unknown,
+}
+
+impl Then {
+    /// What follows `reply`, an OK to `command`.
+    pub(super) fn after(continuation: Option<Continuation>, command: Command, reply: &AnyReply<'_>) -> Self {
+        let session_id = match reply {
+            AnyReply::Session(reply) => Some(reply.session_id),
+            _ => None,
+        };
+        match (continuation, reply) {
+            (Some(Continuation::Close), _) if command.set == Command::GENERATE_CORE_DUMP.set => Self::AnotherReply,
+            (Some(Continuation::Close), _) => Self::Close,
+            (Some(Continuation::Nettrace), _) => Self::Stream { session_id },
+            (Some(Continuation::UserEvents), _) => Self::UserEvents { session_id },
+            (Some(Continuation::EnvironmentBlock), AnyReply::ProcessEnvironment(reply)) => {
+                Self::EnvironmentBlock { n_incoming_bytes: reply.n_incoming_bytes }
+            }
+            _ => Self::Unknown,
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Bytes that are sent in pieces.
+
+use core::ops::Range;
+
+use super::Illegal;
+use crate::wire::clamp;
+
+/// How much of the front of the caller's buffer is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Outgoing {
+    sent: u32,
+    len: u32,
+}
+
+impl Outgoing {
+    pub(super) const fn new(len: u32) -> Self {
+        Self { sent: 0, len }
+    }
+
+    /// What is still to be sent.
+    pub(super) const fn range(self) -> Range<usize> {
+        self.sent as usize..self.len as usize
+    }
+
+    /// Counts `n` bytes as sent; whether those were the last.
+    pub(super) fn sent(&mut self, n: usize) -> Result<bool, Illegal> {
+        let asked = self.range().len();
+        if n > asked {
+            return Err(Illegal::TooMany { asked, said: n });
+        }
+        self.sent = self.sent.saturating_add(clamp(n));
+        Ok(self.sent == self.len)
+    }
+}

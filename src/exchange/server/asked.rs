@@ -1,0 +1,36 @@
+//! What a request turned out to be.
+
+use crate::message::AnyRequest;
+use crate::wire::{DecodeError, LimitError};
+
+/// A request, or why it is refused: what [`Server::request`] found.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{Asked, Server, ServerAction};
+///
+/// // EnablePerfMap (0x0405) without its payload.
+/// let buffer = *b"DOTNET_IPC_V1\0\x14\0\x04\x05\0\0";
+/// let mut server = Server::new();
+/// server.received(&buffer, 20)?;
+/// let Asked::Malformed(error) = server.request(&buffer)? else { panic!() };
+/// assert_eq!(error.to_string(), "EnablePerfMap.perfMapType at byte 20: the field takes 4 bytes, 0 are left of the payload");
+/// assert!(matches!(server.action(), ServerAction::Refuse(_)));
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::Illegal>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Asked<'b> {
+    /// A request that decodes, and is within the limits.
+    Request(AnyRequest<'b>),
+    /// It does not decode.
+    Malformed(DecodeError),
+    /// A runtime takes no such value.
+    OverLimit(LimitError),
+    /// It has more providers than the caller's own limit.
+    TooManyProviders {
+        /// The limit.
+        limit: u32,
+        /// How many there are.
+        found: u32,
+    },
+}

@@ -1,0 +1,369 @@
+//! The runtime's side of one connection: a request, its reply, and what follows.
+
+mod action;
+mod asked;
+mod options;
+mod reason;
+mod respond_error;
+
+pub use action::{ServerAction, ServerOutcome};
+pub use asked::Asked;
+pub use options::{CheckOrder, ServerOptions};
+pub use reason::Reason;
+pub use respond_error::RespondError;
+
+use super::incoming::{Incoming, Progress};
+use super::outgoing::Outgoing;
+use super::{End, Illegal};
+use crate::command::{Command, Continuation};
+use crate::header::{HEADER_LEN, Header};
+use crate::hresult::HResult;
+use crate::message::{self, Message, server::ErrorReply};
+use crate::wire::{DecodeError, Encode, clamp};
+
+/// The runtime's side of one connection.
+///
+/// The caller lends one buffer, of at least 24 bytes; the reply overwrites the request.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{Asked, Server, ServerAction, ServerOutcome};
+/// use dotnet_diagnostics_ipc::hresult::HResult;
+/// use dotnet_diagnostics_ipc::message::{AnyRequest, server::ResultReply};
+///
+/// let mut asked = &b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0"[..]; // what the client says
+/// let mut answer = Vec::new();
+/// let mut buffer = [0; 64];
+/// let mut server = Server::new();
+/// let outcome = loop {
+///     match server.action() {
+///         ServerAction::Receive(range) => {
+///             let (now, later) = asked.split_at(range.len());
+///             buffer[range].copy_from_slice(now);
+///             asked = later;
+///             server.received(&buffer, now.len())?;
+///         }
+///         ServerAction::Decode(_) => match server.request(&buffer)? {
+///             Asked::Request(AnyRequest::ResumeRuntime(_)) => {} // and now the runtime would start
+///             other => panic!("{other:?}"),
+///         },
+///         ServerAction::Respond => server.respond(&ResultReply { hresult: HResult::OK }, &mut buffer)?,
+///         ServerAction::Refuse(reason) => server.refuse(reason.hresult(), &mut buffer)?,
+///         ServerAction::Send(range) => {
+///             answer.extend_from_slice(&buffer[range.clone()]);
+///             server.sent(range.len())?;
+///         }
+///         ServerAction::Close => server.closed()?,
+///         ServerAction::Finished(outcome) => break outcome,
+///         other => panic!("{other:?}"),
+///     }
+/// };
+/// assert_eq!(outcome, ServerOutcome::Answered);
+/// assert_eq!(answer, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Server {
+    options: ServerOptions,
+    continuation: Continuation,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Receive(Incoming),
+    TooSmall(Incoming, u16),
+    Decode(Header),
+    ReceiveFd,
+    Respond,
+    Refuse(Reason),
+    Send(Outgoing, Next),
+    Continue(Option<u32>),
+    Hold,
+    Close(ServerOutcome),
+    Done(ServerOutcome),
+}
+
+/// What comes once the buffer is sent.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    Continue(Option<u32>),
+    Hold,
+    Close(ServerOutcome),
+}
+
+impl Server {
+    /// A server with the default options.
+    pub const fn new() -> Self {
+        Self::with_options(ServerOptions::DEFAULT)
+    }
+
+    /// A server with options of the caller's own.
+    pub const fn with_options(options: ServerOptions) -> Self {
+        Self { options, continuation: Continuation::Close, state: State::Receive(Incoming::START) }
+    }
+
+    /// What is asked for now. Asking twice changes nothing.
+    pub fn action(&self) -> ServerAction {
+        match self.state {
+            State::Receive(incoming) => ServerAction::Receive(incoming.range()),
+            State::TooSmall(_, size) => ServerAction::Finished(ServerOutcome::BufferTooSmall { size }),
+            State::Decode(header) => ServerAction::Decode(0..header.size.into()),
+            State::ReceiveFd => ServerAction::ReceiveFd,
+            State::Respond => ServerAction::Respond,
+            State::Refuse(reason) => ServerAction::Refuse(reason),
+            State::Send(outgoing, _) => ServerAction::Send(outgoing.range()),
+            State::Continue(left) => ServerAction::Continue { left },
+            State::Hold => ServerAction::Hold,
+            State::Close(_) => ServerAction::Close,
+            State::Done(outcome) => ServerAction::Finished(outcome),
+        }
+    }
+
+    /// `n` bytes of [`Receive`](ServerAction::Receive) are in the buffer, at the front of the range.
+    ///
+    /// # Errors
+    /// [`Illegal`], where that was not asked for.
+    pub fn received(&mut self, buffer: &[u8], n: usize) -> Result<(), Illegal> {
+        let State::Receive(incoming) = self.state else { return Err(Illegal::NotAsked) };
+        let mut incoming = incoming.received(buffer, n)?;
+        let progress = match self.options.order {
+            CheckOrder::AsShipped => incoming.progress_by_size(buffer),
+            CheckOrder::Strict => incoming.progress(buffer),
+        };
+        self.state = match progress {
+            Ok(Progress::InPayload(header) | Progress::Whole(header)) if self.refuses_now(progress, header) => {
+                State::Refuse(Reason::UnknownCommand { command: header.command })
+            }
+            Ok(Progress::InPayload(header)) if buffer.len() < usize::from(header.size) => State::TooSmall(incoming, header.size),
+            Ok(Progress::InHeader | Progress::InPayload(_)) => State::Receive(incoming),
+            Ok(Progress::Whole(header)) => State::Decode(header),
+            Err(error) => State::Refuse(Reason::malformed(error)),
+        };
+        Ok(())
+    }
+
+    /// Whether the command is unknown, and that is answered now: at the header by a strict server, behind the payload by a runtime.
+    fn refuses_now(&self, progress: Result<Progress, DecodeError>, header: Header) -> bool {
+        let now = self.options.order == CheckOrder::Strict || matches!(progress, Ok(Progress::Whole(_)));
+        now && !(self.options.knows)(header.command)
+    }
+
+    /// Goes on after [`ServerOutcome::BufferTooSmall`] in a larger buffer, whose front the caller has filled with the 20 bytes.
+    ///
+    /// # Errors
+    /// [`Illegal`], after another outcome, or where `buffer` is too short still.
+    pub fn enlarged(&mut self, buffer: &[u8]) -> Result<(), Illegal> {
+        let State::TooSmall(incoming, size) = self.state else { return Err(Illegal::NotAsked) };
+        if buffer.len() < size.into() {
+            return Err(Illegal::BufferTooShort { needed: size.into() });
+        }
+        self.state = State::Receive(incoming);
+        Ok(())
+    }
+
+    /// The request that [`Decode`](ServerAction::Decode) speaks of; decoded here, once. The action is then
+    /// [`Respond`](ServerAction::Respond), [`ReceiveFd`](ServerAction::ReceiveFd), or [`Refuse`](ServerAction::Refuse).
+    ///
+    /// # Errors
+    /// [`Illegal`], where that was not asked for.
+    pub fn request<'b>(&mut self, buffer: &'b [u8]) -> Result<Asked<'b>, Illegal> {
+        let State::Decode(header) = self.state else { return Err(Illegal::NotAsked) };
+        let size = usize::from(header.size);
+        let bytes = buffer.get(..size).ok_or(Illegal::BufferTooShort { needed: size })?;
+        let payload = bytes.get(HEADER_LEN..).unwrap_or_default();
+        let message = Message { command: header.command, reserved: header.reserved, payload };
+        let request = match message.request() {
+            Ok(request) => request,
+            Err(error) => {
+                self.state = State::Refuse(Reason::malformed(error));
+                return Ok(Asked::Malformed(error));
+            }
+        };
+        if let Err(error) = request.check_limits() {
+            self.state = State::Refuse(Reason::OverLimit { kind: error.kind(), offset: clamp(error.offset()) });
+            return Ok(Asked::OverLimit(error));
+        }
+        let (limit, found) = (self.options.max_providers, clamp(request.providers_len()));
+        if found > limit {
+            self.state = State::Refuse(Reason::TooManyProviders { limit, found });
+            return Ok(Asked::TooManyProviders { limit, found });
+        }
+        self.continuation = request.continuation().unwrap_or(Continuation::Close);
+        self.state = if self.continuation == Continuation::UserEvents { State::ReceiveFd } else { State::Respond };
+        Ok(Asked::Request(request))
+    }
+
+    /// The byte came, and a descriptor with it. The caller keeps it.
+    ///
+    /// # Errors
+    /// [`Illegal`], where that was not asked for.
+    pub fn fd_received(&mut self) -> Result<(), Illegal> {
+        let State::ReceiveFd = self.state else { return Err(Illegal::NotAsked) };
+        self.state = State::Respond;
+        Ok(())
+    }
+
+    /// The byte came without a descriptor (F-21).
+    ///
+    /// # Errors
+    /// [`Illegal`], where that was not asked for.
+    pub fn fd_missing(&mut self) -> Result<(), Illegal> {
+        let State::ReceiveFd = self.state else { return Err(Illegal::NotAsked) };
+        self.state = State::Refuse(Reason::NoDescriptor);
+        Ok(())
+    }
+
+    /// Writes an OK with `payload` over the request, to be sent. What follows it is what the command says; after
+    /// a `ProcessEnvironmentReply`, as many bytes as it says.
+    ///
+    /// # Errors
+    /// [`RespondError::Encode`], and the exchange still asks to respond: a reply over 65,535 bytes is refused here, where released
+    /// runtimes send a wrapped size (F-40). [`RespondError::Illegal`], where that was not asked for.
+    pub fn respond<T: Encode + ?Sized>(&mut self, payload: &T, buffer: &mut [u8]) -> Result<(), RespondError> {
+        let State::Respond = self.state else { return Err(Illegal::NotAsked.into()) };
+        let len = message::encode(Command::OK, payload, buffer)?;
+        let next = match self.continuation {
+            Continuation::Nettrace => Next::Continue(None),
+            Continuation::UserEvents => Next::Hold,
+            Continuation::EnvironmentBlock => {
+                let reply = buffer.get(HEADER_LEN..len).and_then(|payload| payload.first_chunk());
+                match reply.map_or(0, |n_incoming_bytes| u32::from_le_bytes(*n_incoming_bytes)) {
+                    0 => Next::Close(ServerOutcome::Answered),
+                    left => Next::Continue(Some(left)),
+                }
+            }
+            Continuation::Close | Continuation::BySessionType => Next::Close(ServerOutcome::Answered),
+        };
+        self.state = State::Send(Outgoing::new(clamp(len)), next);
+        Ok(())
+    }
+
+    /// Writes an error over the request, to be sent.
+    ///
+    /// # Errors
+    /// As [`respond`](Self::respond). It is asked for with [`Respond`](ServerAction::Respond),
+    /// [`Refuse`](ServerAction::Refuse), and a buffer that is too small.
+    pub fn refuse(&mut self, hresult: HResult, buffer: &mut [u8]) -> Result<(), RespondError> {
+        self.refuse_with(&ErrorReply::new(hresult), buffer)
+    }
+
+    /// The same with text, which only the errors of `GenerateCoreDump3` have (F-50).
+    ///
+    /// # Errors
+    /// As [`refuse`](Self::refuse).
+    pub fn refuse_with(&mut self, error: &ErrorReply<'_>, buffer: &mut [u8]) -> Result<(), RespondError> {
+        let (State::Respond | State::Refuse(_) | State::TooSmall(..)) = self.state else { return Err(Illegal::NotAsked.into()) };
+        let len = message::encode(Command::ERROR, error, buffer)?;
+        self.state = State::Send(Outgoing::new(clamp(len)), Next::Close(ServerOutcome::Refused(error.hresult)));
+        Ok(())
+    }
+
+    /// Some bytes of [`Send`](ServerAction::Send) were sent; 0 changes nothing.
+    ///
+    /// # Errors
+    /// [`Illegal`], where that was not asked for.
+    pub fn sent(&mut self, n: usize) -> Result<(), Illegal> {
+        let State::Send(outgoing, next) = &mut self.state else { return Err(Illegal::NotAsked) };
+        if outgoing.sent(n)? {
+            self.state = match *next {
+                Next::Continue(left) => State::Continue(left),
+                Next::Hold => State::Hold,
+                Next::Close(outcome) => State::Close(outcome),
+            };
+        }
+        Ok(())
+    }
+
+    /// Sending failed: the client has gone.
+    ///
+    /// # Errors
+    /// [`Illegal`], where nothing was to be sent.
+    pub fn send_failed(&mut self) -> Result<(), Illegal> {
+        let (State::Send(..) | State::Continue(_)) = self.state else { return Err(Illegal::NotAsked) };
+        self.state = State::Close(ServerOutcome::Gone { end: End::Reset });
+        Ok(())
+    }
+
+    /// The next `n` bytes of what follows the reply stand at the front of the buffer, to be sent; 0 changes nothing.
+    ///
+    /// # Errors
+    /// [`Illegal`], where that was not asked for, or with more bytes than the reply announced.
+    pub fn piece(&mut self, buffer: &[u8], n: usize) -> Result<(), Illegal> {
+        let State::Continue(left) = self.state else { return Err(Illegal::NotAsked) };
+        if buffer.len() < n {
+            return Err(Illegal::BufferTooShort { needed: n });
+        }
+        let piece = clamp(n);
+        let next = match left {
+            None => Next::Continue(None),
+            Some(left) => match left.checked_sub(piece) {
+                None => return Err(Illegal::TooMany { asked: left as usize, said: n }),
+                Some(0) => Next::Close(ServerOutcome::Answered),
+                Some(left) => Next::Continue(Some(left)),
+            },
+        };
+        if n > 0 {
+            self.state = State::Send(Outgoing::new(piece), next);
+        }
+        Ok(())
+    }
+
+    /// The stream is over.
+    ///
+    /// # Errors
+    /// [`Illegal`], where no stream is being sent. An environment block ends with its last byte, or with
+    /// [`break_off`](Self::break_off).
+    pub fn continuation_ended(&mut self) -> Result<(), Illegal> {
+        let State::Continue(None) = self.state else { return Err(Illegal::NotAsked) };
+        self.state = State::Close(ServerOutcome::Answered);
+        Ok(())
+    }
+
+    /// Breaks the environment block off, and writes an error at the front of the buffer, to be sent in its place (F-43).
+    ///
+    /// # Errors
+    /// As [`refuse`](Self::refuse), where no block is being sent.
+    pub fn break_off(&mut self, hresult: HResult, buffer: &mut [u8]) -> Result<(), RespondError> {
+        let State::Continue(Some(_)) = self.state else { return Err(Illegal::NotAsked.into()) };
+        let len = message::encode(Command::ERROR, &ErrorReply::new(hresult), buffer)?;
+        self.state = State::Send(Outgoing::new(clamp(len)), Next::Close(ServerOutcome::BrokenOff(hresult)));
+        Ok(())
+    }
+
+    /// The connection has ended, or the caller's time is over.
+    ///
+    /// A client that sends no more may still read: where the order of checks is that of runtimes, a message that is cut
+    /// off, even after 0 bytes, is answered (F-69).
+    ///
+    /// # Errors
+    /// [`Illegal`], where nothing is expected from the client. While something is to be sent, only the time can be over.
+    pub fn ended(&mut self, end: End) -> Result<(), Illegal> {
+        let gone = State::Close(ServerOutcome::Gone { end });
+        self.state = match (self.state, end) {
+            (State::Receive(incoming), End::Closed) if incoming.have() > 0 || self.options.order == CheckOrder::AsShipped => {
+                State::Refuse(Reason::EndOfInput { received: incoming.have() })
+            }
+            (State::ReceiveFd, End::Closed) => State::Refuse(Reason::NoDescriptor),
+            (State::Hold, End::Closed | End::Reset) => State::Close(ServerOutcome::Answered),
+            (State::Receive(_) | State::ReceiveFd, _) | (State::Send(..) | State::Continue(_), End::TimedOut) => gone,
+            _ => return Err(Illegal::NotAsked),
+        };
+        Ok(())
+    }
+
+    /// The connection is closed.
+    ///
+    /// # Errors
+    /// [`Illegal`], where that was not asked for.
+    pub fn closed(&mut self) -> Result<(), Illegal> {
+        let State::Close(outcome) = self.state else { return Err(Illegal::NotAsked) };
+        self.state = State::Done(outcome);
+        Ok(())
+    }
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self::new()
+    }
+}

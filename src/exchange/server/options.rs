@@ -1,0 +1,67 @@
+//! How strict a server is, and what it knows.
+
+use crate::command::Command;
+
+/// In which order a server looks at a request, and so which of several mistakes it answers.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{CheckOrder, Reason, Server, ServerAction, ServerOptions};
+///
+/// // A wrong magic, and a size of 19.
+/// let buffer = *b"DOTNET_IPC_V2\0\x13\0\x04\0\0\0";
+/// let answers = [CheckOrder::AsShipped, CheckOrder::Strict].map(|order| {
+///     let mut server = Server::with_options(ServerOptions { order, ..ServerOptions::DEFAULT });
+///     server.received(&buffer, 20).unwrap();
+///     let ServerAction::Refuse(reason) = server.action() else { panic!() };
+///     reason.hresult().name().unwrap()
+/// });
+/// assert_eq!(answers, ["DS_IPC_E_BAD_ENCODING", "DS_IPC_E_UNKNOWN_MAGIC"]);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CheckOrder {
+    /// As runtimes do (F-69): 20 bytes, `size`, all of the payload, magic, command, payload. The end of the input inside the
+    /// message, even before its first byte, is answered.
+    #[default]
+    AsShipped,
+    /// What is certain is answered at once: magic at its first wrong byte, `size`, command, and only then the payload.
+    /// A connection on which nothing was sent is closed without a word.
+    Strict,
+}
+
+/// How strict a server is, and what it knows.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::command::{Command, DotnetVersion};
+/// use dotnet_diagnostics_ipc::exchange::{Reason, Server, ServerAction, ServerOptions};
+///
+/// // A server that knows what .NET 8 knows, and is asked for CollectTracing5 (0x0206).
+/// let knows = |command: Command| command.since().is_some_and(|since| since <= DotnetVersion { major: 8, minor: 0 });
+/// let mut server = Server::with_options(ServerOptions { knows, ..ServerOptions::DEFAULT });
+/// server.received(b"DOTNET_IPC_V1\0\x14\0\x02\x06\0\0", 20)?;
+/// assert_eq!(server.action(), ServerAction::Refuse(Reason::UnknownCommand { command: Command::COLLECT_TRACING5 }));
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::Illegal>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct ServerOptions {
+    /// The order of the checks.
+    pub order: CheckOrder,
+    /// Which commands are known; the others are answered with `UNKNOWN_COMMAND`.
+    pub knows: fn(Command) -> bool,
+    /// The most providers of a session. Runtimes take 1,000 (F-16); a server that takes more must still obey that.
+    pub max_providers: u32,
+}
+
+impl ServerOptions {
+    /// As runtimes: their order of checks, every command that there is, 1,000 providers.
+    pub const DEFAULT: Self = Self { order: CheckOrder::AsShipped, knows: is_known, max_providers: 1000 };
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+fn is_known(command: Command) -> bool {
+    command.reply_type().is_some()
+}

@@ -1,0 +1,84 @@
+//! Why a server refuses a request.
+
+use core::fmt;
+
+use crate::command::Command;
+use crate::hresult::HResult;
+use crate::wire::{DecodeError, DecodeErrorKind, ErrorKind as _, LimitKind, clamp};
+
+/// Why a server refuses a request.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::Reason;
+/// use dotnet_diagnostics_ipc::hresult::HResult;
+///
+/// let reason = Reason::EndOfInput { received: 19 };
+/// assert_eq!(reason.hresult(), HResult::BAD_ENCODING);
+/// assert_eq!(reason.to_string(), "the connection ended after 19 bytes of the request");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The client sends no more.
+    EndOfInput {
+        /// After this many bytes.
+        received: u16,
+    },
+    /// The bytes do not decode: a wrong magic, a `size` below 20, a payload that is cut off.
+    Malformed {
+        /// What is wrong.
+        kind: DecodeErrorKind,
+        /// Where, in bytes from the front of the message.
+        offset: u32,
+    },
+    /// The server does not know the command.
+    UnknownCommand {
+        /// The command.
+        command: Command,
+    },
+    /// The bytes decode to something that runtimes do not take.
+    OverLimit {
+        /// What it is.
+        kind: LimitKind,
+        /// Where, in bytes from the front of the message.
+        offset: u32,
+    },
+    /// More providers than the caller's own limit.
+    TooManyProviders {
+        /// The limit.
+        limit: u32,
+        /// How many there are.
+        found: u32,
+    },
+    /// A `user_events` session without a descriptor (F-21).
+    NoDescriptor,
+}
+
+impl Reason {
+    pub(super) fn malformed(error: DecodeError) -> Self {
+        Self::Malformed { kind: error.kind(), offset: clamp(error.offset()) }
+    }
+
+    /// What a runtime answers.
+    pub fn hresult(self) -> HResult {
+        match self {
+            Self::EndOfInput { .. } | Self::TooManyProviders { .. } | Self::NoDescriptor => HResult::BAD_ENCODING,
+            Self::Malformed { kind, .. } => kind.hresult(),
+            Self::UnknownCommand { .. } => HResult::UNKNOWN_COMMAND,
+            Self::OverLimit { kind, .. } => kind.hresult(),
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EndOfInput { received } => write!(f, "the connection ended after {received} bytes of the request"),
+            Self::Malformed { kind, offset } => write!(f, "at byte {offset}: {kind}"),
+            Self::UnknownCommand { command } => write!(f, "the command {command} is not known"),
+            Self::OverLimit { kind, offset } => write!(f, "at byte {offset}: {kind}"),
+            Self::TooManyProviders { limit, found } => write!(f, "{found} providers are more than {limit}"),
+            Self::NoDescriptor => f.write_str("no file descriptor came"),
+        }
+    }
+}
