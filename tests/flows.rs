@@ -1,6 +1,7 @@
 //! Who speaks when: the rows of the table as the document and the errata tell them, written out by hand.
 
-use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::command::{Command, Continuation, ReplyType};
+use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome, Then};
 use dotnet_diagnostics_ipc::flow::{Connection, Deadline, Flow, Speaker, StreamEnd, What};
 use dotnet_diagnostics_ipc::message::eventpipe::SessionType;
 
@@ -125,5 +126,65 @@ fn every_wait_for_a_reply_has_an_end() {
     for flow in Flow::ALL {
         let (Deadline::Within(time) | Deadline::AttachTimeoutAnd(time) | Deadline::OnceDrained(time)) = flow.reply;
         assert!(!time.is_zero(), "{}", flow.name);
+    }
+}
+
+/// The steps of a row that happen on the request's own connection, in the words of the exchanges.
+fn on_the_first_connection(flow: &Flow) -> Vec<What> {
+    flow.steps.iter().filter(|step| step.connection == Connection::First).map(|step| step.what).collect()
+}
+
+/// What a client is asked to do, and what it says the connection is then.
+fn walked_by_a_client(command: Command, continuation: Continuation, reply: &[u8]) -> Vec<What> {
+    let mut buffer = [0; 64];
+    let mut client = Client::with_payload(command, Some(continuation), &(), &mut buffer).unwrap();
+    let mut walked = Vec::new();
+    loop {
+        match client.action() {
+            ClientAction::Send(range) => {
+                walked.push(What::Request);
+                client.sent(range.len()).unwrap();
+            }
+            ClientAction::SendFd => {
+                walked.push(What::FileDescriptor);
+                client.fd_sent().unwrap();
+            }
+            ClientAction::Receive(range) => {
+                buffer[range.clone()].copy_from_slice(&reply[range.clone()]);
+                client.received(&buffer, range.len()).unwrap();
+            }
+            ClientAction::Finished(Outcome::Ok { then, .. }) => {
+                walked.push(What::Reply);
+                walked.extend(match then {
+                    Then::Stream { .. } => Some(What::Stream),
+                    Then::EnvironmentBlock { .. } => Some(What::EnvironmentBlock),
+                    Then::Close | Then::AnotherReply | Then::UserEvents { .. } => None,
+                    other => panic!("{command}: {other:?}"),
+                });
+                walked.push(What::Close);
+                return walked;
+            }
+            ClientAction::Finished(other) => panic!("{command}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_client_walks_the_row_of_its_command() {
+    for command in Command::known() {
+        let reply: &[u8] = match command.reply_type().unwrap() {
+            ReplyType::Session => b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0",
+            ReplyType::ProcessEnvironment => b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x08\0\0\0\0\0",
+            _ => b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0",
+        };
+        let both = [(SessionType::STREAMING, Continuation::Nettrace), (SessionType::USER_EVENTS, Continuation::UserEvents)];
+        let types: Vec<_> = match command.continuation().unwrap() {
+            Continuation::BySessionType => both.map(|(kind, continuation)| (Some(kind), continuation)).to_vec(),
+            continuation => vec![(None, continuation)],
+        };
+        for (session_type, continuation) in types {
+            let flow = Flow::of(command, session_type).unwrap();
+            assert_eq!(walked_by_a_client(command, continuation, reply), on_the_first_connection(&flow), "{command}");
+        }
     }
 }

@@ -118,6 +118,11 @@ pub const fn check_path_len(len: usize, most: usize) -> Result<(), PathTooLong> 
 /// path.encode(&mut sink)?;
 /// let len = sink.finish()?;
 /// assert_eq!(&buffer[..len], b"/tmp/dotnet-diagnostic-12-345-socket");
+///
+/// // Of a sandboxed application on macOS: the container is what the system says it is.
+/// let container = "/Users/me/Library/Group Containers/TEAM.group";
+/// let path = SocketPath { directory: container, name: SocketName::new(12, 345) };
+/// assert_eq!(path.to_string(), "/Users/me/Library/Group Containers/TEAM.group/dotnet-diagnostic-12-345-socket");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

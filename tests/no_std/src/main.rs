@@ -8,8 +8,9 @@
 use core::ffi::{c_char, c_int};
 
 use dotnet_diagnostics_ipc::advertise::Advertise;
+use dotnet_diagnostics_ipc::exchange::{Asked, Client, ClientAction, End, Outcome, Server, ServerAction, ServerOutcome, Then};
 use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig, SessionReply, StopTracing};
-use dotnet_diagnostics_ipc::message::{Message, Reply, Request as _};
+use dotnet_diagnostics_ipc::message::{AnyRequest, Message, Reply, Request as _};
 use dotnet_diagnostics_ipc::wire::{Array, DecodeErrorKind, EncodeError, Guid};
 
 #[link(name = "c")]
@@ -28,7 +29,14 @@ extern "C" fn rust_eh_personality() {}
 
 #[unsafe(no_mangle)]
 extern "C" fn main(_argc: c_int, _argv: *const *const c_char) -> c_int {
-    let checks = [encodes_a_request, says_what_buffer_it_needs, decodes_a_reply, decodes_an_advertise, refuses_a_short_payload];
+    let checks = [
+        encodes_a_request,
+        says_what_buffer_it_needs,
+        decodes_a_reply,
+        decodes_an_advertise,
+        refuses_a_short_payload,
+        a_client_and_a_server_talk,
+    ];
     for (number, check) in (1..).zip(checks) {
         if check().is_none() {
             return number;
@@ -82,4 +90,75 @@ fn refuses_a_short_payload() -> Option<()> {
     let message = Message::decode_exact(b"DOTNET_IPC_V1\0\x16\0\x02\x01\0\0\x2a\0").ok()?;
     let error = message.request_as::<StopTracing>().err()?;
     so(error.kind() == DecodeErrorKind::UnexpectedEnd { needed: 8, remaining: 2 } && error.offset() == 20)
+}
+
+const STREAM: &[u8] = b"Nettrace and what follows";
+
+/// A tracing session from request to the end of its stream, both sides, through a pipe of one byte each way.
+fn a_client_and_a_server_talk() -> Option<()> {
+    let (mut ours, mut theirs) = ([0; 128], [0; 128]);
+    let mut client = Client::new(&REQUEST, &mut ours).ok()?;
+    let mut server = Server::new();
+    let (mut to_server, mut to_client) = (None, None);
+    let (mut sent, mut heard) = (0, 0);
+    let mut server_outcome = None;
+    for _ in 0..10_000 {
+        match client.action() {
+            ClientAction::Send(range) if to_server.is_none() => {
+                to_server = ours.get(range.start).copied();
+                client.sent(1).ok()?;
+            }
+            ClientAction::Receive(range) => match to_client.take() {
+                Some(byte) => {
+                    *ours.get_mut(range.start)? = byte;
+                    client.received(&ours, 1).ok()?;
+                }
+                None if server_outcome.is_some() => client.ended(End::Closed).ok()?,
+                None => {}
+            },
+            ClientAction::Finished(outcome) => {
+                so(outcome == Outcome::Ok { size: 28, then: Then::Stream { session_id: Some(7) } })?;
+                match to_client.take() {
+                    Some(byte) => {
+                        so(STREAM.get(heard) == Some(&byte))?;
+                        heard += 1;
+                    }
+                    None if server_outcome.is_some() => {
+                        return so(heard == STREAM.len() && server_outcome == Some(ServerOutcome::Answered));
+                    }
+                    None => {}
+                }
+            }
+            _ => {}
+        }
+        match server.action() {
+            ServerAction::Receive(range) => {
+                if let Some(byte) = to_server.take() {
+                    *theirs.get_mut(range.start)? = byte;
+                    server.received(&theirs, 1).ok()?;
+                }
+            }
+            ServerAction::Decode(_) => {
+                let request = server.request(&theirs).ok()?;
+                so(matches!(request, Asked::Request(AnyRequest::CollectTracing2(request)) if request == REQUEST))?;
+            }
+            ServerAction::Respond => server.respond(&SessionReply { session_id: 7 }, &mut theirs).ok()?,
+            ServerAction::Send(range) if to_client.is_none() => {
+                to_client = theirs.get(range.start).copied();
+                server.sent(1).ok()?;
+            }
+            ServerAction::Continue { .. } => match STREAM.get(sent) {
+                Some(byte) => {
+                    *theirs.first_mut()? = *byte;
+                    sent += 1;
+                    server.piece(&theirs, 1).ok()?;
+                }
+                None => server.continuation_ended().ok()?,
+            },
+            ServerAction::Close => server.closed().ok()?,
+            ServerAction::Finished(outcome) => server_outcome = Some(outcome),
+            _ => {}
+        }
+    }
+    None
 }

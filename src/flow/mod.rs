@@ -17,122 +17,19 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod reply_deadline;
+mod step;
+mod stream_end;
+
+pub use reply_deadline::Deadline;
+pub use step::{Connection, Speaker, Step, What};
+pub use stream_end::StreamEnd;
+
 use core::fmt;
 use core::time::Duration;
 
 use crate::command::Command;
 use crate::message::eventpipe::SessionType;
-
-/// Who does a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Speaker {
-    /// The tool: it asks, whoever opened the connection.
-    Client,
-    /// The runtime: it answers.
-    Runtime,
-    /// One or the other, as the command says.
-    Either,
-}
-
-/// What a step is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum What {
-    /// The connection is opened.
-    Connect,
-    /// The 34 bytes of an advertise.
-    Advertise,
-    /// A message that asks.
-    Request,
-    /// A byte that carries a file descriptor (F-19, F-20).
-    FileDescriptor,
-    /// The message that answers: OK or error.
-    Reply,
-    /// Whatever the command says ("optional continuation").
-    Continuation,
-    /// A nettrace or netperf stream, until the session ends.
-    Stream,
-    /// The environment block, of as many bytes as the reply said.
-    EnvironmentBlock,
-    /// The session's `StopTracing`.
-    StopRequest,
-    /// The answer to it.
-    StopReply,
-    /// A `MessageHeader` of the protocol before this one.
-    OldRequest,
-    /// A bare session id of the protocol before this one; 0 is an error.
-    OldReply,
-    /// The connection is closed.
-    Close,
-}
-
-/// On which connection a step happens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Connection {
-    /// The one on which the request goes.
-    First,
-    /// Another one, opened by the client for this step.
-    Second,
-    /// Another one, opened by the runtime after the first has been used.
-    Next,
-}
-
-/// One step of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Step {
-    /// Who does it.
-    pub speaker: Speaker,
-    /// What it is.
-    pub what: What,
-    /// On which connection.
-    pub connection: Connection,
-    /// Whether the flow is whole without it.
-    pub optional: bool,
-}
-
-/// How long a client should wait for the reply, from the end of its request.
-///
-/// ```
-/// use core::time::Duration;
-/// use dotnet_diagnostics_ipc::{command::Command, flow::{Deadline, Flow}};
-///
-/// let flow = Flow::of(Command::ATTACH_PROFILER, None).unwrap();
-/// assert_eq!(flow.reply, Deadline::AttachTimeoutAnd(Duration::from_secs(5)));
-/// ```
-///
-/// The document only says that a client must survive a server that does not answer; the figures are ours. A server answers one
-/// client at a time (F-75), so every one of them is for a runtime that is otherwise idle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Deadline {
-    /// This long.
-    Within(Duration),
-    /// The request's own `attachTimeout`, and this long.
-    AttachTimeoutAnd(Duration),
-    /// This long after the stream has been read to its end: before that the runtime does not answer (F-75, F-76).
-    OnceDrained(Duration),
-}
-
-/// How a nettrace stream ended.
-///
-/// ```
-/// use dotnet_diagnostics_ipc::flow::StreamEnd;
-///
-/// assert_eq!(StreamEnd::after(false), StreamEnd::Incomplete);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum StreamEnd {
-    /// `StopTracing` was sent: the rundown is in it.
-    Complete,
-    /// It ended before that: the target died or was cut off, and what was read is to be treated as corrupted.
-    Incomplete,
-}
-
-impl StreamEnd {
-    /// How a stream ended that came to its end after `StopTracing` was sent, or without it.
-    pub const fn after(stop_was_sent: bool) -> Self {
-        if stop_was_sent { Self::Complete } else { Self::Incomplete }
-    }
-}
 
 /// A row of the table.
 ///
@@ -306,36 +203,6 @@ impl Flow {
     pub fn closes(&self) -> Option<Speaker> {
         let close = self.steps.iter().find(|step| step.what == What::Close && step.connection == Connection::First);
         close.map(|step| step.speaker)
-    }
-}
-
-impl fmt::Display for Speaker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Client => "client -> runtime",
-            Self::Runtime => "runtime -> client",
-            Self::Either => "client <-> runtime",
-        })
-    }
-}
-
-impl fmt::Display for What {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Connect => "connect",
-            Self::Advertise => "advertise",
-            Self::Request => "request",
-            Self::FileDescriptor => "file descriptor",
-            Self::Reply => "reply",
-            Self::Continuation => "continuation",
-            Self::Stream => "stream",
-            Self::EnvironmentBlock => "environment block",
-            Self::StopRequest => "StopTracing",
-            Self::StopReply => "reply to StopTracing",
-            Self::OldRequest => "message header",
-            Self::OldReply => "session id",
-            Self::Close => "close",
-        })
     }
 }
 

@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""startup_hook.py
+
+Starts real .NET runtimes suspended, applies startup hooks, and sees that they run once the start goes on and not before. The hooks
+are assemblies that this file writes: each appends a letter to a file of the run's own directory. Prints one line a check and
+runtime; exits with 1 if one differs, with 77 if a runtime cannot be had here.
+"""
+import os
+import re
+import struct
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import launch
+import ports
+
+RUNTIMES = ("net9.0.5", "net8.0.30")
+# Its app is published with System.StartupHookProvider.IsSupported false: hooks are taken, and none is ever run.
+WITHOUT_HOOKS = "net10.0.9"
+RESUME = 0x0401
+
+
+class Differs(Exception):
+    """The runtime does something else than this file says."""
+
+
+def expect(condition, text):
+    if not condition:
+        raise Differs(text)
+
+
+def padded(data, to):
+    return data + bytes(-len(data) % to)
+
+
+class Heap:
+    """A heap of an assembly's metadata: offsets of what was added."""
+
+    def __init__(self):
+        self.data = b"\0"
+
+    def add(self, data):
+        offset, self.data = len(self.data), self.data + data
+        return offset
+
+
+def hook_assembly(letter, file):
+    """A library whose StartupHook.Initialize is `File.AppendAllText(file, letter)`, after ECMA-335 II.22 to II.25."""
+    strings, blobs, literals = Heap(), Heap(), Heap()
+
+    def name(value):
+        return strings.add(value.encode() + b"\0")
+
+    def literal(value):
+        data = value.encode("utf-16-le") + b"\0"
+        assert len(data) < 0x4000
+        length = struct.pack(">H", 0x8000 | len(data)) if len(data) > 0x7F else bytes([len(data)])
+        return 0x70000000 | literals.add(length + data)
+
+    # ldstr file; ldstr letter; call AppendAllText; ret: 16 bytes, after a tiny header
+    code = struct.pack("<BBIBIBIB", 16 << 2 | 2, 0x72, literal(file), 0x72, literal(letter), 0x28, 0x0A000001, 0x2A)
+    base, code_at = 0x2000, 72
+    metadata_at = code_at + len(padded(code, 4))
+    tables = {
+        0x00: [struct.pack("<HHHHH", 0, name(f"Hook{letter}.dll"), 1, 0, 0)],
+        0x01: [struct.pack("<HHH", 1 << 2 | 2, name("Object"), name("System")),
+               struct.pack("<HHH", 1 << 2 | 2, name("File"), name("System.IO"))],
+        0x02: [struct.pack("<IHHHHH", 0, name("<Module>"), 0, 0, 1, 1),
+               struct.pack("<IHHHHH", 0x181, name("StartupHook"), 0, 1 << 2 | 1, 1, 1)],
+        0x06: [struct.pack("<IHHHHH", base + code_at, 0, 0x96, name("Initialize"), blobs.add(b"\x03\x00\x00\x01"), 1)],
+        0x0A: [struct.pack("<HHH", 2 << 3 | 1, name("AppendAllText"), blobs.add(b"\x05\x00\x02\x01\x0e\x0e"))],
+        0x20: [struct.pack("<IHHHHIHHH", 0x8004, 1, 0, 0, 0, 0, 0, name(f"Hook{letter}"), 0)],
+        0x23: [struct.pack("<HHHHIHHHH", 4, 0, 0, 0, 0, 0, name("System.Private.CoreLib"), 0, 0)],
+    }
+    stream = struct.pack("<IBBBBQQ", 0, 2, 0, 0, 1, sum(1 << table for table in tables), 0)
+    stream += b"".join(struct.pack("<I", len(rows)) for rows in tables.values())
+    stream += b"".join(row for rows in tables.values() for row in rows)
+    streams = {"#~": stream, "#Strings": strings.data, "#US": literals.data, "#GUID": bytes(range(16)), "#Blob": blobs.data}
+    headers, offset = b"", 32 + sum(8 + len(padded(key.encode() + b"\0", 4)) for key in streams)
+    for key, data in streams.items():
+        headers += struct.pack("<II", offset, len(padded(data, 4))) + padded(key.encode() + b"\0", 4)
+        offset += len(padded(data, 4))
+    metadata = struct.pack("<4sHHII12sHH", b"BSJB", 1, 1, 0, 12, b"v4.0.30319", 0, len(streams)) + headers
+    metadata += b"".join(padded(data, 4) for data in streams.values())
+    # The CLI header, the code, the metadata: one section.
+    section = struct.pack("<IHHIIII", 72, 2, 5, base + metadata_at, len(metadata), 1, 0).ljust(72, b"\0")
+    section += padded(code, 4) + metadata
+    raw = len(padded(section, 0x200))
+    head = b"MZ".ljust(60, b"\0") + struct.pack("<I", 64) + b"PE\0\0" + struct.pack("<HHIIIHH", 0x8664, 1, 0, 0, 0, 240, 0x2022)
+    head += struct.pack("<HBBIIIIIQII", 0x20B, 11, 0, raw, 0, 0, 0, base, 0x180000000, 0x2000, 0x200)
+    head += struct.pack("<HHHHHHIIIIHH", 4, 0, 0, 0, 4, 0, 0, 2 * base, 0x200, 0, 3, 0x8540)
+    head += struct.pack("<QQQQII", 1 << 20, 1 << 14, 1 << 20, 1 << 13, 0, 16)
+    head += bytes(14 * 8) + struct.pack("<II", base, 72) + bytes(8)
+    head += struct.pack("<8sIIIIIIHHI", b".text", len(section), base, raw, 0x200, 0, 0, 0, 0, 0x60000020)
+    return padded(head, 0x200) + padded(section, 0x200)
+
+
+def apply(path, hook):
+    payload = struct.pack("<I", len(hook) + 1) + (hook + "\0").encode("utf-16-le")
+    request = b"DOTNET_IPC_V1\0" + struct.pack("<HBBH", 20 + len(payload), 0x04, 0x07, 0) + payload
+    with ports.connected(path) as connection:
+        connection.sendall(request)
+        seen = b""
+        while piece := connection.recv(4096):
+            seen += piece
+    expect(seen[14:] == struct.pack("<HBBHI", 24, 0xFF, 0, 0, 0), f"answered {seen.hex()}; expected: OK with S_OK")
+
+
+def content(path):
+    try:
+        with open(path, errors="replace") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
+
+
+def suspended(name, hooks):
+    """What hooks wrote, the exit status (None: runs on), and what the runtime said, of a start with these hooks: letters stand for
+    hooks that work, the rest for files that are not there."""
+    with launch.started(name, {ports.DEFAULT: "1"}) as (process, directory):
+        path = launch.default_socket(process, directory, 30)
+        expect(path, "no default port")
+        for hook in hooks:
+            file = f"{directory}/{hook}.dll"
+            if len(hook) == 1:
+                with open(file, "wb") as assembly:
+                    assembly.write(hook_assembly(hook, directory + "/ran"))
+            apply(path, file)
+            expect(ports.is_held(path), "a hook ended the suspension")
+        expect(ports.stays_held(path), "not held any longer after the hooks")
+        expect(not content(directory + "/ran"), "a hook ran before the start went on")
+        with ports.connected(path) as connection:
+            ports.exchange(connection, RESUME)
+        deadline = time.monotonic() + ports.PATIENCE
+        letters = sum(len(hook) == 1 for hook in hooks)
+        while process.poll() is None and time.monotonic() < deadline:
+            if len(hooks) == letters and len(content(directory + "/ran")) >= letters and not ports.is_held(path):
+                break
+            time.sleep(0.05)
+        # Long enough for a start to fail, or for a hook to run twice.
+        try:
+            process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            pass
+        expect(process.poll() is not None or ports.goes_on(path), "resumed, and still held")
+        return content(directory + "/ran"), process.poll(), content(directory + "/output")
+
+
+def no_hook(name):
+    ran, status, _ = suspended(name, [])
+    expect((ran, status) == ("", None), f"wrote {ran!r}, status {status}")
+    return "resumed without a hook: runs on"
+
+
+def a_hook_runs_after_the_resume(name):
+    ran, status, said = suspended(name, ["A"])
+    expect((ran, status) == ("A", None), f"wrote {ran!r}, status {status}: {said[:300]}")
+    return "held, and the hook not run; resumed: the hook ran once, and the program runs on"
+
+
+def the_last_applied_runs_first(name):
+    ran, status, said = suspended(name, ["A", "B", "C"])
+    expect((ran, status) == ("CBA", None), f"wrote {ran!r}, status {status}: {said[:300]}")
+    return "three hooks A, B, C: all ran, in the order C, B, A"
+
+
+def a_hook_that_is_not_there_ends_the_start(name):
+    # The one that was applied after it has run by then, the one before it has not.
+    ran, status, said = suspended(name, ["A", "absent", "B"])
+    expect(ran == "B" and status is not None and re.search(r"Startup hook assembly '.*/absent\.dll'", said),
+           f"wrote {ran!r}, status {status}: {said[:300]}")
+    return f"S_OK while suspended; resumed: ended with status {status}, naming the path"
+
+
+def hooks_that_the_app_does_without(name):
+    ran, status, said = suspended(name, ["A", "absent"])
+    expect((ran, status) == ("", None), f"wrote {ran!r}, status {status}: {said[:300]}")
+    return "its app has startup hooks switched off: S_OK while suspended, and none runs after the resume"
+
+
+def main():
+    checks = [(check, name) for check in (no_hook, a_hook_runs_after_the_resume, the_last_applied_runs_first,
+                                          a_hook_that_is_not_there_ends_the_start) for name in RUNTIMES]
+    checks.append((hooks_that_the_app_does_without, WITHOUT_HOOKS))
+    for name in (*RUNTIMES, WITHOUT_HOOKS):
+        try:
+            launch.fetch(name)
+        except (OSError, subprocess.SubprocessError) as error:
+            print(f"SKIPPED: {name} cannot be had here: {error}", file=sys.stderr)
+            sys.exit(launch.SKIP)
+    wrong = 0
+    for check, name in checks:
+        try:
+            print(f"agrees  {name} {check.__name__}: {check(name)}", flush=True)
+        except (Differs, OSError, struct.error) as fault:
+            print(f"differs {name} {check.__name__}: {type(fault).__name__}: {fault}", flush=True)
+            wrong += 1
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
