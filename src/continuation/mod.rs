@@ -26,6 +26,7 @@
 mod entry;
 mod environment;
 mod environment_decoder;
+mod environment_encoder;
 mod environment_limits;
 mod file_descriptor;
 mod interruption;
@@ -35,6 +36,7 @@ mod stream;
 pub use entry::Entry;
 pub use environment::Environment;
 pub use environment_decoder::{EnvironmentDecoder, EnvironmentEvent};
+pub use environment_encoder::EnvironmentEncoder;
 pub use environment_limits::EnvironmentLimits;
 pub use file_descriptor::FdByte;
 pub use opaque::OpaqueStream;

@@ -218,6 +218,13 @@ mod tests {
     }
 
     #[test]
+    fn the_socket_of_a_sandboxed_application_stands_in_its_container() {
+        let directory = "/Users/me/Library/Group Containers/TEAM.group";
+        let path = SocketPath { directory, name: SocketName::new(12, 345) }.to_string();
+        assert_eq!(path, "/Users/me/Library/Group Containers/TEAM.group/dotnet-diagnostic-12-345-socket");
+    }
+
+    #[test]
     fn the_length_of_a_path_is_that_of_its_text() {
         // 31 bytes of name and a slash: 75 more make 107.
         let name = SocketName::new(12, 345);

@@ -7,19 +7,45 @@
 //! | | |
 //! |---|---|
 //! | [`Client`] | the tool's side of one connection: request, descriptor, reply, and what the connection is then ([`Then`]) |
-//! | [`Server`] | the runtime's side of one connection |
+//! | [`Server`] | the runtime's side of one connection: request, descriptor, reply, and what follows, in pieces |
+//! | [`Session`] | a tracing session: its stream, and its stop on a second connection |
+//! | [`ladder`] | the older command where the newer one is unknown, and what is lost |
+//! | [`ConnectPort`], [`RetryPolicy`] | the runtime's side of a diagnostic port: connect, advertise, wait, connect again |
+//! | [`DiagnosticPort`], [`AdvertiseReceiver`] | the tool's side of one: reads advertises, holds the connections until they are used |
+//!
+//! # Limits
+//!
+//! Nothing here sizes memory by what the peer announces. What a peer may make a caller take is the caller's to set:
+//!
+//! | limit | where | default |
+//! |---|---|---|
+//! | size of a message | the buffer that is lent: [`Outcome::BufferTooSmall`], [`ServerOutcome::BufferTooSmall`] | 65,535 is always enough |
+//! | bytes of a stream | [`Session::streaming`] | none, the caller says: a session streams for as long as it lasts |
+//! | bytes and entries of an environment block | [`EnvironmentLimits`](crate::continuation::EnvironmentLimits) | 32 MiB, 65,536 |
+//! | providers of a session | [`ServerOptions::max_providers`] | 1,000 (F-16) |
+//! | connections that wait at a port | the slots of a [`DiagnosticPort`] | as many as are lent |
 #![forbid(unsafe_code)]
 
+pub mod diagnostic_port;
+pub mod ladder;
+
 mod client;
+mod connect_port;
 mod end;
 mod illegal;
 mod incoming;
 mod outcome;
 mod outgoing;
+mod retry;
 mod server;
+mod session;
 
 pub use client::{Client, ClientAction};
+pub use connect_port::{ConnectPort, ConnectPortAction};
+pub use diagnostic_port::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, DiagnosticPort};
 pub use end::End;
 pub use illegal::Illegal;
 pub use outcome::{Outcome, Then};
+pub use retry::{Delays, RetryPolicy};
 pub use server::{Asked, CheckOrder, Reason, RespondError, Server, ServerAction, ServerOptions, ServerOutcome};
+pub use session::{Session, SessionAction, SessionEnd, SessionOutcome, Stop};

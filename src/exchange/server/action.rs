@@ -6,7 +6,7 @@ use super::super::End;
 use super::Reason;
 use crate::hresult::HResult;
 
-/// What a [`Server`] asks for.
+/// What a [`Server`](super::Server) asks for.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Server, ServerAction};
@@ -15,29 +15,29 @@ use crate::hresult::HResult;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerAction {
-    /// Read into this range of the buffer, and no more; then [`Server::received`], or [`Server::ended`].
+    /// Read into this range of the buffer, and no more; then [`Server::received`](super::Server::received), or [`Server::ended`](super::Server::ended).
     Receive(Range<usize>),
-    /// The request is this range of the buffer: ask for it with [`Server::request`].
+    /// The request is this range of the buffer: ask for it with [`Server::request`](super::Server::request).
     Decode(Range<usize>),
-    /// Receive one byte and the descriptor with it; then [`Server::fd_received`], or [`Server::fd_missing`] where the byte came
-    /// alone, or [`Server::ended`].
+    /// Receive one byte and the descriptor with it; then [`Server::fd_received`](super::Server::fd_received), or [`Server::fd_missing`](super::Server::fd_missing) where the byte came
+    /// alone, or [`Server::ended`](super::Server::ended).
     ReceiveFd,
-    /// Do what was asked, then [`Server::respond`] or [`Server::refuse`].
+    /// Do what was asked, then [`Server::respond`](super::Server::respond) or [`Server::refuse`](super::Server::refuse).
     Respond,
-    /// The request is refused for this reason: [`Server::refuse`], most often with [`Reason::hresult`].
+    /// The request is refused for this reason: [`Server::refuse`](super::Server::refuse), most often with [`Reason::hresult`].
     Refuse(Reason),
-    /// Write this range of the buffer, or some of it; then [`Server::sent`], or [`Server::send_failed`].
+    /// Write this range of the buffer, or some of it; then [`Server::sent`](super::Server::sent), or [`Server::send_failed`](super::Server::send_failed).
     Send(Range<usize>),
-    /// Put the next bytes of the stream or environment block at the front of the buffer, then [`Server::piece`]; or
-    /// [`Server::continuation_ended`].
+    /// Put the next bytes of the stream or environment block at the front of the buffer, then [`Server::piece`](super::Server::piece); or
+    /// [`Server::continuation_ended`](super::Server::continuation_ended).
     Continue {
         /// How many bytes of the environment block are still to come; `None` for a stream.
         left: Option<u32>,
     },
-    /// Keep the connection until the client hangs up, then [`Server::ended`]: a `user_events` session lasts as long. A half-close is
+    /// Keep the connection until the client hangs up, then [`Server::ended`](super::Server::ended): a `user_events` session lasts as long. A half-close is
     /// no hang-up (F-23).
     Hold,
-    /// Close the connection, then [`Server::closed`].
+    /// Close the connection, then [`Server::closed`](super::Server::closed).
     Close,
     /// Nothing more is asked for.
     Finished(ServerOutcome),
@@ -65,7 +65,7 @@ pub enum ServerOutcome {
     /// The environment block was broken off with an error (F-43).
     BrokenOff(HResult),
     /// The request has `size` bytes, and the buffer has not. Its header is in the buffer, the rest is unread:
-    /// [`Server::enlarged`] goes on, [`Server::refuse`] ends it.
+    /// [`Server::enlarged`](super::Server::enlarged) goes on, [`Server::refuse`](super::Server::refuse) ends it.
     BufferTooSmall {
         /// How many bytes the buffer must have.
         size: u16,

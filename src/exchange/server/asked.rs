@@ -3,7 +3,7 @@
 use crate::message::AnyRequest;
 use crate::wire::{DecodeError, LimitError};
 
-/// A request, or why it is refused: what [`Server::request`] found.
+/// A request, or why it is refused: what [`Server::request`](super::Server::request) found.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Asked, Server, ServerAction};

@@ -308,13 +308,13 @@ impl Server {
         Ok(())
     }
 
-    /// The stream is over.
+    /// The stream is over, or the `user_events` session was stopped.
     ///
     /// # Errors
-    /// [`Illegal`], where no stream is being sent. An environment block ends with its last byte, or with
+    /// [`Illegal`], where no session has the connection. An environment block ends with its last byte, or with
     /// [`break_off`](Self::break_off).
     pub fn continuation_ended(&mut self) -> Result<(), Illegal> {
-        let State::Continue(None) = self.state else { return Err(Illegal::NotAsked) };
+        let (State::Continue(None) | State::Hold) = self.state else { return Err(Illegal::NotAsked) };
         self.state = State::Close(ServerOutcome::Answered);
         Ok(())
     }

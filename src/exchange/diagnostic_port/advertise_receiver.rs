@@ -1,0 +1,232 @@
+//! The first 34 bytes of a connection to a diagnostic port.
+
+use core::ops::Range;
+
+use crate::advertise::{ADVERTISE_LEN, Advertise};
+use crate::exchange::{End, Illegal};
+use crate::wire::DecodeErrorKind;
+
+/// What an [`AdvertiseReceiver`] asks for.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::diagnostic_port::{AdvertiseAction, AdvertiseReceiver};
+///
+/// assert_eq!(AdvertiseReceiver::new().action(), AdvertiseAction::Receive(0..34));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AdvertiseAction {
+    /// Read into this range of the buffer, and no more. Then [`received`](AdvertiseReceiver::received) or
+    /// [`ended`](AdvertiseReceiver::ended).
+    Receive(Range<usize>),
+    /// Nothing more is asked for. Nothing is sent in answer to an advertise.
+    Finished(AdvertiseOutcome),
+}
+
+/// How an [`AdvertiseReceiver`] ends.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::End;
+/// use dotnet_diagnostics_ipc::exchange::diagnostic_port::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver};
+///
+/// let mut receiver = AdvertiseReceiver::new();
+/// receiver.ended(End::TimedOut)?;
+/// let outcome = AdvertiseOutcome::Ended { received: 0, end: End::TimedOut };
+/// assert_eq!(receiver.action(), AdvertiseAction::Finished(outcome));
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::Illegal>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdvertiseOutcome {
+    /// The advertise is whole, and the connection can be held for a command.
+    Advertised(Advertise),
+    /// A byte is not that of the magic: the peer is no runtime. Close the connection.
+    BadMagic {
+        /// Where the first wrong byte stands: 0 to 7.
+        offset: u8,
+    },
+    /// The connection ended before the 34 bytes were there, or the caller's time was over. Close it.
+    Ended {
+        /// How many bytes came: 0 to 33.
+        received: u8,
+        /// How it ended.
+        end: End,
+    },
+}
+
+/// Reads the advertise of a connection that was accepted (section "Advertise Protocol"): 34 bytes in any pieces, and not one more.
+///
+/// A runtime sends them at once. A peer that connects and says nothing costs a connection, so give it a time, and acknowledge its
+/// end with [`End::TimedOut`]. The buffer's first 34 bytes are needed from the first `received` to the last.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::advertise::Advertise;
+/// use dotnet_diagnostics_ipc::exchange::diagnostic_port::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver};
+///
+/// let cookie = "123e4567-e89b-12d3-a456-426614174000".parse()?;
+/// let advertise = Advertise { runtime_cookie: cookie, process_id: 12345, future: 0 };
+/// let wire = advertise.to_bytes();
+/// let mut pieces = wire.chunks(5); // what the socket will give
+///
+/// let (mut receiver, mut buffer) = (AdvertiseReceiver::new(), [0; 34]);
+/// let outcome = loop {
+///     match receiver.action() {
+///         AdvertiseAction::Receive(range) => {
+///             let piece = pieces.next().unwrap();
+///             buffer[range][..piece.len()].copy_from_slice(piece);
+///             receiver.received(&buffer, piece.len())?;
+///         }
+///         AdvertiseAction::Finished(outcome) => break outcome,
+///     }
+/// };
+/// assert_eq!(outcome, AdvertiseOutcome::Advertised(advertise));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdvertiseReceiver(State);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// So many bytes are there.
+    Receive(u8),
+    Done(AdvertiseOutcome),
+}
+
+impl AdvertiseReceiver {
+    /// Nothing has come.
+    pub const fn new() -> Self {
+        Self(State::Receive(0))
+    }
+
+    /// What to do now. Asking changes nothing.
+    pub fn action(&self) -> AdvertiseAction {
+        match self.0 {
+            State::Receive(have) => AdvertiseAction::Receive(usize::from(have)..ADVERTISE_LEN),
+            State::Done(outcome) => AdvertiseAction::Finished(outcome),
+        }
+    }
+
+    /// `count` bytes of [`Receive`](AdvertiseAction::Receive) are in the buffer, at the front of the range.
+    ///
+    /// # Errors
+    /// [`Illegal`], where that was not asked for.
+    pub fn received(&mut self, buffer: &[u8], count: usize) -> Result<(), Illegal> {
+        let State::Receive(before) = self.0 else { return Err(Illegal::NotAsked) };
+        if count == 0 {
+            return Err(Illegal::NoBytes);
+        }
+        let buffer = buffer.first_chunk::<ADVERTISE_LEN>().ok_or(Illegal::BufferTooShort { needed: ADVERTISE_LEN })?;
+        let too_many = Illegal::TooMany { asked: ADVERTISE_LEN.saturating_sub(before.into()), said: count };
+        let have = u8::try_from(count).ok().and_then(|count| before.checked_add(count)).ok_or(too_many)?;
+        let bytes = buffer.get(..have.into()).ok_or(too_many)?;
+        self.0 = match Advertise::decode(bytes) {
+            Ok(advertise) => State::Done(AdvertiseOutcome::Advertised(advertise)),
+            Err(error) if error.kind() == DecodeErrorKind::BadMagic => {
+                State::Done(AdvertiseOutcome::BadMagic { offset: u8::try_from(error.offset()).unwrap_or(u8::MAX) })
+            }
+            // Not all of it is there.
+            Err(_) => State::Receive(have),
+        };
+        Ok(())
+    }
+
+    /// The connection has ended, or the caller's time is over.
+    ///
+    /// # Errors
+    /// [`Illegal::NotAsked`], where the receiver is finished.
+    pub fn ended(&mut self, end: End) -> Result<(), Illegal> {
+        let State::Receive(received) = self.0 else { return Err(Illegal::NotAsked) };
+        self.0 = State::Done(AdvertiseOutcome::Ended { received, end });
+        Ok(())
+    }
+}
+
+impl Default for AdvertiseReceiver {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Guid;
+
+    const ADVERTISE: Advertise = Advertise { runtime_cookie: Guid::from_bytes([7; 16]), process_id: 12345, future: 0x1234 };
+
+    /// Gives `wire` in pieces of `piece` bytes, as many as are asked for; how many were read.
+    fn feed(receiver: &mut AdvertiseReceiver, wire: &[u8], piece: usize) -> usize {
+        let (mut buffer, mut read) = ([0; ADVERTISE_LEN], 0);
+        while let AdvertiseAction::Receive(range) = receiver.action() {
+            let count = piece.min(range.len()).min(wire.len() - read);
+            if count == 0 {
+                break;
+            }
+            buffer[range][..count].copy_from_slice(&wire[read..][..count]);
+            read += count;
+            receiver.received(&buffer, count).unwrap();
+        }
+        read
+    }
+
+    #[test]
+    fn it_is_small() {
+        assert!(size_of::<AdvertiseReceiver>() <= 64, "{}", size_of::<AdvertiseReceiver>());
+    }
+
+    #[test]
+    fn any_pieces_and_not_a_byte_more() {
+        let mut wire = [0xEE; 40];
+        wire[..ADVERTISE_LEN].copy_from_slice(&ADVERTISE.to_bytes());
+        for piece in 1..=wire.len() {
+            let mut receiver = AdvertiseReceiver::new();
+            assert_eq!(feed(&mut receiver, &wire, piece), ADVERTISE_LEN);
+            assert_eq!(receiver.action(), AdvertiseAction::Finished(AdvertiseOutcome::Advertised(ADVERTISE)));
+        }
+    }
+
+    #[test]
+    fn a_wrong_magic_is_refused_at_its_first_wrong_byte() {
+        for wrong in 0..8u8 {
+            for bit in 0..8 {
+                let mut wire = ADVERTISE.to_bytes();
+                wire[usize::from(wrong)] ^= 1 << bit;
+                for piece in [1, 2, 3, 34] {
+                    let mut receiver = AdvertiseReceiver::new();
+                    let read = feed(&mut receiver, &wire, piece);
+                    assert_eq!(read, (usize::from(wrong) / piece + 1) * piece);
+                    assert_eq!(receiver.action(), AdvertiseAction::Finished(AdvertiseOutcome::BadMagic { offset: wrong }));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_end_at_every_position_has_a_name() {
+        for end in [End::Closed, End::Reset, End::TimedOut] {
+            for received in 0..34u8 {
+                let mut receiver = AdvertiseReceiver::new();
+                feed(&mut receiver, &ADVERTISE.to_bytes()[..received.into()], 3);
+                receiver.ended(end).unwrap();
+                assert_eq!(receiver.action(), AdvertiseAction::Finished(AdvertiseOutcome::Ended { received, end }));
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_not_asked_for_changes_nothing() {
+        let mut receiver = AdvertiseReceiver::new();
+        let buffer = ADVERTISE.to_bytes();
+        assert_eq!(receiver.received(&buffer, 0), Err(Illegal::NoBytes));
+        assert_eq!(receiver.received(&buffer, 35), Err(Illegal::TooMany { asked: 34, said: 35 }));
+        assert_eq!(receiver.received(&buffer, usize::MAX), Err(Illegal::TooMany { asked: 34, said: usize::MAX }));
+        assert_eq!(receiver.received(&buffer[..33], 1), Err(Illegal::BufferTooShort { needed: 34 }));
+        assert_eq!(receiver, AdvertiseReceiver::new());
+        receiver.received(&buffer, 33).unwrap();
+        assert_eq!(receiver.received(&buffer, 2), Err(Illegal::TooMany { asked: 1, said: 2 }));
+        assert_eq!(receiver.action(), AdvertiseAction::Receive(33..34));
+        receiver.received(&buffer, 1).unwrap();
+        let done = receiver;
+        assert_eq!(receiver.received(&buffer, 1), Err(Illegal::NotAsked));
+        assert_eq!(receiver.ended(End::Closed), Err(Illegal::NotAsked));
+        assert_eq!(receiver, done);
+    }
+}

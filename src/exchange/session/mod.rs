@@ -1,0 +1,392 @@
+//! A session: the connection that carries it, and its `StopTracing` on another one.
+
+mod action;
+mod outcome;
+
+pub use action::SessionAction;
+pub use outcome::{SessionEnd, SessionOutcome, Stop};
+
+use super::{End, Illegal, Outcome};
+use crate::continuation::OpaqueStream;
+use crate::message::{Message, Reply, eventpipe::StopTracing};
+
+/// A session from the reply that started it: the stream on its own connection, and `StopTracing` on another one.
+///
+/// `StopTracing` on the connection of the stream is ignored, and so is closing that connection's sending half (F-76): a session
+/// ends by a `StopTracing` on a second connection, or with its connection. The stop's reply and the end of the stream come in
+/// either order, with the same outcome.
+///
+/// A [`Client`](super::Client) carries the stop; the session only has to be told when it begins and how it ended. How long to wait
+/// for its reply: [`Flow::STOP`](crate::flow::Flow::STOP).
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{End, Outcome, Session, SessionAction, Stop, Then};
+/// use dotnet_diagnostics_ipc::flow::StreamEnd;
+/// use dotnet_diagnostics_ipc::message::Request as _;
+///
+/// // The reply to CollectTracing2 was OK, with session id 42. The caller takes no more than a gigabyte.
+/// let mut session = Session::streaming(Some(42), 1 << 30);
+/// session.received(b"Nettrace...")?;
+///
+/// session.stopping()?;
+/// let mut buffer = [0; 64];
+/// session.stop_request().unwrap().encode_message(&mut buffer)?; // goes over a second connection
+/// assert_eq!(session.action(), SessionAction::ReadAndAwaitStop);
+/// session.received(b"...rundown")?;
+/// buffer[..28].copy_from_slice(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0"); // comes back over it
+/// session.stop_finished(Outcome::Ok { size: 28, then: Then::Close }, &buffer)?;
+/// assert_eq!(session.action(), SessionAction::Read);
+/// session.ended(End::Closed)?;
+///
+/// let SessionAction::Finished(outcome) = session.action() else { panic!() };
+/// assert_eq!((outcome.bytes, outcome.stop, outcome.stream_end()), (21, Stop::Answered, Some(StreamEnd::Complete)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    id: Option<u64>,
+    stream: OpaqueStream,
+    stop: Stop,
+    connection: Connection,
+    streams: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Connection {
+    Open,
+    /// More came than the limit.
+    OverLimit,
+    Over(SessionEnd),
+}
+
+impl Session {
+    /// A session that streams into its connection, of which the caller takes `limit` bytes. Without the id, which the generic OK
+    /// lacks ([`Then::Stream`](super::Then::Stream)), it cannot be stopped, only hung up on.
+    pub const fn streaming(session_id: Option<u64>, limit: u64) -> Self {
+        Self {
+            id: session_id,
+            stream: OpaqueStream::with_limit(limit),
+            stop: Stop::NotSent,
+            connection: Connection::Open,
+            streams: true,
+        }
+    }
+
+    /// A session that writes `user_events`. Over its connection nothing comes; the session ends with it (F-23).
+    pub const fn user_events(session_id: Option<u64>) -> Self {
+        Self { streams: false, ..Self::streaming(session_id, 0) }
+    }
+
+    /// What is asked for now. Asking twice changes nothing.
+    pub const fn action(&self) -> SessionAction {
+        match (self.connection, self.stop, self.streams) {
+            (Connection::Open, Stop::Awaited, true) => SessionAction::ReadAndAwaitStop,
+            (Connection::Open, Stop::Awaited, false) => SessionAction::HoldAndAwaitStop,
+            (Connection::Open, _, true) => SessionAction::Read,
+            (Connection::Open, _, false) => SessionAction::Hold,
+            (Connection::OverLimit, _, _) => SessionAction::HangUp,
+            (Connection::Over(_), Stop::Awaited, _) => SessionAction::AwaitStop,
+            (Connection::Over(end), stop, streamed) => {
+                SessionAction::Finished(SessionOutcome { streamed, bytes: self.stream.passed(), end, stop })
+            }
+        }
+    }
+
+    /// These bytes came over the session's connection. Gives back those within the limit, and those beyond, which are not lost, but
+    /// not counted either.
+    ///
+    /// # Errors
+    /// [`Illegal`], where the connection was not to be read, or no byte came: that is an [end](Self::ended).
+    pub fn received<'i>(&mut self, bytes: &'i [u8]) -> Result<(&'i [u8], &'i [u8]), Illegal> {
+        if self.connection != Connection::Open {
+            return Err(Illegal::NotAsked);
+        }
+        if bytes.is_empty() {
+            return Err(Illegal::NoBytes);
+        }
+        let (within, beyond) = self.stream.pass(bytes);
+        if !beyond.is_empty() {
+            self.connection = Connection::OverLimit;
+        }
+        Ok((within, beyond))
+    }
+
+    /// The session's connection has ended, or the caller's time for it is over.
+    ///
+    /// # Errors
+    /// [`Illegal`], where it had ended before.
+    pub fn ended(&mut self, end: End) -> Result<(), Illegal> {
+        self.end(SessionEnd::Ended(end))
+    }
+
+    /// The caller has closed the session's connection, because it was asked to or of its own accord. That ends a session that
+    /// writes `user_events` (F-23); a stream that was not at its end is incomplete.
+    ///
+    /// # Errors
+    /// [`Illegal`], where it had ended before.
+    pub fn hung_up(&mut self) -> Result<(), Illegal> {
+        self.end(SessionEnd::HungUp)
+    }
+
+    fn end(&mut self, end: SessionEnd) -> Result<(), Illegal> {
+        self.connection = Connection::Over(match self.connection {
+            Connection::Open => end,
+            Connection::OverLimit => SessionEnd::LimitReached,
+            Connection::Over(_) => return Err(Illegal::NotAsked),
+        });
+        Ok(())
+    }
+
+    /// The request that stops the session; `None` where its id is not known.
+    pub fn stop_request(&self) -> Option<StopTracing> {
+        self.id.map(|session_id| StopTracing { session_id })
+    }
+
+    /// The caller begins to stop the session. To be said before the request's first byte is sent, because the end of the stream
+    /// may be seen before a call behind it. A stop that came to nothing may be repeated.
+    ///
+    /// # Errors
+    /// [`Illegal`], where the session's connection is over, its id is not known, or a stop is on its way or was answered with OK.
+    pub fn stopping(&mut self) -> Result<(), Illegal> {
+        let repeatable = matches!(self.stop, Stop::NotSent | Stop::Refused(_) | Stop::Malformed | Stop::Unanswered(_));
+        if self.connection != Connection::Open || self.id.is_none() || !repeatable {
+            return Err(Illegal::NotAsked);
+        }
+        self.stop = Stop::Awaited;
+        Ok(())
+    }
+
+    /// The stop's [`Client`](super::Client) has come to this outcome, with the reply in `buffer`.
+    ///
+    /// # Errors
+    /// [`Illegal`], where no stop is awaited, where `buffer` is shorter than the reply, and where the outcome is that it should be
+    /// larger: the client can still go on.
+    pub fn stop_finished(&mut self, outcome: Outcome, buffer: &[u8]) -> Result<(), Illegal> {
+        if self.stop != Stop::Awaited {
+            return Err(Illegal::NotAsked);
+        }
+        self.stop = match outcome {
+            Outcome::Ok { size, .. } => {
+                let needed = usize::from(size);
+                self.judge(buffer.get(..needed).ok_or(Illegal::BufferTooShort { needed })?)
+            }
+            Outcome::Error { hresult, .. } => Stop::Refused(hresult),
+            Outcome::BufferTooSmall { size } => return Err(Illegal::BufferTooShort { needed: size.into() }),
+            Outcome::NoReply { end, .. } | Outcome::Cut { end, .. } => Stop::Unanswered(end),
+            Outcome::Malformed { .. } => Stop::Malformed,
+        };
+        Ok(())
+    }
+
+    /// The stop could not be sent at all: there was no connection to be had.
+    ///
+    /// # Errors
+    /// [`Illegal`], where no stop is awaited.
+    pub fn stop_failed(&mut self, end: End) -> Result<(), Illegal> {
+        self.stop_finished(Outcome::NoReply { end, request_sent: false }, &[])
+    }
+
+    /// What the stop's reply means.
+    fn judge(&self, reply: &[u8]) -> Stop {
+        match Message::decode_exact(reply).and_then(|message| message.reply_as::<StopTracing>()) {
+            Ok(Reply::Ok(reply)) if Some(reply.session_id) == self.id => Stop::Answered,
+            Ok(Reply::Ok(reply)) => Stop::OtherId(reply.session_id),
+            Ok(Reply::OkWithoutPayload) => Stop::AnsweredWithoutId,
+            Ok(Reply::Error(error)) => Stop::Refused(error.hresult),
+            Err(_) => Stop::Malformed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::exchange::Then;
+    use crate::flow::StreamEnd;
+    use crate::hresult::HResult;
+    use crate::message::Request as _;
+    use std::vec::Vec;
+
+    const ENDS: [End; 3] = [End::Closed, End::Reset, End::TimedOut];
+    const OK_42: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0";
+    const OK_43: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2b\0\0\0\0\0\0\0";
+    const OK: &[u8] = b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0";
+
+    const fn ok(size: u16) -> Outcome {
+        Outcome::Ok { size, then: Then::Close }
+    }
+
+    /// What can become of a stop.
+    fn stops() -> Vec<(Outcome, &'static [u8], Stop)> {
+        let mut stops: Vec<(Outcome, &'static [u8], Stop)> = std::vec![
+            (ok(28), OK_42, Stop::Answered),
+            (ok(28), OK_43, Stop::OtherId(43)),
+            (ok(20), OK, Stop::AnsweredWithoutId),
+            (Outcome::Error { size: 24, hresult: HResult::BAD_ENCODING }, &[], Stop::Refused(HResult::BAD_ENCODING)),
+            (Outcome::Malformed { kind: crate::wire::DecodeErrorKind::BadMagic, offset: 0 }, &[], Stop::Malformed),
+            (ok(27), b"DOTNET_IPC_V1\0\x1b\0\xff\0\0\0\x2a\0\0\0\0\0\0", Stop::Malformed),
+        ];
+        for end in ENDS {
+            stops.push((Outcome::NoReply { end, request_sent: true }, &[], Stop::Unanswered(end)));
+            stops.push((Outcome::Cut { received: 3, end }, &[], Stop::Unanswered(end)));
+        }
+        stops
+    }
+
+    #[track_caller]
+    fn outcome(session: &Session) -> SessionOutcome {
+        let SessionAction::Finished(outcome) = session.action() else { panic!("{session:?}") };
+        assert_eq!(session.action(), SessionAction::Finished(outcome));
+        outcome
+    }
+
+    #[test]
+    fn both_orders_of_the_ends_have_the_same_outcome() {
+        for (reply, buffer, stop) in stops() {
+            for end in ENDS {
+                let mut stream_first = Session::streaming(Some(42), 100);
+                stream_first.received(b"abc").unwrap();
+                stream_first.stopping().unwrap();
+                assert_eq!(stream_first.action(), SessionAction::ReadAndAwaitStop);
+                stream_first.received(b"de").unwrap();
+                let mut stop_first = stream_first.clone();
+
+                stream_first.ended(end).unwrap();
+                assert_eq!(stream_first.action(), SessionAction::AwaitStop);
+                stream_first.stop_finished(reply, buffer).unwrap();
+                stop_first.stop_finished(reply, buffer).unwrap();
+                assert_eq!(stop_first.action(), SessionAction::Read);
+                stop_first.ended(end).unwrap();
+
+                let expected = SessionOutcome { streamed: true, bytes: 5, end: SessionEnd::Ended(end), stop };
+                assert_eq!((outcome(&stream_first), outcome(&stop_first)), (expected, expected));
+                let whole = end == End::Closed && matches!(stop, Stop::Answered | Stop::AnsweredWithoutId);
+                assert_eq!(expected.stream_end(), Some(StreamEnd::after(whole)), "{expected:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stream_that_ends_before_the_stop_is_incomplete_and_a_stop_then_means_nothing() {
+        for end in ENDS {
+            let mut session = Session::streaming(Some(42), 100);
+            session.ended(end).unwrap();
+            let before = session.clone();
+            let expected = SessionOutcome { streamed: true, bytes: 0, end: SessionEnd::Ended(end), stop: Stop::NotSent };
+            assert_eq!(outcome(&session), expected);
+            assert_eq!(expected.stream_end(), Some(StreamEnd::Incomplete));
+            // The runtime would say OK to the id that it no longer knows (F-31).
+            assert_eq!(session.stopping(), Err(Illegal::NotAsked));
+            assert_eq!(session.stop_finished(ok(28), OK_42), Err(Illegal::NotAsked));
+            assert_eq!(session, before);
+        }
+    }
+
+    #[test]
+    fn a_stop_that_came_to_nothing_may_be_repeated() {
+        for (reply, buffer, stop) in stops() {
+            let mut session = Session::streaming(Some(42), 100);
+            session.stopping().unwrap();
+            assert_eq!(session.stopping(), Err(Illegal::NotAsked));
+            session.stop_finished(reply, buffer).unwrap();
+            let done = matches!(stop, Stop::Answered | Stop::AnsweredWithoutId | Stop::OtherId(_));
+            assert_eq!(session.stopping(), if done { Err(Illegal::NotAsked) } else { Ok(()) }, "{stop:?}");
+        }
+        let mut session = Session::streaming(Some(42), 100);
+        session.stopping().unwrap();
+        session.stop_failed(End::TimedOut).unwrap();
+        session.stopping().unwrap();
+        session.stop_finished(ok(28), OK_42).unwrap();
+        session.ended(End::Closed).unwrap();
+        assert_eq!(outcome(&session).stream_end(), Some(StreamEnd::Complete));
+    }
+
+    #[test]
+    fn a_stream_longer_than_the_limit_is_hung_up_on_and_nothing_is_lost() {
+        for stopped in [false, true] {
+            for peer_closes in [false, true] {
+                let mut session = Session::streaming(Some(42), 5);
+                assert_eq!(session.received(b"abcde"), Ok((&b"abcde"[..], &b""[..])));
+                assert_eq!(session.action(), SessionAction::Read);
+                if stopped {
+                    session.stopping().unwrap();
+                }
+                assert_eq!(session.received(b"fg"), Ok((&b""[..], &b"fg"[..])));
+                assert_eq!(session.action(), SessionAction::HangUp);
+                let before = session.clone();
+                assert_eq!((session.received(b"h"), session.stopping()), (Err(Illegal::NotAsked), Err(Illegal::NotAsked)));
+                assert_eq!(session, before);
+                if peer_closes {
+                    session.ended(End::Closed).unwrap();
+                } else {
+                    session.hung_up().unwrap();
+                }
+                if stopped {
+                    assert_eq!(session.action(), SessionAction::AwaitStop);
+                    session.stop_finished(ok(28), OK_42).unwrap();
+                }
+                let outcome = outcome(&session);
+                assert_eq!((outcome.bytes, outcome.end), (5, SessionEnd::LimitReached));
+                assert_eq!(outcome.stream_end(), Some(StreamEnd::Incomplete));
+            }
+        }
+    }
+
+    #[test]
+    fn a_user_events_session_is_held_until_its_connection_ends() {
+        let mut held = Session::user_events(Some(42));
+        assert_eq!(held.action(), SessionAction::Hold);
+        let mut stopped = held.clone();
+        held.hung_up().unwrap();
+        assert_eq!((outcome(&held).end, outcome(&held).stream_end()), (SessionEnd::HungUp, None));
+
+        stopped.stopping().unwrap();
+        assert_eq!(stopped.action(), SessionAction::HoldAndAwaitStop);
+        stopped.stop_finished(ok(28), OK_42).unwrap();
+        assert_eq!(stopped.action(), SessionAction::Hold);
+        assert_eq!(stopped.received(b"x"), Ok((&b""[..], &b"x"[..])));
+        stopped.hung_up().unwrap();
+        assert_eq!((outcome(&stopped).end, outcome(&stopped).bytes), (SessionEnd::LimitReached, 0));
+    }
+
+    #[test]
+    fn what_was_not_asked_for_changes_nothing() {
+        type Call = fn(&mut Session) -> Result<(), Illegal>;
+        let open = Session::streaming(Some(42), 5);
+        let mut awaited = open.clone();
+        awaited.stopping().unwrap();
+        let mut over = open.clone();
+        over.hung_up().unwrap();
+        let unnamed = Session::streaming(None, 5);
+        assert_eq!((unnamed.stop_request(), open.stop_request()), (None, Some(StopTracing { session_id: 42 })));
+        let cases: [(&Session, Call, Illegal); 10] = [
+            (&open, |session| session.received(b"").map(|_| ()), Illegal::NoBytes),
+            (&open, |session| session.stop_finished(ok(28), OK_42), Illegal::NotAsked),
+            (&open, |session| session.stop_failed(End::Closed), Illegal::NotAsked),
+            (&unnamed, Session::stopping, Illegal::NotAsked),
+            (&awaited, Session::stopping, Illegal::NotAsked),
+            (&awaited, |session| session.stop_finished(ok(28), &OK_42[..27]), Illegal::BufferTooShort { needed: 28 }),
+            (
+                &awaited,
+                |session| session.stop_finished(Outcome::BufferTooSmall { size: 99 }, &[]),
+                Illegal::BufferTooShort { needed: 99 },
+            ),
+            (&over, |session| session.received(b"a").map(|_| ()), Illegal::NotAsked),
+            (&over, |session| session.ended(End::Closed), Illegal::NotAsked),
+            (&over, Session::hung_up, Illegal::NotAsked),
+        ];
+        for (session, call, illegal) in cases {
+            let mut changed = session.clone();
+            assert_eq!((call(&mut changed), &changed), (Err(illegal), session));
+        }
+    }
+
+    #[test]
+    fn the_stop_is_a_message_of_28_bytes_and_a_session_is_small() {
+        let mut buffer = [0; 28];
+        Session::user_events(Some(42)).stop_request().unwrap().encode_message(&mut buffer).unwrap();
+        assert_eq!(&buffer, b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x2a\0\0\0\0\0\0\0");
+        assert!(size_of::<Session>() <= 64, "{}", size_of::<Session>());
+    }
+}

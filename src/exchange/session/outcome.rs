@@ -1,0 +1,101 @@
+//! What became of a session.
+
+use crate::exchange::End;
+use crate::flow::StreamEnd;
+use crate::hresult::HResult;
+
+/// How the connection of a session ended.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{Session, SessionAction, SessionEnd};
+///
+/// // More bytes than the limit: those beyond are given back, and the connection is to be closed.
+/// let mut session = Session::streaming(Some(42), 3);
+/// assert_eq!(session.received(b"abcde")?, (&b"abc"[..], &b"de"[..]));
+/// assert_eq!(session.action(), SessionAction::HangUp);
+/// session.hung_up()?;
+/// let SessionAction::Finished(outcome) = session.action() else { panic!() };
+/// assert_eq!((outcome.end, outcome.bytes), (SessionEnd::LimitReached, 3));
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::Illegal>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SessionEnd {
+    /// By itself.
+    Ended(End),
+    /// The caller closed it.
+    HungUp,
+    /// The caller closed it because more bytes came than its limit; over a `user_events` session's connection, any at all.
+    LimitReached,
+}
+
+/// What became of a session's `StopTracing`.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{End, Outcome, Session, SessionAction, Stop, Then};
+///
+/// let mut session = Session::streaming(Some(42), u64::MAX);
+/// session.stopping()?;
+/// session.ended(End::Closed)?;
+/// session.stop_finished(Outcome::Ok { size: 28, then: Then::Close }, b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2b\0\0\0\0\0\0\0")?;
+/// let SessionAction::Finished(outcome) = session.action() else { panic!() };
+/// assert_eq!(outcome.stop, Stop::OtherId(43));
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::Illegal>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Stop {
+    /// It was not sent while the session's connection was open. Later it means nothing: unknown ids are answered with OK (F-31).
+    NotSent,
+    /// It is on its way, or its reply is.
+    Awaited,
+    /// OK, with the session's id (F-31).
+    Answered,
+    /// OK, without any id: the generic one (F-2).
+    AnsweredWithoutId,
+    /// OK, with the id of another session: nobody knows which one was stopped.
+    OtherId(u64),
+    /// An error.
+    Refused(HResult),
+    /// What came is no reply.
+    Malformed,
+    /// The stop's connection could not be had, or ended without a reply. After a time-out it may still be answered, if the stream
+    /// is read.
+    Unanswered(End),
+}
+
+/// What became of a session.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{End, Session, SessionAction, Stop};
+/// use dotnet_diagnostics_ipc::flow::StreamEnd;
+///
+/// // The target dies before anybody stops the session.
+/// let mut session = Session::streaming(Some(42), u64::MAX);
+/// session.received(b"Nettrace")?;
+/// session.ended(End::Closed)?;
+/// let SessionAction::Finished(outcome) = session.action() else { panic!() };
+/// assert_eq!((outcome.bytes, outcome.stop, outcome.stream_end()), (8, Stop::NotSent, Some(StreamEnd::Incomplete)));
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::Illegal>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionOutcome {
+    /// Whether the session streamed; otherwise it wrote `user_events`.
+    pub streamed: bool,
+    /// How many bytes of stream came, those beyond the limit not counted.
+    pub bytes: u64,
+    /// How its connection ended.
+    pub end: SessionEnd,
+    /// What became of its last `StopTracing`.
+    pub stop: Stop,
+}
+
+impl SessionOutcome {
+    /// Whether the stream is whole; `None` if the session wrote `user_events`.
+    ///
+    /// [`Complete`](StreamEnd::Complete) takes more than that a stop was sent: the runtime answered it with OK, which it does once
+    /// the rundown is written (F-76), and then the stream was closed, and not cut off, given up, or longer than the limit.
+    pub fn stream_end(&self) -> Option<StreamEnd> {
+        let stopped = matches!(self.stop, Stop::Answered | Stop::AnsweredWithoutId);
+        self.streamed.then(|| StreamEnd::after(stopped && self.end == SessionEnd::Ended(End::Closed)))
+    }
+}
