@@ -9,6 +9,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 };
 use dotnet_diagnostics_ipc::message::process::{ApplyStartupHook, EnablePerfMap, PerfMapType, SetEnvironmentVariable};
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message, encode};
+use dotnet_diagnostics_ipc::user_events::{MAX_TRACEPOINT_NAME_LEN, TracepointCommand};
 use dotnet_diagnostics_ipc::wire::{Array, ErrorKind as _, IpcString, Layer, LimitError};
 
 /// A provider whose name takes 8 bytes: 24 in all, or 29 with an empty filter.
@@ -229,6 +230,62 @@ fn limits_of_tracepoints_are_found_where_they_stand() {
         // A provider whose config is one default of 2 units and no sets takes 29 + 8 + 4 bytes.
         let second = [traced(5, "P", "T".into(), &[]), traced(5, "Q", absent, &sets)];
         assert_eq!(no(&second, "duplicate_event_id", 41 + 105, &twice.replace("[0].config", "[1].config")), fail);
+    }
+}
+
+/// P-19. The limit is in bytes of UTF-8, of the name as a runtime reads it: to the first NUL.
+#[test]
+fn a_tracepoint_name_that_has_no_command_string_is_refused() {
+    fn set(tracepoint_name: IpcString<'_>) -> TracepointSet<'_> {
+        TracepointSet { tracepoint_name, event_ids: Array::new(&[1]) }
+    }
+    let fits = [
+        "n".repeat(MAX_TRACEPOINT_NAME_LEN),
+        "é".repeat(218),
+        "診".repeat(145) + "n",
+        "😀".repeat(109),
+        "n".repeat(400) + "\0" + &"n".repeat(400),
+    ];
+    let too_long = [
+        "n".repeat(MAX_TRACEPOINT_NAME_LEN + 1),
+        "é".repeat(219),
+        "診".repeat(146),
+        "😀".repeat(109) + "n",
+        "n".repeat(437) + "\0",
+    ];
+    let absent = IpcString::ABSENT;
+    for (name, six) in [("CollectTracing5", false), ("CollectTracing6", true)] {
+        let field = |field: &str| format!("{name}.providers[0].config.{field}");
+        for text in &fits {
+            let (text, short) = (IpcString::new(text), [set("S".into())]);
+            taken(user_events(six, &[traced(5, "P", text, &short)]));
+            taken(user_events(six, &[traced(5, "P", "T".into(), &[set(text)])]));
+            // What is no limit of the request is one of the command: a NUL.
+            assert_eq!(TracepointCommand::new(text).is_ok(), !text.has_inner_nul());
+        }
+        let kind = "tracepoint_name_too_long";
+        for text in &too_long {
+            let (text, fail) = (IpcString::new(text), HResult(0x8000_4005));
+            let default = [traced(5, "P", text, &[])];
+            assert_eq!(refused(user_events(six, &default), kind, 65, &field("default_tracepoint_name")), fail);
+            // The second set stands behind the default of 2 units, the count, and a set of 2 units and an id: 65 + 8 + 4 + 16.
+            let sets = [set("S".into()), set(text)];
+            let second = [traced(5, "P", "T".into(), &sets)];
+            assert_eq!(refused(user_events(six, &second), kind, 93, &field("tracepoints[1].tracepoint_name")), fail);
+            assert!(TracepointCommand::new(text).is_err());
+        }
+        // Half a pair is 3 bytes, as U+FFFD.
+        for (count, fits) in [(145, true), (146, false)] {
+            let mut units = [0x61; 147];
+            units[..count].fill(0xdc00);
+            let sets = [set(IpcString::from_units(&units[..=count]))];
+            assert_eq!(limits(user_events(six, &[traced(5, "P", absent, &sets)])).is_ok(), fits, "{count}");
+        }
+        // The first in the message is named; of one set, its name.
+        let long = IpcString::new(&too_long[0]);
+        let twice = [TracepointSet { tracepoint_name: long, event_ids: Array::new(&[7, 7]) }];
+        refused(user_events(six, &[traced(5, "P", absent, &twice)]), kind, 73, &field("tracepoints[0].tracepoint_name"));
+        refused(user_events(six, &[traced(5, "P", long, &twice)]), kind, 65, &field("default_tracepoint_name"));
     }
 }
 

@@ -52,6 +52,16 @@ fn likely_record() -> impl Strategy<Value = Vec<u8>> {
         })
 }
 
+fn likely_registration() -> impl Strategy<Value = Vec<u8>> {
+    let size = prop_oneof![Just(28u8), Just(32), any::<u8>()];
+    let padding = prop_oneof![3 => Just([0; 4]), 1 => any::<[u8; 4]>()];
+    (size, any::<[u8; 24]>(), padding, 0..6usize).prop_map(|(size, fields, padding, more)| {
+        let mut bytes = [&[size, 0, 0, 0][..], &fields, &padding].concat();
+        bytes.resize(30 + more, 0);
+        bytes
+    })
+}
+
 fn likely_extension() -> impl Strategy<Value = Vec<u8>> {
     let item = prop_oneof![
         prop::collection::vec(any::<u8>(), 0..9).prop_map(|data| {
@@ -69,7 +79,7 @@ fn likely_extension() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #[test]
     fn any_bytes_are_read_without_contradiction(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
-        total::<UserReg>(&bytes, |again, _| assert_eq!(again, &bytes[..28]));
+        total::<UserReg>(&bytes, |again, _| assert_eq!(again, &bytes[..again.len()]));
         total::<UserUnreg>(&bytes, |again, _| assert_eq!(again, &bytes[..16]));
         total::<RelLoc>(&bytes, |again, _| assert_eq!(again, &bytes[..4]));
         total::<Extension<'_>>(&bytes, |again, _| assert_eq!(again, bytes));
@@ -77,6 +87,15 @@ proptest! {
             assert_eq!(command.to_string().as_bytes(), bytes);
         }
         let _ = Metadata::new(&bytes).split_provider_name();
+    }
+
+    /// Of each size: what is taken is written as it was, and what is refused has another size, padding that is not zero, or an end.
+    #[test]
+    fn a_registration_is_as_long_as_its_size_says(bytes in likely_registration()) {
+        let len = usize::from(bytes[0]);
+        let whole = len == 28 || len == 32 && bytes.get(28..32) == Some(&[0; 4]);
+        prop_assert_eq!(UserReg::decode(&mut Reader::new(&bytes)).is_ok(), whole);
+        total::<UserReg>(&bytes, |again, _| assert_eq!(again, &bytes[..len]));
     }
 
     #[test]
@@ -165,6 +184,73 @@ fn an_event_goes_from_the_runtime_to_a_reader() {
         let (provider, metadata) = cache.get(key).unwrap().split_provider_name().unwrap();
         assert_eq!((provider, metadata), ("MyEventSource".into(), &b"metadata"[..]));
     }
+}
+
+/// The records that a real runtime wrote, in their order: each event has its metadata before it comes without, and one id has two
+/// versions, which a record alone does not tell apart (P-20, P-23).
+#[cfg(feature = "vectors")]
+#[test]
+fn a_reader_of_recorded_records_has_metadata_for_each() {
+    use dotnet_diagnostics_ipc::vectors;
+
+    const METHOD_LOAD: u16 = 143;
+    /// Behind the provider's name: id u32, name, keywords u64, version u32.
+    fn version(metadata: Metadata<'_>) -> u32 {
+        let (_, own) = metadata.split_provider_name().unwrap();
+        let name = own[4..].chunks_exact(2).position(|unit| unit == [0, 0]).unwrap();
+        let at = 4 + 2 * name + 2 + 8;
+        u32::from_le_bytes(own[at..at + 4].try_into().unwrap())
+    }
+    /// Of `MethodLoadVerbose`: three u64, three u32, three names, a u16, and in version 2 a u64.
+    fn version_by_payload(payload: &[u8]) -> u32 {
+        let ends = payload[36..].chunks_exact(2).enumerate().filter(|(_, unit)| *unit == [0, 0]);
+        let third = ends.map(|(nth, _)| 36 + 2 * nth + 2).nth(2).unwrap();
+        match payload.len() - third {
+            2 => 1,
+            10 => 2,
+            other => panic!("{other} bytes behind the names"),
+        }
+    }
+
+    let files = vectors::files().unwrap();
+    let group = files.iter().flat_map(|file| &file.groups).find(|group| group.name == "net10.0.9-user-events-record").unwrap();
+    let (mut slots, mut bytes) = ([MetadataSlot::EMPTY; 64], [0; 4096]);
+    let mut cache = MetadataCache::new(&mut slots, &mut bytes);
+    let (mut seen, mut without, mut ambiguous, mut kept) = (Vec::new(), 0, Vec::new(), None);
+    for test in &group.tests {
+        let written: WrittenRecord<'_> = decode(test.wire.as_ref().unwrap());
+        let Record::V1(record) = written.record else { panic!("version 1") };
+        let key = EventKey { tracepoint: written.write_index, process_id: 1, event_id: record.event_id };
+        let extension = record.extension().unwrap();
+        let found = cache.observe(key, &extension).unwrap();
+        assert_eq!(found.is_some(), extension.metadata().is_some());
+        let metadata = cache.get(key).expect("metadata come first");
+        if let Some(found) = found {
+            let version = version(extension.metadata().unwrap());
+            seen.push((record.event_id, found, version));
+            if record.event_id == METHOD_LOAD {
+                assert_eq!(version_by_payload(record.payload), version);
+            }
+        } else {
+            without += 1;
+            if cache.is_ambiguous(key) {
+                ambiguous.push((record.event_id, version_by_payload(record.payload)));
+            }
+        }
+        if record.event_id == METHOD_LOAD {
+            // The first stay, whatever comes.
+            assert_eq!(*kept.get_or_insert(version(metadata)), version(metadata));
+            assert_eq!(cache.is_ambiguous(key), seen.iter().filter(|(id, ..)| *id == METHOD_LOAD).count() > 1);
+        } else {
+            assert!(!cache.is_ambiguous(key));
+        }
+    }
+    let of_method_load: Vec<_> =
+        seen.iter().filter(|(id, ..)| *id == METHOD_LOAD).map(|(_, found, version)| (*found, *version)).collect();
+    assert_eq!(of_method_load, [(Seen::First, 2), (Seen::Different, 1)]);
+    assert_eq!(seen.iter().filter(|(_, found, _)| *found != Seen::First).count(), 1, "{seen:?}");
+    assert_eq!((seen.len(), without), (10, 9));
+    assert_eq!(ambiguous, [(METHOD_LOAD, 1), (METHOD_LOAD, 2)]);
 }
 
 /// The vectors of these types with one byte wrong: typed and by value form the codec says the same, and its notes have no gap.

@@ -9,11 +9,12 @@ use crate::wire::{Decode, DecodeError, Encode, EncodeError, Reader, Sink};
 /// | 1 | anything; 0 is written |
 ///
 /// The descriptor itself is no part of the bytes: it is ancillary data (`SCM_RIGHTS`) of the `sendmsg` that sends this byte.
-/// Three things about it are easy to get wrong:
+/// Four things about it are easy to get wrong:
 ///
 /// - The client sends it **before** it reads the reply to `CollectTracing5`: the runtime does not reply without it (F-19).
 /// - It is a byte of its own, behind the request. A descriptor attached to bytes of the request is lost (F-20).
 /// - A byte without descriptor is answered by an error (F-21); none at all blocks every other client (F-75).
+/// - It is one descriptor. Of two in one control message the first is used; the second stays open in the runtime for good (P-21).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::continuation::FdByte;

@@ -23,6 +23,8 @@ pub const MAX_TRACEPOINT_NAME_LEN: usize = 436;
 ///
 /// A [`UserReg`](super::UserReg) points to it, with a NUL behind. Names come in UTF-16 in a session request, and are UTF-8 here:
 /// the limit is in bytes, not in units. A name with a space or NUL inside, or that is no valid Unicode, has no command string.
+/// Runtimes do not look: they register what comes before the NUL, a session whose name has a space fails with `E_FAIL` (P-22), and
+/// released .NET 10 builds die of a longer name (P-19).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::TracepointCommand;

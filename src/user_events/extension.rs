@@ -24,7 +24,8 @@ use crate::wire::{Decode, DecodeError, Encode, EncodeError, Field, Guid, Reader,
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExtensionItem<'a> {
-    /// What the event is. The runtime sends it the first time, native events included (F-28); racing threads may each send it.
+    /// What the event is. The runtime sends it the first time alone (P-23), native events included (F-28); racing threads may each
+    /// send it, and so may each version of an event (P-20).
     Metadata(Metadata<'a>),
     /// The activity in which the event was written. The runtime leaves it out if it is zero.
     ActivityId(Guid),

@@ -12,6 +12,9 @@ use crate::wire::{Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Fie
 /// | 2 × n + 2 | the provider's name, UTF-16LE, with a NUL; not from early .NET 10 builds (F-27) |
 /// | … | the event's own metadata, as in a `MetadataBlock` of nettrace version 5, without `MetadataId` and `ProviderName` |
 ///
+/// So all that is behind the length is, byte for byte, the payload of a stream's metadata behind `MetadataId` (P-23). A native
+/// event has there its id, an empty name, keywords, version, level, and a count of 0 fields.
+///
 /// Nothing in the bytes says whether the name is there: that depends on the runtime. So what was decoded is kept whole, and
 /// [`split_provider_name`](Self::split_provider_name) is asked only where the name is known to be there. Early builds begin with
 /// the event's id, a `u32`. Equality is by the bytes.

@@ -8,8 +8,13 @@ use crate::wire::{Comparer, SliceSink};
 /// What tells events apart for a reader.
 ///
 /// A record names its event by 16 bits alone; the provider stands nowhere but in the metadata. So the key is what a reader knows of
-/// a record that comes without: the tracepoint, the process and the event id. Two providers of one process that share a tracepoint
-/// and have an id in common cannot be told apart: give each its own tracepoint. [`Seen::Different`] is how that shows.
+/// a record that comes without: the tracepoint, the process and the event id. Two things cannot be told apart by it:
+///
+/// - Two providers of one process that share a tracepoint and have an id in common. Give each its own tracepoint.
+/// - Two versions of one event. That is ordinary: `MethodLoadVerbose` (143) of the runtime's own provider is written in versions 1
+///   and 2, each sends its metadata once, and a later record of the id may be of either (P-20).
+///
+/// [`Seen::Different`] is how both show, and [`MetadataCache::is_ambiguous`] from then on.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::EventKey;
@@ -49,6 +54,8 @@ struct Kept {
     /// In the cache's bytes.
     start: usize,
     len: usize,
+    /// Others have come since.
+    ambiguous: bool,
 }
 
 /// What [`MetadataCache::insert`] found.
@@ -58,7 +65,13 @@ pub enum Seen {
     First,
     /// The same metadata again, as from threads that raced. Nothing to do.
     Again,
-    /// Other metadata than those that are kept, which stay: two events have the same key, or the process id was used again.
+    /// Other metadata than those that are kept, which stay: two versions of an event, or two events, have the same key, or the process
+    /// id was used again.
+    ///
+    /// The record that brings them is described by its own. For later records the cache knows no better than the reader: neither the
+    /// older nor the newer metadata are those of every one. It keeps the older because the order says nothing (version 2 may come
+    /// first), and says that they may be the wrong ones: [`MetadataCache::is_ambiguous`]. What tells then is the payload itself:
+    /// version 2 of `MethodLoadVerbose` is version 1 with 8 bytes more behind it.
     Different,
 }
 
@@ -145,10 +158,28 @@ impl<'s> MetadataCache<'s> {
         self.slots.len()
     }
 
-    /// The metadata of an event, if they have come.
+    /// The metadata of an event, if they have come: the first that did.
     pub fn get(&self, key: EventKey) -> Option<Metadata<'_>> {
         let (_, kept) = self.find(key)?;
         self.bytes_of(kept?).map(Metadata::new)
+    }
+
+    /// Whether other metadata came for the event than those that are kept ([`Seen::Different`]).
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::user_events::{EventKey, Metadata, MetadataCache, MetadataSlot, Seen};
+    ///
+    /// let (mut slots, mut bytes) = ([MetadataSlot::EMPTY; 2], [0; 256]);
+    /// let mut cache = MetadataCache::new(&mut slots, &mut bytes);
+    /// let key = EventKey { tracepoint: 1807, process_id: 12345, event_id: 143 };
+    /// assert_eq!(cache.insert(key, &Metadata::new(b"version 2")), Ok(Seen::First));
+    /// assert!(!cache.is_ambiguous(key));
+    /// assert_eq!(cache.insert(key, &Metadata::new(b"version 1")), Ok(Seen::Different));
+    /// assert!(cache.is_ambiguous(key));
+    /// assert_eq!(cache.get(key), Some(Metadata::new(b"version 2")));
+    /// ```
+    pub fn is_ambiguous(&self, key: EventKey) -> bool {
+        self.find(key).and_then(|(_, kept)| kept).is_some_and(|kept| kept.ambiguous)
     }
 
     /// Keeps the metadata of an event, if they are the first.
@@ -161,14 +192,18 @@ impl<'s> MetadataCache<'s> {
         if let Some(kept) = kept {
             let mut comparer = Comparer::new(self.bytes_of(kept).unwrap_or_default());
             metadata.put_bytes(&mut comparer);
-            return Ok(if comparer.matched() { Seen::Again } else { Seen::Different });
+            if comparer.matched() {
+                return Ok(Seen::Again);
+            }
+            *self.slots.get_mut(place).ok_or(full)? = MetadataSlot(Some(Kept { ambiguous: true, ..kept }));
+            return Ok(Seen::Different);
         }
         let room = self.bytes.get_mut(self.used..).unwrap_or_default();
         let no_room = CacheFull::Bytes { needed: metadata.len(), left: room.len() };
         let mut sink = SliceSink::new(room);
         metadata.put_bytes(&mut sink);
         let len = sink.finish().map_err(|_| no_room)?;
-        *self.slots.get_mut(place).ok_or(full)? = MetadataSlot(Some(Kept { key, start: self.used, len }));
+        *self.slots.get_mut(place).ok_or(full)? = MetadataSlot(Some(Kept { key, start: self.used, len, ambiguous: false }));
         self.used = self.used.saturating_add(len);
         self.kept = self.kept.saturating_add(1);
         Ok(Seen::First)

@@ -10,8 +10,11 @@
 //!
 //! Who reads the tracepoint gets the [`Record`] without its `write_index`, and keeps metadata in a [`MetadataCache`].
 //!
+//! A registration that fails ends the request: the names behind it are not registered, what was registered is removed again, and the
+//! client gets `E_FAIL` (P-22). A name with a space in it fails so: the kernel takes what is behind the space for fields.
+//!
 //! Sections "`User_events` format" and "Which events have metadata?" of the document, editions 10 and 10+; F-25 to F-29, F-64 to
-//! F-67, F-87. Nothing here opens a file: `user_events_data` and the `ioctl`s are the caller's.
+//! F-67, F-87; P-18 to P-23. Nothing here opens a file: `user_events_data` and the `ioctl`s are the caller's.
 #![forbid(unsafe_code)]
 
 mod command;
@@ -35,5 +38,5 @@ pub use record::{Record, RecordV1, WrittenRecord};
 pub use rel_loc::RelLoc;
 pub use routing::{EventTraits, Route, route};
 pub use struct_size::StructSize;
-pub use user_reg::{USER_REG_LEN, UserReg};
+pub use user_reg::{USER_REG_LEN, USER_REG_PACKED_LEN, UserReg, UserRegSize};
 pub use user_unreg::{USER_UNREG_LEN, UserUnreg};

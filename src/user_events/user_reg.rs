@@ -1,56 +1,170 @@
 //! `user_reg`: the kernel's structure that registers a tracepoint.
 
-use super::StructSize;
-use crate::wire::macros::wire_struct;
+use crate::wire::{Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, Reader, Sink};
 
-/// The size of a [`UserReg`].
-pub const USER_REG_LEN: usize = 28;
+/// The size of a [`UserReg`] as runtimes pass it, and the most that it takes.
+pub const USER_REG_LEN: usize = 32;
 
-wire_struct! {
-    /// `struct user_reg`, packed: the argument of [`DIAG_IOCSREG`](super::DIAG_IOCSREG) (F-64).
-    ///
-    /// | offset | bytes | what |
-    /// |---|---|---|
-    /// | 0 | 4 | `size`: 28 |
-    /// | 4 | 1 | `enable_bit` |
-    /// | 5 | 1 | `enable_size` |
-    /// | 6 | 2 | `flags` |
-    /// | 8 | 8 | `enable_addr` |
-    /// | 16 | 8 | `name_args` |
-    /// | 24 | 4 | `write_index`, written by the kernel |
-    ///
-    /// The same in 32-bit and 64-bit processes. Integers are little-endian here; the kernel wants the machine's own order, which
-    /// is another only on machines such as s390x.
-    ///
-    /// ```
-    /// use dotnet_diagnostics_ipc::user_events::{USER_REG_LEN, UserReg};
-    /// use dotnet_diagnostics_ipc::wire::{Decode as _, Encode as _, Reader, SliceSink};
-    ///
-    /// let mut bytes = [0; USER_REG_LEN];
-    /// let mut sink = SliceSink::new(&mut bytes);
-    /// UserReg::new(0x7f00_1000, 0x7f00_2000).encode(&mut sink)?;
-    /// assert_eq!(sink.finish(), Ok(USER_REG_LEN));
-    /// assert_eq!(bytes[..8], [28, 0, 0, 0, 31, 4, 0, 0]);
-    /// // What the kernel did:
-    /// bytes[24] = 5;
-    /// assert_eq!(UserReg::decode(&mut Reader::new(&bytes)).unwrap().write_index, 5);
-    /// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
-    /// ```
-    pub struct UserReg {
-        /// The size of the structure, 28.
-        pub size: StructSize<28> = Size,
-        /// The bit at `enable_addr` that the kernel sets while somebody listens. The runtime uses 31.
-        pub enable_bit: u8 = EnableBit,
-        /// How many bytes there are at `enable_addr`. The runtime uses 4.
-        pub enable_size: u8 = EnableSize,
-        /// The runtime uses none.
-        pub flags: u16 = Flags,
-        /// Where the bit is, in the process that registers.
-        pub enable_addr: u64 = EnableAddr,
-        /// Where the [`TracepointCommand`](super::TracepointCommand) is, with a NUL behind it.
-        pub name_args: u64 = NameArgs,
-        /// What a record begins with; 0 before the kernel has set it.
-        pub write_index: u32 = WriteIndex,
+/// The size of a [`UserReg`] without padding.
+pub const USER_REG_PACKED_LEN: usize = 28;
+
+/// The `size` of a [`UserReg`], which says whether padding follows the fields.
+///
+/// The kernel's own structure is packed and has 28 bytes (F-64). The runtime's is not packed: where a 64-bit integer stands at a
+/// multiple of 8, the compiler rounds it up to 32, and that is what .NET passes (P-18). A kernel takes a structure longer than its
+/// own if the rest is zero.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::user_events::UserRegSize;
+/// use dotnet_diagnostics_ipc::wire::{Decode as _, DecodeErrorKind, Reader};
+///
+/// assert_eq!(UserRegSize::decode(&mut Reader::new(&[32, 0, 0, 0])), Ok(UserRegSize::Padded));
+/// assert_eq!(UserRegSize::Packed.bytes(), 28);
+/// let error = UserRegSize::decode(&mut Reader::new(&[16, 0, 0, 0])).unwrap_err();
+/// assert_eq!(error.kind(), DecodeErrorKind::WrongStructSize { size: 16, expected: 28 });
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum UserRegSize {
+    /// 28: the fields alone, as the kernel's documents have it.
+    Packed,
+    /// 32: 4 bytes of zero behind the fields, as runtimes make it.
+    #[default]
+    Padded,
+}
+
+impl UserRegSize {
+    /// The number that stands in the structure: all its bytes, padding included.
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Self::Packed => 28,
+            Self::Padded => 32,
+        }
+    }
+
+    /// The size that is told by `bytes`.
+    pub const fn from_bytes(bytes: u32) -> Option<Self> {
+        match bytes {
+            28 => Some(Self::Packed),
+            32 => Some(Self::Padded),
+            _ => None,
+        }
+    }
+
+    /// What stands behind the fields.
+    pub(crate) const fn padding(self) -> &'static [u8] {
+        match self {
+            Self::Packed => &[],
+            Self::Padded => &[0; 4],
+        }
+    }
+}
+
+impl<'a> Decode<'a> for UserRegSize {
+    const MIN_LEN: usize = 4;
+
+    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let offset = reader.offset();
+        let size = u32::decode(reader)?;
+        let wrong = DecodeErrorKind::WrongStructSize { size, expected: Self::Packed.bytes() };
+        Self::from_bytes(size).ok_or_else(|| DecodeError::new(wrong, offset))
+    }
+}
+
+impl Encode for UserRegSize {
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        self.bytes().encode(sink)
+    }
+}
+
+/// `struct user_reg`: the argument of [`DIAG_IOCSREG`](super::DIAG_IOCSREG) (F-64, P-18).
+///
+/// | offset | bytes | what |
+/// |---|---|---|
+/// | 0 | 4 | `size`: 32, or 28 without padding |
+/// | 4 | 1 | `enable_bit` |
+/// | 5 | 1 | `enable_size` |
+/// | 6 | 2 | `flags` |
+/// | 8 | 8 | `enable_addr` |
+/// | 16 | 8 | `name_args` |
+/// | 24 | 4 | `write_index`, written by the kernel |
+/// | 28 | 4 or 0 | padding: zero |
+///
+/// The fields stand at the same places in 32-bit and 64-bit processes. Integers are little-endian here; the kernel wants the
+/// machine's own order, which is another only on machines such as s390x.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::user_events::{USER_REG_LEN, USER_REG_PACKED_LEN, UserReg, UserRegSize};
+/// use dotnet_diagnostics_ipc::wire::{Decode as _, Encode as _, Reader, SliceSink};
+///
+/// let mut bytes = [0xff; USER_REG_LEN];
+/// let mut sink = SliceSink::new(&mut bytes);
+/// let reg = UserReg::new(0x7f00_1000, 0x7f00_2000);
+/// reg.encode(&mut sink)?;
+/// assert_eq!(sink.finish(), Ok(USER_REG_LEN));
+/// assert_eq!((&bytes[..8], &bytes[28..]), (&[32, 0, 0, 0, 31, 4, 0, 0][..], &[0; 4][..]));
+/// // What the kernel did:
+/// bytes[24] = 5;
+/// assert_eq!(UserReg::decode(&mut Reader::new(&bytes)).unwrap().write_index, 5);
+/// // As the kernel's documents have it:
+/// let packed = UserReg { size: UserRegSize::Packed, ..reg };
+/// assert_eq!(packed.encoded_len(), Ok(USER_REG_PACKED_LEN));
+/// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UserReg {
+    /// The size of the structure.
+    pub size: UserRegSize,
+    /// The bit at `enable_addr` that the kernel sets while somebody listens. The runtime uses 31.
+    pub enable_bit: u8,
+    /// How many bytes there are at `enable_addr`. The runtime uses 4.
+    pub enable_size: u8,
+    /// The runtime uses none.
+    pub flags: u16,
+    /// Where the bit is, in the process that registers.
+    pub enable_addr: u64,
+    /// Where the [`TracepointCommand`](super::TracepointCommand) is, with a NUL behind it.
+    pub name_args: u64,
+    /// What a record begins with; 0 before the kernel has set it.
+    pub write_index: u32,
+}
+
+/// # Errors
+/// [`WrongStructSize`](DecodeErrorKind::WrongStructSize) at `size`; [`UnexpectedEnd`](DecodeErrorKind::UnexpectedEnd) in a field or
+/// in the padding; [`NonZeroPadding`](DecodeErrorKind::NonZeroPadding) at the first byte of the padding that is not zero, as the
+/// kernel refuses it (`E2BIG`).
+impl<'a> Decode<'a> for UserReg {
+    const MIN_LEN: usize = USER_REG_PACKED_LEN;
+
+    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let reg = Self {
+            size: reader.field(Field::Size)?,
+            enable_bit: reader.field(Field::EnableBit)?,
+            enable_size: reader.field(Field::EnableSize)?,
+            flags: reader.field(Field::Flags)?,
+            enable_addr: reader.field(Field::EnableAddr)?,
+            name_args: reader.field(Field::NameArgs)?,
+            write_index: reader.field(Field::WriteIndex)?,
+        };
+        let offset = reader.offset();
+        let padding = reader.take(reg.size.padding().len())?;
+        match (offset..).zip(padding).find(|(_, byte)| **byte != 0) {
+            Some((at, byte)) => Err(DecodeError::new(DecodeErrorKind::NonZeroPadding { byte: *byte }, at)),
+            None => Ok(reg),
+        }
+    }
+}
+
+impl Encode for UserReg {
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        self.size.encode(sink)?;
+        self.enable_bit.encode(sink)?;
+        self.enable_size.encode(sink)?;
+        self.flags.encode(sink)?;
+        self.enable_addr.encode(sink)?;
+        self.name_args.encode(sink)?;
+        self.write_index.encode(sink)?;
+        sink.put(self.size.padding());
+        Ok(())
     }
 }
 
@@ -65,10 +179,10 @@ impl UserReg {
     /// The runtime's flags: none.
     pub const RUNTIME_FLAGS: u16 = 0;
 
-    /// A registration as the runtime makes it (F-64).
+    /// A registration as the runtime makes it, padding included (P-18).
     pub const fn new(enable_addr: u64, name_args: u64) -> Self {
         Self {
-            size: StructSize,
+            size: UserRegSize::Padded,
             enable_bit: Self::RUNTIME_ENABLE_BIT,
             enable_size: Self::RUNTIME_ENABLE_SIZE,
             flags: Self::RUNTIME_FLAGS,
@@ -83,25 +197,46 @@ impl UserReg {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::wire::{Decode, DecodeErrorKind, Encode as _, Reader, SliceSink};
-    use std::string::ToString as _;
+    use crate::wire::SliceSink;
+    use std::{string::ToString as _, vec, vec::Vec};
 
     const BYTES: [u8; USER_REG_LEN] =
-        *b"\x1c\0\0\0\x1f\x04\0\0\x08\x07\x06\x05\x04\x03\x02\x01\x18\x17\x16\x15\x14\x13\x12\x11\x07\0\0\0";
+        *b"\x20\0\0\0\x1f\x04\0\0\x08\x07\x06\x05\x04\x03\x02\x01\x18\x17\x16\x15\x14\x13\x12\x11\x07\0\0\0\0\0\0\0";
 
     fn example() -> UserReg {
         UserReg { write_index: 7, ..UserReg::new(0x0102_0304_0506_0708, 0x1112_1314_1516_1718) }
     }
 
+    /// [`BYTES`] with this size, and as many bytes as it says.
+    fn sized(size: u8) -> Vec<u8> {
+        let mut bytes = BYTES.to_vec();
+        bytes[0] = size;
+        bytes.resize(size.into(), 0);
+        bytes
+    }
+
     #[test]
     fn every_field_has_its_place() {
-        let mut bytes = [0; USER_REG_LEN];
-        let mut sink = SliceSink::new(&mut bytes);
-        example().encode(&mut sink).unwrap();
-        assert_eq!(sink.finish(), Ok(USER_REG_LEN));
-        assert_eq!(bytes, BYTES);
-        assert_eq!(UserReg::decode(&mut Reader::new(&BYTES)), Ok(example()));
-        assert_eq!(<UserReg as Decode<'_>>::MIN_LEN, USER_REG_LEN);
+        for (size, form) in [(32, UserRegSize::Padded), (28, UserRegSize::Packed)] {
+            let reg = UserReg { size: form, ..example() };
+            let mut bytes = vec![0xff; size.into()];
+            let mut sink = SliceSink::new(&mut bytes);
+            reg.encode(&mut sink).unwrap();
+            assert_eq!(sink.finish(), Ok(size.into()));
+            assert_eq!(bytes, sized(size));
+            assert_eq!(UserReg::decode(&mut Reader::new(&bytes)), Ok(reg));
+        }
+        assert_eq!(example().size, UserRegSize::default());
+        assert_eq!(<UserReg as Decode<'_>>::MIN_LEN, USER_REG_PACKED_LEN);
+    }
+
+    #[test]
+    fn the_sizes_are_those_of_the_constants() {
+        let sizes = [(UserRegSize::Packed, USER_REG_PACKED_LEN), (UserRegSize::Padded, USER_REG_LEN)];
+        for (size, len) in sizes {
+            assert_eq!((usize::try_from(size.bytes()), UserRegSize::from_bytes(size.bytes())), (Ok(len), Some(size)));
+            assert_eq!(size.padding().len() + USER_REG_PACKED_LEN, len);
+        }
     }
 
     #[test]
@@ -113,8 +248,8 @@ mod tests {
     }
 
     #[test]
-    fn a_size_other_than_28_is_refused() {
-        for size in [0u8, 16, 27, 29, 32] {
+    fn another_size_is_refused() {
+        for size in [0u8, 16, 27, 29, 31, 33, 40] {
             let mut bytes = BYTES;
             bytes[0] = size;
             let error = UserReg::decode(&mut Reader::new(&bytes)).unwrap_err();
@@ -124,11 +259,26 @@ mod tests {
     }
 
     #[test]
+    fn padding_that_is_not_zero_is_refused_where_it_is_not() {
+        for at in USER_REG_PACKED_LEN..USER_REG_LEN {
+            let mut bytes = BYTES;
+            bytes[at..].fill(0x80);
+            let error = UserReg::decode(&mut Reader::new(&bytes)).unwrap_err();
+            assert_eq!((error.kind(), error.offset()), (DecodeErrorKind::NonZeroPadding { byte: 0x80 }, at));
+            // Behind 28 bytes it is nothing of the structure's.
+            bytes[0] = 28;
+            assert!(UserReg::decode(&mut Reader::new(&bytes)).is_ok());
+        }
+    }
+
+    #[test]
     fn a_structure_that_ends_early_is_refused() {
-        for len in 0..USER_REG_LEN {
-            let error = UserReg::decode(&mut Reader::new(&BYTES[..len])).unwrap_err();
-            assert!(matches!(error.kind(), DecodeErrorKind::UnexpectedEnd { .. }), "{len}");
-            assert!(error.offset() <= len);
+        for size in [28, 32] {
+            for len in 0..usize::from(size) {
+                let error = UserReg::decode(&mut Reader::new(&sized(size)[..len])).unwrap_err();
+                assert!(matches!(error.kind(), DecodeErrorKind::UnexpectedEnd { .. }), "{len} of {size}");
+                assert!(error.offset() <= len);
+            }
         }
     }
 }

@@ -7,7 +7,8 @@ use crate::wire::macros::wire_struct;
 pub const USER_UNREG_LEN: usize = 16;
 
 wire_struct! {
-    /// `struct user_unreg`, packed: the argument of [`DIAG_IOCSUNREG`](super::DIAG_IOCSUNREG) (F-87).
+    /// `struct user_unreg`: the argument of [`DIAG_IOCSUNREG`](super::DIAG_IOCSUNREG) (F-87). Packed or not, it has 16 bytes,
+    /// and no padding as a [`UserReg`] has.
     ///
     /// | offset | bytes | what |
     /// |---|---|---|

@@ -55,15 +55,22 @@ pub enum EncodeFailure {
 }
 
 impl EncodeFailure {
-    /// The same in the form of the vectors.
+    /// The same in the form of the vectors. A message that is too large is told at its size field; of another refusal no more is known
+    /// than the kind. `None` where it is no value of the type, or for what no vector can show.
     pub fn fault(&self) -> Option<Fault> {
-        match self {
-            Self::Encode(EncodeError::MessageTooLarge { .. }) => Some(Fault {
+        let Self::Encode(error) = self else { return None };
+        let of_payload = |kind: &str| Fault { layer: "payload".to_owned(), kind: kind.to_owned(), offset: 0, field: None };
+        match error {
+            EncodeError::MessageTooLarge { .. } => Some(Fault {
                 layer: "transport".to_owned(),
                 kind: "message_too_large".to_owned(),
                 offset: 14,
                 field: Some("header.size".to_owned()),
             }),
+            EncodeError::PartTooLong { .. } => Some(of_payload("part_too_long")),
+            EncodeError::EmptyName => Some(of_payload("empty_name")),
+            EncodeError::ForbiddenUnit { .. } => Some(of_payload("forbidden_unit")),
+            EncodeError::UnknownLabelNotLast { .. } => Some(of_payload("unknown_label_not_last")),
             _ => None,
         }
     }

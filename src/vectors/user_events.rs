@@ -8,8 +8,8 @@ use super::value::wants;
 use super::{Annotations, Arena, ObjectReader, ObjectWriter, Value, ValueError, ValueForm};
 use super::{EncodeFailure, Refusal};
 use crate::user_events::{
-    Extension, ExtensionItem, Metadata, Record, RecordV1, RelLoc, StructSize, TRACEPOINT_FORMAT_V1, TracepointCommand,
-    USER_REG_LEN, USER_UNREG_LEN, UserReg, UserUnreg, WrittenRecord,
+    Extension, ExtensionItem, Metadata, Record, RecordV1, RelLoc, StructSize, TRACEPOINT_FORMAT_V1, TracepointCommand, UserReg,
+    UserRegSize, UserUnreg, WrittenRecord,
 };
 use crate::wire::{Decode, DecodeError, Encode, Field, Guid, IpcString, Reader};
 
@@ -53,7 +53,7 @@ fn write<'a, T: Encode + ValueForm<'a>>(value: &'a Value, arena: &'a Arena) -> R
 fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
     let mut reader = Reader::new(wire);
     // The fault is `decode`'s to tell.
-    let _ = match kind {
+    let whole = match kind {
         Type::UserReg => UserReg::annotate(&mut reader, notes),
         Type::UserUnreg => UserUnreg::annotate(&mut reader, notes),
         Type::TracepointCommand => TracepointCommand::parse(wire).map(|command| {
@@ -64,13 +64,8 @@ fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
         Type::UserEventsRecord => WrittenRecord::annotate(&mut reader, notes),
         _ => Extension::annotate(&mut reader, notes),
     };
-    let end = match kind {
-        Type::UserReg => USER_REG_LEN,
-        Type::UserUnreg => USER_UNREG_LEN,
-        _ => return,
-    };
-    if reader.offset() == end && !reader.rest().is_empty() {
-        notes.surplus(end, reader.rest().len(), "behind the last field");
+    if whole.is_ok() && matches!(kind, Type::UserReg | Type::UserUnreg) && !reader.rest().is_empty() {
+        notes.surplus(reader.offset(), reader.rest().len(), "behind the last field");
     }
 }
 
@@ -86,6 +81,65 @@ impl<'a, const N: u32> ValueForm<'a> for StructSize<N> {
 
     fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
         notes.leaf(reader, |_: &Self| format!("{N}"))
+    }
+}
+
+/// The number, which can be one of two.
+impl<'a> ValueForm<'a> for UserRegSize {
+    fn to_value(&self) -> Value {
+        self.bytes().into()
+    }
+
+    fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
+        let size = u32::from_value(value, arena).map(Self::from_bytes);
+        size.and_then(|size| size.map_or_else(|| wants("28 or 32", value), Ok))
+    }
+
+    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
+        notes.leaf(reader, |size: &Self| format!("{}", size.bytes()))
+    }
+}
+
+/// The size says whether there is padding, which has no value of its own.
+impl<'a> ValueForm<'a> for UserReg {
+    fn to_value(&self) -> Value {
+        ObjectWriter::new()
+            .field(Field::Size, &self.size)
+            .field(Field::EnableBit, &self.enable_bit)
+            .field(Field::EnableSize, &self.enable_size)
+            .field(Field::Flags, &self.flags)
+            .field(Field::EnableAddr, &self.enable_addr)
+            .field(Field::NameArgs, &self.name_args)
+            .field(Field::WriteIndex, &self.write_index)
+            .finish()
+    }
+
+    fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
+        let mut object = ObjectReader::new(value, arena)?;
+        let reg = Self {
+            size: object.field(Field::Size)?,
+            enable_bit: object.field(Field::EnableBit)?,
+            enable_size: object.field(Field::EnableSize)?,
+            flags: object.field(Field::Flags)?,
+            enable_addr: object.field(Field::EnableAddr)?,
+            name_args: object.field(Field::NameArgs)?,
+            write_index: object.field(Field::WriteIndex)?,
+        };
+        object.finish()?;
+        Ok(reg)
+    }
+
+    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
+        let size = UserRegSize::decode(&mut reader.clone())?;
+        notes.field::<UserRegSize>(Field::Size, reader)?;
+        notes.field::<u8>(Field::EnableBit, reader)?;
+        notes.field::<u8>(Field::EnableSize, reader)?;
+        notes.field::<u16>(Field::Flags, reader)?;
+        notes.field::<u64>(Field::EnableAddr, reader)?;
+        notes.field::<u64>(Field::NameArgs, reader)?;
+        notes.field::<u32>(Field::WriteIndex, reader)?;
+        let padding = size.padding().len();
+        if padding == 0 { Ok(()) } else { notes.bytes(reader, padding, "padding".into()) }
     }
 }
 

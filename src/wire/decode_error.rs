@@ -93,8 +93,13 @@ pub enum DecodeErrorKind {
     WrongStructSize {
         /// The size that stands there.
         size: u32,
-        /// The size of the structure.
+        /// The size of the structure, without padding.
         expected: u32,
+    },
+    /// The padding at the end of a kernel structure is not zero (P-18).
+    NonZeroPadding {
+        /// The byte that stands there.
+        byte: u8,
     },
     /// A `__rel_loc` that points outside of the data behind the fixed fields (F-66).
     RelLocOutOfRange {
@@ -131,6 +136,7 @@ impl ErrorKind for DecodeErrorKind {
             | Self::MissingTerminator { .. }
             | Self::UnknownSessionType { .. }
             | Self::WrongStructSize { .. }
+            | Self::NonZeroPadding { .. }
             | Self::RelLocOutOfRange { .. }
             | Self::UnknownTracepointFormat
             | Self::EmptyTracepointName
@@ -154,6 +160,7 @@ impl ErrorKind for DecodeErrorKind {
             Self::ErrorMessage { .. } => "error_message",
             Self::LimitExceeded { .. } => "limit_exceeded",
             Self::WrongStructSize { .. } => "wrong_struct_size",
+            Self::NonZeroPadding { .. } => "non_zero_padding",
             Self::RelLocOutOfRange { .. } => "rel_loc_out_of_range",
             Self::UnknownTracepointFormat => "unknown_tracepoint_format",
             Self::EmptyTracepointName => "empty_tracepoint_name",
@@ -194,6 +201,7 @@ impl fmt::Display for DecodeErrorKind {
             Self::ErrorMessage { hresult } => write!(f, "an error message begins here: {hresult}"),
             Self::LimitExceeded { limit, found } => write!(f, "{found} is more than the limit of {limit}"),
             Self::WrongStructSize { size, expected } => write!(f, "size {size} is not the {expected} bytes of the structure"),
+            Self::NonZeroPadding { byte } => write!(f, "byte {byte:#04x} stands where the padding is to be zero"),
             Self::RelLocOutOfRange { offset, len } => {
                 write!(f, "{len} bytes at {offset} from here are not all inside the data of the record")
             }

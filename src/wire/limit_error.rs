@@ -28,6 +28,9 @@ pub enum LimitKind {
     NoTracepoint,
     /// A `tracepoint_set` without a name.
     EmptyTracepointName,
+    /// A tracepoint name of more bytes, in UTF-8, than a command string has room for: 436. Meant to be answered by an error (F-21);
+    /// released .NET 10 builds die of it (P-19).
+    TracepointNameTooLong(u32),
     /// An event id stands twice in the sets of one provider.
     DuplicateEventId(u32),
     /// `sessionBufferMode` is above 1 (F-30).
@@ -55,6 +58,7 @@ impl ErrorKind for LimitKind {
             Self::EmptyProviderName => "empty_provider_name",
             Self::NoTracepoint => "no_tracepoint",
             Self::EmptyTracepointName => "empty_tracepoint_name",
+            Self::TracepointNameTooLong(_) => "tracepoint_name_too_long",
             Self::DuplicateEventId(_) => "duplicate_event_id",
             Self::UnknownBufferMode(_) => "unknown_buffer_mode",
             Self::UnknownPerfMapType(_) => "unknown_perf_map_type",
@@ -65,8 +69,9 @@ impl ErrorKind for LimitKind {
 
     fn hresult(self) -> HResult {
         match self {
-            // P-3: seen on 8.0.30, 9.0.5 and 10.0.9.
-            Self::DuplicateEventId(_) | Self::UnknownDumpType(_) => HResult::FAIL,
+            // A dump type: seen on 8.0.30, 9.0.5 and 10.0.9 (P-3). The others: by intent (F-21), where the process does not die of
+            // it (F-72, P-19).
+            Self::TracepointNameTooLong(_) | Self::DuplicateEventId(_) | Self::UnknownDumpType(_) => HResult::FAIL,
             Self::UnknownPerfMapType(_) | Self::AbsentName => HResult::INVALID_ARG,
             _ => HResult::BAD_ENCODING,
         }
@@ -84,6 +89,7 @@ impl fmt::Display for LimitKind {
             Self::EmptyProviderName => f.write_str("a provider without a name"),
             Self::NoTracepoint => f.write_str("neither a default tracepoint nor a set"),
             Self::EmptyTracepointName => f.write_str("a tracepoint without a name"),
+            Self::TracepointNameTooLong(len) => write!(f, "a name of {len} bytes; a tracepoint's may have 436"),
             Self::DuplicateEventId(id) => write!(f, "event id {id} stands twice in the provider's sets"),
             Self::UnknownBufferMode(n) => write!(f, "buffer mode {n} is neither 0 (drop) nor 1 (block)"),
             Self::UnknownPerfMapType(n) => write!(f, "perf map type {n} is not 1 (all), 2 (jitdump) or 3 (perfmap)"),

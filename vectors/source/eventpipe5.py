@@ -303,10 +303,15 @@ g.valid(6207, "1 and 65537 are two event ids, although the record keeps only 16 
                 array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array()
                       + string("t") + array(string("s") + array(u32(1), u32(65537))))),
         user_events(0, provider(1, 2, "a", None, NO_FILTER, config("t", tracepoint_set("s", 1, 65537)))), hazard="harmful")
-g.valid(6208, "a default tracepoint of 600 characters: too long to be registered, but no fault of the bytes",
+# 6208 took a default tracepoint of 600 characters; it is refused now, and kills the process (P-19): 6258.
+g.valid(6211, "names of 436 bytes, the longest that can be registered: one byte a character, two, three and four",
         message(0x0206, u32(1), u64(0),
-                array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array() + string("t" * 600) + array())),
-        user_events(0, provider(1, 2, "a", None, NO_FILTER, config("t" * 600))), flags=["LongName"], hazard="harmful")
+                array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array()
+                      + string("t" * 436) + array(string("é" * 218) + array(u32(1)), string("診" * 145 + "t") + array(u32(2)),
+                                                  string("😀" * 109) + array(u32(3))))),
+        user_events(0, provider(1, 2, "a", None, NO_FILTER,
+                                config("t" * 436, tracepoint_set("é" * 218, 1), tracepoint_set("診" * 145 + "t", 2),
+                                       tracepoint_set("😀" * 109, 3)))), flags=["LongName", "SurrogatePair"], hazard="harmful")
 g.lenient(6209, "enable 2 is true",
           message(0x0206, u32(1), u64(0),
                   array(u64(1) + u32(2) + string("a") + string(None) + boolean(2) + array(u32(7)) + string("t") + array())),
@@ -319,7 +324,8 @@ g.lenient(6210, "four bytes after the last set are ignored",
           flags=["TrailingBytes"], hazard="harmful")
 
 g = FILE.group("eventpipe-collect-tracing5-user-events-request-limits", type="request", source="derived", direction="client",
-               command="EventPipe/CollectTracing5", since="10.0", spec=["P-7", "F-16", "F-21", "F-72", "F-74", "F-75"], made=MADE)
+               command="EventPipe/CollectTracing5", since="10.0",
+               spec=["P-7", "P-19", "F-16", "F-21", "F-72", "F-74", "F-75"], made=MADE)
 g.invalid(6250, "no providers", message(0x0206, u32(1), u64(0), array()), "limits", "no_providers", 32,
           "CollectTracing5.providers", value=user_events(0), flags=["Limit"], hazard="harmful")
 g.invalid(6251, "level 6",
@@ -369,6 +375,41 @@ g.invalid(6257, "event id 7 twice in one set, with another between",
           "limits", "duplicate_event_id", 99, "CollectTracing5.providers[0].config.tracepoints[0].event_ids[2]",
           value=user_events(0, provider(1, 2, "a", None, NO_FILTER, config("t", tracepoint_set("s1", 7, 8, 7)))),
           flags=["Limit", "DuplicateId"], hazard="harmful")
+
+g.invalid(6258, "a default tracepoint of 600 characters",
+          message(0x0206, u32(1), u64(0),
+                  array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array() + string("t" * 600) + array())),
+          "limits", "tracepoint_name_too_long", 65, "CollectTracing5.providers[0].config.default_tracepoint_name",
+          value=user_events(0, provider(1, 2, "a", None, NO_FILTER, config("t" * 600))), flags=["Limit", "LongName"],
+          hazard="harmful")
+g.invalid(6259, "a default tracepoint of 437 characters: one byte more than a command string has room for",
+          message(0x0206, u32(1), u64(0),
+                  array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array() + string("t" * 437) + array())),
+          "limits", "tracepoint_name_too_long", 65, "CollectTracing5.providers[0].config.default_tracepoint_name",
+          value=user_events(0, provider(1, 2, "a", None, NO_FILTER, config("t" * 437))), flags=["Limit", "LongName"],
+          hazard="harmful")
+g.invalid(6260, "the second set has a name of 219 characters of two bytes each: 438; the limit is in bytes of UTF-8",
+          message(0x0206, u32(1), u64(0),
+                  array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array()
+                        + string("t") + array(string("s") + array(u32(1)), string("é" * 219) + array(u32(2))))),
+          "limits", "tracepoint_name_too_long", 93, "CollectTracing5.providers[0].config.tracepoints[1].tracepoint_name",
+          value=user_events(0, provider(1, 2, "a", None, NO_FILTER,
+                                        config("t", tracepoint_set("s", 1), tracepoint_set("é" * 219, 2)))),
+          flags=["Limit", "LongName"], hazard="harmful")
+g.invalid(6261, "a set with a name of 437 bytes, and an id twice: the name stands first",
+          message(0x0206, u32(1), u64(0),
+                  array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array()
+                        + string(None) + array(string("😀" * 109 + "t") + array(u32(7), u32(7))))),
+          "limits", "tracepoint_name_too_long", 73, "CollectTracing5.providers[0].config.tracepoints[0].tracepoint_name",
+          value=user_events(0, provider(1, 2, "a", None, NO_FILTER, config(None, tracepoint_set("😀" * 109 + "t", 7, 7)))),
+          flags=["Limit", "LongName", "Order", "SurrogatePair"], hazard="harmful")
+# A runtime reads a name to its first NUL (seen on net10.0.9).
+g.valid(6262, "a name with a NUL inside, of 400 characters before it and 400 behind: it ends there, and so is not too long",
+        message(0x0206, u32(1), u64(0),
+                array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array()
+                      + string("t" * 400 + "\0" + "t" * 400) + array())),
+        user_events(0, provider(1, 2, "a", None, NO_FILTER, config("t" * 400 + "\0" + "t" * 400))), flags=["InnerNul", "LongName"],
+        hazard="harmful")
 
 g = FILE.group("eventpipe-collect-tracing5-user-events-request-refused", type="request", source="derived", direction="client",
                command="EventPipe/CollectTracing5", since="10.0", spec=["F-7", "F-8", "F-9", "F-22", "F-72", "F-74"], made=MADE)
@@ -509,7 +550,7 @@ g.lenient(6501, "a sessionBufferMode behind user_events is bytes after the last 
           user_events(0, provider(1, 2, "a", None, NO_FILTER, config("t"))), flags=["TrailingBytes"], hazard="harmful")
 
 g = FILE.group("eventpipe-collect-tracing6-user-events-request-limits", type="request", source="derived", direction="client",
-               command="EventPipe/CollectTracing6", since="11.0", spec=["F-16", "F-21", "F-72", "F-74", "F-75"], made=MADE6)
+               command="EventPipe/CollectTracing6", since="11.0", spec=["P-19", "F-16", "F-21", "F-72", "F-74", "F-75"], made=MADE6)
 g.invalid(6550, "event id 7 in two sets",
           message(0x0207, u32(1), u64(0),
                   array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array()
@@ -518,6 +559,13 @@ g.invalid(6550, "event id 7 in two sets",
           value=user_events(0, provider(1, 2, "a", None, NO_FILTER,
                                         config(None, tracepoint_set("s", 7), tracepoint_set("t", 7)))),
           flags=["Limit", "DuplicateId"], hazard="harmful")
+
+g.invalid(6551, "a default tracepoint of 437 characters: one byte more than a command string has room for",
+          message(0x0207, u32(1), u64(0),
+                  array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array() + string("t" * 437) + array())),
+          "limits", "tracepoint_name_too_long", 65, "CollectTracing6.providers[0].config.default_tracepoint_name",
+          value=user_events(0, provider(1, 2, "a", None, NO_FILTER, config("t" * 437))), flags=["Limit", "LongName"],
+          hazard="harmful")
 
 g = FILE.group("eventpipe-collect-tracing6-reply", type="reply", source="derived", direction="server",
                command="EventPipe/CollectTracing6", since="11.0", spec=["F-2"], made=MADE)

@@ -2,7 +2,14 @@
 
 A record is spelled as the runtime writes it, with its write_index; a reader of the tracepoint gets the same without these four
 bytes. The integers of kernel structures are little-endian, as on every machine but a few such as s390x.
+Groups net10.0.9-user-events-* are what a real runtime passed to a stand-in for the kernel, as `tests/live/user_events.py --record`
+wrote it to recorded/user_events-net10.0.9.json. What those bytes mean is read at the end of this file.
 """
+import json
+import os
+import struct
+import uuid
+
 from notation import *
 
 FILE = File("user_events", "user_events: registration, records, extensions", 17000, 17999)
@@ -24,26 +31,32 @@ def corrected(name, type, section, fact, made):
                       spec=[fact], made=made)
 
 
+def unencodable(g, tc, comment, value, kind, flags=()):
+    """A value of the type that has no bytes. Of such a refusal the kind is all that is known."""
+    g._add(tc, comment, None, value, "invalid", flags, False,
+           {"layer": "payload", "kind": kind, "offset": 0, "field": None}, None, None, None)
+
+
 def literal(text, spelled):
     wire = hexa(text)
     assert wire == spelled, (wire.hex(), spelled.hex())
     return wire
 
 
-# --- user_reg: 28 bytes packed -------------------------------------------------------------------------------------
+# --- user_reg: 28 bytes of fields, which are all of it, or have 4 bytes of zero behind them ---------------------------
 def user_reg(size, enable_bit, enable_size, flags, enable_addr, name_args, write_index):
     return u32(size) + u8(enable_bit) + u8(enable_size) + u16(flags) + u64(enable_addr) + u64(name_args) + u32(write_index)
 
 
-def user_reg_value(enable_bit, enable_size, flags, enable_addr, name_args, write_index):
-    return {"size": 28, "enable_bit": enable_bit, "enable_size": enable_size, "flags": flags, "enable_addr": str(enable_addr),
+def user_reg_value(enable_bit, enable_size, flags, enable_addr, name_args, write_index, size=28):
+    return {"size": size, "enable_bit": enable_bit, "enable_size": enable_size, "flags": flags, "enable_addr": str(enable_addr),
             "name_args": str(name_args), "write_index": write_index}
 
 
 ENABLE, NAME = 0x0102030405060708, 0x1112131415161718  # different bytes: a wrong order or a wrong width shows
 REG = user_reg(28, 31, 4, 0, ENABLE, NAME, 7)
 g = derived("reg", "user_reg", ["F-64"])
-g.valid(17000, "as the runtime makes it: bit 31 of 4 bytes, no flags; the kernel has set the write index",
+g.valid(17000, "packed, as the kernel has it (runtimes pass 17030's form): bit 31 of 4 bytes, no flags; the write index is set",
         literal("1c 00 00 00  1f  04  00 00  08 07 06 05 04 03 02 01  18 17 16 15 14 13 12 11  07 00 00 00", REG),
         user_reg_value(31, 4, 0, ENABLE, NAME, 7), flags=["Literal"])
 g.valid(17001, "before the call: write index 0", user_reg(28, 31, 4, 0, 0x7FFC00001000, 0x7FFC00002000, 0),
@@ -56,10 +69,14 @@ g.valid(17004, "bit 63 of 8 bytes and a flag, which the runtime does not use: va
         user_reg(28, 63, 8, 2, ENABLE, NAME, 0), user_reg_value(63, 8, 2, ENABLE, NAME, 0))
 g.lenient(17005, "bytes behind the structure are ignored", REG + hexa("de ad"), user_reg_value(31, 4, 0, ENABLE, NAME, 7),
           flags=["TrailingBytes"])
-for tc, size, why in ((17010, 16, "that of user_unreg"), (17011, 27, "one too small"), (17012, 32, "that of a structure padded to 8 bytes"),
+g.lenient(17006, "4 bytes of zero behind a size of 28 are no padding: bytes behind the structure", REG + bytes(4),
+          user_reg_value(31, 4, 0, ENABLE, NAME, 7), flags=["TrailingBytes"])
+for tc, size, why in ((17010, 16, "that of user_unreg"), (17011, 27, "one too small"),
                       (17013, 0, "zero"), (17014, 28 << 24, "28 in big-endian")):
     g.invalid(tc, f"the size is {why}", user_reg(size, 31, 4, 0, ENABLE, NAME, 7), "payload", "wrong_struct_size", 0, "size",
               flags=["WrongSize"])
+g.invalid(17012, "the size is 32, that of a structure padded to 8 bytes, but the padding is not there",
+          user_reg(32, 31, 4, 0, ENABLE, NAME, 7), "payload", "unexpected_end", 28, None, flags=["WrongSize", "Truncated"])
 g.invalid(17020, "nothing", b"", "payload", "unexpected_end", 0, "size", flags=["Truncated"])
 g.invalid(17021, "27 bytes of 28", REG[:27], "payload", "unexpected_end", 24, "write_index", flags=["Truncated"])
 g.invalid(17022, "24 bytes: a structure without the write index", REG[:24], "payload", "unexpected_end", 24, "write_index",
@@ -69,7 +86,33 @@ g.invalid(17024, "the end behind enable_bit", REG[:5], "payload", "unexpected_en
 g.invalid(17025, "a wrong size is told before the missing rest", u32(16) + u8(31), "payload", "wrong_struct_size", 0, "size",
           flags=["WrongSize", "Truncated"])
 
-# --- user_unreg: 16 bytes packed -----------------------------------------------------------------------------------
+PADDED = user_reg(32, 31, 4, 0, ENABLE, NAME, 7) + bytes(4)
+g = derived("reg-padded", "user_reg", ["P-18", "F-64"])
+g.valid(17030, "as the runtime makes it: 32 bytes, bit 31 of 4 bytes, no flags; the kernel has set the write index",
+        literal("20 00 00 00  1f  04  00 00  08 07 06 05 04 03 02 01  18 17 16 15 14 13 12 11  07 00 00 00  00 00 00 00", PADDED),
+        user_reg_value(31, 4, 0, ENABLE, NAME, 7, 32), flags=["Literal"])
+g.valid(17031, "everything but the size zero", user_reg(32, 0, 0, 0, 0, 0, 0) + bytes(4), user_reg_value(0, 0, 0, 0, 0, 0, 32),
+        flags=["Minimal"])
+g.valid(17032, "everything but size and padding at its largest: the write index has 32 bits, not 64",
+        user_reg(32, 255, 255, 0xFFFF, 2**64 - 1, 2**64 - 1, 2**32 - 1) + bytes(4),
+        user_reg_value(255, 255, 0xFFFF, 2**64 - 1, 2**64 - 1, 2**32 - 1, 32), flags=["MaxValue"])
+g.lenient(17033, "bytes behind the padding are ignored", PADDED + hexa("de ad"), user_reg_value(31, 4, 0, ENABLE, NAME, 7, 32),
+          flags=["TrailingBytes"])
+g.invalid(17040, "padding that is not zero: the kernel takes it for a field that it does not know", PADDED[:28] + u32(1), "payload",
+          "non_zero_padding", 28, None, flags=["Reserved"])
+g.invalid(17041, "the last byte of the padding is not zero", PADDED[:31] + u8(0x80), "payload", "non_zero_padding", 31, None,
+          flags=["Reserved"])
+g.invalid(17042, "31 bytes of 32", PADDED[:31], "payload", "unexpected_end", 28, None, flags=["Truncated"])
+g.invalid(17043, "missing padding is told before what is there of it", PADDED[:28] + hexa("ff ff ff"), "payload", "unexpected_end",
+          28, None, flags=["Truncated", "Order"])
+g.invalid(17044, "24 bytes: a structure without the write index", PADDED[:24], "payload", "unexpected_end", 24, "write_index",
+          flags=["Truncated"])
+g.invalid(17045, "a size of 30, and 2 bytes of zero: padding to no multiple that a compiler knows",
+          user_reg(30, 31, 4, 0, ENABLE, NAME, 7) + bytes(2), "payload", "wrong_struct_size", 0, "size", flags=["WrongSize"])
+g.invalid(17046, "a size of 40, and zeroes: a structure with fields that are not known here",
+          user_reg(40, 31, 4, 0, ENABLE, NAME, 7) + bytes(12), "payload", "wrong_struct_size", 0, "size", flags=["WrongSize"])
+
+# --- user_unreg: 16 bytes, packed or not -----------------------------------------------------------------------------------
 def user_unreg(size, disable_bit, reserved, reserved2, disable_addr):
     return u32(size) + u8(disable_bit) + u8(reserved) + u16(reserved2) + u64(disable_addr)
 
@@ -142,6 +185,18 @@ g.invalid(17233, "__data_loc instead of __rel_loc", command("T", FIELDS.replace(
           30, None)
 g.invalid(17234, "a field more", command("T", FIELDS + "; u8 more"), "payload", "unknown_tracepoint_format", 76, None)
 g.invalid(17235, "event_id of 32 bits", command("T", FIELDS.replace("u16", "u32")), "payload", "unknown_tracepoint_format", 15, None)
+
+g = derived("command-not-encoded", "tracepoint-command", ["F-65", "P-19"])
+unencodable(g, 17240, "an empty name", named(""), "empty_name", ["EmptyString"])
+unencodable(g, 17241, "an absent name", named(None), "empty_name", ["AbsentString"])
+unencodable(g, 17242, "a space in the name: the kernel would take what is behind it for fields", named("My Tracepoint"),
+            "forbidden_unit")
+unencodable(g, 17243, "a NUL in the name: the text would end there", named("My\0Tracepoint"), "forbidden_unit", ["InnerNul"])
+unencodable(g, 17244, "half a surrogate pair has no UTF-8", named({"utf16": [0x4D, 0x79, 0xD800]}), "forbidden_unit",
+            ["LoneSurrogate"])
+unencodable(g, 17245, "a name of 437 bytes: 513 with the NUL", named("n" * 437), "part_too_long", ["TooLong"])
+unencodable(g, 17246, "219 characters of two bytes each: 438; the limit is in bytes", named("\u00e9" * 219), "part_too_long",
+            ["TooLong"])
 
 # --- records: write_index first, then what a reader gets ------------------------------------------------------------
 def rel_loc(offset, length):
@@ -278,8 +333,13 @@ g.valid(17434, "a label twice stands twice", metadata(b"x") + metadata(b"x"), [m
 g.valid(17435, "an id of zeroes, which runtimes leave out", labelled(2, bytes(16)),
         [{"label": 2, "guid": "00000000-0000-0000-0000-000000000000"}])
 g.valid(17436, "labels inside metadata are none", metadata(labelled(2, ID)), [meta(labelled(2, ID))])
-g.valid(17437, "a native event: a name, id and nothing more", metadata(utf16("Microsoft-Windows-DotNETRuntime") + units(0) + u32(80)),
-        [meta(utf16("Microsoft-Windows-DotNETRuntime") + units(0) + u32(80))])
+NATIVE = utf16("Microsoft-Windows-DotNETRuntime") + units(0)
+g.valid(17437, "a provider's name and an id with nothing behind: whatever it is, it is kept (runtimes send more: 17438)",
+        metadata(NATIVE + u32(80)), [meta(NATIVE + u32(80))])
+MINIMAL = NATIVE + u32(80) + units(0) + u64(0x8000) + u32(1) + u32(2) + u32(0)
+assert (len(NATIVE), len(MINIMAL)) == (64, 90)
+g.valid(17438, "a native event: the provider's name, the id, an empty name, keywords, version, level, and a count of no fields",
+        metadata(MINIMAL), [meta(MINIMAL)])
 g.invalid(17440, "0x01 without its length", labelled(1, b""), "payload", "unexpected_end", 1, "extension[0].metadata", flags=["Truncated"])
 g.invalid(17441, "0x01 with 3 of the 4 bytes of its length", labelled(1, bytes(3)), "payload", "unexpected_end", 1, "extension[0].metadata",
           flags=["Truncated"])
@@ -301,3 +361,88 @@ g.valid(17453, "label 255", labelled(255, b"\xff"), [{"label": 255, "rest": "ff"
 g.valid(17454, "a length that does not count the name: the rest of it is read as labels, and the first is unknown",
         labelled(1, u32(1) + b"x") + utf16("P") + units(0), [meta(b"x"), {"label": 0x50, "rest": "000000"}],
         flags=["UnknownValue", "UnknownTail"])
+g = derived("extension-not-encoded", "extension", ["F-87"])
+unencodable(g, 17460, "something behind an unknown label, which would be read as a part of it",
+            [{"label": 4, "rest": "01"}, {"label": 2, "guid": GUID}], "unknown_label_not_last", ["UnknownValue"])
+unencodable(g, 17461, "two unknown labels", [{"label": 4, "rest": ""}, {"label": 5, "rest": ""}], "unknown_label_not_last",
+            ["UnknownValue"])
+
+
+# --- what net10.0.9 was seen to pass, and a reader of it that knows nothing of the above -------------------------------
+def seen_reg(data):
+    size, bit, width, flags, enable_addr, name_args, write_index, padding = struct.unpack("<IBBHQQI4s", data)
+    assert size == len(data) and padding == bytes(4), data.hex()
+    return {"size": size, "enable_bit": bit, "enable_size": width, "flags": flags, "enable_addr": str(enable_addr),
+            "name_args": str(name_args), "write_index": write_index}
+
+
+def seen_unreg(data):
+    size, bit, reserved, reserved2, addr = struct.unpack("<IBBHQ", data)
+    assert size == len(data), data.hex()
+    return {"size": size, "disable_bit": bit, "reserved": reserved, "reserved2": reserved2, "disable_addr": str(addr)}
+
+
+def seen_record(data):
+    write_index, version, event_id, *locations = struct.unpack_from("<IBHHHHH", data)
+    blobs, end = [], 15
+    for (offset, length), origin in zip((locations[:2], locations[2:]), (11, 15)):  # behind each location
+        assert origin + offset == end, data[:15].hex()
+        blobs.append(data[end:end + length])
+        end += length
+    assert version == 1 and end == len(data), data.hex()
+    return {"write_index": write_index, "version": version, "event_id": event_id, "extension": blobs[0].hex(),
+            "payload": blobs[1].hex()}
+
+
+def seen_extension(data):
+    parts = []
+    while data:
+        if data[0] == 1:
+            end = 5 + int.from_bytes(data[1:5], "little")
+            parts.append({"label": 1, "metadata": data[5:end].hex()})
+        else:
+            end = 17
+            parts.append({"label": {2: 2, 3: 3}[data[0]], "guid": str(uuid.UUID(bytes_le=data[1:end]))})
+        assert end <= len(data), data.hex()
+        data = data[end:]
+    return parts
+
+
+def recorded(name, type, spec):
+    made = ("passed to a stand-in for the kernel, recorded by tests/live/user_events.py; "
+            "the value read at the end of source/user_events.py")
+    return FILE.group("net10.0.9-user-events-" + name, type=type, source="runtime", runtime="net10.0.9", made=made, spec=spec)
+
+
+with open(os.path.join(HERE, "recorded", "user_events-net10.0.9.json")) as f:
+    SEEN = json.load(f)
+NAMES = [one["name_args"].split(" ")[0] for one in SEEN["registrations"]]
+g = recorded("reg", "user_reg", ["P-18", "F-64"])
+for nth, one in enumerate(SEEN["registrations"]):
+    wire = bytes.fromhex(one["user_reg"])
+    g.valid(17600 + nth, f"before the call, tracepoint {NAMES[nth]}; addresses of that process", wire, seen_reg(wire),
+            flags=["Recorded"])
+g = recorded("unreg", "user_unreg", ["F-87"])
+for nth, one in enumerate(SEEN["unregistrations"]):
+    wire = bytes.fromhex(one)
+    g.valid(17620 + nth, f"tracepoint {NAMES[nth]}, by the address that it was registered with", wire, seen_unreg(wire),
+            flags=["Recorded"])
+g = recorded("command", "tracepoint-command", ["F-65"])
+for nth, one in enumerate(SEEN["registrations"]):
+    name, fields = one["name_args"].split(" ", 1)
+    assert fields == FIELDS
+    g.valid(17640 + nth, f"tracepoint {nth} of the request, in the order of their write indexes", one["name_args"].encode(),
+            {"tracepoint_name": name}, flags=["Recorded"])
+g = recorded("record", "user_events-record", ["F-66", "P-20"])
+for nth, one in enumerate(SEEN["records"]):
+    wire = bytes.fromhex(one["bytes"])
+    g.valid(17660 + nth, one["comment"], wire, seen_record(wire), flags=["Recorded"])
+g = recorded("extension", "extension", ["F-27", "F-28", "F-67", "P-20", "P-23"])
+KEPT = set()
+for nth, one in enumerate(SEEN["records"]):
+    wire = bytes.fromhex(seen_record(bytes.fromhex(one["bytes"]))["extension"])
+    if wire not in KEPT:
+        KEPT.add(wire)
+        g.valid(17700 + nth, one["comment"], wire, seen_extension(wire), flags=["Recorded"])
+# 40 numbers each, in the order in which they were written: a metadata comes before the records without it.
+assert len(SEEN["records"]) <= 40

@@ -1,4 +1,4 @@
-//! What a server asks of a session request beyond its grammar (F-16, F-21, F-30).
+//! What a server asks of a session request beyond its grammar (F-16, F-21, F-30, P-19).
 
 use super::{EventLevel, Format, ProviderConfig, StreamingProviderConfig, TracepointConfig, UserEventsProviderConfig};
 use crate::wire::{Array, Decode, Encode, Field, IpcString, LimitError, LimitKind, clamp};
@@ -8,6 +8,10 @@ pub const MAX_PROVIDERS: usize = 1000;
 
 /// The most sessions that a runtime has at a time (F-32).
 pub const MAX_SESSIONS: usize = 64;
+
+/// What a command string has room for (F-65): `user_events::MAX_TRACEPOINT_NAME_LEN`, which stands above this. tests/limits.rs holds
+/// the two together.
+const MAX_TRACEPOINT_NAME_LEN: usize = 436;
 
 /// The limits of `circularBufferMB` and of the `format` behind it. `at` is the offset of the first.
 pub(super) fn check_stream(
@@ -57,6 +61,7 @@ fn check_config(at: usize, config: &TracepointConfig<'_>) -> Result<(), LimitErr
     if !config.has_tracepoint() {
         return Err(LimitError::new(LimitKind::NoTracepoint, at));
     }
+    check_name_len(at, config.default_tracepoint_name).map_err(|error| error.within(Field::DefaultTracepointName))?;
     let duplicate = config.duplicate_event_id();
     let mut at = behind(at, &config.default_tracepoint_name).saturating_add(4);
     for (index, set) in config.tracepoints.iter().enumerate() {
@@ -64,6 +69,7 @@ fn check_config(at: usize, config: &TracepointConfig<'_>) -> Result<(), LimitErr
         if set.tracepoint_name.is_empty() {
             return Err(in_set(LimitError::new(LimitKind::EmptyTracepointName, at).within(Field::TracepointName)));
         }
+        check_name_len(at, set.tracepoint_name).map_err(|error| in_set(error.within(Field::TracepointName)))?;
         if let Some((_, nth)) = duplicate.filter(|(nth_set, _)| *nth_set == index) {
             let id = set.event_ids.iter().nth(nth).unwrap_or_default();
             let offset = behind(at, &set.tracepoint_name).saturating_add(4).saturating_add(nth.saturating_mul(4));
@@ -72,6 +78,22 @@ fn check_config(at: usize, config: &TracepointConfig<'_>) -> Result<(), LimitErr
         at = behind(at, &set);
     }
     Ok(())
+}
+
+/// The limit of a tracepoint's name at offset `at`. Released .NET 10 builds do not ask, and die of a longer name (P-19).
+fn check_name_len(at: usize, name: IpcString<'_>) -> Result<(), LimitError> {
+    let len = utf8_len(name);
+    if len > MAX_TRACEPOINT_NAME_LEN {
+        return Err(LimitError::new(LimitKind::TracepointNameTooLong(clamp(len)), at));
+    }
+    Ok(())
+}
+
+/// How many bytes a runtime makes of a name: it ends at the first NUL, and half a surrogate pair becomes U+FFFD. (Seen on 10.0.9;
+/// the first half of a pair at the end is dropped there, which is not asked here.)
+fn utf8_len(name: IpcString<'_>) -> usize {
+    let chars = name.chars().map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER));
+    chars.take_while(|c| *c != '\0').map(char::len_utf8).fold(0, usize::saturating_add)
 }
 
 /// The offset behind a value that stands at `at`.
