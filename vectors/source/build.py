@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""build.py          writes the JSON files that are spelled in this directory
-build.py --check    exits 1 if a committed file differs from what is spelled here
+"""build.py          writes the JSON files that are spelled in this directory and in exchanges/
+build.py --check    exits 1 if a committed file differs from what is spelled here, or is not spelled here at all
 """
 import importlib
 import os
@@ -8,17 +8,25 @@ import sys
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(HERE, "exchanges")]
+NO_SOURCE = ("build.py", "notation.py", "script.py", "answers.py")
 
 
 def main():
-    stale = 0
-    for name in sorted(os.listdir(HERE)):
-        if not name.endswith(".py") or name in ("build.py", "notation.py"):
-            continue
-        module = importlib.import_module(name[:-3])
-        for file in getattr(module, "FILES", None) or [module.FILE]:
-            stale += update(file, name)
+    stale, written = 0, set()
+    for directory, package in ((HERE, ""), (os.path.join(HERE, "exchanges"), "exchanges.")):
+        for name in sorted(os.listdir(directory)):
+            if not name.endswith(".py") or name in NO_SOURCE:
+                continue
+            module = importlib.import_module(package + name[:-3])
+            for file in getattr(module, "FILES", None) or [module.FILE]:
+                stale += update(file, name)
+                written.add(os.path.normpath(file.path()))
+    for directory in (os.path.join(HERE, ".."), os.path.join(HERE, "..", "exchanges")):
+        for name in sorted(os.listdir(directory)):
+            if name.endswith(".json") and os.path.normpath(os.path.join(directory, name)) not in written:
+                print(f"{name} is spelled nowhere", file=sys.stderr)
+                stale += 1
     sys.exit(1 if stale else 0)
 
 
@@ -32,11 +40,13 @@ def update(file, source):
     if committed == file.text():
         return 0
     if sys.argv[1:] == ["--check"]:
-        print(f"{file.name}.json is not what {source} spells", file=sys.stderr)
+        print(f"{os.path.basename(file.path())} is not what {source} spells", file=sys.stderr)
         return 1
     with open(file.path(), "w") as f:
         f.write(file.text())
-    print(f"{file.name}.json: {file.document()['numberOfTests']} tests")
+    document = file.document()
+    print(f"{os.path.basename(file.path())}: {len(document['scripts'])} scripts" if "scripts" in document else
+          f"{os.path.basename(file.path())}: {document['numberOfTests']} tests")
     return 0
 
 

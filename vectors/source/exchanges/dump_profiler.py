@@ -1,0 +1,75 @@
+"""vectors/exchanges/dump_profiler.json: commands of the Dump and Profiler sets."""
+from notation import ERROR, MAGIC, array, guid, hexa, message, string, u32
+from script import (E_FAIL, ScriptFile, anything, counted, deviation, ended, error, expect, expect_any_of, nothing, open_,
+                    process_info2_reply, send, target,
+                    wait)
+
+FILE = ScriptFile("dump_profiler", "Commands of the Dump and Profiler sets, played against a runtime", 20500, 20549)
+DUMP, DUMP2, DUMP3, ATTACH, STARTUP, INFO2 = 0x0101, 0x0102, 0x0103, 0x0301, 0x0302, 0x0404
+SUCCESS = message(0xFF00, u32(0))
+SUSPENDED = target(suspended=True)
+NIL = guid("00000000-0000-0000-0000-000000000000")
+SOME = guid("c7ba04b0-5a51-4d0d-9a5a-2d5c0b5d0001")
+
+
+def exchange(request, *reply, within=None):
+    return [open_("a"), send("a", request), expect("a", *reply, within=within), ended("a"),
+            open_("z"), send("z", message(INFO2)), expect("z", process_info2_reply()), ended("z")]
+
+
+def script(sc, name, comment, spec, steps, since=None, needs=None, deviations=()):
+    FILE.client(sc, name, comment, since=since, hazard="side-effect", needs=needs, spec=spec, steps=steps, deviations=deviations)
+
+
+# --- dumps that are refused ----------------------------------------------------------------------------------------
+for sc, code, since in ((20500, DUMP, "3.0"), (20502, DUMP2, "6.0")):
+    for kind in (0, 5):
+        script(sc + bool(kind), f"dump{'' if code == DUMP else 2}-type-{kind}", f"A dump of type {kind} is refused",
+               ["P-3", "R-DMP-005", "R-ERR-006"],
+               exchange(message(code, string("core.dmp"), u32(kind), u32(0)), error(E_FAIL)), since)
+for sc, kind in ((20504, 0), (20505, 5)):
+    script(sc, f"dump3-type-{kind}",
+           f"GenerateCoreDump3 of type {kind} is refused, and a text, here an empty one, follows the code",
+           ["F-50", "F-81", "P-3", "R-DMP-011"],
+           exchange(message(DUMP3, string("core.dmp"), u32(kind), u32(0)), message(ERROR, u32(E_FAIL), string(""))), "7.0")
+# --- profilers -----------------------------------------------------------------------------------------------------
+NO_LIBRARY = "/no/such/profiler.so"
+script(20520, "attach-profiler-no-library", "A library that is not there",
+       ["P-5", "F-52", "F-53", "R-PRF-001", "R-PRF-002", "R-PRF-010"],
+       exchange(message(ATTACH, u32(1000), SOME, string(NO_LIBRARY), array()), error(0x8007007E), within=15000), "3.0")
+script(20521, "attach-profiler-no-path", "An absent path", ["P-5"],
+       exchange(message(ATTACH, u32(1000), SOME, string(None), array()), error(E_FAIL), within=15000), "3.0")
+script(20522, "attach-profiler-while-suspended", "Too early: the runtime does not run yet", ["F-56", "P-5", "R-ERR-018"],
+       exchange(message(ATTACH, u32(1000), SOME, string(NO_LIBRARY), array()), error(0x8013135B), within=15000), "5.0", SUSPENDED)
+script(20523, "startup-profiler-while-suspended", "A profiler for the start: success, whether its library is there or not",
+       ["F-51", "P-4", "R-PRF-011"],
+       [wait(1500), exchange(message(STARTUP, NIL, string(NO_LIBRARY)), SUCCESS)], "6.0", SUSPENDED)
+script(20524, "startup-profiler-too-late", "A profiler for the start of a runtime that runs already: success as well",
+       ["P-4", "R-PRF-011"],
+       exchange(message(STARTUP, NIL, string(NO_LIBRARY)), SUCCESS), "6.0", target(environment={"DIAG_SCRIPT": "alone"}))
+# --- dumps ---------------------------------------------------------------------------------------------------------
+# 9.0.5 comes with a createdump that may not be executed, and cannot be reached any more once it has tried.
+ALONE = target(environment={"DIAG_SCRIPT": "alone"}, platform="linux")
+
+
+def dumped(request):
+    return [open_("a"), send("a", request), expect("a", SUCCESS, within=30000), ended("a")]
+
+
+UNUSABLE = deviation(["net9.0.5"], "P-6", "its createdump may not be executed", 2,
+                     expect("a", MAGIC, anything(2, "size"), hexa("ffff0000"), counted("size", less=20), within=30000), ended("a"))
+OPEN = deviation(["net8.0.30"], "F-5", "a child that does not end holds the connection open", 3, nothing("a", 1500))
+for sc, name, code, since in ((20510, "dump", DUMP, "3.0"), (20511, "dump2", DUMP2, "6.0"), (20512, "dump3", DUMP3, "7.0")):
+    script(sc, f"{name}-full", "A full dump to a file in the target's directory: the reply comes when it is written",
+           ["F-49", "F-50", "R-DMP-001", "R-DMP-002", "R-DMP-008", "R-DMP-009"],
+           dumped(message(code, string("core.dmp"), u32(4), u32(0))), since, ALONE, [UNUSABLE, OPEN])
+script(20513, "dump-in-progress-blocks-others", "While a dump is written, no other client is served", ["F-75", "R-DMP-009"],
+       [open_("a"), send("a", message(DUMP, string("core.dmp"), u32(4), u32(0))), wait(50), open_("b"), send("b", message(INFO2)),
+        nothing("b", 100),
+        expect("a", SUCCESS, within=30000), expect("b", process_info2_reply()), ended("b")], "6.0", ALONE,
+       [deviation(["net9.0.5"], "P-6", "its createdump may not be executed, and its socket goes", 2,
+                  expect("a", error(E_FAIL), within=30000), ended("a"))])
+script(20514, "dump-of-one-file", "A normal dump: a runtime that is one file may refuse it, or say OK and write none",
+       ["F-81", "R-DMP-004"],
+       [open_("a"), send("a", message(DUMP, string("core.dmp"), u32(1), u32(0))),
+        expect_any_of("a", ("done", [SUCCESS]), ("refused", [error(E_FAIL)]), within=30000)], "3.0", ALONE)

@@ -1,0 +1,190 @@
+"""vectors/exchanges/eventpipe.json: streaming sessions, their streams and their stops."""
+from notation import array, boolean, header, message, string, u32, u64
+from script import (BAD_ENCODING, E_FAIL, UNKNOWN_COMMAND, ScriptFile, alive, close, deviation, drain, ended, error, expect,
+                    expect_any_of,
+                    half_close, nothing, open_, process_info2_reply, same, send, session, target, wait, anything, ok_head)
+
+FILE = ScriptFile("eventpipe", "Streaming sessions, played against a runtime", 20200, 20299)
+STOP, C1, C2, C3, C4, C5, C6 = 0x0201, 0x0202, 0x0203, 0x0204, 0x0205, 0x0206, 0x0207
+INFO2, RESUME = 0x0404, 0x0401
+SUCCESS = message(0xFF00, u32(0))
+NETTRACE = b"Nettrace" + u32(20) + b"!FastSerialization.1"
+NETPERF = u32(20) + b"!FastSerialization.1"
+END_OF_OBJECTS = b"\x01"  # the NullReferenceTag with which nettrace up to version 5 ends, if it is complete
+
+# One provider that nobody has: the stream has its head alone, and nothing comes until the stop.
+QUIET = u64(0) + u32(4) + string("No-Such-Provider") + string(None)
+# The runtime itself: loader and JIT at level 5. With its rundown the stream is far longer than a socket holds.
+BUSY = u64(0x18) + u32(5) + string("Microsoft-Windows-DotNETRuntime") + string(None)
+NO_FILTER = boolean(False) + u32(0)
+
+
+def collect2(provider=QUIET, megabytes=1, form=1, rundown=False):
+    return message(C2, u32(megabytes), u32(form), boolean(rundown), array(provider))
+
+
+def begun(on, request, name="session", head=NETTRACE):
+    """The session is there, and the stream has begun right behind the reply."""
+    return [open_(on), send(on, request), expect(on, session(name), head)]
+
+
+def stopped(on, name="session", within=None):
+    """StopTracing on a connection of its own; the id comes back."""
+    return [open_(on), send(on, header(STOP, 28), same(name)), expect(on, ok_head(8), same(name), within=within), ended(on)]
+
+
+def whole(request, head=NETTRACE, last=END_OF_OBJECTS):
+    return [begun("a", request, head=head), drain("a"), stopped("b"), ended("a", last=last)]
+
+
+def answers(on="z"):
+    return [open_(on), send(on, message(INFO2)), expect(on, process_info2_reply()), ended(on)]
+
+
+# --- each command --------------------------------------------------------------------------------------------------
+FLOW = ["R-FLW-007", "R-FLW-009", "R-FLW-010", "R-EVP-014", "R-EVP-017", "R-EVP-018", "R-EVP-060", "R-EVP-063", "R-EVP-064"]
+FILE.client(20200, "collect-tracing",
+            "A session by CollectTracing: reply and stream on one connection, the stop on another, and the end", since="3.0",
+            spec=["R-EVP-001", "R-EVP-002", "R-EVP-012", "R-EVP-013", "R-EVP-016", *FLOW],
+            steps=whole(message(C1, u32(1), u32(1), array(QUIET))))
+FILE.client(20201, "collect-tracing2", "A session by CollectTracing2", since="3.0",
+            spec=["R-EVP-020", "R-EVP-021", "R-EVP-026", "R-EVP-027", *FLOW],
+            steps=whole(collect2()))
+FILE.client(20202, "collect-tracing3", "A session by CollectTracing3, code 0x0204", since="9.0",
+            spec=["F-14", "R-EVP-028", "R-EVP-029", "R-EVP-032", "R-EVP-033", *FLOW],
+            steps=whole(message(C3, u32(1), u32(1), boolean(False), boolean(False), array(QUIET))))
+FILE.client(20203, "collect-tracing4", "A session by CollectTracing4, with requestStackwalk", since="9.0",
+            spec=["F-15", "R-EVP-034", "R-EVP-035", "R-EVP-036", "R-EVP-040", "R-EVP-041", *FLOW],
+            steps=whole(message(C4, u32(1), u32(1), u64(0), boolean(False), array(QUIET))))
+FILE.client(20204, "collect-tracing5", "A streaming session by CollectTracing5, with a filter that is none", since="10.0",
+            spec=["F-17", "R-EVP-043", "R-EVP-045", "R-EVP-050", "R-EVP-054", "R-EVP-055", *FLOW],
+            steps=whole(message(C5, u32(0), u32(1), u32(1), u64(0), boolean(False), array(QUIET + NO_FILTER))))
+FILE.client(20205, "collect-tracing5-filters", "Two providers with arguments and filters of event ids", since="10.0",
+            spec=["R-FLT-001", "R-EVP-048", "R-EVP-049"],
+            steps=whole(message(C5, u32(0), u32(1), u32(1), u64(0), boolean(True), array(
+                u64(1) + u32(5) + string("No-Such-Provider") + string("Key=Value") + boolean(True) + array(u32(1), u32(2), u32(3)),
+                u64(2) + u32(0) + string("No-Such-Other") + string("") + boolean(False) + array(u32(4))))))
+FILE.client(20206, "collect-tracing6-or-unknown",
+            "CollectTracing6 on any runtime: a session, or UNKNOWN_COMMAND from all up to .NET 10",
+            spec=["F-30", "F-68", "R-ERR-009"],
+            steps=[open_("a"), send("a", message(C6, u32(0), u32(1), u32(1), u64(0), boolean(False), array(QUIET + NO_FILTER),
+                                                 u32(0))),
+                   expect_any_of("a", ("known", [session(), NETTRACE]), ("older", [error(UNKNOWN_COMMAND)])), close("a"),
+                   answers()])
+FILE.client(20207, "collect-tracing5-or-unknown", "CollectTracing5 on any runtime: a session, or UNKNOWN_COMMAND and the end",
+            spec=["F-68", "R-EVP-059"],
+            steps=[open_("a"), send("a", message(C5, u32(0), u32(1), u32(1), u64(0), boolean(False), array(QUIET + NO_FILTER))),
+                   expect_any_of("a", ("known", [session(), NETTRACE]), ("older", [error(UNKNOWN_COMMAND)])), close("a"),
+                   answers()])
+FILE.client(20208, "collect-tracing3-or-unknown", "CollectTracing3 on any runtime: a session, or UNKNOWN_COMMAND and the end",
+            spec=["F-68"],
+            steps=[open_("a"), send("a", message(C3, u32(1), u32(1), boolean(False), boolean(False), array(QUIET))),
+                   expect_any_of("a", ("known", [session(), NETTRACE]), ("older", [error(UNKNOWN_COMMAND)])), close("a"),
+                   answers()])
+FILE.client(20209, "netperf", "A session with format 0: the stream is netperf", since="3.0",
+            spec=["R-EVP-004", "R-EVP-015", "R-FLW-008"],
+            steps=whole(collect2(form=0), head=NETPERF))
+FILE.client(20210, "rundown",
+            "A session of the runtime's own provider, with its rundown: the stop's reply comes after it, the stream is whole",
+            since="3.0", spec=["F-76", "R-EVP-018", "R-EVP-022"],
+            steps=[begun("a", collect2(BUSY, 64, rundown=True)), drain("a"), stopped("b", within=20000),
+                   ended("a", last=END_OF_OBJECTS, within=20000)])
+FILE.client(20211, "session-while-suspended",
+            "A session begins while the runtime is suspended: the reply comes at once, the stream only when the runtime goes on",
+            since="5.0", hazard="side-effect",
+            needs=target(suspended=True), spec=["R-PRC-013", "R-EVP-014"],
+            steps=[open_("a"), send("a", collect2(BUSY, 16)), expect("a", session()), nothing("a", 500), open_("b"),
+                   send("b", message(RESUME)), expect("b", SUCCESS), ended("b"),
+                   expect("a", NETTRACE), drain("a"), wait(500), stopped("c", within=20000),
+                   ended("a", last=END_OF_OBJECTS, within=20000)])
+
+# --- stops ---------------------------------------------------------------------------------------------------------
+for sc, name, session_id in ((20220, "unknown", 0x1122334455667788), (20221, "zero", 0), (20222, "largest", 2 ** 64 - 1)):
+    FILE.client(sc, f"stop-id-{name}", f"StopTracing of id {session_id:#x}, which no session has: OK, and the id comes back",
+                spec=["F-31", "R-EVP-061", "R-EVP-064"],
+                steps=[open_("a"), send("a", message(STOP, u64(session_id))), expect("a", message(0xFF00, u64(session_id))),
+                       ended("a")])
+FILE.client(20223, "stop-twice", "The second stop of a session is as good as one of an unknown id", since="3.0", spec=["F-31"],
+            steps=[whole(collect2()), stopped("c")])
+FILE.client(20224, "two-sessions", "Two sessions have two ids; the stop of one leaves the other", since="3.0",
+            spec=["R-EVP-062", "F-32"],
+            steps=[begun("a", collect2(), "first"),
+                   open_("b"), send("b", collect2()), expect("b", ok_head(8), anything(8, "second", [u64(0), same("first")]),
+                                                             NETTRACE),
+                   drain("a"), stopped("c", "first"), ended("a", last=END_OF_OBJECTS), drain("b"), stopped("d", "second"),
+                   ended("b", last=END_OF_OBJECTS)])
+FILE.client(20225, "stop-on-the-streaming-connection",
+            "StopTracing on the connection that streams is ignored, and only one on another stops", since="3.0",
+            spec=["F-76", "R-FLW-010"],
+            steps=[begun("a", collect2()), drain("a"), send("a", header(STOP, 28), same("session")), wait(500), send("a", b"\0"),
+                   stopped("b"),
+                   ended("a", "any", last=END_OF_OBJECTS)])
+FILE.client(20226, "half-close-of-the-stream",
+            "A half-close of the streaming connection is no end: the stream goes on until the stop", since="3.0", spec=["F-76"],
+            steps=[begun("a", collect2()), half_close("a"), drain("a"), wait(500), stopped("b"), ended("a", last=END_OF_OBJECTS)])
+FILE.client(20227, "stop-waits-for-a-stream-that-nobody-reads",
+            "The stop's reply waits until the stream was read, and so do all other clients",
+            since="6.0", spec=["F-31", "F-75", "R-ERR-004"],
+            steps=[begun("a", collect2(BUSY, 64, rundown=True)), open_("b"), send("b", header(STOP, 28), same("session")),
+                   nothing("b", 1000),
+                   open_("c"), send("c", message(INFO2)), nothing("c", 300), drain("a"),
+                   expect("b", ok_head(8), same("session"), within=20000),
+                   ended("b"), expect("c", process_info2_reply()), ended("c"), ended("a", last=END_OF_OBJECTS, within=20000)])
+FILE.client(20228, "stream-closed-by-the-client", "A client that closes the streaming connection leaves the runtime as it was",
+            since="6.0",
+            spec=["R-ERR-002", "F-31"], steps=[begun("a", collect2()), close("a"), answers(), stopped("b")])
+FILE.client(20229, "streaming-connection-is-silent-and-open", "Between two blocks of events neither a byte nor the end comes",
+            since="3.0",
+            spec=["R-EVP-017"], steps=[begun("a", collect2()), drain("a"), wait(1000), stopped("b"),
+                                       ended("a", last=END_OF_OBJECTS)])
+FILE.client(20230, "stop-while-suspended",
+            "A session that is begun and stopped while the runtime is suspended has a stream of no bytes at all", since="5.0",
+            hazard="side-effect",
+            needs=target(suspended=True), spec=["R-EVP-062"],
+            steps=[open_("a"), send("a", collect2()), expect("a", session()), stopped("b"), ended("a")])
+LIMIT = 64
+FILE.client(20231, "sessions-are-64", "The 65th session is refused with FAIL; once one has ended, there is room again", since="3.0",
+            hazard="harmful",
+            spec=["F-32", "R-ERR-017"],
+            steps=[[begun(f"s{n}", collect2(), f"id{n}") for n in range(LIMIT)],
+                   open_("over"), send("over", collect2()), expect("over", error(E_FAIL)), close("over"),
+                   drain("s7"), stopped("stop", "id7"), ended("s7"), begun("again", collect2(), "id_again"), alive()])
+
+# --- requests that are refused -------------------------------------------------------------------------------------
+STILL_OPEN = [nothing("a"), answers()]
+
+
+def refused(sc, name, comment, request, since, spec, open_on):
+    FILE.client(sc, name, comment + ": the error, and the end", since=since, hazard="harmful",
+                spec=["F-5", "F-74", "R-ERR-002", "R-ERR-008", *spec],
+                steps=[open_("a"), send("a", request), expect("a", error(BAD_ENCODING)), ended("a"), answers()],
+                deviations=[deviation(open_on, "F-74", "the connection stays open, at the price of one descriptor", 3, STILL_OPEN)])
+
+
+BAD_LEVEL = u64(0) + u32(6) + string("No-Such-Provider") + string(None)
+NAMELESS = u64(0) + u32(4) + string("") + string(None)
+NINE_TEN, TEN = ["net10.0.9", "net9.0.5"], ["net10.0.9"]
+refused(20240, "collect-tracing-bad-level", "CollectTracing with level 6", message(C1, u32(1), u32(1), array(BAD_LEVEL)), "3.0",
+        ["F-16", "R-EVP-009"], NINE_TEN)
+refused(20241, "collect-tracing2-bad-level", "CollectTracing2 with level 6", collect2(BAD_LEVEL), "3.0", ["F-16", "R-EVP-009"],
+        NINE_TEN)
+refused(20242, "collect-tracing2-nameless", "CollectTracing2 with an empty provider name", collect2(NAMELESS), "3.0",
+        ["F-16", "R-EVP-010"], NINE_TEN)
+refused(20243, "collect-tracing2-no-providers", "CollectTracing2 without providers",
+        message(C2, u32(1), u32(1), boolean(False), array()), "3.0",
+        ["F-16", "R-EVP-005"], NINE_TEN)
+refused(20244, "collect-tracing3-bad-level", "CollectTracing3 with level 6",
+        message(C3, u32(1), u32(1), boolean(False), boolean(False), array(BAD_LEVEL)),
+        "9.0", ["F-16", "R-EVP-031"], NINE_TEN)
+refused(20245, "collect-tracing4-bad-level", "CollectTracing4 with level 6",
+        message(C4, u32(1), u32(1), u64(0), boolean(False), array(BAD_LEVEL)),
+        "9.0", ["F-16", "R-EVP-039"], NINE_TEN)
+refused(20246, "collect-tracing5-bad-level", "CollectTracing5 with level 6",
+        message(C5, u32(0), u32(1), u32(1), u64(0), boolean(False), array(BAD_LEVEL + NO_FILTER)), "10.0", ["F-16", "R-EVP-053"],
+        TEN)
+refused(20247, "collect-tracing5-session-type-2", "CollectTracing5 with session_type 2",
+        message(C5, u32(2), u32(1), u32(1), u64(0), boolean(False), array(QUIET + NO_FILTER)), "10.0", ["F-18", "R-EVP-044"], TEN)
+refused(20248, "collect-tracing5-no-buffer", "CollectTracing5 with a buffer of 0 MB",
+        message(C5, u32(0), u32(0), u32(1), u64(0), boolean(False), array(QUIET + NO_FILTER)), "10.0", ["F-16", "R-EVP-046"], TEN)
+refused(20249, "collect-tracing5-format-2", "CollectTracing5 with format 2",
+        message(C5, u32(0), u32(1), u32(2), u64(0), boolean(False), array(QUIET + NO_FILTER)), "10.0", ["F-16", "R-EVP-047"], TEN)

@@ -1,0 +1,186 @@
+"""vectors/exchanges/ports.json: diagnostic ports, at which the script listens and to which the runtime connects."""
+from notation import array, boolean, hexa, header, message, string, u16, u32, u64
+from script import (UNKNOWN_COMMAND, UNKNOWN_MAGIC, ScriptFile, accept, any_reply_head, anything, close, counted, drain,
+                    ended, error, expect, listen,
+                    no_connection, nothing, ok_head, open_, port, process_info2_reply, same, send, session, target, text, unlisten,
+                    until, wait)
+
+FILE = ScriptFile("ports", "Diagnostic ports, played against a runtime", 20400, 20449)
+INFO, RESUME, INFO2, STOP, C2 = 0x0400, 0x0401, 0x0404, 0x0201, 0x0203
+SUCCESS = message(0xFF00, u32(0))
+ASK = message(INFO2)
+ADVR = b"ADVR_V1\0"
+NETTRACE = b"Nettrace" + u32(20) + b"!FastSerialization.1"
+QUIET = u64(0) + u32(4) + string("No-Such-Provider") + string(None)
+ONE = target(ports=[port("p")])
+
+
+def advertised(on, at="p", within=None):
+    """The first advertise of a target: 34 bytes; cookie and process id are kept."""
+    return [accept(on, at, within), expect(on, ADVR, anything(16, "cookie", [bytes(16)]), anything(8, "pid", [u64(0)]),
+                                           anything(2))]
+
+
+def advertised_again(on, at="p", within=None):
+    """A later one says the same."""
+    return [accept(on, at, within), expect(on, ADVR, same("cookie"), same("pid"), anything(2))]
+
+
+def asked(on, request=ASK, *reply):
+    return [send(on, request), expect(on, *(reply or [process_info2_reply()])), ended(on)]
+
+
+def default(on, request=ASK, *reply):
+    return [open_(on), asked(on, request, *reply)]
+
+
+def held(on, name):
+    """Over the default port; how long the command line is tells whether the start is held (F-79)."""
+    return default(on, ASK, process_info2_reply(name))
+
+
+def still_held(on, name):
+    return default(on, ASK, any_reply_head(), anything(8), anything(16), same(name), counted(name, 2), text("os"), text("arch"),
+                   text("entry"), text("clr"),
+                   until("size", 0))
+
+
+def runs(on, name):
+    return [wait(2500), default(on, ASK, any_reply_head(), anything(8), anything(16), anything(4, "cmd", [same(name)]),
+                                counted("cmd", 2), text("os"),
+                                text("arch"), text("entry"), text("clr"), until("size", 0))]
+
+
+def script(sc, name, comment, spec, steps, needs=ONE, hazard=None, since="6.0"):
+    FILE.client(sc, name, comment, since=since, hazard=hazard, needs=needs, spec=spec, steps=steps)
+
+
+# --- one port ------------------------------------------------------------------------------------------------------
+script(20400, "port-advertise",
+       "The runtime connects to the port and says cookie and process id, as ProcessInfo does on the same connection",
+       ["R-ADV-001", "R-ADV-002", "R-ADV-003", "R-ADV-004", "R-ADV-005", "R-PRT-005", "R-PRT-006", "R-PRC-005"],
+       [advertised("a"), send("a", message(INFO)), expect("a", any_reply_head(), same("pid"), same("cookie"), text("cmd"),
+                                                          text("os"), text("arch"), until("size", 0)),
+        ended("a")], since="5.0")
+script(20401, "port-one-command-a-connection",
+       "Each command uses up a connection, and each connection begins with the same advertise",
+       ["R-FLW-012", "R-FLW-014", "R-PRT-007"],
+       [advertised("a"), asked("a"), advertised_again("b"), asked("b"), advertised_again("c"), asked("c")])
+script(20402, "port-connects-again-at-once", "The next connection comes with the command, and no delay", ["R-FLW-013", "F-77"],
+       [advertised("a"), send("a", ASK), advertised_again("b", within=1000), expect("a", process_info2_reply()), ended("a")])
+script(20403, "port-second-command-is-not-served", "A second command on a port's connection is not served",
+       ["F-70", "R-FLW-018", "R-FLW-012"],
+       [advertised("a"), send("a", ASK, ASK), expect("a", process_info2_reply()), ended("a", "reset"), advertised_again("b"),
+        asked("b")])
+script(20404, "port-idle-connection-closed",
+       "When the tool closes a connection without a command, the runtime connects again at once", ["F-77", "R-PRT-030"],
+       [advertised("a"), close("a"), advertised_again("b", within=1000), close("b"), advertised_again("c", within=1000),
+        asked("c")])
+script(20405, "port-never-two-waiting", "While one connection waits for a command, no other comes", ["F-77"],
+       [advertised("a"), no_connection(1500, "p"), asked("a"), advertised_again("b"), no_connection(1500, "p")])
+script(20406, "port-waits-without-a-timeout", "Between the advertise and the command any time may pass",
+       ["R-FLW-016", "R-PRT-029", "R-ADV-009"],
+       [advertised("a"), nothing("a", 3000), asked("a")])
+script(20407, "port-command-in-pieces", "A command arrives on a port's connection byte by byte", ["F-69", "R-FLW-017"],
+       [advertised("a"), send("a", ASK, chunks=[1] * 20), expect("a", process_info2_reply()), ended("a")])
+script(20408, "port-default-beside-it", "The default port answers, and a waiting port's connection stays as it is",
+       ["R-PRT-016", "R-PRT-027"],
+       [advertised("a"), default("b"), default("c"), nothing("a"), asked("a")])
+script(20409, "port-unknown-command", "An unknown command on a port: the error, the end, and the next connection",
+       ["R-ERR-009", "R-PRT-007"],
+       [advertised("a"), asked("a", message(0x6301), error(UNKNOWN_COMMAND)), advertised_again("b"), asked("b")])
+script(20410, "port-wrong-magic", "A wrong magic on a port: the error, the end, and the next connection",
+       ["R-ERR-010", "R-PRT-030"],
+       [advertised("a"), asked("a", message(INFO2, magic=b"DOTNET_IPC_V2\0"), error(UNKNOWN_MAGIC)), advertised_again("b"),
+        asked("b")])
+script(20411, "port-nothing-answers-an-advertise",
+       "What a tool sends is a command from its first byte: an answer to the advertise is taken for a header",
+       ["R-ADV-008"], [advertised("a"), asked("a", hexa("06") + b"Thank you!!!!" + u16(20) + bytes(4), error(UNKNOWN_MAGIC)),
+                       advertised_again("b")])
+script(20412, "port-half-a-header-closed", "A tool that closes inside the header: the runtime connects again", ["R-PRT-030"],
+       [advertised("a"), send("a", ASK[:10]), close("a"), advertised_again("b"), asked("b"), default("z")])
+script(20413, "port-half-a-header-blocks-others", "While half a header is there, the default port answers nobody", ["F-6", "F-75"],
+       [advertised("a"), send("a", ASK[:10]), open_("b"), send("b", ASK), nothing("b", 500), close("a"),
+        expect("b", process_info2_reply()), ended("b")])
+script(20414, "port-session",
+       "A session over a port: while it streams the runtime connects again, and the stop goes over that connection",
+       ["R-FLW-010", "R-FLW-013", "F-76", "F-77"],
+       [advertised("a"), send("a", message(C2, u32(1), u32(1), boolean(False), array(QUIET))), expect("a", session(), NETTRACE),
+        drain("a"),
+        advertised_again("b"), send("b", header(STOP, 28), same("session")), expect("b", ok_head(8), same("session")), ended("b"),
+        ended("a", last=b"\x01"), advertised_again("c")])
+script(20415, "port-that-comes-late",
+       "Nobody listens at first: the default port answers meanwhile, and the runtime connects soon after somebody does",
+       ["R-FLW-015", "R-PRT-026", "R-PRT-027", "R-PRT-028", "F-77"],
+       [default("z"), wait(1500), default("y"), listen("p"), advertised("a", within=2000), asked("a")],
+       needs=target(ports=[port("p", listening=False)]))
+script(20416, "port-that-goes-away", "The listener goes away and comes again", ["R-PRT-030", "F-77"],
+       [advertised("a"), unlisten("p"), asked("a"), wait(1000), default("z"), listen("p"), advertised_again("b", within=2000),
+        asked("b")])
+script(20417, "printed-dataflow", "The printed dataflow of target and monitor: advertise, command, reply; and again",
+       ["R-FLW-012", "R-FLW-014", "R-FLW-017", "R-ADV-001"],
+       [advertised("a"), asked("a"), advertised_again("b"), send("b", message(C2, u32(1), u32(1), boolean(False), array(QUIET))),
+        expect("b", session(), NETTRACE), advertised_again("c"), drain("b"), send("c", header(STOP, 28), same("session")),
+        expect("c", ok_head(8), same("session")), ended("c"), ended("b", last=b"\x01")])
+
+# --- suspend and resume --------------------------------------------------------------------------------------------
+SUSPEND = ["F-42", "R-PRT-020", "R-PRT-021"]
+script(20430, "port-suspends", "A suspending port holds the start until it has sent ResumeRuntime",
+       [*SUSPEND, "R-PRT-013", "R-PRC-013", "R-PRC-015"],
+       [advertised("a"), held("b", "held"), wait(1000), still_held("c", "held"), asked("a", message(RESUME), SUCCESS),
+        runs("d", "held")],
+       needs=target(ports=[port("p", suspend=True)]), hazard="side-effect")
+script(20431, "port-resume-elsewhere-counts-for-nothing",
+       "A resume over the default port is answered with success, and the start is still held", SUSPEND,
+       [advertised("a"), held("b", "held"), default("c", message(RESUME), SUCCESS), wait(1500), still_held("d", "held"),
+        asked("a", message(RESUME), SUCCESS), runs("e", "held")], needs=target(ports=[port("p", suspend=True)]),
+       hazard="side-effect")
+script(20432, "two-ports-suspend", "Two suspending ports: the start is held until each has sent its own resume", SUSPEND,
+       [advertised("a", "p"), advertised_again("b", "q"), held("c", "held"), asked("a", message(RESUME), SUCCESS), wait(1500),
+        still_held("d", "held"),
+        asked("b", message(RESUME), SUCCESS), runs("e", "held")],
+       needs=target(ports=[port("p", suspend=True), port("q", suspend=True)]), hazard="side-effect")
+script(20433, "two-resumes-over-one-port", "The second resume over one of two ports counts for nothing", SUSPEND,
+       [advertised("a", "p"), advertised_again("b", "q"), held("c", "held"), asked("a", message(RESUME), SUCCESS),
+        advertised_again("d", "p"),
+        asked("d", message(RESUME), SUCCESS), wait(1500), still_held("e", "held"), asked("b", message(RESUME), SUCCESS),
+        runs("f", "held")],
+       needs=target(ports=[port("p", suspend=True), port("q", suspend=True)]), hazard="side-effect")
+script(20434, "port-and-default-suspend", "A suspending port and a suspending default port: each must resume",
+       [*SUSPEND, "R-PRT-018"],
+       [advertised("a"), held("b", "held"), default("c", message(RESUME), SUCCESS), wait(1500), still_held("d", "held"),
+        asked("a", message(RESUME), SUCCESS), runs("e", "held")], needs=target(suspended=True, ports=[port("p", suspend=True)]),
+       hazard="side-effect")
+script(20435, "resume-over-a-port-that-does-not-suspend",
+       "A resume over a port that does not suspend does not resume the default port", ["F-42"],
+       [advertised("a"), held("b", "held"), asked("a", message(RESUME), SUCCESS), wait(1500), still_held("c", "held"),
+        default("d", message(RESUME), SUCCESS), runs("e", "held")], needs=target(suspended=True, ports=[port("p")]),
+       hazard="side-effect")
+script(20436, "two-ports-one-cookie", "Two ports: one connection each, with the same advertise", ["R-PRT-008", "R-ADV-004"],
+       [advertised("a", "p"), advertised_again("b", "q"), no_connection(500, "p"), no_connection(500, "q"), asked("a"),
+        advertised_again("c", "p"), asked("b"),
+        advertised_again("d", "q")], needs=target(ports=[port("p"), port("q")]))
+script(20437, "commands-while-a-port-suspends", "A suspended runtime serves other commands over its port",
+       ["R-PRT-020", "R-PRT-007"],
+       [advertised("a"), asked("a"), advertised_again("b"), asked("b"), advertised_again("c"),
+        asked("c", message(RESUME), SUCCESS)],
+       needs=target(ports=[port("p", suspend=True)]), hazard="side-effect")
+script(20438, "port-that-never-comes-suspends",
+       "A suspending port at which nobody listens holds the start; once somebody does, it can be resumed",
+       ["R-PRT-020", "R-PRT-026"],
+       [held("b", "held"), wait(1000), still_held("c", "held"), listen("p"), advertised("a", within=2000),
+        asked("a", message(RESUME), SUCCESS), runs("d", "held")],
+       needs=target(ports=[port("p", suspend=True, listening=False)]), hazard="side-effect")
+script(20439, "port-with-a-path-too-long",
+       "A suspending port whose path no socket can have holds the start for good, since .NET 9; 8.0.30 goes on", ["P-13"],
+       [held("a", "held"), wait(2000), still_held("b", "held"), default("c", message(RESUME), SUCCESS), wait(500),
+        still_held("d", "held")],
+       needs=target(environment={"DOTNET_DiagnosticPorts": "/tmp/" + "p" * 200}), hazard="side-effect", since="9.0")
+script(20440, "default-port-suspend-false",
+       "DOTNET_DefaultDiagnosticPortSuspend=false: it begins with a hexadecimal digit, and so it suspends",
+       ["F-86", "P-14"],
+       [held("a", "held"), wait(1000), still_held("b", "held"), default("c", message(RESUME), SUCCESS), runs("d", "held")],
+       needs=target(environment={"DOTNET_DefaultDiagnosticPortSuspend": "false"}), hazard="side-effect")
+script(20441, "port-tag-behind-a-space", "A space before nosuspend makes it an unknown tag: the port suspends", ["F-78"],
+       [held("a", "held"), wait(1000), still_held("b", "held")],
+       needs=target(environment={"DOTNET_DiagnosticPorts": "nobody.sock, nosuspend"}), hazard="side-effect")

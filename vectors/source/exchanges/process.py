@@ -1,0 +1,140 @@
+"""vectors/exchanges/process.json: the commands of the Process set."""
+from notation import message, string, u32
+from script import (INVALIDARG, ScriptFile, any_reply_head, anything, counted, ended, error, expect, expect_any_of, ok_head, open_,
+                    process_info2_reply, process_info_reply, same, send, target, text, until, wait)
+
+FILE = ScriptFile("process", "Commands of the Process set, played against a runtime", 20001, 20099)
+INFO, RESUME, ENVIRONMENT, SET, INFO2 = 0x0400, 0x0401, 0x0402, 0x0403, 0x0404
+ENABLE_MAP, DISABLE_MAP, HOOK, INFO3 = 0x0405, 0x0406, 0x0407, 0x0408
+SUCCESS = message(0xFF00, u32(0))
+NOT_FOUND = 0x800700CB
+
+
+def exchange(on, request, *reply):
+    """A connection of its own for a request, its reply, and the end that the runtime makes."""
+    return [open_(on), send(on, request), expect(on, *reply), ended(on)]
+
+
+def variable(on, name, value, *reply):
+    return exchange(on, message(SET, string(name), string(value)), *reply)
+
+
+# --- ProcessInfo ---------------------------------------------------------------------------------------------------
+FILE.client(20001, "process-info", "ProcessInfo: one reply, whose fields fill it, and the end", since="5.0",
+            spec=["F-34", "F-35", "R-PRC-001", "R-PRC-002", "R-PRC-003", "R-FLW-003", "R-FLW-004", "R-FLW-006"],
+            steps=exchange("a", message(INFO), process_info_reply()))
+FILE.client(20002, "process-info2", "ProcessInfo2: two fields more than ProcessInfo", since="6.0",
+            spec=["F-34", "R-PRC-017", "R-PRC-018"], steps=exchange("a", message(INFO2), process_info2_reply()))
+FILE.client(20003, "process-info3",
+            "ProcessInfo3: a version first, at least 1, and the runtime identifier last; a later version may append", since="8.0",
+            spec=["F-34", "F-36", "R-PRC-034", "R-PRC-035", "R-PRC-036", "R-PRC-037"],
+            steps=exchange("a", message(INFO3), any_reply_head(), anything(4, "version", [u32(0)]), anything(8), anything(16),
+                           text("cmd"),
+                           text("os"), text("arch"), text("entry"), text("clr"), text("rid"), until("size", 65535)))
+FILE.client(20004, "process-info-all-three-agree",
+            "ProcessInfo 1 to 3 give the same process id, cookie, command line, OS and architecture", since="8.0",
+            spec=["R-PRC-019", "R-PRC-038", "R-PRC-005"],
+            steps=[exchange("a", message(INFO), any_reply_head(), anything(8, "pid"), anything(16, "cookie"), anything(4, "cmd"),
+                            counted("cmd", 2, name="cmd_text"), anything(4, "os"), counted("os", 2, name="os_text"),
+                            anything(4, "arch"),
+                            counted("arch", 2, name="arch_text"), until("size", 0)),
+                   exchange("b", message(INFO2), any_reply_head(), same("pid"), same("cookie"), same("cmd"), same("cmd_text"),
+                            same("os"),
+                            same("os_text"), same("arch"), same("arch_text"), anything(4, "entry"),
+                            counted("entry", 2, name="entry_text"),
+                            anything(4, "clr"), counted("clr", 2, name="clr_text"), until("size", 0)),
+                   exchange("c", message(INFO3), any_reply_head(), anything(4), same("pid"), same("cookie"), same("cmd"),
+                            same("cmd_text"),
+                            same("os"), same("os_text"), same("arch"), same("arch_text"), same("entry"), same("entry_text"),
+                            same("clr"),
+                            same("clr_text"), text("rid"), until("size", 65535))])
+FILE.client(20005, "process-info3-or-unknown",
+            "ProcessInfo3 on any runtime: its reply, or UNKNOWN_COMMAND from those that are older",
+            spec=["F-68", "R-ERR-009", "R-PRC-034"],
+            steps=[open_("a"), send("a", message(INFO3)),
+                   expect_any_of("a", ("known", [any_reply_head(), counted("size", less=20)]), ("older", [error(0x80131385)])),
+                   ended("a")])
+FILE.client(20006, "process-info-of-a-suspended-runtime",
+            "A suspended runtime answers; its command line is the executable alone, and grows once it runs", since="6.0",
+            needs=target(suspended=True), hazard="side-effect", spec=["F-79", "P-12", "R-PRC-008", "R-PRC-013"],
+            steps=[exchange("a", message(INFO2), process_info2_reply("held")),
+                   exchange("b", message(RESUME), SUCCESS), wait(2500),
+                   exchange("c", message(INFO2), any_reply_head(), anything(8), anything(16),
+                            anything(4, "running", [same("held")]),
+                            counted("running", 2), text("os"), text("arch"), text("entry"), text("clr"), until("size", 0))])
+
+# --- the environment -----------------------------------------------------------------------------------------------
+FILE.client(20010, "process-environment",
+            "The reply says how many bytes the block behind it has; they come, and the end. 0x0402 is never ProcessInfo2",
+            since="5.0",
+            spec=["F-43", "F-84", "R-PRC-016", "R-ENV-001", "R-ENV-002", "R-ENV-003", "R-ENV-005", "R-FLW-005"],
+            steps=exchange("a", message(ENVIRONMENT), ok_head(6), anything(4, "block"), anything(2), counted("block")))
+FILE.client(20011, "process-environment-begins-with-entries",
+            "The block begins with a count of entries and the count of the first one", since="5.0",
+            spec=["R-ENV-006", "R-ENV-007"],
+            steps=[open_("a"), send("a", message(ENVIRONMENT)), expect("a", ok_head(6), anything(4, "block"), anything(2)),
+                   expect("a", anything(4, "entries", [u32(0)]), text("first"), until("block", 4000000)), ended("a")])
+FILE.client(20012, "set-variable", "A variable is set", since="6.0", hazard="side-effect",
+            spec=["R-ENV-011", "R-ENV-012", "R-ENV-015"],
+            steps=variable("a", "DIAG_SCRIPT", "x", SUCCESS))
+FILE.client(20013, "set-variable-then-delete-twice",
+            "Absent deletes: what was set can be deleted once, and is not there the second time", since="6.0",
+            hazard="side-effect", spec=["F-44", "F-80", "R-ENV-014", "R-ERR-022"],
+            steps=[variable("a", "DIAG_DELETED", "x", SUCCESS), variable("b", "DIAG_DELETED", None, SUCCESS),
+                   variable("c", "DIAG_DELETED", None, error(NOT_FOUND))])
+FILE.client(20014, "set-variable-to-nothing-is-no-deletion", "A value of length 1 (empty) is set, and can be deleted", since="6.0",
+            hazard="side-effect", spec=["F-11", "F-44", "R-ENV-014"],
+            steps=[variable("a", "DIAG_EMPTY", "", SUCCESS), variable("b", "DIAG_EMPTY", None, SUCCESS)])
+FILE.client(20015, "set-variable-without-a-name", "An absent name is refused", since="6.0", spec=["F-80", "R-ENV-013", "R-ERR-020"],
+            steps=variable("a", None, "x", error(INVALIDARG)))
+FILE.client(20016, "set-variable-with-an-empty-name", "An empty name: OK, and nothing is set", since="6.0", hazard="side-effect",
+            spec=["F-80"],
+            steps=variable("a", "", "x", SUCCESS))
+FILE.client(20017, "set-variable-name-with-a-nul", "A NUL cuts the name: what stands before it was set", since="6.0",
+            hazard="side-effect", spec=["F-80"],
+            steps=[variable("a", "DIAG_CUT\0REST", "x", SUCCESS), variable("b", "DIAG_CUT", None, SUCCESS)])
+
+# --- perf map ------------------------------------------------------------------------------------------------------
+for sc, name, kind in ((20020, "all", 1), (20021, "jitdump", 2), (20022, "perfmap", 3)):
+    FILE.client(sc, f"perf-map-{name}", f"EnablePerfMap with type {kind}, then DisablePerfMap", since="8.0", hazard="side-effect",
+                spec=["F-45", "R-PRC-022", "R-PRC-023", "R-PRC-026", "R-PRC-027", "R-PRC-029"],
+                steps=[exchange("a", message(ENABLE_MAP, u32(kind)), SUCCESS), exchange("b", message(DISABLE_MAP), SUCCESS)])
+for sc, kind in ((20023, 0), (20024, 4)):
+    FILE.client(sc, f"perf-map-type-{kind}", f"EnablePerfMap with type {kind} is refused", since="8.0", hazard="side-effect",
+                spec=["F-46", "R-PRC-024"], steps=exchange("a", message(ENABLE_MAP, u32(kind)), error(INVALIDARG)))
+FILE.client(20025, "perf-map-disabled-when-it-is-not-on", "DisablePerfMap, when no perf map is written", since="8.0",
+            hazard="side-effect",
+            spec=["R-PRC-027", "R-PRC-029"],
+            steps=[exchange("a", message(DISABLE_MAP), SUCCESS), exchange("b", message(DISABLE_MAP), SUCCESS)])
+
+# --- startup hooks -------------------------------------------------------------------------------------------------
+FILE.client(20030, "startup-hook-empty", "ApplyStartupHook with an empty path: OK, and no hook", since="8.0", hazard="side-effect",
+            spec=["P-1", "R-PRC-030", "R-PRC-033"], steps=exchange("a", message(HOOK, string("")), SUCCESS))
+FILE.client(20031, "startup-hook-absent", "ApplyStartupHook with an absent path is refused", since="8.0", hazard="side-effect",
+            spec=["P-1", "R-PRC-031"], steps=exchange("a", message(HOOK, string(None)), error(INVALIDARG)))
+FILE.client(20032, "startup-hook-while-suspended", "A suspended runtime takes a hook for later, also one that cannot be loaded",
+            since="8.0",
+            hazard="side-effect", needs=target(suspended=True), spec=["F-47", "R-PRC-030", "R-PRC-032", "R-PRC-033"],
+            steps=[exchange("a", message(HOOK, string("/no/such/hook.dll")), SUCCESS),
+                   exchange("b", message(INFO2), process_info2_reply())])
+
+# --- resume --------------------------------------------------------------------------------------------------------
+FILE.client(20040, "resume-what-runs", "ResumeRuntime of a runtime that runs: success, and nothing changes", since="5.0",
+            hazard="side-effect",
+            spec=["F-41", "R-PRC-011", "R-PRC-012", "R-PRC-014"],
+            steps=[exchange("a", message(RESUME), SUCCESS), exchange("b", message(RESUME), SUCCESS)])
+FILE.client(20041, "suspended-until-resumed", "A suspended runtime stays so: its command line does not grow", since="6.0",
+            hazard="side-effect",
+            needs=target(suspended=True), spec=["R-PRC-008", "R-PRC-015"],
+            steps=[exchange("a", message(INFO2), process_info2_reply("held")), wait(1000),
+                   exchange("b", message(INFO2), any_reply_head(), anything(8), anything(16), same("held"), counted("held", 2),
+                            text("os"),
+                            text("arch"), text("entry"), text("clr"), until("size", 0))])
+FILE.client(20042, "resume-twice", "A suspended runtime is resumed, and then once more", since="5.0", hazard="side-effect",
+            needs=target(suspended=True), spec=["F-41", "R-PRC-013", "R-PRC-014"],
+            steps=[exchange("a", message(RESUME), SUCCESS), exchange("b", message(RESUME), SUCCESS)])
+FILE.client(20043, "environment-of-a-suspended-runtime", "A suspended runtime says its environment, and takes a variable",
+            since="6.0",
+            hazard="side-effect", needs=target(suspended=True), spec=["R-ENV-001", "R-ENV-012"],
+            steps=[exchange("a", message(ENVIRONMENT), ok_head(6), anything(4, "block"), anything(2), counted("block")),
+                   variable("b", "DIAG_SUSPENDED", "x", SUCCESS), variable("c", "DIAG_SUSPENDED", None, SUCCESS)])

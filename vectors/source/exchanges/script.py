@@ -1,0 +1,374 @@
+"""The notation in which the exchange scripts are written, on top of that of the vectors.
+
+A conversation is a list of steps, each made by one function here. Bytes are spelled field by field, as in the vectors; what a
+reader cannot know beforehand is a part of its own: `anything(8, "id")`, `same("id")`. Nothing here knows a message.
+"""
+import json
+import os
+import re
+
+from notation import ERROR, HERE, MAGIC, message, u8, u16, u32, u64
+
+WITHIN = 5000
+# Names of runtimes: where each script was seen to go as it says. tests/live/exchanges.py --record writes it.
+SEEN = os.path.join(HERE, "exchanges", "seen.json")
+CITABLE = re.compile(r"^\| ([FP]-[0-9]+) \||^id = \"(R-[A-Z]{3}-[0-9]{3})\"", re.MULTILINE)
+
+
+# --- parts ---------------------------------------------------------------------------------------------------------
+def anything(length, name=None, differs_from=()):
+    """So many bytes of any value. `differs_from`: bytes or `same(…)` that they are not."""
+    part = {"any": length}
+    if name:
+        part["as"] = name
+    if differs_from:
+        part["not"] = [one.hex() if isinstance(one, bytes) else one for one in differs_from]
+    return part
+
+
+def counted(number, times=1, less=0, name=None):
+    """As many bytes as the captured number says."""
+    length = {"of": number}
+    if times != 1:
+        length["times"] = times
+    if less:
+        length["less"] = less
+    return anything(length, name)
+
+
+def text(count):
+    """A string of any length, absent as well; its count is captured."""
+    return anything(4, count), counted(count, times=2)
+
+
+def same(name):
+    return {"same": name}
+
+
+def repeated(unit, times):
+    return {"repeat": unit.hex(), "times": times}
+
+
+def until(number, most):
+    return {"until": number, "most": most}
+
+
+def parts(given):
+    """Bytes that stand beside each other become one part."""
+    out = []
+    for part in flat(given):
+        if isinstance(part, bytes):
+            if out and isinstance(out[-1], str):
+                out[-1] += part.hex()
+            elif part:
+                out.append(part.hex())
+        else:
+            out.append(part)
+    return out
+
+
+def flat(given):
+    for part in given:
+        if isinstance(part, (tuple, list)):
+            yield from flat(part)
+        else:
+            yield part
+
+
+# --- steps ---------------------------------------------------------------------------------------------------------
+def step(within, **keys):
+    return {**keys, "within_ms": within} if within else keys
+
+
+def open_(name, port=None, within=None):
+    return step(within, open=name, **({"port": port} if port else {}))
+
+
+def accept(name, port=None, within=None):
+    return step(within, accept=name, **({"port": port} if port else {}))
+
+
+def listen(port):
+    return {"listen": True, "port": port}
+
+
+def unlisten(port):
+    return {"listen": False, "port": port}
+
+
+def no_connection(ms, port=None):
+    return {"expect_no_connection": ms, **({"port": port} if port else {})}
+
+
+def send(on, *given, chunks=None, with_fd=None, may_fail=False, within=None):
+    keys = {"on": on, "send": parts(given)}
+    if chunks:
+        keys["chunks"] = list(chunks)
+    if with_fd:
+        keys["with_fd"] = with_fd
+    if may_fail:
+        keys["may_fail"] = True
+    return step(within, **keys)
+
+
+def expect(on, *given, with_fd=False, within=None):
+    return step(within, on=on, expect=parts(given), **({"with_fd": True} if with_fd else {}))
+
+
+def expect_any_of(on, *alternatives, within=None):
+    """Alternatives are pairs of a label and a list of parts."""
+    return step(within, on=on, expect_any_of=[{"label": label, "expect": parts(given)} for label, given in alternatives])
+
+
+def nothing(on, ms=300):
+    return {"on": on, "expect_nothing": ms}
+
+
+def drain(on):
+    return {"on": on, "drain": True}
+
+
+def ended(on, how="closed", last=None, within=None):
+    return step(within, on=on, expect_end=how, **({"last": last.hex()} if last else {}))
+
+
+def half_close(on):
+    return {"on": on, "end": "half_close"}
+
+
+def close(on):
+    return {"on": on, "end": "close"}
+
+
+def reset(on):
+    return {"on": on, "end": "reset"}
+
+
+def wait(ms):
+    return {"wait": ms}
+
+
+def alive():
+    return {"expect_target": "alive"}
+
+
+def dead(within=None):
+    return step(within, expect_target="dead")
+
+
+# --- messages that many scripts use --------------------------------------------------------------------------------
+BAD_ENCODING, UNKNOWN_COMMAND, UNKNOWN_MAGIC = 0x80131384, 0x80131385, 0x80131386
+E_FAIL, INVALIDARG, NOTSUPPORTED = 0x80004005, 0x80070057, 0x80131515
+ZERO_ID = u64(0)
+
+
+def error(hresult):
+    """24 bytes, whatever the document prints (F-1)."""
+    return message(ERROR, u32(hresult))
+
+
+def any_reply_head(size="size"):
+    """An OK of any size, which is captured."""
+    return [MAGIC, anything(2, size), u8(0xFF), u8(0x00), u16(0)]
+
+
+def any_error():
+    return [MAGIC, u16(24), u8(0xFF), u8(0xFF), u16(0), anything(4)]
+
+
+def process_info_reply():
+    """pid, cookie, command line, OS, arch (F-34)."""
+    return [*any_reply_head(), anything(8, "pid"), anything(16, "cookie"), *text("cmd"), *text("os"), *text("arch"),
+            until("size", 0)]
+
+
+def process_info2_reply(cmd="cmd"):
+    return [*any_reply_head(), anything(8, "pid"), anything(16, "cookie"), *text(cmd), *text("os"), *text("arch"), *text("entry"),
+            *text("clr"), until("size", 0)]
+
+
+def ok_head(payload):
+    """The header of an OK with so many bytes of payload."""
+    return MAGIC + u16(20 + payload) + u8(0xFF) + u8(0x00) + u16(0)
+
+
+def session(name="session"):
+    return [ok_head(8), anything(8, name, [ZERO_ID])]
+
+
+# --- what a target must be -----------------------------------------------------------------------------------------
+def target(suspended=False, ports=(), environment=None, platform=None):
+    return {"suspended": suspended, "ports": [dict(port) for port in ports], "environment": environment or {}, "platform": platform}
+
+
+def port(name, suspend=False, listening=True):
+    return {"id": name, "suspend": suspend, "listening": listening}
+
+
+def deviation(on, fact, says, begin, *steps):
+    """From step `begin` on, these runtimes do something else."""
+    return {"on": list(on), "fact": fact, "text": says, "from": begin, "steps": list(flat(steps))}
+
+
+# --- files ---------------------------------------------------------------------------------------------------------
+class ScriptFile:
+    """One JSON file of vectors/exchanges/. `first` and `last` bound its scIds; an id, once published, keeps its meaning."""
+    ids, names = set(), set()
+    seen = None
+    citable = None
+
+    def __init__(self, name, title, first, last):
+        self.name, self.title, self.first, self.last, self.scripts = name, title, first, last, []
+
+    def client(self, sc, name, comment, *, spec, steps, since=None, hazard=None, needs=None, deviations=()):
+        """The script plays the client; a runtime is under test."""
+        script = {"scId": sc, "name": name, "comment": comment, "plays": "client", "spec": list(spec), "since": since,
+                  "hazard": hazard, "target": needs or target(), "steps": list(flat(steps))}
+        if ScriptFile.seen is None:
+            ScriptFile.seen = json.load(open(SEEN)) if os.path.exists(SEEN) else {}
+        deviating = [on for one in deviations for on in one["on"]]
+        seen = [on for on in ScriptFile.seen.get(str(sc), []) if on not in deviating]
+        if seen:
+            script["seenOn"] = seen
+        if deviations:
+            script["deviations"] = list(deviations)
+        for one in deviations:
+            assert one["from"] < len(script["steps"]), f"scId {sc}: deviates behind its end"
+            check(sc, script["steps"][:one["from"]] + one["steps"], script)
+        self._add(script)
+
+    def runtime(self, sc, name, comment, *, spec, ask, steps, outcome, since=None):
+        """The script plays the runtime; a client is under test."""
+        self._add({"scId": sc, "name": name, "comment": comment, "plays": "runtime", "spec": list(spec), "since": since,
+                   "hazard": None, "ask": ask, "steps": list(flat(steps)), "outcome": outcome})
+
+    def _add(self, script):
+        sc = script["scId"]
+        assert self.first <= sc <= self.last, f"scId {sc} is outside of {self.name}"
+        assert sc not in self.ids, f"scId {sc} stands twice"
+        assert script["name"] not in self.names, f"{script['name']} stands twice"
+        assert script["hazard"] in (None, "side-effect", "harmful"), script["hazard"]
+        if ScriptFile.citable is None:
+            spec = os.path.join(HERE, "..", "..", "spec")
+            rows = "".join(open(os.path.join(spec, name)).read() for name in ("ERRATA.md", "requirements.toml"))
+            ScriptFile.citable = {fact or requirement for fact, requirement in CITABLE.findall(rows)}
+        facts = script["spec"] + [one["fact"] for one in script.get("deviations", ())]
+        assert facts and set(facts) <= self.citable, f"scId {sc}: no such row: {set(facts) - self.citable}"
+        self.ids.add(sc)
+        self.names.add(script["name"])
+        check(sc, script["steps"], script)
+        self.scripts.append(script)
+
+    def document(self):
+        return {"format": 1, "title": self.title, "within_ms": WITHIN, "numberOfScripts": len(self.scripts),
+                "scripts": self.scripts}
+
+    def text(self):
+        """JSON with one line a step, so that a difference shows the steps that changed."""
+        def line(value):
+            return json.dumps(value, ensure_ascii=True)
+
+        def listed(steps, indent):
+            return "[\n" + ",\n".join(indent + line(one) for one in steps) + "\n" + indent[:-1] + "]"
+
+        def script(value):
+            out = []
+            for key, part in value.items():
+                if key == "steps":
+                    part = listed(part, "    ")
+                elif key == "deviations":
+                    rows = (", ".join(f'"{name}": {line(one[name])}' for name in one if name != "steps") + ', "steps": '
+                            + listed(one["steps"], "     ") for one in part)
+                    part = "[\n" + ",\n".join("    { " + row + " }" for row in rows) + "\n   ]"
+                else:
+                    part = line(part)
+                out.append(f"   {line(key)}: {part}")
+            return "  {\n" + ",\n".join(out) + "\n  }"
+
+        document = self.document()
+        scripts = document.pop("scripts")
+        head = ",\n".join(f" {line(key)}: {line(value)}" for key, value in document.items())
+        return "{\n" + head + ",\n \"scripts\": [\n" + ",\n".join(map(script, scripts)) + "\n ]\n}\n"
+
+    def path(self):
+        return os.path.join(HERE, "..", "exchanges", self.name + ".json")
+
+
+def check(sc, steps, script):
+    """What the schema cannot say: names are there before they are used, chunks add up, alternatives can be told apart."""
+    where = f"scId {sc}"
+    connections, drained = set(), set()
+    captured = {}  # name: length, None where it is not known
+    ports = {one["id"] for one in script.get("target", {}).get("ports",
+                                                               ())} | ({script["ask"]["port"]} if "port" in script.get("ask",
+                                                                   {}) else set())
+    for number, one in enumerate(steps):
+        at = f"{where} step {number}"
+        assert one.get("port") is None or one["port"] in ports, f"{at}: no such port"
+        for verb in ("open", "accept"):
+            if verb in one:
+                assert one[verb] not in connections, f"{at}: opened twice"
+                connections.add(one[verb])
+        if "on" not in one:
+            continue
+        assert one["on"] in connections, f"{at}: not opened"
+        assert one["on"] not in drained or {"send", "expect_end", "end"} & set(one), f"{at}: drained"
+        if "drain" in one:
+            drained.add(one["on"])
+        if "send" in one:
+            lengths = [measure(part, captured, at) for part in one["send"]]
+            assert "chunks" not in one or sum(one["chunks"]) == sum(lengths), f"{at}: chunks {sum(one['chunks'])}, bytes {lengths}"
+        if "expect" in one:
+            take(one["expect"], captured, at)
+        if "expect_any_of" in one:
+            alternatives = [alternative["expect"] for alternative in one["expect_any_of"]]
+            for alternative in alternatives:
+                take(alternative, captured, at)
+            fronts = [front(alternative) for alternative in alternatives]
+            for i, a in enumerate(fronts):
+                assert all(any(x != y and None not in (x, y) for x,
+                               y in zip(a, b)) for b in fronts[i + 1:]), f"{at}: cannot be told apart"
+        assert "last" not in one or one["on"] in drained, f"{at}: last of what was not drained"
+
+
+def front(pattern):
+    """The bytes with which a pattern begins, as far as their places are known; None for any byte."""
+    out = []
+    for part in pattern:
+        if isinstance(part, str):
+            out += bytes.fromhex(part)
+        elif isinstance(part.get("any"), int):
+            out += [None] * part["any"]
+        else:
+            break
+    return out
+
+
+def measure(part, captured, at):
+    if isinstance(part, str):
+        return len(part) // 2
+    if "repeat" in part:
+        return len(part["repeat"]) // 2 * part["times"]
+    if "same" in part:
+        assert part["same"] in captured, f"{at}: {part['same']} is not captured"
+        return captured[part["same"]]
+    return None
+
+
+def take(pattern, captured, at):
+    for part in pattern:
+        if isinstance(part, str) or "repeat" in part:
+            continue
+        if "same" in part:
+            assert part["same"] in captured, f"{at}: {part['same']} is not captured"
+        elif "until" in part:
+            assert part["until"] in captured, f"{at}: {part['until']} is not captured"
+        else:
+            length = part["any"]
+            if isinstance(length, dict):
+                assert length["of"] in captured, f"{at}: {length['of']} is not captured"
+                length = None
+            for other in part.get("not", ()):
+                assert isinstance(other, str) or other["same"] in captured, f"{at}: {other} is not captured"
+            if "as" in part:
+                captured[part["as"]] = length
