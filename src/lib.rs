@@ -11,6 +11,7 @@
 //! | [`port`], [`endpoint`] | the variables that configure diagnostic ports; names of sockets and pipes |
 //! | [`user_events`] | what goes to the Linux kernel in a `user_events` session |
 //! | [`flow`] | who speaks when, as data |
+//! | [`exchange`] | both sides of every flow, as state machines without I/O |
 //! | [`wire`] | the grammar: [`Reader`](wire::Reader), [`Sink`](wire::Sink), strings, arrays, GUIDs, errors |
 //! | [`legacy`] | what the 2019 draft had and later editions dropped |
 #![cfg_attr(feature = "vectors", doc = "| [`vectors`] | the golden vectors, and the codec by name that they are checked against |")]

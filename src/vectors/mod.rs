@@ -1,6 +1,7 @@
 //! The golden vectors of `vectors/`, typed, and the codec by name that they are checked against.
 //!
 //! `vectors/README.md` defines the files and the value form. The files are part of the crate: see [`files`].
+//! `vectors/exchanges/README.md` defines the exchange scripts, whole conversations: see [`script_files`].
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::vectors;
@@ -24,6 +25,8 @@ mod fault;
 mod file;
 mod legacy;
 mod ports;
+mod script;
+mod scripts;
 mod types;
 mod user_events;
 mod value;
@@ -35,6 +38,13 @@ pub use codec::{Decoded, Subject};
 pub use embedded::{EMBEDDED, LoadError, files, parse};
 pub use fault::{EncodeFailure, Fault, Refusal};
 pub use file::{Direction, File, Group, Hazard, Source, SourceKind, Test, Verdict};
+pub use script::{
+    Accept, Alternative, Any, Ask, AskLimits, Captures, ClientPart, Comparison, Deviation, Drain, EndStep, Ending, Expect,
+    ExpectAnyOf, ExpectEnd, ExpectNoConnection, ExpectNothing, ExpectTarget, ExpectedEnd, FdKind, Length, LengthOf, Life, Listen,
+    Literal, OkOutcome, Open, Part, Pattern, Plays, RuntimePart, Script, ScriptEnd, ScriptEnvironment, ScriptFault, ScriptOutcome,
+    ScriptStop, ScriptStream, ScriptStreamEnd, ScriptThen, Send, Step, Target, TargetPort, Uncaptured, Until, Wait,
+};
+pub use scripts::{EMBEDDED_SCRIPTS, ScriptFile, parse_scripts, script_files};
 pub use types::Type;
 pub use value::{Arena, Value, ValueError, ValueForm};
 

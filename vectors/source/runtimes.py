@@ -1,5 +1,5 @@
 """Replies recorded from live runtimes: `recorded/*.json` holds the bytes, as `examples/probe.rs --record` wrote them, and those of
-Windows as `tests/live/windows.py --record` did (without the environment block, which is that of the machine).
+Windows as `tests/live/windows.py --record` did (without the environment, which is that of the machine).
 
 What the bytes mean is read here, by a decoder of its own, so that the crate's decoder has something to differ from.
 """
@@ -86,7 +86,7 @@ def facts(kind, command, prefix):
     if prefix.startswith("net3.1"):  # which has few of these commands
         seen = []
     if prefix.startswith("win-"):
-        seen = {"EventPipe/CollectTracing5": ["P-17"] if kind == "error" else [], "Process/ProcessEnvironment": ["F-43"]}.get(command, seen)
+        seen = {"EventPipe/CollectTracing5": ["P-17"] if kind == "error" else []}.get(command, seen)
     held = []
     if prefix.endswith("-suspended"):
         held = ["P-15"] if prefix.startswith("win-") else ["F-79"]

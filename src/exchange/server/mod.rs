@@ -73,7 +73,8 @@ enum State {
     Receive(Incoming),
     TooSmall(Incoming, u16),
     Decode(Header),
-    ReceiveFd,
+    /// And then a refusal, if a reason is there.
+    ReceiveFd(Option<Reason>),
     Respond,
     Refuse(Reason),
     Send(Outgoing, Next),
@@ -108,7 +109,7 @@ impl Server {
             State::Receive(incoming) => ServerAction::Receive(incoming.range()),
             State::TooSmall(_, size) => ServerAction::Finished(ServerOutcome::BufferTooSmall { size }),
             State::Decode(header) => ServerAction::Decode(0..header.size.into()),
-            State::ReceiveFd => ServerAction::ReceiveFd,
+            State::ReceiveFd(_) => ServerAction::ReceiveFd,
             State::Respond => ServerAction::Respond,
             State::Refuse(reason) => ServerAction::Refuse(reason),
             State::Send(outgoing, _) => ServerAction::Send(outgoing.range()),
@@ -179,8 +180,12 @@ impl Server {
                 return Ok(Asked::Malformed(error));
             }
         };
+        let user_events = request.continuation() == Some(Continuation::UserEvents);
         if let Err(error) = request.check_limits() {
-            self.state = State::Refuse(Reason::OverLimit { kind: error.kind(), offset: clamp(error.offset()) });
+            let reason = Reason::OverLimit { kind: error.kind(), offset: clamp(error.offset()) };
+            // What fails once the kernel is asked fails behind the descriptor (F-19, F-21).
+            let fails_late = user_events && self.options.order == CheckOrder::AsShipped && reason.hresult() == HResult::FAIL;
+            self.state = if fails_late { State::ReceiveFd(Some(reason)) } else { State::Refuse(reason) };
             return Ok(Asked::OverLimit(error));
         }
         let (limit, found) = (self.options.max_providers, clamp(request.providers_len()));
@@ -189,7 +194,7 @@ impl Server {
             return Ok(Asked::TooManyProviders { limit, found });
         }
         self.continuation = request.continuation().unwrap_or(Continuation::Close);
-        self.state = if self.continuation == Continuation::UserEvents { State::ReceiveFd } else { State::Respond };
+        self.state = if user_events { State::ReceiveFd(None) } else { State::Respond };
         Ok(Asked::Request(request))
     }
 
@@ -198,8 +203,8 @@ impl Server {
     /// # Errors
     /// [`Illegal`], where that was not asked for.
     pub fn fd_received(&mut self) -> Result<(), Illegal> {
-        let State::ReceiveFd = self.state else { return Err(Illegal::NotAsked) };
-        self.state = State::Respond;
+        let State::ReceiveFd(refused) = self.state else { return Err(Illegal::NotAsked) };
+        self.state = refused.map_or(State::Respond, State::Refuse);
         Ok(())
     }
 
@@ -208,7 +213,7 @@ impl Server {
     /// # Errors
     /// [`Illegal`], where that was not asked for.
     pub fn fd_missing(&mut self) -> Result<(), Illegal> {
-        let State::ReceiveFd = self.state else { return Err(Illegal::NotAsked) };
+        let State::ReceiveFd(_) = self.state else { return Err(Illegal::NotAsked) };
         self.state = State::Refuse(Reason::NoDescriptor);
         Ok(())
     }
@@ -343,9 +348,9 @@ impl Server {
             (State::Receive(incoming), End::Closed) if incoming.have() > 0 || self.options.order == CheckOrder::AsShipped => {
                 State::Refuse(Reason::EndOfInput { received: incoming.have() })
             }
-            (State::ReceiveFd, End::Closed) => State::Refuse(Reason::NoDescriptor),
+            (State::ReceiveFd(_), End::Closed) => State::Refuse(Reason::NoDescriptor),
             (State::Hold, End::Closed | End::Reset) => State::Close(ServerOutcome::Answered),
-            (State::Receive(_) | State::ReceiveFd, _) | (State::Send(..) | State::Continue(_), End::TimedOut) => gone,
+            (State::Receive(_) | State::ReceiveFd(_), _) | (State::Send(..) | State::Continue(_), End::TimedOut) => gone,
             _ => return Err(Illegal::NotAsked),
         };
         Ok(())

@@ -1,7 +1,7 @@
 """vectors/exchanges/harmful.json: what kills a live runtime, or makes it give away its memory."""
 from notation import array, boolean, header, message, string, u32, u64
-from script import (BAD_ENCODING, ScriptFile, anything, counted, dead, deviation, drain, ended, error, expect, expect_any_of,
-                    nothing, open_, process_info2_reply, repeated, send, session)
+from script import (BAD_ENCODING, INVALIDARG, ScriptFile, anything, counted, dead, deviation, drain, ended, error, expect,
+                    expect_any_of, nothing, open_, process_info2_reply, repeated, send, session)
 
 FILE = ScriptFile("harmful", "Requests that harm live runtimes, played against one that was started for it", 20600, 20699)
 LIVE = ["net10.0.9", "net9.0.5", "net8.0.30"]
@@ -13,10 +13,10 @@ def answers(on="z"):
     return [open_(on), send(on, message(0x0404)), expect(on, process_info2_reply()), ended(on)]
 
 
-def script(sc, name, comment, spec, request, since, *deviations, reply=None):
+def script(sc, name, comment, spec, request, since, *deviations, reply=None, either=None):
+    answer = expect_any_of("a", *either) if either else expect("a", *(reply or [error(BAD_ENCODING)]))
     FILE.client(sc, name, comment, since=since, hazard="harmful", spec=spec,
-                steps=[open_("a"), send("a", request), expect("a", *(reply or [error(BAD_ENCODING)])), ended("a"), answers()],
-                deviations=deviations)
+                steps=[open_("a"), send("a", request), answer, ended("a"), answers()], deviations=deviations)
 
 
 def dies(on, fact="F-72"):
@@ -58,8 +58,9 @@ script(20622, "environment-with-payload", "ProcessEnvironment with a payload of 
        deviation(LIVE, "F-71", "raw bytes without a header: the payload, then memory, then the block", 2,
                  expect("a", b"PAYLOAD!", anything(20)), drain("a"), ended("a"), answers()),
        reply=[header(0xFF00, 26), anything(4, "block"), anything(2), counted("block")])
-script(20623, "dump-absent-name", "A dump whose name is absent", ["F-72", "R-DMP-003"],
-       message(0x0101, string(None), u32(1), u32(0)), "3.0", dies(LIVE))
+script(20623, "dump-absent-name", "A dump whose name is absent: nobody knows how it is meant to be refused", ["F-72", "R-DMP-003"],
+       message(0x0101, string(None), u32(1), u32(0)), "3.0", dies(LIVE),
+       either=[("no encoding", [error(BAD_ENCODING)]), ("no argument", [error(INVALIDARG)])])
 script(20624, "collect-tracing2-filter-data-left-out", "A provider without its last string, as \"optional\" may be read",
        ["F-83", "R-EVP-024"],
        message(0x0203, u32(1), u32(1), boolean(False), array(u64(0) + u32(4) + string("No-Such-Provider"))), "3.0",

@@ -1,0 +1,242 @@
+//! What a client under test concludes.
+
+use alloc::{boxed::Box, string::String, vec::Vec};
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+/// What a client under test concludes. `vectors/exchanges/README.md` says what each key means.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::vectors::{ScriptEnd, ScriptOutcome};
+///
+/// let outcome: ScriptOutcome = serde_json::from_str(r#"{ "outcome": "cut", "received": 19, "end": "reset" }"#)?;
+/// assert_eq!(outcome, ScriptOutcome::Cut { received: 19, end: ScriptEnd::Reset });
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ScriptOutcome {
+    /// The command was done.
+    Ok(Box<OkOutcome>),
+    /// The runtime refused.
+    Error {
+        /// As `0x80131385`.
+        hresult: String,
+        /// The text after `GenerateCoreDump3`: `Some(null)` where it is absent on the wire, `None` where there was none.
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+        message: Option<Value>,
+        /// The commands in the order in which they were asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked: Option<Vec<String>>,
+        /// What the runtime said of itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        advertise: Option<Value>,
+    },
+    /// What came is no reply.
+    Malformed {
+        /// Why.
+        error: ScriptFault,
+    },
+    /// The connection ended before a byte of a reply.
+    NoReply {
+        /// How.
+        end: ScriptEnd,
+    },
+    /// It ended inside the reply.
+    Cut {
+        /// After how many bytes.
+        received: usize,
+        /// How.
+        end: ScriptEnd,
+    },
+    /// The reply is larger than the buffer.
+    BufferTooSmall {
+        /// How large it must be.
+        size: usize,
+    },
+    /// What came from a runtime is no advertise; nothing was sent.
+    BadAdvertise {
+        /// Why.
+        error: ScriptFault,
+    },
+    /// The advertise ended early; nothing was sent.
+    CutAdvertise {
+        /// After how many bytes.
+        received: usize,
+        /// How.
+        end: ScriptEnd,
+    },
+}
+
+/// What a client says of a command that was done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OkOutcome {
+    /// The reply's payload in the form of the vectors.
+    pub reply: Value,
+    /// What the connection is now.
+    pub then: ScriptThen,
+    /// The commands in the order in which they were asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Vec<String>>,
+    /// What the runtime said of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advertise: Option<Value>,
+    /// What became of the stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<ScriptStream>,
+    /// What became of `StopTracing`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<ScriptStop>,
+    /// The environment block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<ScriptEnvironment>,
+    /// What became of the second reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second: Option<ScriptOutcome>,
+}
+
+/// What a connection is after an OK: the words for [`Then`](crate::exchange::Then).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names are those of vectors/exchanges/README.md")]
+pub enum ScriptThen {
+    Close,
+    AnotherReply,
+    Stream,
+    Environment,
+    UserEvents,
+    Unknown,
+}
+
+/// How a connection ended: the words for [`End`](crate::exchange::End).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names are those of vectors/exchanges/README.md")]
+pub enum ScriptEnd {
+    Closed,
+    Reset,
+    TimedOut,
+}
+
+/// Why bytes are refused. Only `layer` binds an implementation other than this crate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptFault {
+    /// As in [`Fault`](crate::vectors::Fault).
+    pub layer: String,
+    /// As in [`Fault`](crate::vectors::Fault).
+    pub kind: String,
+    /// As in [`Fault`](crate::vectors::Fault).
+    pub offset: usize,
+}
+
+/// What became of a stream.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptStream {
+    /// How many were taken.
+    pub bytes: u64,
+    /// How it ended.
+    pub end: ScriptStreamEnd,
+}
+
+/// How a stream ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScriptStreamEnd {
+    /// The session was stopped, and the stream ended after the stop was sent.
+    Complete,
+    /// It ended otherwise.
+    Incomplete,
+    /// There was more than is taken.
+    TooLong,
+}
+
+/// What became of `StopTracing`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScriptStop {
+    /// It was not sent.
+    NotSent,
+    /// The id was echoed.
+    Ok,
+    /// The generic OK.
+    OkWithoutId,
+    /// The connection ended without an answer.
+    NoReply,
+    /// A refusal.
+    Hresult(String),
+    /// An OK for another session.
+    AnotherSession(String),
+    /// What came is no reply.
+    Malformed(ScriptFault),
+}
+
+/// What a client made of an environment block.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptEnvironment {
+    /// Those taken, in the form of the vectors; `"too_long"` for one over the limit.
+    pub entries: Vec<Value>,
+    /// Why the block is not whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ScriptFault>,
+    /// The result of an error message that stood in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hresult: Option<String>,
+    /// How the connection ended inside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<ScriptEnd>,
+}
+
+/// A key that is there, be it null.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+impl ScriptOutcome {
+    /// Whether another implementation may say `self` where the script says `expected`: the same, but of errors only the layer
+    /// binds.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::vectors::ScriptOutcome;
+    ///
+    /// let of = |text: &str| serde_json::from_str::<ScriptOutcome>(text).unwrap();
+    /// let expected = of(r#"{ "outcome": "malformed", "error": { "layer": "header", "kind": "bad_magic", "offset": 3 } }"#);
+    /// let said = of(r#"{ "outcome": "malformed", "error": { "layer": "header", "kind": "wrong_magic", "offset": 0 } }"#);
+    /// assert!(said.agrees_with(&expected) && said != expected);
+    /// ```
+    pub fn agrees_with(&self, expected: &Self) -> bool {
+        let (mut said, mut expected) = (self.clone(), expected.clone());
+        said.forget_what_does_not_bind();
+        expected.forget_what_does_not_bind();
+        said == expected
+    }
+
+    fn forget_what_does_not_bind(&mut self) {
+        match self {
+            Self::Malformed { error } | Self::BadAdvertise { error } => error.forget_what_does_not_bind(),
+            Self::Ok(ok) => {
+                if let Some(ScriptStop::Malformed(error)) = &mut ok.stop {
+                    error.forget_what_does_not_bind();
+                }
+                if let Some(error) = ok.environment.as_mut().and_then(|environment| environment.error.as_mut()) {
+                    error.forget_what_does_not_bind();
+                }
+                if let Some(second) = &mut ok.second {
+                    second.forget_what_does_not_bind();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl ScriptFault {
+    fn forget_what_does_not_bind(&mut self) {
+        self.kind.clear();
+        self.offset = 0;
+    }
+}

@@ -1,0 +1,115 @@
+//! The files of `vectors/exchanges/`, typed, and as they were when the crate was built.
+
+use alloc::{
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::embedded::LoadError;
+use super::script::Script;
+
+/// A file of exchange scripts. `vectors/exchanges/README.md` defines it.
+///
+/// ```
+/// let files = dotnet_diagnostics_ipc::vectors::script_files()?;
+/// assert!(files.iter().all(|file| file.format == 1 && file.number_of_scripts == file.scripts.len()));
+/// # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScriptFile {
+    /// 1.
+    pub format: u32,
+    /// What the file is about.
+    pub title: String,
+    /// How long a step may take that does not say it itself, in milliseconds.
+    #[serde(rename = "within_ms")]
+    pub within_ms: u32,
+    /// As many as there are.
+    pub number_of_scripts: usize,
+    /// The scripts.
+    pub scripts: Vec<Script>,
+}
+
+/// Its scripts are read one by one, so that an error can say which of them it is in.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Head {
+    format: u32,
+    title: String,
+    #[serde(rename = "within_ms")]
+    within_ms: u32,
+    number_of_scripts: usize,
+    scripts: Vec<Value>,
+}
+
+/// The files of exchange scripts that are part of the crate.
+///
+/// # Errors
+/// None, as the crate's own tests check; the type leaves that to the caller.
+pub fn script_files() -> Result<Vec<ScriptFile>, LoadError> {
+    EMBEDDED_SCRIPTS.iter().map(|(name, text)| parse_scripts(name, text)).collect()
+}
+
+/// Reads the text of a file of exchange scripts called `name`.
+///
+/// # Errors
+/// Where it is no JSON, or has other keys than `vectors/exchanges/README.md` names. The error says in which script and step.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::vectors::parse_scripts;
+///
+/// let text = r#"{ "format": 1, "title": "t", "within_ms": 5000, "numberOfScripts": 1, "scripts": [
+///     { "scId": 7, "name": "n", "comment": "c", "plays": "client", "spec": ["F-1"], "since": null, "hazard": null,
+///       "target": { "suspended": false, "ports": [], "environment": {}, "platform": null },
+///       "steps": [{ "open": "a" }, { "on": "a", "sned": ["00"] }] }] }"#;
+/// let error = parse_scripts("my.json", text).unwrap_err().to_string();
+/// assert_eq!(error, "my.json: scId 7 (n): step 1: exactly one verb is wanted, not none: on, sned");
+/// ```
+pub fn parse_scripts(name: &str, text: &str) -> Result<ScriptFile, LoadError> {
+    let fail = |message| LoadError::new(name, message);
+    let head: Head = serde_json::from_str(text).map_err(|error| fail(error.to_string()))?;
+    let read = |(nth, script): (usize, Value)| {
+        let place = match (script.get("scId"), script.get("name").and_then(Value::as_str)) {
+            (Some(id), Some(name)) => format!("scId {id} ({name})"),
+            _ => format!("script {nth}"),
+        };
+        serde_json::from_value(script).map_err(|error| fail(format!("{place}: {error}")))
+    };
+    let scripts: Vec<Script> = head.scripts.into_iter().enumerate().map(read).collect::<Result<_, _>>()?;
+    if head.format != 1 {
+        return Err(fail(format!("format 1 is known, not {}", head.format)));
+    }
+    if head.number_of_scripts != scripts.len() {
+        return Err(fail(format!("numberOfScripts is {}, and there are {}", head.number_of_scripts, scripts.len())));
+    }
+    let Head { format, title, within_ms, number_of_scripts, .. } = head;
+    Ok(ScriptFile { format, title, within_ms, number_of_scripts, scripts })
+}
+
+macro_rules! embedded {
+    ($($name:literal),* $(,)?) => {
+        /// Name and text of each file of exchange scripts.
+        pub const EMBEDDED_SCRIPTS: &[(&str, &str)] =
+            &[$(($name, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/vectors/exchanges/", $name)))),*];
+    };
+}
+
+embedded! {
+    "dump_profiler.json",
+    "environment.json",
+    "eventpipe.json",
+    "fallback.json",
+    "framing.json",
+    "harmful.json",
+    "ports.json",
+    "process.json",
+    "replies.json",
+    "streams.json",
+    "tool_ports.json",
+    "user_events.json",
+}
