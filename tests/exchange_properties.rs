@@ -2,7 +2,8 @@
 
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::exchange::{
-    Asked, CheckOrder, Client, ClientAction, End, Illegal, Outcome, Reason, Server, ServerAction, ServerOptions, ServerOutcome, Then,
+    Asked, CheckOrder, Client, ClientAction, End, Illegal, Outcome, Reason, Server, ServerAction, ServerOptions, ServerOutcome,
+    Then,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, StopTracing, UserEventsSession};
@@ -75,9 +76,8 @@ fn peers() -> impl Strategy<Value = Vec<u8>> {
         bytes[at] = value;
         bytes
     });
-    let sized = (any::<[u8; 2]>(), any::<[u8; 2]>(), prop::collection::vec(any::<u8>(), 0..80)).prop_map(|(size, code, payload)| {
-        [b"DOTNET_IPC_V1\0", &size[..], &code, &[0, 0], &payload].concat()
-    });
+    let sized = (any::<[u8; 2]>(), any::<[u8; 2]>(), prop::collection::vec(any::<u8>(), 0..80))
+        .prop_map(|(size, code, payload)| [b"DOTNET_IPC_V1\0", &size[..], &code, &[0, 0], &payload].concat());
     let noise = prop::collection::vec(any::<u8>(), 0..64);
     (prop_oneof![good, changed, sized, noise], prop::collection::vec(any::<u8>(), 0..20)).prop_map(|(a, b)| [a, b].concat())
 }
@@ -262,7 +262,9 @@ fn server(strict: bool) -> Server {
 /// Requests, good ones and others.
 fn requests() -> impl Strategy<Value = Vec<u8>> {
     let mut perf_map = [0; 24];
-    EnablePerfMap { perf_map_type: dotnet_diagnostics_ipc::message::process::PerfMapType::ALL }.encode_message(&mut perf_map).unwrap();
+    EnablePerfMap { perf_map_type: dotnet_diagnostics_ipc::message::process::PerfMapType::ALL }
+        .encode_message(&mut perf_map)
+        .unwrap();
     let good = prop::sample::select(vec![
         b"DOTNET_IPC_V1\0\x14\0\x04\x04\0\0".to_vec(),
         b"DOTNET_IPC_V1\0\x14\0\x04\x02\0\0".to_vec(),
@@ -355,7 +357,8 @@ fn a_request_that_ends_at_any_byte_is_answered_as_runtimes_do_or_as_a_strict_ser
 #[test]
 fn garbage_is_refused_at_its_first_byte_and_nothing_more_is_awaited() {
     // What released runtimes answer to ProcessInfo with a payload (F-71): bytes without a header.
-    let (outcome, taken, _) = hear(client(Command::PROCESS_INFO, Continuation::Close), b"DOTNOT", &Pieces(vec![1]), End::Closed, 64);
+    let (outcome, taken, _) =
+        hear(client(Command::PROCESS_INFO, Continuation::Close), b"DOTNOT", &Pieces(vec![1]), End::Closed, 64);
     assert_eq!((outcome, taken), (Outcome::Malformed { kind: DecodeErrorKind::BadMagic, offset: 4 }, 5));
 }
 
@@ -373,7 +376,8 @@ fn the_order_of_checks_decides_which_fault_is_answered() {
         (b"DOTNET_IPC_V1\0\x16\0\x02\x01\0\0ab", HResult::BAD_ENCODING, HResult::BAD_ENCODING),
     ];
     for (peer, as_shipped, strict) in cases {
-        let answers = [server(false), server(true)].map(|server| judged(server, peer, &Pieces::all_at_once()).0.unwrap_err().hresult());
+        let answers =
+            [server(false), server(true)].map(|server| judged(server, peer, &Pieces::all_at_once()).0.unwrap_err().hresult());
         assert_eq!(answers, [as_shipped, strict], "{peer:02x?}");
     }
 }
@@ -381,7 +385,8 @@ fn the_order_of_checks_decides_which_fault_is_answered() {
 #[test]
 fn a_buffer_that_is_too_small_loses_nothing() {
     let reply = [b"DOTNET_IPC_V1\0\x20\0\xff\0\0\0", &[7; 12][..], b"Nettrace"].concat();
-    let (outcome, taken, small) = hear(client(Command::COLLECT_TRACING, Continuation::Nettrace), &reply, &Pieces(vec![9]), End::Closed, 24);
+    let (outcome, taken, small) =
+        hear(client(Command::COLLECT_TRACING, Continuation::Nettrace), &reply, &Pieces(vec![9]), End::Closed, 24);
     assert_eq!((outcome, taken), (Outcome::BufferTooSmall { size: 32 }, 20));
 
     let mut client = client(Command::COLLECT_TRACING, Continuation::Nettrace);

@@ -10,9 +10,7 @@ use serde::Deserialize;
 
 /// The requirements that nothing shows yet, by what would show them. An id leaves this list as soon as its `shown_by` has an
 /// entry, and no other may come in: a new requirement is shown from its first day.
-const NOT_YET: &[(&str, &str)] = &[
-    ("a Linux with user_events", "R-UEV-002"),
-];
+const NOT_YET: &[(&str, &str)] = &[("a Linux with user_events", "R-UEV-002")];
 
 /// As many ids are in [`NOT_YET`]. The number only ever goes down.
 const NOT_YET_COUNT: usize = 1;
