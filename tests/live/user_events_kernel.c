@@ -93,9 +93,10 @@ static int registers(struct user_reg *reg)
         reg->flags || reg->enable_addr % reg->enable_size)
         return EINVAL;
     const char *command = (const char *)(uintptr_t)reg->name_args;
-    const char *name = command + strspn(command, " ");
+    const char *name = command;
     const char *fields = strchr(name, ' ');
-    if (strnlen(command, LONGEST_COMMAND) == LONGEST_COMMAND || !fields)
+    /* P-34: neither a space before the name nor a colon in it. */
+    if (strnlen(command, LONGEST_COMMAND) == LONGEST_COMMAND || !fields || fields == name || strchr(name, ':'))
         return EINVAL;
     /* The kernel takes any fields that it can parse. A name with a space in it begins with a type that it does not know. */
     if (strncmp(fields + 1, "u8 version;", 11))
