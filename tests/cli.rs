@@ -339,7 +339,10 @@ fn vectors_can_be_taken_away_and_checked_elsewhere() {
     let path = directory.path().join("taken");
     let path = path.to_str().unwrap();
     run(&["vectors", "export", path], b"", 0);
-    assert!(fs::exists(format!("{path}/README.md")).unwrap() && fs::exists(format!("{path}/schema/vectors.schema.json")).unwrap());
+    for file in ["README.md", "schema/vectors.schema.json", "schema/exchanges.schema.json", "exchanges/README.md"] {
+        assert!(fs::exists(format!("{path}/{file}")).unwrap(), "{file}");
+    }
+    assert_eq!(fs::read_dir(format!("{path}/exchanges")).unwrap().count(), vectors::script_files().unwrap().len() + 1);
     run(&["check", "--vectors", path], b"", 0);
     run(&["vectors", "export", path], b"", 2);
     run(&["vectors", "export", path, "--force"], b"", 0);
@@ -356,4 +359,24 @@ fn vectors_are_listed_and_explained() {
         shown.contains("tcId 3201") && shown.contains("hazard  harmful") && shown.contains("limits no_providers at byte 37"),
         "{shown}"
     );
+}
+
+#[test]
+fn scripts_are_listed_and_explained() {
+    let scripts: usize = vectors::script_files().unwrap().iter().map(|file| file.scripts.len()).sum();
+    assert_eq!(text(&run(&["scripts", "list"], b"", 0)).lines().count(), scripts + 1);
+    let list: Vec<Value> = serde_json::from_str(&text(&run(&["scripts", "list", "--json"], b"", 0))).unwrap();
+    assert_eq!(list.len(), scripts);
+
+    let shown = text(&run(&["scripts", "show", "20134"], b"", 0));
+    assert_eq!(shown, text(&run(&["scripts", "show", "second-request-with-the-first"], b"", 0)));
+    for line in [
+        "scId 20134: Of two requests in one write the first alone is served",
+        "  plays   client",
+        "   0  {\"open\":\"a\"}",
+        "request Process/ProcessInfo2, 0x0404, 20 bytes at offset 0",
+    ] {
+        assert!(shown.lines().any(|have| have == line), "{line} is not in\n{shown}");
+    }
+    run(&["scripts", "show", "19999"], b"", 2);
 }

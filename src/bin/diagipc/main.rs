@@ -7,6 +7,7 @@ mod encode;
 mod input;
 mod items;
 mod requirements;
+mod scripts;
 mod vectors;
 
 use std::io::{self, BufWriter, Write};
@@ -35,6 +36,8 @@ enum Command {
     Encode(encode::Arguments),
     /// Lists, shows or exports the golden vectors
     Vectors(vectors::Arguments),
+    /// Lists or shows the exchange scripts: whole conversations
+    Scripts(scripts::Arguments),
 }
 
 /// What a command found.
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Command::Decode(arguments) => decode::run(arguments, &mut out),
         Command::Encode(arguments) => encode::run(arguments, &mut out),
         Command::Vectors(arguments) => vectors::run(arguments, &mut out),
+        Command::Scripts(arguments) => scripts::run(arguments, &mut out),
     };
     match outcome.and_then(|outcome| out.flush().map(|()| outcome).map_err(Into::into)) {
         Ok(Outcome::Well) => ExitCode::SUCCESS,

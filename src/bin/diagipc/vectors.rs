@@ -29,7 +29,7 @@ enum Command {
         #[arg(value_name = "TCID")]
         tc_id: u32,
     },
-    /// Writes the files to a directory, with their schema and README
+    /// Writes the files to a directory, exchange scripts, schemas and explanations included
     Export {
         /// The directory; made if it is not there
         directory: PathBuf,
@@ -43,6 +43,8 @@ enum Command {
 const COMPANIONS: &[(&str, &str)] = &[
     ("README.md", include_str!("../../../vectors/README.md")),
     ("schema/vectors.schema.json", include_str!("../../../vectors/schema/vectors.schema.json")),
+    ("schema/exchanges.schema.json", include_str!("../../../vectors/schema/exchanges.schema.json")),
+    ("exchanges/README.md", include_str!("../../../vectors/exchanges/README.md")),
 ];
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
@@ -147,14 +149,18 @@ pub(crate) fn shortened(text: &str) -> String {
 }
 
 fn export(directory: &Path, force: bool, out: &mut dyn Write) -> anyhow::Result<()> {
-    for (name, text) in golden::EMBEDDED.iter().chain(COMPANIONS) {
+    let beside = golden::EMBEDDED.iter().chain(COMPANIONS).map(|(name, text)| (PathBuf::from(name), text));
+    let exchanges = golden::EMBEDDED_SCRIPTS.iter().map(|(name, text)| (Path::new("exchanges").join(name), text));
+    let mut written = 0usize;
+    for (name, text) in beside.chain(exchanges) {
         let path = directory.join(name);
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
         }
         let file = if force { File::create(&path) } else { File::create_new(&path) };
         file.and_then(|mut file| file.write_all(text.as_bytes())).with_context(|| path.display().to_string())?;
+        written = written.saturating_add(1);
     }
-    writeln!(out, "{} files in {}", golden::EMBEDDED.len().saturating_add(COMPANIONS.len()), directory.display())?;
+    writeln!(out, "{written} files in {}", directory.display())?;
     Ok(())
 }
