@@ -89,7 +89,14 @@ fn show(script: &Script, out: &mut dyn Write) -> anyhow::Result<()> {
             writeln!(out, "  target  {}", serde_json::to_string(&part.target)?)?;
             writeln!(out, "  seen on {}", if part.seen_on.is_empty() { "no runtime".to_owned() } else { part.seen_on.join(", ") })?;
             for deviation in &part.deviations {
-                writeln!(out, "  on {}, from step {}: {} ({})", deviation.on.join(", "), deviation.from, deviation.text, deviation.fact)?;
+                writeln!(
+                    out,
+                    "  on {}, from step {}: {} ({})",
+                    deviation.on.join(", "),
+                    deviation.from,
+                    deviation.text,
+                    deviation.fact
+                )?;
             }
         }
         Plays::Runtime(part) => {
@@ -106,7 +113,12 @@ fn show(script: &Script, out: &mut dyn Write) -> anyhow::Result<()> {
 }
 
 /// What the bytes of a step say, if they are all known and begin with a message. `asked` is the last request.
-fn explain(script: &Script, step: &Step, asked: &mut Option<dotnet_diagnostics_ipc::command::Command>, out: &mut dyn Write) -> anyhow::Result<()> {
+fn explain(
+    script: &Script,
+    step: &Step,
+    asked: &mut Option<dotnet_diagnostics_ipc::command::Command>,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     let plays_client = matches!(script.plays, Plays::Client(_));
     let (bytes, from_client) = match step {
         Step::Send(send) => {
@@ -127,7 +139,10 @@ fn explain(script: &Script, step: &Step, asked: &mut Option<dotnet_diagnostics_i
     if from_client {
         *asked = Header::decode(&bytes).ok().map(|header| header.command);
     }
-    if let Some(item) = Splitter::new(&bytes, Some(side), if from_client { None } else { *asked }).next().filter(|item: &Item| item.subject.is_some()) {
+    if let Some(item) = Splitter::new(&bytes, Some(side), if from_client { None } else { *asked })
+        .next()
+        .filter(|item: &Item| item.subject.is_some())
+    {
         let end = item.offset.saturating_add(item.size).min(bytes.len());
         dump::item(out, &item, bytes.get(item.offset..end).unwrap_or_default())?;
     }
