@@ -14,6 +14,10 @@
 //! | [`exchange`] | both sides of every flow, as state machines without I/O |
 //! | [`wire`] | the grammar: [`Reader`](wire::Reader), [`Sink`](wire::Sink), strings, arrays, GUIDs, errors |
 //! | [`legacy`] | what the 2019 draft had and later editions dropped |
+#![cfg_attr(
+    feature = "io-adapters",
+    doc = "| [`io`] | the exchanges over real sockets and pipes; finding a runtime, and trusting it |"
+)]
 #![cfg_attr(feature = "vectors", doc = "| [`vectors`] | the golden vectors, and the codec by name that they are checked against |")]
 #![no_std]
 #![deny(unsafe_code)]
@@ -25,6 +29,9 @@
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
+// For `io` alone: nothing else names it.
+#[cfg(feature = "io-adapters")]
+extern crate std;
 
 pub mod advertise;
 pub mod command;
@@ -34,6 +41,8 @@ pub mod exchange;
 pub mod flow;
 pub mod header;
 pub mod hresult;
+#[cfg(feature = "io-adapters")]
+pub mod io;
 pub mod legacy;
 pub mod message;
 pub mod port;

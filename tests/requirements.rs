@@ -1,7 +1,7 @@
 //! The requirements of `spec/requirements.toml` and the tables of `spec/TABLES.md`: that they are well-formed, that they leave no
 //! section of an edition out, and that what is said to show them exists.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 

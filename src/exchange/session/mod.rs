@@ -137,6 +137,11 @@ impl Session {
         Ok(())
     }
 
+    /// What has become of its stop so far.
+    pub const fn stop(&self) -> Stop {
+        self.stop
+    }
+
     /// The request that stops the session; `None` where its id is not known.
     pub fn stop_request(&self) -> Option<StopTracing> {
         self.id.map(|session_id| StopTracing { session_id })

@@ -1,0 +1,61 @@
+//! ps: the processes of this machine that can be diagnosed, and what could not be seen.
+//!
+//! `cargo run --features io-adapters --example ps [PROCESS ...]`
+//!
+//! Each runtime is asked for its command line, which changes nothing in it; with arguments, only those processes are listed and
+//! asked.
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::io::discovery::{self, Found, State, Unseen};
+use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
+use dotnet_diagnostics_ipc::io::{Client, Deadlines, Endpoint};
+
+/// For all that is asked of one process.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let wanted: Vec<u32> = std::env::args().skip(1).map(|id| id.parse()).collect::<Result<_, _>>()?;
+    let seen = discovery::processes()?;
+    println!("{:>10}  {:<12}  COMMAND LINE, ENDPOINT", "PROCESS", "STATE");
+    let is_wanted = |found: &&Found| wanted.is_empty() || found.process_id.is_some_and(|id| wanted.contains(&id));
+    for found in seen.found.iter().filter(is_wanted) {
+        let process_id = found.process_id.map_or_else(|| "-".to_string(), |id| id.to_string());
+        let command_line = match found.state {
+            State::Listening => command_line(found).unwrap_or_else(|error| format!("({error})")),
+            _ => "-".to_string(),
+        };
+        println!("{process_id:>10}  {:<12}  {command_line}", found.state.to_string());
+        println!("{:>10}  {:<12}  {}", "", "", found.endpoint.display());
+    }
+    report(&seen.unseen);
+    Ok(())
+}
+
+/// What the process says of itself.
+fn command_line(found: &Found) -> Result<String, Box<dyn Error>> {
+    let endpoint = if cfg!(windows) { Endpoint::pipe(found.endpoint.to_string_lossy()) } else { Endpoint::socket(&found.endpoint) };
+    // Only asked who it is. Root may ask the processes of others; whoever else tries is refused by the socket's mode.
+    let policy = found.owner.map_or(TrustPolicy::CHECKED, |owner| TrustPolicy::CHECKED.allowing_owner(owner));
+    let deadlines = Deadlines { whole: Some(PATIENCE), ..Deadlines::DEFAULT };
+    let answer = Client::new(endpoint.trusting(policy)).with_deadlines(deadlines).process_info()?;
+    let info = answer.payload()?.ok_or("an answer without payload")?;
+    Ok(info.command_line.to_string())
+}
+
+/// One line for each reason.
+fn report(unseen: &[Unseen]) {
+    let mut processes: BTreeMap<String, usize> = BTreeMap::new();
+    for one in unseen {
+        match (one.process_id, one.path.file_name()) {
+            (Some(_), Some(file)) if one.path.starts_with("/proc") => {
+                *processes.entry(format!("{}: {}", file.to_string_lossy(), one.why)).or_default() += 1;
+            }
+            _ => eprintln!("not seen: {one}"),
+        }
+    }
+    for (what, count) in processes {
+        eprintln!("not seen: {count} × /proc/PID/{what}");
+    }
+}

@@ -1,0 +1,71 @@
+//! Ends a wait from another thread.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Ends the waits that it was given to, from any thread. Clones are the same canceller.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::{Canceller, Client, Endpoint, ErrorKind};
+///
+/// let canceller = Canceller::new()?;
+/// let client = Client::new(Endpoint::process(std::process::id())).with_canceller(canceller.clone());
+/// canceller.cancel();
+/// assert!(matches!(client.process_info().unwrap_err().kind(), ErrorKind::Cancelled));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Canceller(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    cancelled: AtomicBool,
+    /// Becomes readable when it is used.
+    #[cfg(unix)]
+    wake: (std::os::unix::net::UnixStream, std::os::unix::net::UnixStream),
+    #[cfg(windows)]
+    wake: super::windows::Event,
+}
+
+impl Canceller {
+    /// One that was not used yet.
+    ///
+    /// # Errors
+    /// Where the system gives no descriptors for it.
+    pub fn new() -> io::Result<Self> {
+        #[cfg(unix)]
+        let wake = std::os::unix::net::UnixStream::pair()?;
+        #[cfg(windows)]
+        let wake = super::windows::Event::new()?;
+        Ok(Self(Arc::new(Shared { cancelled: AtomicBool::new(false), wake })))
+    }
+
+    /// Ends every wait that it was given to, now and later.
+    pub fn cancel(&self) {
+        if self.0.cancelled.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        // One byte, which nobody ever reads: it stays readable.
+        #[cfg(unix)]
+        let _ = io::Write::write(&mut &self.0.wake.0, &[0]);
+        #[cfg(windows)]
+        self.0.wake.set();
+    }
+
+    /// Whether it was used.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.cancelled.load(Ordering::SeqCst)
+    }
+
+    /// What becomes readable.
+    #[cfg(unix)]
+    pub(super) fn wake(&self) -> std::os::fd::BorrowedFd<'_> {
+        std::os::fd::AsFd::as_fd(&self.0.wake.1)
+    }
+
+    #[cfg(windows)]
+    pub(super) fn wake(&self) -> &super::windows::Event {
+        &self.0.wake
+    }
+}

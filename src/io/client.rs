@@ -1,0 +1,286 @@
+//! Asks a runtime: one method a command, one connection a call.
+
+use std::string::String;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::connection::Asking;
+use super::deadlines::{Clock, Flowing};
+use super::{Answer, Canceller, Connect, Connection, Deadlines, Endpoint, EnvironmentBlock, Error, ErrorKind, Phase, Trace};
+use crate::exchange::Then;
+use crate::exchange::ladder::{Losses, Rung as _, TracingLadder};
+use crate::hresult::HResult;
+use crate::message::dump::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
+use crate::message::eventpipe::{SessionReply, StopTracing};
+use crate::message::process::{
+    ApplyStartupHook, DisablePerfMap, EnablePerfMap, PerfMapType, ProcessInfo, ProcessInfo2, ProcessInfo3, ResumeRuntime,
+    SetEnvironmentVariable,
+};
+use crate::message::profiler::{AttachProfiler, StartupProfiler};
+use crate::message::server::ResultReply;
+use crate::message::{Message, Request};
+use crate::wire::IpcString;
+
+/// Asks a runtime. Each call opens a connection of its own: a connection carries one request.
+///
+/// ```no_run
+/// use dotnet_diagnostics_ipc::io::{Client, Endpoint};
+///
+/// let client = Client::new(Endpoint::process(12345));
+/// let answer = client.process_info3()?;
+/// if let Some(info) = answer.payload()? {
+///     println!("{} runs {}", info.process_id, info.command_line);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A request that a runtime would refuse, or die of, is not sent: see [`without_limits`](Self::without_limits).
+#[derive(Debug)]
+pub struct Client<C = Endpoint> {
+    connect: Arc<C>,
+    deadlines: Deadlines,
+    canceller: Option<Canceller>,
+    checks_limits: bool,
+}
+
+impl<C> Clone for Client<C> {
+    fn clone(&self) -> Self {
+        Self { connect: Arc::clone(&self.connect), canceller: self.canceller.clone(), ..*self }
+    }
+}
+
+impl<C: Connect> Client<C> {
+    /// A client of what is at `connect`.
+    pub fn new(connect: C) -> Self {
+        Self { connect: Arc::new(connect), deadlines: Deadlines::DEFAULT, canceller: None, checks_limits: true }
+    }
+
+    /// The same with other deadlines.
+    #[must_use]
+    pub fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
+        self.deadlines = deadlines;
+        self
+    }
+
+    /// The same, ended early by `canceller`.
+    #[must_use]
+    pub fn with_canceller(mut self, canceller: Canceller) -> Self {
+        self.canceller = Some(canceller);
+        self
+    }
+
+    /// The same, where requests go out as they are. Some of those that a runtime should refuse kill it (F-72, P-19).
+    #[must_use]
+    pub fn without_limits(mut self) -> Self {
+        self.checks_limits = false;
+        self
+    }
+
+    /// A connection on which nothing was said yet.
+    ///
+    /// # Errors
+    /// [`Phase::Find`], [`Phase::Trust`], [`Phase::Connect`].
+    pub fn connect(&self) -> Result<Connection<'_, C::Transport>, Error> {
+        let clock = Clock::start(&self.deadlines, self.canceller.as_ref());
+        let until = clock.within(self.deadlines.connect);
+        until.check().map_err(|stopped| stopped.during(Phase::Find))?;
+        let transport = self.connect.connect(&until)?;
+        let connection = Connection::new(transport).with_deadlines(self.deadlines).begun(clock);
+        Ok(if self.checks_limits { connection } else { connection.without_limits() })
+    }
+
+    /// Asks `request`, whatever it is, and waits for the reply. What follows the reply is not read: for sessions there is
+    /// [`trace`](Self::trace), for the environment [`environment`](Self::environment).
+    ///
+    /// # Errors
+    /// [`Error`], as every call.
+    pub fn call<'r, R: Request<'r>>(&self, request: &R) -> Result<Answer<R>, Error> {
+        self.connect()?.call(request)
+    }
+
+    /// `ProcessInfo`. Since .NET 5.
+    ///
+    /// # Errors
+    /// [`Error`], as every call.
+    pub fn process_info(&self) -> Result<Answer<ProcessInfo>, Error> {
+        self.call(&ProcessInfo {})
+    }
+
+    /// `ProcessInfo2`: also the entry assembly and the version. Since .NET 6.
+    ///
+    /// # Errors
+    /// [`Error`], as every call.
+    pub fn process_info2(&self) -> Result<Answer<ProcessInfo2>, Error> {
+        self.call(&ProcessInfo2 {})
+    }
+
+    /// `ProcessInfo3`: also the runtime identifier. Since .NET 8.
+    ///
+    /// # Errors
+    /// [`Error`], as every call.
+    pub fn process_info3(&self) -> Result<Answer<ProcessInfo3>, Error> {
+        self.call(&ProcessInfo3 {})
+    }
+
+    /// `ResumeRuntime`: counts for the port that this client is at (F-42).
+    ///
+    /// # Errors
+    /// [`Error`], as every call.
+    pub fn resume(&self) -> Result<(), Error> {
+        self.done(&ResumeRuntime {}, Flowing::default())
+    }
+
+    /// `ProcessEnvironment`: the block then comes entry by entry.
+    ///
+    /// # Errors
+    /// [`Error`], as every call.
+    pub fn environment(&self) -> Result<EnvironmentBlock<'_, C::Transport>, Error> {
+        self.connect()?.environment()
+    }
+
+    /// `SetEnvironmentVariable`: sets a variable of the process, or deletes it.
+    ///
+    /// # Errors
+    /// [`Error`], as every call; deleting one that is not there is refused (F-80).
+    pub fn set_environment_variable(&self, name: &str, value: Option<&str>) -> Result<(), Error> {
+        let value = value.map_or(IpcString::ABSENT, IpcString::new);
+        self.done(&SetEnvironmentVariable { name: name.into(), value }, Flowing::default())
+    }
+
+    /// `EnablePerfMap`.
+    ///
+    /// # Errors
+    /// [`Error`], as every call.
+    pub fn enable_perf_map(&self, perf_map_type: PerfMapType) -> Result<(), Error> {
+        self.done(&EnablePerfMap { perf_map_type }, Flowing::default())
+    }
+
+    /// `DisablePerfMap`.
+    ///
+    /// # Errors
+    /// [`Error`], as every call.
+    pub fn disable_perf_map(&self) -> Result<(), Error> {
+        self.done(&DisablePerfMap {}, Flowing::default())
+    }
+
+    /// `ApplyStartupHook`. A hook that cannot be loaded ends a 9.0 process (P-2, P-27).
+    ///
+    /// # Errors
+    /// [`Error`], as every call.
+    pub fn apply_startup_hook(&self, path: &str) -> Result<(), Error> {
+        self.done(&ApplyStartupHook { startup_hook_path: path.into() }, Flowing::default())
+    }
+
+    /// `AttachProfiler`: the reply may take as long as its own `attachTimeout`.
+    ///
+    /// # Errors
+    /// [`Error`], as every call.
+    pub fn attach_profiler(&self, request: &AttachProfiler<'_>) -> Result<(), Error> {
+        let attach_timeout = Duration::from_millis(request.attach_timeout.into());
+        self.done(request, Flowing { attach_timeout, ..Flowing::default() })
+    }
+
+    /// `StartupProfiler`, of a suspended runtime.
+    ///
+    /// # Errors
+    /// [`Error`], as every call.
+    pub fn startup_profiler(&self, request: &StartupProfiler<'_>) -> Result<(), Error> {
+        self.done(request, Flowing::default())
+    }
+
+    /// `GenerateCoreDump`: returns once the dump is written.
+    ///
+    /// # Errors
+    /// [`Error`], as every call.
+    pub fn generate_core_dump(&self, request: &GenerateCoreDump<'_>) -> Result<(), Error> {
+        self.done(request, Flowing::default())
+    }
+
+    /// `GenerateCoreDump2`: with flags. Since .NET 6.
+    ///
+    /// # Errors
+    /// [`Error`], as every call.
+    pub fn generate_core_dump2(&self, request: &GenerateCoreDump2<'_>) -> Result<(), Error> {
+        self.done(request, Flowing::default())
+    }
+
+    /// `GenerateCoreDump3`: a failure comes with text. Since .NET 7.
+    ///
+    /// # Errors
+    /// [`Error`], as every call.
+    pub fn generate_core_dump3(&self, request: &GenerateCoreDump3<'_>) -> Result<(), Error> {
+        self.done(request, Flowing::default())
+    }
+
+    /// `StopTracing` of a session by its id, and the id that the runtime echoes. An unknown id is OK as well (F-31). The reply comes
+    /// once the session's stream is drained, so there is no deadline for it but [`Deadlines::whole`]; [`Trace::stopper`] is for
+    /// sessions of one's own.
+    ///
+    /// # Errors
+    /// [`Error`], as every call.
+    pub fn stop_tracing(&self, session_id: u64) -> Result<Option<u64>, Error> {
+        let answer = self.call(&StopTracing { session_id })?;
+        Ok(answer.payload().map_err(|error| Error::new(Phase::Reply, error))?.map(|reply: SessionReply| reply.session_id))
+    }
+
+    /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose session type says so.
+    ///
+    /// # Errors
+    /// [`Error`], as every call; [`ErrorKind::Unsupported`] for a session that does not stream.
+    pub fn trace<'r, R: Request<'r, Reply = SessionReply>>(&self, request: &R) -> Result<Trace<C>, Error> {
+        if request.continuation() != crate::command::Continuation::Nettrace {
+            return Err(Error::new(Phase::Send, ErrorKind::Unsupported("that is no session that streams")));
+        }
+        let mut connection = self.connect()?;
+        let (_, then) = connection.ask(request, Flowing::default(), None)?;
+        self.traced(connection, then)
+    }
+
+    /// Starts a session that streams with the newest command that the runtime knows, as `ladder` says; and what was lost.
+    ///
+    /// # Errors
+    /// [`Error`], as every call: the last command's.
+    pub fn trace_by(&self, mut ladder: TracingLadder<'_>) -> Result<(Trace<C>, Losses), Error> {
+        loop {
+            let rung = ladder.rung();
+            let asking = Asking { command: rung.command(), continuation: Some(rung.continuation()), flowing: Flowing::default() };
+            if asking.continuation != Some(crate::command::Continuation::Nettrace) {
+                return Err(Error::new(Phase::Send, ErrorKind::Unsupported("that is no session that streams")));
+            }
+            let mut connection = self.connect()?;
+            match connection.ask_as(asking, &rung, None) {
+                Ok((_, then)) => return Ok((self.traced(connection, then)?, ladder.lost())),
+                Err(error) => match error.hresult() {
+                    Some(hresult) if ladder.refused(hresult).is_ok() => {}
+                    _ => return Err(error),
+                },
+            }
+        }
+    }
+
+    fn traced(&self, connection: Connection<'_, C::Transport>, then: Then) -> Result<Trace<C>, Error> {
+        match then {
+            Then::Stream { session_id } => Ok(Trace::new(connection.into_transport(), session_id, self.clone())),
+            _ => Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not begin a stream"))),
+        }
+    }
+
+    pub(super) const fn canceller(&self) -> Option<&Canceller> {
+        self.canceller.as_ref()
+    }
+
+    /// Asks something that only succeeds or fails. An OK whose result says failure is a refusal.
+    fn done<'r, R: Request<'r, Reply = ResultReply>>(&self, request: &R, flowing: Flowing) -> Result<(), Error> {
+        let (message, _) = self.connect()?.ask(request, flowing, None)?;
+        let decode = |message: Message<'_>| match message.payload {
+            [] => Ok(HResult::OK), // the generic OK (F-2)
+            _ => message.decode_payload().map(|(ResultReply { hresult }, _)| hresult),
+        };
+        match Message::decode_exact(&message).and_then(decode).map_err(|error| Error::new(Phase::Reply, error))? {
+            hresult if !hresult.is_success() => {
+                Err(Error::new(Phase::Reply, ErrorKind::Refused { hresult, message: None::<String> }))
+            }
+            _ => Ok(()),
+        }
+    }
+}

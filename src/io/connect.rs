@@ -1,0 +1,43 @@
+//! How a client comes to a connection.
+
+use super::{Error, Transport, Until};
+
+/// What a [`Client`](super::Client) asks: anything that gives a new connection for each request.
+///
+/// ```
+/// use std::net::TcpStream;
+/// use dotnet_diagnostics_ipc::io::{Client, Connect, Error, Stream, Until};
+///
+/// /// A runtime whose port somebody forwards.
+/// struct Forwarded(&'static str);
+///
+/// impl Connect for Forwarded {
+///     type Transport = Stream<TcpStream>;
+///
+///     fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error> {
+///         let stream = TcpStream::connect(self.0).map_err(Error::connecting)?;
+///         stream.set_read_timeout(until.left()).map_err(Error::connecting)?;
+///         Ok(Stream(stream))
+///     }
+/// }
+///
+/// assert!(Client::new(Forwarded("127.0.0.1:1")).process_info().is_err());
+/// ```
+pub trait Connect {
+    /// What it gives.
+    type Transport: Transport;
+
+    /// A connection on which nothing was said yet.
+    ///
+    /// # Errors
+    /// [`Error`], of the phase in which it failed.
+    fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error>;
+}
+
+impl<C: Connect + ?Sized> Connect for &C {
+    type Transport = C::Transport;
+
+    fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error> {
+        (**self).connect(until)
+    }
+}

@@ -1,0 +1,122 @@
+//! How long each phase of a call may take.
+
+use std::time::{Duration, Instant};
+
+use super::{Canceller, Until};
+use crate::command::Command;
+use crate::flow::{Deadline, Flow};
+use crate::message::eventpipe::SessionType;
+
+/// How long each phase of a call may take. `None` is for ever.
+///
+/// ```
+/// use std::time::Duration;
+/// use dotnet_diagnostics_ipc::io::{Client, Deadlines, Endpoint};
+///
+/// let deadlines = Deadlines { whole: Some(Duration::from_secs(2)), ..Deadlines::DEFAULT };
+/// let client = Client::new(Endpoint::process(12345)).with_deadlines(deadlines);
+/// # drop(client);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadlines {
+    /// To connect, or to wait for a runtime at a port.
+    pub connect: Option<Duration>,
+    /// To write the request, and the descriptor.
+    pub send: Option<Duration>,
+    /// From the end of the request to the last byte of the reply.
+    pub reply: ReplyWithin,
+    /// Between two bytes of an environment block. A stream has none: it says nothing for as long as nothing happens.
+    pub continuation: Option<Duration>,
+    /// All of it, from finding the endpoint to the last byte of the reply.
+    pub whole: Option<Duration>,
+}
+
+/// How long a reply may take.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::{Deadlines, ReplyWithin};
+///
+/// // A dump may take its time, ProcessInfo may not: `Flow::of` says how long.
+/// assert_eq!(Deadlines::DEFAULT.reply, ReplyWithin::Flow);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplyWithin {
+    /// What the command's [`Flow`] says.
+    Flow,
+    /// The same for every command; `None` is for ever.
+    Fixed(Option<Duration>),
+}
+
+impl Deadlines {
+    /// 5 s to connect, 5 s to send, the reply as its flow says, 5 s between the bytes of an environment block.
+    pub const DEFAULT: Self = Self {
+        connect: Some(Duration::from_secs(5)),
+        send: Some(Duration::from_secs(5)),
+        reply: ReplyWithin::Flow,
+        continuation: Some(Duration::from_secs(5)),
+        whole: None,
+    };
+
+    /// No deadline at all.
+    pub const NONE: Self = Self { connect: None, send: None, reply: ReplyWithin::Fixed(None), continuation: None, whole: None };
+
+    /// How long the reply to `command` may take. `StopTracing` has no deadline by its flow: it is answered once the stream is drained,
+    /// and the stream has none.
+    pub(super) fn reply_to(&self, command: Command, flowing: Flowing) -> Option<Duration> {
+        if let ReplyWithin::Fixed(fixed) = self.reply {
+            return fixed;
+        }
+        match Flow::of(command, flowing.session_type).unwrap_or(Flow::GENERAL).reply {
+            Deadline::Within(within) => Some(within),
+            Deadline::AttachTimeoutAnd(more) => Some(flowing.attach_timeout.saturating_add(more)),
+            Deadline::OnceDrained(_) => None,
+        }
+    }
+}
+
+/// What a reply's deadline depends on, beside the command.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Flowing {
+    pub(super) session_type: Option<SessionType>,
+    pub(super) attach_timeout: Duration,
+}
+
+impl Flowing {
+    #[cfg(unix)]
+    pub(super) const fn user_events() -> Self {
+        Self { session_type: Some(SessionType::USER_EVENTS), attach_timeout: Duration::ZERO }
+    }
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// The deadlines of one call, once it has begun.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock<'c> {
+    whole: Option<Instant>,
+    canceller: Option<&'c Canceller>,
+}
+
+impl<'c> Clock<'c> {
+    pub(super) fn start(deadlines: &Deadlines, canceller: Option<&'c Canceller>) -> Self {
+        Self { whole: after(deadlines.whole), canceller }
+    }
+
+    /// Until this much later, or the end of the whole call.
+    pub(super) fn within(&self, within: Option<Duration>) -> Until<'c> {
+        let deadline = match (after(within), self.whole) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        Until { deadline, canceller: self.canceller }
+    }
+}
+
+/// A deadline too far away to be told is none.
+fn after(within: Option<Duration>) -> Option<Instant> {
+    within.and_then(|within| Instant::now().checked_add(within))
+}

@@ -1,0 +1,101 @@
+//! The sockets in a directory.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Component, Path, PathBuf};
+use std::vec::Vec;
+
+use crate::endpoint::{SocketForm, SocketName};
+
+/// A socket that has the name of a default port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Candidate {
+    pub(super) path: PathBuf,
+    pub(super) name: SocketName,
+    pub(super) owner: u32,
+}
+
+/// The sockets in `directory` whose names are those of default ports. A file, a directory or a symbolic link of such a name is
+/// none.
+pub(super) fn sockets(directory: &Path) -> io::Result<Vec<Candidate>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let file_name = entry?.file_name();
+        let Some(name) = file_name.to_str().and_then(|name| SocketName::parse(name).ok()) else { continue };
+        let path = directory.join(&file_name);
+        // One that is gone by now is none.
+        let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
+        if name.form == SocketForm::Socket && metadata.file_type().is_socket() {
+            found.push(Candidate { path, name, owner: metadata.uid() });
+        }
+    }
+    Ok(found)
+}
+
+/// What makes two paths the same directory.
+pub(super) fn identity(directory: &Path) -> io::Result<(u64, u64)> {
+    fs::metadata(directory).map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+/// As many symbolic links as Linux follows.
+const MOST_LINKS: u32 = 40;
+
+/// `path` as a process sees it whose root is `root`, as a path without symbolic links that begins with `root`. The kernel would
+/// take absolute links from our own root.
+pub(super) fn within(root: &Path, path: &Path) -> io::Result<PathBuf> {
+    let mut todo: VecDeque<PathBuf> = VecDeque::from([path.to_path_buf()]);
+    let mut at = root.to_path_buf();
+    let mut links = 0_u32;
+    while let Some(path) = todo.pop_front() {
+        let mut components = path.components();
+        let Some(component) = components.next() else { continue };
+        todo.push_front(components.as_path().to_path_buf());
+        match component {
+            Component::RootDir | Component::Prefix(_) => at = root.to_path_buf(),
+            Component::CurDir => {}
+            Component::ParentDir => {
+                if at != root {
+                    at.pop();
+                }
+            }
+            Component::Normal(name) => {
+                let entry = at.join(name);
+                if fs::symlink_metadata(&entry)?.is_symlink() {
+                    links = links.saturating_add(1);
+                    if links > MOST_LINKS {
+                        return Err(io::Error::other("too many symbolic links"));
+                    }
+                    todo.push_front(fs::read_link(&entry)?);
+                } else {
+                    at = entry;
+                }
+            }
+        }
+    }
+    Ok(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn links_stay_within_the_root() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().join("root");
+        fs::create_dir_all(root.join("var/tmp/deep")).unwrap();
+        fs::create_dir(home.path().join("outside")).unwrap();
+        symlink("/var/tmp", root.join("tmp")).unwrap();
+        symlink("../../../../../../var/tmp/deep", root.join("up")).unwrap();
+        symlink("loop", root.join("loop")).unwrap();
+        let within = |path: &str| within(&root, Path::new(path));
+        assert_eq!(within("/tmp").unwrap(), root.join("var/tmp"));
+        assert_eq!(within("/tmp/deep/").unwrap(), root.join("var/tmp/deep"));
+        assert_eq!(within("/up/../deep").unwrap(), root.join("var/tmp/deep"));
+        assert_eq!(within("/../outside").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(within("/loop").is_err());
+    }
+}

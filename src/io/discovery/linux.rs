@@ -1,0 +1,227 @@
+//! What `/proc` tells about processes.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::vec::Vec;
+
+use super::Unseen;
+use super::unix::{Listening, Process, Tmpdir};
+use crate::endpoint::ProcessStat;
+
+/// The most that is read of `stat` and `status`.
+const MOST: u64 = 64 * 1024;
+/// The longest `TMPDIR` that is looked at; a path has less.
+const LONGEST: u64 = 4096;
+/// In `/proc/net/unix`: it was listened on.
+const ACCEPTS: u32 = 0x1_0000;
+
+/// All processes that have an address space: no kernel threads, no zombies.
+pub(super) fn processes(unseen: &mut Vec<Unseen>) -> Vec<Process> {
+    let entries = match fs::read_dir("/proc") {
+        Ok(entries) => entries,
+        Err(error) => {
+            unseen.push(Unseen { process_id: None, path: PathBuf::from("/proc"), why: error.kind() });
+            return Vec::new();
+        }
+    };
+    let ids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let found: Vec<Process> = ids.filter_map(|process_id| process(process_id, unseen)).filter(|process| process.runs).collect();
+    // The first process of a pid namespace is always there: it is hidden (`hidepid`), and so are others.
+    if let Err(error) = fs::symlink_metadata("/proc/1") {
+        unseen.push(Unseen { process_id: None, path: PathBuf::from("/proc/1"), why: error.kind() });
+    }
+    found
+}
+
+/// One process; `None` if it is not there. What keeps itself to itself is noted in `unseen`.
+pub(super) fn process(process_id: u32, unseen: &mut Vec<Unseen>) -> Option<Process> {
+    let home = PathBuf::from(std::format!("/proc/{process_id}"));
+    let mut note = |path: PathBuf, error: &io::Error| {
+        unseen.push(Unseen { process_id: Some(process_id), path, why: error.kind() });
+    };
+    let mut process = Process::unknown(process_id);
+    match read(&home.join("stat")) {
+        Ok(text) => process.start_time = ProcessStat::parse(&text).ok().map(|stat| stat.start_time),
+        Err(error) if is_gone(&error) => return None,
+        Err(error) => note(home.join("stat"), &error),
+    }
+    match read(&home.join("status")) {
+        Ok(text) => {
+            process.inner_id = inner_id(&text).unwrap_or(process_id);
+            // Kernel threads and zombies have no memory.
+            process.runs = field(&text, "VmSize:").is_some();
+        }
+        Err(error) if is_gone(&error) => return None,
+        Err(error) => note(home.join("status"), &error),
+    }
+    if !process.runs {
+        return Some(process);
+    }
+    process.tmpdir = match tmpdir(&home) {
+        Ok(tmpdir) => Tmpdir::Known(tmpdir),
+        Err(error) if is_gone(&error) => return None,
+        Err(error) => {
+            note(home.join("environ"), &error);
+            return Some(process);
+        }
+    };
+    match is_our_root(&home) {
+        Ok(true) => {}
+        Ok(false) => process.root = Some(home.join("root")),
+        Err(error) => note(home.join("root"), &error),
+    }
+    Some(process)
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    File::open(path)?.take(MOST).read_to_end(&mut text)?;
+    Ok(text)
+}
+
+/// What follows `name` in its line of a `/proc/PID/status`.
+fn field<'t>(status: &'t [u8], name: &str) -> Option<&'t str> {
+    let line = status.split(|b| *b == b'\n').find_map(|line| line.strip_prefix(name.as_bytes()))?;
+    core::str::from_utf8(line).ok()
+}
+
+/// The last of `NSpid`: the id in the process's own pid namespace. A kernel without namespaces has no such line.
+fn inner_id(status: &[u8]) -> Option<u32> {
+    field(status, "NSpid:")?.split_ascii_whitespace().next_back()?.parse().ok()
+}
+
+/// The directory that the process has in `TMPDIR`, made absolute; `None` if it has none.
+fn tmpdir(home: &Path) -> io::Result<Option<PathBuf>> {
+    let Some(value) = variable(&mut BufReader::new(File::open(home.join("environ"))?), b"TMPDIR=")? else { return Ok(None) };
+    if value.is_empty() {
+        return Ok(None);
+    }
+    let path = PathBuf::from(OsString::from_vec(value));
+    // From where the process is now; it may have been elsewhere when the runtime started.
+    Ok(Some(if path.is_absolute() { path } else { fs::read_link(home.join("cwd"))?.join(path) }))
+}
+
+/// The value of the first entry that begins with `name`, as `getenv` takes it. Whatever the size of the environment, no more than
+/// the value is kept.
+fn variable(environment: &mut impl io::BufRead, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
+    loop {
+        let mut entry = Vec::new();
+        if environment.by_ref().take(LONGEST).read_until(0, &mut entry)? == 0 {
+            return Ok(None);
+        }
+        let (entry, is_whole) = match entry.split_last() {
+            Some((0, entry)) => (entry, true),
+            // The last one may have no NUL.
+            _ => (&entry[..], (entry.len() as u64) < LONGEST),
+        };
+        if !is_whole {
+            environment.skip_until(0)?;
+        } else if let Some(value) = entry.strip_prefix(name) {
+            return Ok(Some(value.to_vec()));
+        }
+    }
+}
+
+/// Whether the process sees the same files as we do: the same mounts, from the same root.
+fn is_our_root(home: &Path) -> io::Result<bool> {
+    let (theirs, ours) = (fs::metadata(home.join("root"))?, fs::metadata("/")?);
+    Ok((theirs.dev(), theirs.ino()) == (ours.dev(), ours.ino())
+        && fs::read_link(home.join("ns/mnt"))? == fs::read_link("/proc/self/ns/mnt")?)
+}
+
+/// The names of the sockets that are listened on, for each network namespace once.
+#[derive(Debug, Default)]
+pub(super) struct Listeners(Vec<(Option<PathBuf>, Option<Vec<OsString>>)>);
+
+impl Listeners {
+    /// Whether a socket of this name is listened on where the process is.
+    pub(super) fn listens(&mut self, process_id: u32, name: &str) -> Listening {
+        let home = PathBuf::from(std::format!("/proc/{process_id}"));
+        let namespace = fs::read_link(home.join("ns/net")).ok();
+        if let Some((_, names)) = self.0.iter().find(|(of, _)| namespace.is_some() && *of == namespace) {
+            return is_listed(names.as_deref(), name);
+        }
+        let names = File::open(home.join("net/unix")).and_then(|file| listeners(BufReader::new(file))).ok();
+        let listed = is_listed(names.as_deref(), name);
+        self.0.push((namespace, names));
+        listed
+    }
+}
+
+fn is_listed(names: Option<&[OsString]>, name: &str) -> Listening {
+    match names {
+        None => Listening::Unlisted,
+        Some(names) if names.iter().any(|listed| listed == name) => Listening::Yes,
+        Some(_) => Listening::No,
+    }
+}
+
+/// The last parts of the paths of those sockets in a `/proc/net/unix` that are listened on, if they are of this protocol.
+fn listeners(table: impl io::BufRead) -> io::Result<Vec<OsString>> {
+    let mut names = Vec::new();
+    for line in table.split(b'\n') {
+        let line = line?;
+        let flags = line.split(|b| *b == b' ').filter(|field| !field.is_empty()).nth(3);
+        let flags = flags.and_then(|flags| u32::from_str_radix(core::str::from_utf8(flags).ok()?, 16).ok());
+        let name = line.rsplit(|b| matches!(b, b'/' | b' ')).next().unwrap_or_default();
+        if flags.is_some_and(|flags| flags & ACCEPTS != 0) && name.starts_with(b"dotnet") {
+            names.push(OsStr::from_bytes(name).to_os_string());
+        }
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_innermost_id_counts() {
+        assert_eq!(inner_id(b"Name:\tx\nNSpid:\t4711\t12\t1\nVmSize:\t 1 kB\n"), Some(1));
+        assert_eq!(inner_id(b"Name:\tx\nNSpid:\t4711\n"), Some(4711));
+        assert_eq!(inner_id(b"Name:\tNSpid: 3\n"), None);
+    }
+
+    #[test]
+    fn a_variable_is_taken_as_getenv_takes_it() {
+        #[track_caller]
+        fn tmpdir(environment: &[u8], value: Option<&[u8]>) {
+            let found = variable(&mut BufReader::with_capacity(7, environment), b"TMPDIR=").unwrap();
+            assert_eq!(found.as_deref(), value);
+        }
+        tmpdir(b"", None);
+        tmpdir(b"A=1\0XTMPDIR=/x\0TMPDIRX=/x\0", None);
+        tmpdir(b"A=1\0TMPDIR=/first\0TMPDIR=/second\0", Some(b"/first"));
+        tmpdir(b"A\0\0TMPDIR=", Some(b""));
+        tmpdir(b"TMPDIR=/\xff\0", Some(b"/\xff"));
+        // Entries that are too long are passed over, whatever they contain.
+        let mut long = std::vec![b'x'; 3 * 4096 + 5];
+        long.extend(b"TMPDIR=/no\0TMPDIR=/yes\0");
+        tmpdir(&long, Some(b"/yes"));
+        for len in 4090..4110 {
+            let mut entry = std::vec![b'x'; len];
+            entry.extend(b"\0TMPDIR=/yes\0");
+            tmpdir(&entry, Some(b"/yes"));
+        }
+    }
+
+    #[test]
+    fn listed_is_what_accepts() {
+        let table = b"Num       RefCount Protocol Flags    Type St Inode Path\n\
+            0000000000000000: 00000002 00000000 00010000 0001 01 20000 /a b/dotnet-diagnostic-12-3-socket\n\
+            0000000000000000: 00000003 00000000 00000000 0001 03 20001 /tmp/dotnet-diagnostic-13-3-socket\n\
+            0000000000000000: 00000002 00000000 00010000 0001 01 20002 dotnet-diagnostic-14-3-socket\n\
+            0000000000000000: 00000002 00000000 00010000 0001 01 20003 @abstract\n\
+            cut";
+        let names = listeners(&table[..]).unwrap();
+        assert_eq!(names, ["dotnet-diagnostic-12-3-socket", "dotnet-diagnostic-14-3-socket"]);
+    }
+}

@@ -1,0 +1,301 @@
+//! Which socket is whose.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::string::{String, ToString as _};
+use std::vec::Vec;
+
+use rustix::net::SocketAddrUnix;
+
+use super::directory::{self, Candidate};
+use super::platform::{self, Listeners};
+use super::{Discovery, Found, State, Unseen};
+use crate::endpoint::{NamePrefix, UNKNOWN_KEY};
+use crate::io::listening_path::{Probe, probe};
+use crate::io::{Error, ErrorKind, Phase, Until};
+
+/// What can be known of a process.
+#[allow(clippy::struct_field_names)]
+// Without `/proc`, little of it is.
+#[cfg_attr(not(any(target_os = "linux", target_os = "android")), allow(dead_code))]
+#[derive(Clone, Debug)]
+pub(super) struct Process {
+    /// As we number it.
+    pub(super) process_id: u32,
+    /// As it numbers itself.
+    pub(super) inner_id: u32,
+    /// The key that its socket should have.
+    pub(super) start_time: Option<u64>,
+    /// Where its root is, if not where ours is.
+    pub(super) root: Option<PathBuf>,
+    pub(super) tmpdir: Tmpdir,
+    /// Whether there is any code of it.
+    pub(super) runs: bool,
+}
+
+#[cfg_attr(not(any(target_os = "linux", target_os = "android")), allow(dead_code))]
+#[derive(Clone, Debug)]
+pub(super) enum Tmpdir {
+    /// Its value, absolute; `None` if it is unset or empty.
+    Known(Option<PathBuf>),
+    Unreadable,
+}
+
+/// Whether the system lists a socket as listened on.
+#[cfg_attr(not(any(target_os = "linux", target_os = "android")), allow(dead_code))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Listening {
+    Yes,
+    No,
+    /// There is no list.
+    Unlisted,
+}
+
+impl Process {
+    pub(super) fn unknown(process_id: u32) -> Self {
+        Self { process_id, inner_id: process_id, start_time: None, root: None, tmpdir: Tmpdir::Unreadable, runs: true }
+    }
+
+    /// Where its socket may be.
+    fn directories(&self) -> Vec<PathBuf> {
+        match &self.tmpdir {
+            Tmpdir::Known(tmpdir) => {
+                let path = tmpdir.as_deref().unwrap_or_else(|| Path::new(crate::endpoint::directory(None)));
+                std::vec![self.root.as_deref().map_or_else(
+                    || path.to_path_buf(),
+                    // One that is not there is reported by the path that it would have.
+                    |root| directory::within(root, path).unwrap_or_else(|_| root.join(path.strip_prefix("/").unwrap_or(path))),
+                )]
+            }
+            Tmpdir::Unreadable => our_directories(),
+        }
+    }
+
+    /// Whether the name is that of its socket: the same id, the same start.
+    fn is_named(&self, candidate: &Candidate) -> bool {
+        self.inner_id == candidate.name.pid && self.start_time == Some(candidate.name.key)
+    }
+}
+
+/// What `TMPDIR` is here, and where it is unset.
+fn our_directories() -> Vec<PathBuf> {
+    let tmpdir = std::env::var_os("TMPDIR").filter(|value| !value.is_empty()).map(PathBuf::from);
+    let mut directories: Vec<PathBuf> = tmpdir.and_then(|path| std::path::absolute(path).ok()).into_iter().collect();
+    let default = PathBuf::from(crate::endpoint::directory(None));
+    if !directories.contains(&default) {
+        directories.push(default);
+    }
+    directories
+}
+
+/// Whether anybody listens, and which process that is, as far as the system says.
+fn ask(candidate: &Candidate, process_id: Option<u32>, listeners: &mut Listeners) -> Option<(State, Option<u32>)> {
+    if let Some(process_id) = process_id {
+        match listeners.listens(process_id, &candidate.name.to_string()) {
+            Listening::Yes => return Some((State::Listening, Some(process_id))),
+            Listening::No => return Some((State::Stale, Some(process_id))),
+            Listening::Unlisted => {}
+        }
+    }
+    // No process fits, so there is no list to look it up in: the list of which network namespace?
+    let state = match SocketAddrUnix::new(&candidate.path).map_err(std::io::Error::from).and_then(|address| probe(&address)) {
+        Ok(Probe::Listening(peer)) => return Some((State::Listening, peer.and_then(|peer| peer.process_id).or(process_id))),
+        Ok(Probe::Refused) => State::Stale,
+        Ok(Probe::Absent) => return None,
+        Ok(Probe::Unknown(why)) => State::Unknown(why),
+        Err(error) => State::Unknown(error.kind()),
+    };
+    Some((state, process_id))
+}
+
+// On Windows it can fail.
+#[allow(clippy::unnecessary_wraps)]
+pub(super) fn processes() -> Result<Discovery, Error> {
+    let mut unseen = Vec::new();
+    let table = platform::processes(&mut unseen);
+    // By what the directory is: two paths may lead to it. Ours first.
+    let mut directories: BTreeMap<(u64, u64), Vec<Place>> = BTreeMap::new();
+    let mut missing: Vec<PathBuf> = Vec::new();
+    let ours = our_directories().into_iter().map(|path| Place { of: None, path });
+    let theirs =
+        table.iter().flat_map(|process| process.directories().into_iter().map(|path| Place { of: Some(process.process_id), path }));
+    for place in ours.chain(theirs) {
+        match directory::identity(&place.path) {
+            Ok(identity) => directories.entry(identity).or_default().push(place),
+            // One that is not there has no sockets in it.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound || missing.contains(&place.path) => {}
+            Err(error) => {
+                missing.push(place.path.clone());
+                unseen.push(Unseen { process_id: place.of, path: place.path, why: error.kind() });
+            }
+        }
+    }
+    let mut found = Vec::new();
+    let mut listeners = Listeners::default();
+    for places in directories.into_values() {
+        let mut failed = None;
+        // The first may lead through the root of a process that is gone by now.
+        let listed = places.iter().find_map(|place| {
+            directory::sockets(&place.path).inspect_err(|error| failed = failed.take().or(Some((place, error.kind())))).ok()
+        });
+        match (listed, failed) {
+            (Some(candidates), _) => found.extend(judge(&candidates, &places, &table, &mut listeners)),
+            (None, Some((place, why))) => unseen.push(Unseen { process_id: place.of, path: place.path.clone(), why }),
+            (None, None) => {}
+        }
+    }
+    unseen.retain(|unseen| {
+        unseen.process_id.is_none() || !found.iter().any(|found| found.process_id == unseen.process_id && !found.is_stale())
+    });
+    found.sort_by(|one, other| (one.process_id, &one.endpoint).cmp(&(other.process_id, &other.endpoint)));
+    Ok(Discovery { found, unseen })
+}
+
+/// A directory, by the path that it has for us, or for a process.
+struct Place {
+    of: Option<u32>,
+    path: PathBuf,
+}
+
+/// Which process a socket in these places is of, by its name.
+fn owner_of<'t>(candidate: &Candidate, places: &[Place], table: &'t [Process]) -> Option<&'t Process> {
+    // A runtime that does not know when it started names no key (F-61).
+    let is_keyless = |process: &Process| candidate.name.key == UNKNOWN_KEY && process.inner_id == candidate.name.pid;
+    let named: Vec<&Process> = table.iter().filter(|process| process.is_named(candidate) || is_keyless(process)).collect();
+    let here = named.iter().filter(|process| places.iter().any(|place| place.of == Some(process.process_id)));
+    let here: Vec<&Process> = here.copied().collect();
+    // The first processes of two pid namespaces may have started in the same jiffy. If both have this directory, the name does not
+    // tell; who listens does.
+    match (&here[..], &named[..]) {
+        ([one], _) | ([], [one]) => Some(one),
+        _ => None,
+    }
+}
+
+/// Whose the sockets of one directory are.
+fn judge(candidates: &[Candidate], places: &[Place], table: &[Process], listeners: &mut Listeners) -> Vec<Found> {
+    let mut found: Vec<Found> = Vec::new();
+    for candidate in candidates {
+        let owner = owner_of(candidate, places, table).map(|process| process.process_id);
+        let Some((state, process_id)) = ask(candidate, owner, listeners) else { continue };
+        // By the process's own path, as `endpoint_of` gives it.
+        let own = places.iter().find(|place| place.of.is_some() && place.of == process_id);
+        let file_name = candidate.path.file_name().unwrap_or_default();
+        found.push(Found {
+            process_id,
+            id_in_name: candidate.name.pid,
+            key: Some(candidate.name.key),
+            prefix: candidate.name.prefix,
+            endpoint: own.map_or_else(|| candidate.path.clone(), |place| place.path.join(file_name)),
+            owner: Some(candidate.owner),
+            state,
+        });
+    }
+    supersede(&mut found, table);
+    found
+}
+
+/// Of several sockets of one directory and one process id, only one is the process's: that which has its key, else the newest.
+fn supersede(found: &mut [Found], table: &[Process]) {
+    let rank = |found: &Found| {
+        let is_named = table.iter().any(|process| {
+            Some(process.process_id) == found.process_id
+                && Some(found.id_in_name) == Some(process.inner_id)
+                && process.start_time == found.key
+        });
+        (is_named, found.key, found.prefix == NamePrefix::Current)
+    };
+    let best: Vec<_> =
+        found.iter().filter(|found| !found.is_stale()).map(|found| (found.id_in_name, found.process_id, rank(found))).collect();
+    for one in found.iter_mut().filter(|found| !found.is_stale()) {
+        let mine = rank(one);
+        let same = |(id, process_id, _): &&(u32, Option<u32>, _)| *id == one.id_in_name && *process_id == one.process_id;
+        if best.iter().filter(same).any(|(_, _, other)| *other > mine) {
+            one.state = State::Superseded;
+        }
+    }
+}
+
+pub(super) fn endpoint_of(process_id: u32, until: &Until<'_>) -> Result<PathBuf, Error> {
+    let not_found = |what: String| Err(Error::new(Phase::Find, ErrorKind::NotFound(what)));
+    let check = || until.check().map_err(|stopped| stopped.during(Phase::Find));
+    check()?;
+    let mut unseen = Vec::new();
+    let Some(process) = platform::process(process_id, &mut unseen) else {
+        return not_found(std::format!("process {process_id}"));
+    };
+    let mut listeners = Listeners::default();
+    let mut dead: Option<PathBuf> = None;
+    let directories = process.directories();
+    for path in &directories {
+        check()?;
+        let mut candidates = match directory::sockets(path) {
+            Ok(candidates) => candidates,
+            Err(error) => {
+                unseen.push(Unseen { process_id: None, path: path.clone(), why: error.kind() });
+                continue;
+            }
+        };
+        candidates.retain(|candidate| candidate.name.pid == process.inner_id);
+        candidates.sort_by_key(|candidate| {
+            core::cmp::Reverse((process.is_named(candidate), candidate.name.key, candidate.name.prefix == NamePrefix::Current))
+        });
+        for candidate in candidates {
+            check()?;
+            // Another key is another process's, which had this id before; unless somebody listens all the same, and it is this one.
+            let named = process.is_named(&candidate) || candidate.name.key == UNKNOWN_KEY;
+            match ask(&candidate, named.then_some(process_id), &mut listeners) {
+                Some((State::Listening, listener)) if listener == Some(process_id) => return Ok(candidate.path),
+                // Whoever listens cannot be told: connecting to it will tell more.
+                Some((State::Listening, None)) if process.start_time.is_none() => return Ok(candidate.path),
+                Some((State::Unknown(_), _)) if named => return Ok(candidate.path),
+                _ => dead = dead.or(Some(candidate.path)),
+            }
+        }
+    }
+    not_found(nothing(&process, &directories, dead.as_deref(), &unseen))
+}
+
+/// What was looked at in vain.
+fn nothing(process: &Process, directories: &[PathBuf], dead: Option<&Path>, unseen: &[Unseen]) -> String {
+    let places: Vec<String> = directories.iter().map(|path| path.display().to_string()).collect();
+    let mut text = std::vec![std::format!("a socket of process {} in {}", process.process_id, places.join(" or "))];
+    if process.inner_id != process.process_id {
+        text.push(std::format!(", where its process id is {}", process.inner_id));
+    }
+    if let Some(dead) = dead {
+        text.push(std::format!(" (it does not listen at {})", dead.display()));
+    } else {
+        text.push(String::from(
+            " (no .NET process, or its diagnostics are turned off by DOTNET_EnableDiagnostics, or it is not ready yet",
+        ));
+        text.extend(unseen.iter().map(|unseen| std::format!("; could not look at {unseen}")));
+        text.push(String::from(")"));
+    }
+    text.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::SocketName;
+
+    #[test]
+    fn of_two_first_processes_that_started_at_once_the_one_whose_directory_it_is() {
+        let process = |process_id| Process { inner_id: 1, start_time: Some(7), ..Process::unknown(process_id) };
+        let table = [process(11), process(12), Process::unknown(1)];
+        let place = |of| Place { of: Some(of), path: PathBuf::from("/x") };
+        let owner = |pid, key, places: &[Place], table| {
+            let candidate = Candidate { path: PathBuf::from("/x/s"), name: SocketName::new(pid, key), owner: 0 };
+            owner_of(&candidate, places, table).map(|process: &Process| process.process_id)
+        };
+        assert_eq!(owner(1, 7, &[place(12)], &table), Some(12));
+        assert_eq!(owner(1, 7, &[place(1), place(11)], &table), Some(11));
+        assert_eq!(owner(1, 7, &[place(11), place(12)], &table), None);
+        assert_eq!(owner(1, 7, &[], &table), None);
+        assert_eq!(owner(1, 7, &[], &table[..1]), Some(11));
+        assert_eq!(owner(1, 8, &[place(11)], &table), None);
+        assert_eq!(owner(1, UNKNOWN_KEY, &[place(1)], &table), Some(1));
+        assert_eq!(owner(12, 7, &[place(12)], &table), None);
+    }
+}

@@ -1,0 +1,83 @@
+//! The names of pipes.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::vec::Vec;
+
+use super::{Discovery, Found, State};
+use crate::endpoint::{PIPE_PREFIX, PipeName};
+use crate::io::{Error, ErrorKind, Phase, Until};
+
+pub(super) fn processes() -> Result<Discovery, Error> {
+    let mut found = pipes(Path::new(PIPE_PREFIX)).map_err(|error| Error::new(Phase::Find, error))?;
+    found.sort_by(|one, other| (one.process_id, &one.endpoint).cmp(&(other.process_id, &other.endpoint)));
+    Ok(Discovery { found, unseen: Vec::new() })
+}
+
+pub(super) fn endpoint_of(process_id: u32, until: &Until<'_>) -> Result<PathBuf, Error> {
+    until.check().map_err(|stopped| stopped.during(Phase::Find))?;
+    let name = PipeName::new(process_id);
+    let Ok(seen) = processes() else {
+        // Not listed, as by wine: it may be there all the same, and connecting to it will tell.
+        return Ok(PathBuf::from(std::format!("{PIPE_PREFIX}{name}")));
+    };
+    let found = seen.found.into_iter().find(|found| found.process_id == Some(process_id));
+    found.map(|found| found.endpoint).ok_or_else(|| {
+        let text = std::format!(
+            "{PIPE_PREFIX}{name} (no such process, no .NET process, or its diagnostics are turned off by \
+             DOTNET_EnableDiagnostics, or it is not ready yet)"
+        );
+        Error::new(Phase::Find, ErrorKind::NotFound(text))
+    })
+}
+
+/// The pipes in `namespace` that have the name of a default port.
+fn pipes(namespace: &Path) -> io::Result<Vec<Found>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(namespace)? {
+        let entry = entry?.file_name();
+        let Some(name) = entry.to_str().and_then(|name| PipeName::parse(name).ok()) else { continue };
+        found.push(Found {
+            process_id: Some(name.pid),
+            id_in_name: name.pid,
+            key: None,
+            prefix: name.prefix,
+            endpoint: namespace.join(&entry),
+            owner: None,
+            state: State::Listening,
+        });
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::NamePrefix;
+
+    #[test]
+    fn names_of_pipes_are_told_from_others() {
+        // A directory stands for the namespace of pipes: not every system that runs this lists one.
+        let home = tempfile::tempdir().unwrap();
+        for name in
+            ["dotnet-diagnostic-12", "dotnetcore-diagnostic-123", "dotnet-diagnostic-12-345-socket", "dotnet-diagnostic-x", "other"]
+        {
+            std::fs::write(home.path().join(name), "").unwrap();
+        }
+        let mut found = pipes(home.path()).unwrap();
+        found.sort_by_key(|found| found.process_id);
+        let ids: Vec<_> = found.iter().map(|found| (found.process_id, found.prefix)).collect();
+        assert_eq!(ids, [(Some(12), NamePrefix::Current), (Some(123), NamePrefix::Draft)]);
+    }
+
+    #[test]
+    fn a_pipe_that_is_not_there_is_not_found() {
+        let found = endpoint_of(u32::MAX, &Until::FOREVER);
+        // Wine 8 does not list the namespace.
+        if processes().is_err() {
+            assert_eq!(found.unwrap(), Path::new(r"\\.\pipe\dotnet-diagnostic-4294967295"));
+        } else {
+            assert!(matches!(found.unwrap_err().kind(), ErrorKind::NotFound(_)));
+        }
+    }
+}

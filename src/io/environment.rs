@@ -1,0 +1,93 @@
+//! The environment of a process, entry by entry.
+
+use std::time::Duration;
+
+use super::deadlines::Clock;
+use super::{Error, ErrorKind, Phase, Stopped, Transport};
+use crate::continuation::{Entry, EnvironmentDecoder, EnvironmentEvent, EnvironmentLimits};
+use crate::exchange::End;
+
+/// How much is read at once.
+pub(super) const PIECE: usize = 16 * 1024;
+
+/// The room for one entry; Linux allows 128 KiB for one, which are less than 256 KiB of units.
+pub(super) const ENTRY: usize = 256 * 1024;
+
+/// An environment block that is still to be read from its connection.
+///
+/// ```no_run
+/// use dotnet_diagnostics_ipc::io::{Client, Endpoint};
+///
+/// Client::new(Endpoint::process(12345)).environment()?.for_each(|entry| println!("{}", entry.text()))?;
+/// # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct EnvironmentBlock<'c, T> {
+    transport: T,
+    n_incoming_bytes: u32,
+    clock: Clock<'c>,
+    within: Option<Duration>,
+    limits: EnvironmentLimits,
+}
+
+impl<'c, T: Transport> EnvironmentBlock<'c, T> {
+    pub(super) const fn new(transport: T, n_incoming_bytes: u32, clock: Clock<'c>, within: Option<Duration>) -> Self {
+        Self { transport, n_incoming_bytes, clock, within, limits: EnvironmentLimits::DEFAULT }
+    }
+
+    /// The same with limits of the caller's own. By default 32 MiB and 65,536 entries.
+    #[must_use]
+    pub const fn with_limits(mut self, limits: EnvironmentLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// How many bytes the runtime says it has.
+    pub const fn n_incoming_bytes(&self) -> u32 {
+        self.n_incoming_bytes
+    }
+
+    /// Reads all of it, and gives each entry to `take` as it comes. An entry of more than 256 KiB is an error.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Malformed`] where the block does not decode, exceeds the limits, or was broken off with an error (F-43);
+    /// [`ErrorKind::Ended`] and [`ErrorKind::TimedOut`] where it does not come; what was given to `take` by then has come.
+    pub fn for_each(mut self, mut take: impl FnMut(Entry<'_>)) -> Result<(), Error> {
+        let fail = |kind| Error::new(Phase::Continuation, kind);
+        let mut room = std::vec![0; ENTRY.min(self.n_incoming_bytes as usize)];
+        let mut decoder = EnvironmentDecoder::with_limits(self.n_incoming_bytes, &mut room, self.limits);
+        let mut piece = std::vec![0; PIECE];
+        let mut have: &[u8] = &[];
+        loop {
+            // The first time without bytes: a size that is over the limits is refused before anything is read.
+            loop {
+                match decoder.decode(&mut have) {
+                    Ok(None) => break,
+                    Ok(Some(EnvironmentEvent::Entry(entry))) => take(entry),
+                    Ok(Some(EnvironmentEvent::EntryTooLarge { .. })) => {
+                        return Err(fail(ErrorKind::LimitExceeded { limit: ENTRY as u64 }));
+                    }
+                    Ok(Some(EnvironmentEvent::Done)) => return Ok(()),
+                    Ok(Some(_)) => {}
+                    Err(error) => return Err(fail(error.into())),
+                }
+            }
+            let ended = |end| fail(ErrorKind::Ended { end, received: decoder.taken().into() });
+            have = self.read(&mut piece, decoder.wanted()).map_err(|stopped| match stopped {
+                Stopped::Io(_) => ended(End::Reset),
+                stopped => stopped.during(Phase::Continuation),
+            })?;
+            if have.is_empty() {
+                return decoder.finish().map_err(|_| ended(End::Closed));
+            }
+        }
+    }
+
+    /// Some bytes, no more than `wanted`; none at the end.
+    fn read<'p>(&mut self, piece: &'p mut [u8], wanted: usize) -> Result<&'p [u8], Stopped> {
+        let most = wanted.min(piece.len());
+        let into = piece.get_mut(..most).unwrap_or_default();
+        let n = self.transport.receive(into, &self.clock.within(self.within))?;
+        Ok(piece.get(..n).unwrap_or_default())
+    }
+}

@@ -1,0 +1,233 @@
+//! What went wrong with a call, and in which phase of it.
+
+use std::boxed::Box;
+use std::fmt;
+use std::string::String;
+
+use super::trust::Distrust;
+use crate::exchange::{End, Illegal};
+use crate::hresult::HResult;
+use crate::wire::{DecodeError, EncodeError, LimitError};
+
+/// What a call was doing.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::Phase;
+///
+/// assert_eq!(Phase::Reply.to_string(), "waiting for the reply");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Phase {
+    /// Looking for the endpoint.
+    Find,
+    /// Looking at who owns it.
+    Trust,
+    /// Connecting to it, or waiting for a runtime that connects.
+    Connect,
+    /// Reading the advertise of a runtime.
+    Advertise,
+    /// Writing the request.
+    Send,
+    /// Passing the descriptor.
+    SendFd,
+    /// Reading the reply.
+    Reply,
+    /// Reading what follows the reply.
+    Continuation,
+    /// Stopping a session, on a connection of its own.
+    Stop,
+    /// Listening.
+    Listen,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Find => "looking for the endpoint",
+            Self::Trust => "looking at who owns the endpoint",
+            Self::Connect => "connecting",
+            Self::Advertise => "reading the advertise",
+            Self::Send => "sending the request",
+            Self::SendFd => "passing the descriptor",
+            Self::Reply => "waiting for the reply",
+            Self::Continuation => "reading what follows the reply",
+            Self::Stop => "stopping the session",
+            Self::Listen => "listening",
+        })
+    }
+}
+
+/// What went wrong.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The deadline passed. A target that is stopped, or busy with another client, looks like this (F-75).
+    TimedOut,
+    /// The caller's [`Canceller`](super::Canceller) was used.
+    Cancelled,
+    /// The system said no.
+    Io(std::io::Error),
+    /// There is no such endpoint: no process with this id, or none that can be diagnosed.
+    NotFound(String),
+    /// There is something in its place.
+    NotAnEndpoint(String),
+    /// It is not ours, or others could have put it there.
+    Untrusted(Distrust),
+    /// The request cannot be encoded; nothing was sent.
+    Encode(EncodeError),
+    /// A runtime would refuse the request, or die of it; nothing was sent.
+    Limit(LimitError),
+    /// The runtime answered with an error.
+    Refused {
+        /// Which.
+        hresult: HResult,
+        /// Why, from `GenerateCoreDump3`.
+        message: Option<String>,
+    },
+    /// What came is no reply, or does not decode.
+    Malformed(DecodeError),
+    /// The connection ended.
+    Ended {
+        /// How.
+        end: End,
+        /// After so many bytes of what was being read.
+        received: u64,
+    },
+    /// More came than the caller's limit allows.
+    LimitExceeded {
+        /// The limit.
+        limit: u64,
+    },
+    /// This connection, or this system, cannot do that.
+    Unsupported(&'static str),
+    /// A mistake in this crate: an exchange was driven wrongly.
+    Bug(Illegal),
+}
+
+/// What went wrong with a call, and in which phase of it.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::{Client, Endpoint, ErrorKind, Phase};
+///
+/// # #[cfg(unix)] {
+/// let error = Client::new(Endpoint::socket("/nowhere/dotnet-diagnostic-1-2-socket")).process_info().unwrap_err();
+/// assert_eq!(error.phase(), Phase::Find);
+/// assert!(matches!(error.kind(), ErrorKind::NotFound(_)));
+/// assert_eq!(error.to_string(), "looking for the endpoint: /nowhere/dotnet-diagnostic-1-2-socket is not there");
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Error(Box<(Phase, ErrorKind)>);
+
+impl Error {
+    pub(super) fn new(phase: Phase, kind: impl Into<ErrorKind>) -> Self {
+        Self(Box::new((phase, kind.into())))
+    }
+
+    /// The system's error while connecting, for a [`Connect`](super::Connect) of one's own.
+    pub fn connecting(error: std::io::Error) -> Self {
+        let kind = match error.kind() {
+            std::io::ErrorKind::TimedOut | std::io::ErrorKind::WouldBlock => ErrorKind::TimedOut,
+            _ => ErrorKind::Io(error),
+        };
+        Self::new(Phase::Connect, kind)
+    }
+
+    /// What the call was doing.
+    pub fn phase(&self) -> Phase {
+        self.0.0
+    }
+
+    /// What went wrong.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0.1
+    }
+
+    /// What the runtime said, if it was the runtime that refused.
+    pub fn hresult(&self) -> Option<HResult> {
+        match self.kind() {
+            ErrorKind::Refused { hresult, .. } => Some(*hresult),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TimedOut => f.write_str("the time was over"),
+            Self::Cancelled => f.write_str("cancelled"),
+            Self::Io(error) => error.fmt(f),
+            Self::NotFound(what) => write!(f, "{what} is not there"),
+            Self::NotAnEndpoint(what) => f.write_str(what),
+            Self::Untrusted(reason) => reason.fmt(f),
+            Self::Encode(error) => error.fmt(f),
+            Self::Limit(error) => write!(f, "a runtime would refuse it: {error}"),
+            Self::Refused { hresult, message: None } => write!(f, "the runtime answers {hresult}"),
+            Self::Refused { hresult, message: Some(message) } => write!(f, "the runtime answers {hresult}: {message}"),
+            Self::Malformed(error) => write!(f, "no reply of this protocol: {error}"),
+            Self::Ended { end, received: 0 } => end.fmt(f),
+            Self::Ended { end, received } => write!(f, "{end} after {received} bytes"),
+            Self::LimitExceeded { limit } => write!(f, "more than {limit} bytes came"),
+            Self::Unsupported(what) => f.write_str(what),
+            Self::Bug(illegal) => write!(f, "an exchange was driven wrongly: {illegal}"),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.phase(), self.kind())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self.kind() {
+            ErrorKind::Io(error) => Some(error),
+            ErrorKind::Encode(error) => Some(error),
+            ErrorKind::Limit(error) => Some(error),
+            ErrorKind::Malformed(error) => Some(error),
+            ErrorKind::Untrusted(reason) => Some(reason),
+            ErrorKind::Bug(illegal) => Some(illegal),
+            _ => None,
+        }
+    }
+}
+
+impl From<std::io::Error> for ErrorKind {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<EncodeError> for ErrorKind {
+    fn from(error: EncodeError) -> Self {
+        Self::Encode(error)
+    }
+}
+
+impl From<LimitError> for ErrorKind {
+    fn from(error: LimitError) -> Self {
+        Self::Limit(error)
+    }
+}
+
+impl From<DecodeError> for ErrorKind {
+    fn from(error: DecodeError) -> Self {
+        Self::Malformed(error)
+    }
+}
+
+impl From<Illegal> for ErrorKind {
+    fn from(illegal: Illegal) -> Self {
+        Self::Bug(illegal)
+    }
+}
+
+impl From<Distrust> for ErrorKind {
+    fn from(reason: Distrust) -> Self {
+        Self::Untrusted(reason)
+    }
+}

@@ -1,0 +1,242 @@
+//! The tool's side of a diagnostic port: runtimes connect to it, introduce themselves, and wait for commands.
+//!
+//! One thread for each port accepts, reads the advertises and holds the connections, however many there are. Peers that connect and
+//! say nothing cost a descriptor until their time is over, and no more than [`PortOptions::most_silent`] of them.
+
+mod ask;
+mod options;
+mod pump;
+mod readiness;
+mod runtime;
+
+pub use options::{PortCounts, PortOptions, Which};
+pub use runtime::PortRuntime;
+
+use std::any::Any;
+use std::boxed::Box;
+use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::string::{String, ToString as _};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::vec::Vec;
+
+use ask::{Ask, Giver, Queue};
+use pump::Pump;
+use readiness::{Readiness, System};
+
+use super::{Error, ErrorKind, Phase, UnixTransport, Until, listening_path};
+use crate::advertise::Advertise;
+
+/// A diagnostic port that this process listens on. Closed, and its socket removed, on drop.
+///
+/// ```no_run
+/// use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, Which};
+/// use dotnet_diagnostics_ipc::io::{Client, Until};
+///
+/// // And then, elsewhere: DOTNET_DiagnosticPorts=/run/me/port dotnet app.dll
+/// let port = PortListener::bind("/run/me/port", PortOptions::DEFAULT)?;
+/// let runtime = port.wait_for(Which::Any, &Until::FOREVER)?;
+/// println!("process {} waits", runtime.process_id());
+///
+/// let client = Client::new(runtime.clone()); // each call takes the next connection of this runtime
+/// let info = client.process_info2()?;
+/// runtime.resume(&Until::FOREVER)?;
+/// # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
+/// ```
+pub struct PortListener {
+    queue: Arc<Queue>,
+    thread: Option<JoinHandle<()>>,
+    /// Removes the socket.
+    _path: Box<dyn Any + Send + Sync>,
+}
+
+impl PortListener {
+    /// Listens on a socket that only this user can reach: 0600, in a directory of 0700 that is made where there is none. A socket of
+    /// ours on which nobody listens is replaced; anything else there is an error.
+    ///
+    /// # Errors
+    /// [`Phase::Listen`].
+    pub fn bind(path: impl AsRef<Path>, options: PortOptions) -> Result<Self, Error> {
+        let (listener, path) = listening_path::bind_private(path.as_ref())?;
+        Self::start::<System>(listener, Box::new(path), options)
+    }
+
+    /// Listens on a socket of the caller's own making. Who can reach it, and its end, are the caller's matter.
+    ///
+    /// # Errors
+    /// [`Phase::Listen`].
+    pub fn on(listener: UnixListener, options: PortOptions) -> Result<Self, Error> {
+        Self::start::<System>(listener, Box::new(()), options)
+    }
+
+    fn start<R: Readiness>(listener: UnixListener, path: Box<dyn Any + Send + Sync>, options: PortOptions) -> Result<Self, Error> {
+        let start = || -> io::Result<_> {
+            let (queue, woken) = Queue::new()?;
+            let queue = Arc::new(queue);
+            let pump = Pump::<R>::new(listener, Arc::clone(&queue), woken, options, seed())?;
+            let thread = thread::Builder::new().name(String::from("diagnostic port")).spawn(move || pump.run())?;
+            Ok((queue, thread))
+        };
+        let (queue, thread) = start().map_err(|error| Error::new(Phase::Listen, error))?;
+        Ok(Self { queue, thread: Some(thread), _path: path })
+    }
+
+    /// Waits until such a runtime waits here, and says which it is. Its connection stays, to be used by the [`PortRuntime`].
+    ///
+    /// The same runtime is found again as long as it waits: [`Which::NotAmong`] finds others.
+    ///
+    /// # Errors
+    /// [`ErrorKind::TimedOut`] and [`ErrorKind::Cancelled`] by `until`.
+    pub fn wait_for(&self, which: Which, until: &Until<'_>) -> Result<PortRuntime, Error> {
+        let advertise = question(&self.queue, until, |giver| Ask::Find(which, giver))?;
+        Ok(PortRuntime { queue: Arc::clone(&self.queue), advertise })
+    }
+
+    /// Waits for a connection of such a runtime, and hands it out: it is good for one request.
+    ///
+    /// # Errors
+    /// [`ErrorKind::TimedOut`] and [`ErrorKind::Cancelled`] by `until`.
+    pub fn take(&self, which: Which, until: &Until<'_>) -> Result<(Advertise, UnixTransport), Error> {
+        take(&self.queue, which, until)
+    }
+
+    /// Who waits now, in the order in which they came.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn waiting(&self) -> Result<Vec<PortRuntime>, Error> {
+        let all = question(&self.queue, &Until::FOREVER, Ask::List)?;
+        Ok(all.into_iter().map(|advertise| PortRuntime { queue: Arc::clone(&self.queue), advertise }).collect())
+    }
+
+    /// What the port has seen.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn counts(&self) -> Result<PortCounts, Error> {
+        question(&self.queue, &Until::FOREVER, Ask::Counts)
+    }
+}
+
+impl Drop for PortListener {
+    fn drop(&mut self) {
+        self.queue.close();
+        if let Some(thread) = self.thread.take() {
+            // A panic there was reported when it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for PortListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PortListener").finish_non_exhaustive()
+    }
+}
+
+/// Puts a question, and waits for its answer.
+fn question<T>(queue: &Queue, until: &Until<'_>, ask: impl FnOnce(Giver<T>) -> Ask) -> Result<T, Error> {
+    let (answer, giver) = ask::answer().map_err(|error| Error::new(Phase::Connect, error))?;
+    queue.put(ask(giver));
+    match answer.wait(until) {
+        Ok(Some(answer)) => Ok(answer),
+        Ok(None) => Err(Error::new(Phase::Connect, ErrorKind::NotFound("the diagnostic port".to_string()))),
+        Err(stopped) => Err(stopped.during(Phase::Connect)),
+    }
+}
+
+fn take(queue: &Queue, which: Which, until: &Until<'_>) -> Result<(Advertise, UnixTransport), Error> {
+    let (advertise, stream) = question(queue, until, |giver| Ask::Take(which, giver))?;
+    let transport = UnixTransport::new(stream).map_err(|error| Error::new(Phase::Connect, error))?;
+    Ok((advertise, transport))
+}
+
+/// Bits that no peer knows: those that the standard library seeds its maps with.
+fn seed() -> u128 {
+    let [low, high] = [0u8, 1].map(|half| u128::from(RandomState::new().hash_one(half)));
+    high << 64 | low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+    use std::os::unix::net::UnixStream;
+    use std::time::{Duration, Instant};
+
+    use crate::wire::Guid;
+    use readiness::Poll;
+
+    /// What other systems do with `poll`, and this one may do better.
+    fn comes_goes_and_is_handed_out<R: Readiness>() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("port");
+        let options = PortOptions { advertise: Duration::from_millis(200), most_silent: 3, ..PortOptions::DEFAULT };
+        let port = PortListener::start::<R>(UnixListener::bind(&path).unwrap(), Box::new(()), options).unwrap();
+        let until = Until { deadline: Instant::now().checked_add(Duration::from_secs(10)), canceller: None };
+        let counted = |done: fn(PortCounts) -> bool| {
+            while !done(port.counts().unwrap()) {
+                until.check().unwrap();
+                thread::sleep(Duration::from_millis(5));
+            }
+        };
+        let advertise =
+            |process_id| Advertise { runtime_cookie: Guid::from_bytes([process_id; 16]), process_id: process_id.into(), future: 0 };
+        let silent: Vec<_> = (0..5).map(|_| UnixStream::connect(&path).unwrap()).collect();
+        counted(|counts| (counts.silent_dropped, counts.silent_timed_out) == (2, 3));
+        let come = |process_id| {
+            let mut stream = UnixStream::connect(&path).unwrap();
+            let bytes = advertise(process_id).to_bytes();
+            let (first, second) = bytes.split_at(20);
+            stream.write_all(first).unwrap();
+            thread::sleep(Duration::from_millis(10));
+            stream.write_all(second).unwrap();
+            stream
+        };
+        let mut streams = [come(1), come(2), come(3)].map(Some);
+        counted(|counts| counts.held == 3);
+        streams[1] = None;
+        counted(|counts| (counts.held, counts.ended_waiting) == (2, 1));
+        let (taken, mut transport) = port.take(Which::Process(3), &until).unwrap();
+        assert_eq!(taken, advertise(3));
+        // What comes on a connection that was handed out is the caller's.
+        streams[2].as_mut().unwrap().write_all(b"reply").unwrap();
+        thread::sleep(Duration::from_millis(50));
+        let mut bytes = [0; 8];
+        assert_eq!(crate::io::Transport::receive(&mut transport, &mut bytes, &until).unwrap(), 5);
+        assert_eq!(port.waiting().unwrap().len(), 1);
+        drop(silent);
+    }
+
+    #[test]
+    fn by_poll() {
+        comes_goes_and_is_handed_out::<Poll>();
+    }
+
+    #[test]
+    fn by_the_best_of_the_system() {
+        comes_goes_and_is_handed_out::<System>();
+    }
+
+    /// An answer that nobody waits for goes back into the table.
+    #[test]
+    fn an_answer_is_given_or_given_back() {
+        let (answer, giver) = ask::answer::<u32>().unwrap();
+        assert_eq!(giver.give(1), Ok(()));
+        assert_eq!(answer.wait(&Until::FOREVER).unwrap(), Some(1));
+        let (answer, giver) = ask::answer::<u32>().unwrap();
+        assert!(answer.wait(&Until { deadline: Some(Instant::now()), canceller: None }).is_err());
+        assert_eq!(giver.give(1), Err(1));
+        let (answer, giver) = ask::answer::<u32>().unwrap();
+        drop(giver);
+        assert_eq!(answer.wait(&Until::FOREVER).unwrap(), None);
+        // Given in the last moment.
+        let (answer, giver) = ask::answer::<u32>().unwrap();
+        giver.give(1).unwrap();
+        assert_eq!(answer.wait(&Until { deadline: Some(Instant::now()), canceller: None }).unwrap(), Some(1));
+    }
+}

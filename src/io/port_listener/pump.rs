@@ -1,0 +1,325 @@
+//! The thread of a port: it accepts, reads advertises, holds connections, and hands them out.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use std::vec::Vec;
+
+use super::ask::{Ask, Queue};
+use super::readiness::Readiness;
+use super::{PortCounts, PortOptions, Which};
+use crate::advertise::{ADVERTISE_LEN, Advertise};
+use crate::exchange::diagnostic_port::{ConnectionKey, DiagnosticPort, SameCookie, Slot, Waiting};
+use crate::exchange::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, End};
+
+const LISTENER: u64 = 0;
+const WAKE: u64 = 1;
+const FIRST: u64 = 2;
+
+/// How many connections are accepted before the others get their turn.
+const AT_ONCE: usize = 64;
+
+/// How long nothing is accepted where the system has no descriptor left.
+const PAUSE: Duration = Duration::from_millis(50);
+
+#[derive(Debug)]
+pub(super) struct Pump<R> {
+    readiness: R,
+    listener: UnixListener,
+    queue: Arc<Queue>,
+    woken: UnixStream,
+    options: PortOptions,
+    port: DiagnosticPort<Vec<Slot<Held>>>,
+    /// By the order in which they came, which is also that of their deadlines.
+    silent: BTreeMap<u64, Silent>,
+    held: BTreeMap<u64, ConnectionKey>,
+    /// What could not be answered yet.
+    asks: Vec<Ask>,
+    next_id: u64,
+    /// Nothing is accepted until then.
+    paused: Option<Instant>,
+    counts: PortCounts,
+}
+
+/// A connection without its advertise.
+#[derive(Debug)]
+struct Silent {
+    stream: UnixStream,
+    receiver: AdvertiseReceiver,
+    bytes: [u8; ADVERTISE_LEN],
+    deadline: Option<Instant>,
+}
+
+/// A connection with it.
+#[derive(Debug)]
+struct Held {
+    id: u64,
+    stream: UnixStream,
+}
+
+impl<R: Readiness> Pump<R> {
+    pub(super) fn new(
+        listener: UnixListener,
+        queue: Arc<Queue>,
+        woken: UnixStream,
+        options: PortOptions,
+        seed: u128,
+    ) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let port = DiagnosticPort::with_seed(Vec::new(), SameCookie::Replace, seed).map_err(io::Error::other)?;
+        let pump = Self {
+            readiness: R::new()?,
+            listener,
+            queue,
+            woken,
+            options,
+            port: port.with_most(options.most_held),
+            silent: BTreeMap::new(),
+            held: BTreeMap::new(),
+            asks: Vec::new(),
+            next_id: FIRST,
+            paused: None,
+            counts: PortCounts::default(),
+        };
+        pump.readiness.add(pump.listener.as_fd(), LISTENER)?;
+        pump.readiness.add(pump.woken.as_fd(), WAKE)?;
+        Ok(pump)
+    }
+
+    /// Until the queue is closed.
+    pub(super) fn run(mut self) {
+        // However it ends, nobody waits for an answer any longer.
+        let queue = CloseOnDrop(Arc::clone(&self.queue));
+        let mut ready = Vec::new();
+        while self.turn(&mut ready).is_some() {
+            ready.clear();
+        }
+        drop(queue);
+    }
+
+    /// Waits, and does what there is to do; `None` at the end.
+    fn turn(&mut self, ready: &mut Vec<u64>) -> Option<()> {
+        let timeout = self.next_deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let listener = self.paused.is_none().then_some((LISTENER, self.listener.as_fd()));
+        let all = listener
+            .into_iter()
+            .chain([(WAKE, self.woken.as_fd())])
+            .chain(self.silent.iter().map(|(id, silent)| (*id, silent.stream.as_fd())))
+            .chain(self.port.iter().map(|waiting| (waiting.token.id, waiting.token.stream.as_fd())));
+        self.readiness.wait(all, timeout, ready).ok()?;
+        let mut changed = false;
+        for id in ready.iter().copied() {
+            match id {
+                LISTENER => changed |= self.accept(),
+                WAKE => {}
+                id if self.silent.contains_key(&id) => changed |= self.read(id),
+                // A runtime that waits says nothing: it has ended.
+                id => self.ended(id),
+            }
+        }
+        self.expire();
+        let asks = self.queue.take(&self.woken)?;
+        if changed || !asks.is_empty() {
+            self.asks.extend(asks);
+            self.answer();
+        }
+        Some(())
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let silent = self.silent.first_key_value().and_then(|(_, silent)| silent.deadline);
+        match (silent, self.paused) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// Accepts some connections; whether a runtime was among them.
+    fn accept(&mut self) -> bool {
+        let mut advertised = false;
+        for _ in 0..AT_ONCE {
+            match self.listener.accept() {
+                Ok((stream, _)) => {
+                    self.counts.accepted = self.counts.accepted.saturating_add(1);
+                    advertised |= self.begin(stream);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted) => {}
+                // No descriptor is left, most often: the oldest silent connection gives its own.
+                Err(_) if self.drop_oldest() => {}
+                Err(_) => {
+                    self.readiness.remove(self.listener.as_fd());
+                    self.paused = Instant::now().checked_add(PAUSE);
+                    break;
+                }
+            }
+        }
+        advertised
+    }
+
+    /// Looks at a connection that has just come; whether it is a runtime's.
+    fn begin(&mut self, stream: UnixStream) -> bool {
+        let id = self.next_id;
+        // Only 2⁶⁴ connections have different numbers.
+        self.next_id = id.wrapping_add(1).max(FIRST);
+        if stream.set_nonblocking(true).is_err() || self.readiness.add(stream.as_fd(), id).is_err() {
+            return false;
+        }
+        while self.silent.len() >= self.options.most_silent.max(1) && self.drop_oldest() {}
+        let deadline = Instant::now().checked_add(self.options.advertise);
+        self.silent.insert(id, Silent { stream, receiver: AdvertiseReceiver::new(), bytes: [0; ADVERTISE_LEN], deadline });
+        self.read(id)
+    }
+
+    /// Reads what there is of an advertise; whether it is whole now, and held.
+    fn read(&mut self, id: u64) -> bool {
+        let Some(silent) = self.silent.get_mut(&id) else { return false };
+        let outcome = loop {
+            let range = match silent.receiver.action() {
+                AdvertiseAction::Receive(range) => range,
+                AdvertiseAction::Finished(outcome) => break outcome,
+            };
+            let acknowledged = match (&silent.stream).read(silent.bytes.get_mut(range).unwrap_or_default()) {
+                Ok(0) => silent.receiver.ended(End::Closed),
+                Ok(count) => silent.receiver.received(&silent.bytes, count),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+                Err(_) => silent.receiver.ended(End::Reset),
+            };
+            // The receiver asked for it.
+            if acknowledged.is_err() {
+                break AdvertiseOutcome::Ended { received: 0, end: End::Reset };
+            }
+        };
+        let Some(silent) = self.silent.remove(&id) else { return false };
+        match outcome {
+            AdvertiseOutcome::Advertised(advertise) => {
+                self.counts.advertised = self.counts.advertised.saturating_add(1);
+                return self.hold(advertise, Held { id, stream: silent.stream });
+            }
+            AdvertiseOutcome::BadMagic { .. } => self.counts.not_a_runtime = self.counts.not_a_runtime.saturating_add(1),
+            AdvertiseOutcome::Ended { .. } => self.counts.ended_early = self.counts.ended_early.saturating_add(1),
+        }
+        self.readiness.remove(silent.stream.as_fd());
+        false
+    }
+
+    fn hold(&mut self, advertise: Advertise, token: Held) -> bool {
+        let id = token.id;
+        match self.port.hold(advertise, token) {
+            Ok(held) => {
+                self.held.insert(id, held.key);
+                if let Some(replaced) = held.replaced {
+                    self.counts.replaced = self.counts.replaced.saturating_add(1);
+                    self.let_go(&replaced);
+                }
+                true
+            }
+            Err(refused) => {
+                self.counts.refused = self.counts.refused.saturating_add(1);
+                self.readiness.remove(refused.token.stream.as_fd());
+                false
+            }
+        }
+    }
+
+    /// Forgets a connection that was taken out of the table.
+    fn let_go(&mut self, waiting: &Waiting<Held>) {
+        self.held.remove(&waiting.token.id);
+        self.readiness.remove(waiting.token.stream.as_fd());
+    }
+
+    /// A connection that was waiting has ended.
+    fn ended(&mut self, id: u64) {
+        let Some(waiting) = self.held.get(&id).copied().and_then(|key| self.port.remove(key)) else { return };
+        self.counts.ended_waiting = self.counts.ended_waiting.saturating_add(1);
+        self.let_go(&waiting);
+    }
+
+    fn drop_oldest(&mut self) -> bool {
+        let Some((_, silent)) = self.silent.pop_first() else { return false };
+        self.counts.silent_dropped = self.counts.silent_dropped.saturating_add(1);
+        self.readiness.remove(silent.stream.as_fd());
+        true
+    }
+
+    fn expire(&mut self) {
+        let now = Instant::now();
+        while self.silent.first_key_value().is_some_and(|(_, silent)| silent.deadline.is_some_and(|deadline| deadline <= now)) {
+            let Some((_, silent)) = self.silent.pop_first() else { break };
+            self.counts.silent_timed_out = self.counts.silent_timed_out.saturating_add(1);
+            self.readiness.remove(silent.stream.as_fd());
+        }
+        if self.paused.is_some_and(|paused| paused <= now) {
+            // Where even that fails, it is tried again after another pause.
+            let accepts = self.readiness.add(self.listener.as_fd(), LISTENER).is_ok();
+            self.paused = if accepts { None } else { now.checked_add(PAUSE) };
+        }
+    }
+
+    /// Answers what can be answered, in the order in which it was asked.
+    fn answer(&mut self) {
+        for ask in core::mem::take(&mut self.asks) {
+            let unanswered = match ask {
+                Ask::List(giver) => {
+                    let all = self.port.iter().map(|waiting| waiting.advertise).collect();
+                    let _ = giver.give(all);
+                    None
+                }
+                Ask::Counts(giver) => {
+                    let _ = giver.give(PortCounts { silent: self.silent.len(), held: self.port.len(), ..self.counts });
+                    None
+                }
+                Ask::Find(_, giver) if giver.is_abandoned() => None,
+                Ask::Take(_, giver) if giver.is_abandoned() => None,
+                Ask::Find(which, giver) => match self.find(&which) {
+                    Some((_, advertise)) => {
+                        let _ = giver.give(advertise);
+                        None
+                    }
+                    None => Some(Ask::Find(which, giver)),
+                },
+                Ask::Take(which, giver) => match self.find(&which).and_then(|(key, _)| self.port.remove(key)) {
+                    Some(waiting) => {
+                        self.let_go(&waiting);
+                        let Waiting { advertise, token: Held { id, stream }, .. } = waiting;
+                        match giver.give((advertise, stream)) {
+                            Ok(()) => self.counts.handed_out = self.counts.handed_out.saturating_add(1),
+                            Err((advertise, stream)) => self.hold_again(advertise, Held { id, stream }),
+                        }
+                        None
+                    }
+                    None => Some(Ask::Take(which, giver)),
+                },
+            };
+            self.asks.extend(unanswered);
+        }
+    }
+
+    /// Nobody waits for it any longer.
+    fn hold_again(&mut self, advertise: Advertise, token: Held) {
+        if self.readiness.add(token.stream.as_fd(), token.id).is_ok() {
+            self.hold(advertise, token);
+        }
+    }
+
+    fn find(&self, which: &Which) -> Option<(ConnectionKey, Advertise)> {
+        let found = match which {
+            Which::Cookie(cookie) => self.port.find(*cookie),
+            which => self.port.iter().find(|waiting| which.is(&waiting.advertise)),
+        };
+        found.map(|waiting| (waiting.key, waiting.advertise))
+    }
+}
+
+/// Closes the queue also where the thread panics.
+struct CloseOnDrop(Arc<Queue>);
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}

@@ -1,0 +1,75 @@
+//! A runtime that came to a port.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::ask::Queue;
+use super::{Which, take};
+use crate::advertise::Advertise;
+use crate::hresult::HResult;
+use crate::io::{Connect, Connection, Deadlines, Error, Phase, UnixTransport, Until};
+use crate::message::process::ResumeRuntime;
+use crate::wire::Guid;
+
+/// A runtime that came to a [`PortListener`](super::PortListener). To connect to it is to take the next connection that it makes, so
+/// a [`Client`](crate::io::Client) of it works as one of a socket does.
+///
+/// ```no_run
+/// use dotnet_diagnostics_ipc::io::Client;
+/// use dotnet_diagnostics_ipc::io::port_listener::PortRuntime;
+///
+/// fn command_line(runtime: &PortRuntime) -> Result<String, Box<dyn std::error::Error>> {
+///     let answer = Client::new(runtime.clone()).process_info()?;
+///     Ok(answer.payload()?.map(|info| info.command_line.to_string()).unwrap_or_default())
+/// }
+/// ```
+#[derive(Clone)]
+pub struct PortRuntime {
+    pub(super) queue: Arc<Queue>,
+    pub(super) advertise: Advertise,
+}
+
+impl PortRuntime {
+    /// What it said of itself.
+    pub const fn advertise(&self) -> Advertise {
+        self.advertise
+    }
+
+    /// What tells it from every other runtime.
+    pub const fn cookie(&self) -> Guid {
+        self.advertise.runtime_cookie
+    }
+
+    /// Its process id, in its own namespace.
+    pub const fn process_id(&self) -> u64 {
+        self.advertise.process_id
+    }
+
+    /// Lets it run, if it waits for that on this port; otherwise nothing happens (F-42). Takes its next connection for it.
+    ///
+    /// `until` is for the connection; the request has the time of [`Deadlines::DEFAULT`].
+    ///
+    /// # Errors
+    /// [`Error`], as every call.
+    pub fn resume(&self, until: &Until<'_>) -> Result<HResult, Error> {
+        let mut connection = Connection::new(self.connect(until)?).with_deadlines(Deadlines::DEFAULT);
+        if let Some(canceller) = until.canceller {
+            connection = connection.with_canceller(canceller);
+        }
+        connection.call(&ResumeRuntime {})?.result().map_err(|error| Error::new(Phase::Reply, error))
+    }
+}
+
+impl Connect for PortRuntime {
+    type Transport = UnixTransport;
+
+    fn connect(&self, until: &Until<'_>) -> Result<UnixTransport, Error> {
+        take(&self.queue, Which::Cookie(self.cookie()), until).map(|(_, transport)| transport)
+    }
+}
+
+impl fmt::Debug for PortRuntime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PortRuntime").field("advertise", &self.advertise).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,347 @@
+//! One connection, from its first byte to its last.
+
+use std::vec::Vec;
+
+use super::answer::{self, Answer, Passed};
+use super::gate::{Gate, Place};
+use super::writer::until;
+use super::{
+    Entries, Handler, HeldConnection, HeldSession, Refusal, ServeOptions, Served, ServerTransport, StreamSession, StreamWriter,
+};
+use crate::continuation::EnvironmentEncoder;
+use crate::exchange::{self, Asked, End, Illegal, RespondError, ServerAction, ServerOutcome};
+use crate::header::MAX_MESSAGE_LEN;
+use crate::hresult::HResult;
+use crate::io::{Canceller, Error, ErrorKind, Phase, Stopped, Until};
+use crate::message::AnyReply;
+use crate::message::eventpipe::SessionReply;
+use crate::message::server::ErrorReply;
+use crate::wire::IpcString;
+
+/// The room for a request; it grows to the size of a larger one, which is 65,535 bytes at most.
+const ROOM: usize = 4096;
+
+/// How much of an environment block is sent at once.
+const PIECE: usize = 16 * 1024;
+
+/// Serves one connection, of whatever kind, until it is over. Uses none of the numbers of [`ServeOptions`], only the times.
+///
+/// # Errors
+/// [`ErrorKind::Cancelled`] where `shutdown` was used. What a client does is no error: [`Served::outcome`] says it.
+pub fn serve_connection<T: ServerTransport, H: Handler + ?Sized>(
+    transport: T,
+    handler: &H,
+    options: &ServeOptions,
+    shutdown: Option<&Canceller>,
+) -> Result<Served, Error> {
+    Conversation::new(transport, handler, options, shutdown).run()
+}
+
+pub(super) struct Conversation<'c, T, H: ?Sized> {
+    transport: T,
+    handler: &'c H,
+    options: &'c ServeOptions,
+    shutdown: Option<&'c Canceller>,
+    server: exchange::Server,
+    buffer: Vec<u8>,
+    requesting: Until<'c>,
+    served: Served,
+    /// Given back once the reply of a session is sent.
+    pub(super) place: Option<Place<'c>>,
+    pub(super) sessions: Option<&'c Gate>,
+    /// The place of the session among the others.
+    session: Option<Place<'c>>,
+}
+
+/// What follows the reply.
+enum Follows<'c> {
+    Nothing,
+    Environment(Entries<'c>),
+    Stream(StreamSession<'c>),
+    Held(HeldSession<'c>),
+}
+
+impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
+    pub(super) fn new(transport: T, handler: &'c H, options: &'c ServeOptions, shutdown: Option<&'c Canceller>) -> Self {
+        Self {
+            transport,
+            handler,
+            options,
+            shutdown,
+            server: exchange::Server::with_options(options.exchange),
+            buffer: std::vec![0; ROOM],
+            requesting: until(options.request, shutdown),
+            // Until it is known.
+            served: Served { command: None, outcome: ServerOutcome::Gone { end: End::Reset }, streamed: 0 },
+            place: None,
+            sessions: None,
+            session: None,
+        }
+    }
+
+    pub(super) fn run(mut self) -> Result<Served, Error> {
+        let follows = self.request()?;
+        self.follow(follows)?;
+        loop {
+            match self.server.action() {
+                ServerAction::Send(_) => self.send()?,
+                // The connection is closed with `self`.
+                ServerAction::Close => self.server.closed().map_err(bug)?,
+                ServerAction::Finished(outcome) => {
+                    self.served.outcome = outcome;
+                    self.handler.served(&self.served);
+                    return Ok(self.served);
+                }
+                other => return Err(unexpected(&other)),
+            }
+        }
+    }
+
+    /// Up to the last byte of the reply.
+    fn request(&mut self) -> Result<Follows<'c>, Error> {
+        let mut follows = Follows::Nothing;
+        loop {
+            match self.server.action() {
+                ServerAction::Receive(range) => {
+                    match self.transport.receive(self.buffer.get_mut(range).unwrap_or_default(), &self.requesting) {
+                        Ok(0) => self.server.ended(End::Closed),
+                        Ok(n) => self.server.received(&self.buffer, n),
+                        Err(stopped) => self.server.ended(end(&stopped)?),
+                    }
+                    .map_err(bug)?;
+                }
+                ServerAction::Finished(ServerOutcome::BufferTooSmall { size }) => {
+                    self.buffer.resize(size.into(), 0);
+                    self.server.enlarged(&self.buffer).map_err(bug)?;
+                }
+                ServerAction::Decode(_) => follows = self.decode()?,
+                // Of a request that is refused behind its descriptor; that is closed here.
+                ServerAction::ReceiveFd => drop(self.receive_fd()?),
+                ServerAction::Refuse(reason) => self.refuse(&reason.hresult().into())?,
+                ServerAction::Send(_) => self.send()?,
+                ServerAction::Continue { .. } | ServerAction::Hold | ServerAction::Close | ServerAction::Finished(_) => {
+                    return Ok(follows);
+                }
+                other @ ServerAction::Respond => return Err(unexpected(&other)),
+            }
+        }
+    }
+
+    /// Asks the handler, and writes the reply over the request.
+    fn decode(&mut self) -> Result<Follows<'c>, Error> {
+        let asked = self.server.request(&self.buffer).map_err(bug)?;
+        let Asked::Request(request) = asked else { return Ok(Follows::Nothing) };
+        self.served.command = Some(request.command());
+        let fd = match self.server.action() {
+            ServerAction::ReceiveFd => receive_fd(&mut self.server, &mut self.transport, &self.requesting)?,
+            _ => None,
+        };
+        if self.server.action() != ServerAction::Respond {
+            return Ok(Follows::Nothing);
+        }
+        let answer = answer::ask(self.handler, &request, fd);
+        match answer {
+            Answer::Reply(reply) => self.respond(&reply)?,
+            Answer::Refused(refusal) => self.refuse(&refusal)?,
+            Answer::Environment(entries) => match EnvironmentEncoder::new(entries.entries.iter().copied()) {
+                Ok(encoder) => {
+                    self.respond(&AnyReply::ProcessEnvironment(encoder.reply()))?;
+                    return Ok(Follows::Environment(entries));
+                }
+                Err(_) => self.refuse(&HResult::FAIL.into())?,
+            },
+            Answer::Stream(session) => {
+                self.begin(session.session_id())?;
+                return Ok(Follows::Stream(session));
+            }
+            Answer::Held(session) => {
+                self.begin(session.session_id())?;
+                return Ok(Follows::Held(session));
+            }
+        }
+        Ok(Follows::Nothing)
+    }
+
+    /// Writes the reply that begins a session, unless there are too many (F-32).
+    fn begin(&mut self, session_id: u64) -> Result<(), Error> {
+        self.session = self.sessions.and_then(Gate::try_enter);
+        if self.sessions.is_some() && self.session.is_none() {
+            return self.refuse(&HResult::FAIL.into());
+        }
+        self.respond(&AnyReply::Session(SessionReply { session_id }))
+    }
+
+    fn receive_fd(&mut self) -> Result<Passed, Error> {
+        receive_fd(&mut self.server, &mut self.transport, &self.requesting)
+    }
+
+    fn respond(&mut self, reply: &AnyReply<'_>) -> Result<(), Error> {
+        match self.encoded(|server, buffer| server.respond(reply, buffer)) {
+            // Too large for a message: what runtimes send instead is cut off at random (F-40).
+            Err(RespondError::Encode(_)) => self.refuse(&HResult::FAIL.into()),
+            responded => responded.map_err(not_sent),
+        }
+    }
+
+    fn refuse(&mut self, refusal: &Refusal) -> Result<(), Error> {
+        let message = refusal.message.as_deref().map(IpcString::new);
+        let error = ErrorReply { hresult: refusal.hresult, message };
+        match self.encoded(|server, buffer| server.refuse_with(&error, buffer)) {
+            // The text is too long; the code is what counts.
+            Err(RespondError::Encode(_)) => {
+                let error = ErrorReply::new(refusal.hresult);
+                self.encoded(|server, buffer| server.refuse_with(&error, buffer)).map_err(not_sent)
+            }
+            refused => refused.map_err(not_sent),
+        }
+    }
+
+    /// Tries once more in the largest buffer.
+    fn encoded(
+        &mut self,
+        mut encode: impl FnMut(&mut exchange::Server, &mut [u8]) -> Result<(), RespondError>,
+    ) -> Result<(), RespondError> {
+        match encode(&mut self.server, &mut self.buffer) {
+            Err(RespondError::Encode(_)) if self.buffer.len() < MAX_MESSAGE_LEN => {
+                self.buffer.resize(MAX_MESSAGE_LEN, 0);
+                encode(&mut self.server, &mut self.buffer)
+            }
+            done => done,
+        }
+    }
+
+    /// Sends what is to be sent, all of it or until the time is over.
+    fn send(&mut self) -> Result<(), Error> {
+        let until = until(self.options.send, self.shutdown);
+        while let ServerAction::Send(range) = self.server.action() {
+            match self.transport.send(self.buffer.get(range).unwrap_or_default(), &until) {
+                Ok(n) => self.server.sent(n),
+                Err(stopped) => match end(&stopped)? {
+                    End::TimedOut => self.server.ended(End::TimedOut),
+                    End::Closed | End::Reset => self.server.send_failed(),
+                },
+            }
+            .map_err(bug)?;
+        }
+        Ok(())
+    }
+
+    /// What follows the reply.
+    fn follow(&mut self, follows: Follows<'c>) -> Result<(), Error> {
+        match (follows, self.server.action()) {
+            (Follows::Environment(entries), ServerAction::Continue { .. }) => self.environment(&entries),
+            (Follows::Stream(session), ServerAction::Continue { .. }) => {
+                self.place = None;
+                let mut writer = StreamWriter {
+                    server: &mut self.server,
+                    transport: &mut self.transport,
+                    buffer: &mut self.buffer,
+                    within: self.options.stream,
+                    canceller: self.shutdown,
+                    streamed: 0,
+                };
+                // Why it ended is the handler's own: the client sees the end.
+                let _ = (session.stream)(&mut writer);
+                self.served.streamed = writer.streamed;
+                self.not_shut_down()?;
+                match self.server.action() {
+                    ServerAction::Continue { .. } => self.server.continuation_ended().map_err(bug),
+                    _ => Ok(()),
+                }
+            }
+            (Follows::Held(session), ServerAction::Hold) => {
+                self.place = None;
+                let mut held = HeldConnection { transport: &mut self.transport, canceller: self.shutdown, hung_up: false };
+                (session.hold)(&mut held);
+                let hung_up = held.hung_up;
+                self.not_shut_down()?;
+                if hung_up { self.server.ended(End::Closed).map_err(bug) } else { self.server.continuation_ended().map_err(bug) }
+            }
+            // The reply did not go, or nothing follows it.
+            _ => Ok(()),
+        }
+    }
+
+    fn not_shut_down(&self) -> Result<(), Error> {
+        match self.shutdown {
+            Some(shutdown) if shutdown.is_cancelled() => Err(cancelled()),
+            _ => Ok(()),
+        }
+    }
+
+    fn environment(&mut self, entries: &Entries<'_>) -> Result<(), Error> {
+        // It was measured before.
+        let Ok(mut encoder) = EnvironmentEncoder::new(entries.entries.iter().copied()) else { return Ok(()) };
+        let (mut written, piece) = (0u32, PIECE.max(self.buffer.len()));
+        self.buffer.resize(piece, 0);
+        while let ServerAction::Continue { .. } = self.server.action() {
+            let (mut room, mut error) = (piece, None);
+            if let Some((after, hresult)) = entries.broken_off {
+                room = room.min(after.saturating_sub(written) as usize);
+                error = (room == 0).then_some(hresult);
+            }
+            if let Some(hresult) = error {
+                self.server.break_off(hresult, &mut self.buffer).map_err(not_sent)?;
+            } else {
+                let len = encoder.encode(self.buffer.get_mut(..room).unwrap_or_default());
+                written = written.saturating_add(crate::wire::clamp(len));
+                self.server.piece(&self.buffer, len).map_err(bug)?;
+            }
+            self.send()?;
+        }
+        Ok(())
+    }
+}
+
+fn receive_fd<T: ServerTransport>(server: &mut exchange::Server, transport: &mut T, until: &Until<'_>) -> Result<Passed, Error> {
+    #[cfg(unix)]
+    let received = transport.receive_fd(until).map(|received| received.map(|(_, fd)| fd));
+    #[cfg(not(unix))]
+    let received = {
+        let _ = (transport, until);
+        Ok::<Option<Passed>, Stopped>(Some(None))
+    };
+    match received {
+        Ok(Some(Some(fd))) => {
+            server.fd_received().map_err(bug)?;
+            return Ok(Some(fd));
+        }
+        Ok(Some(None)) => server.fd_missing(),
+        Ok(None) => server.ended(End::Closed),
+        // None can come, or none can be taken: the client is told.
+        Err(Stopped::Io(error)) if matches!(error.kind(), std::io::ErrorKind::Unsupported | std::io::ErrorKind::Other) => {
+            server.fd_missing()
+        }
+        Err(stopped) => server.ended(end(&stopped)?),
+    }
+    .map_err(bug)?;
+    Ok(None)
+}
+
+/// How a wait ended, for the exchange.
+fn end(stopped: &Stopped) -> Result<End, Error> {
+    match stopped {
+        Stopped::TimedOut => Ok(End::TimedOut),
+        Stopped::Io(_) => Ok(End::Reset),
+        Stopped::Cancelled => Err(cancelled()),
+    }
+}
+
+fn cancelled() -> Error {
+    Error::new(Phase::Listen, ErrorKind::Cancelled)
+}
+
+fn bug(illegal: Illegal) -> Error {
+    Error::new(Phase::Listen, illegal)
+}
+
+fn unexpected(_: &ServerAction) -> Error {
+    bug(Illegal::NotAsked)
+}
+
+fn not_sent(error: RespondError) -> Error {
+    match error {
+        RespondError::Illegal(illegal) => bug(illegal),
+        RespondError::Encode(error) => Error::new(Phase::Listen, error),
+    }
+}

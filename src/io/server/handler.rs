@@ -1,0 +1,124 @@
+//! What a server does: one method for each command.
+
+use super::{Entries, Refusal, Served, StreamSession};
+use crate::hresult::HResult;
+use crate::message::dump::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
+use crate::message::eventpipe::{
+    CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, SessionReply, StopTracing, StreamingSession,
+    StreamingSession6,
+};
+use crate::message::process::{
+    ApplyStartupHook, DisablePerfMap, EnablePerfMap, ProcessInfo2Reply, ProcessInfo3Reply, ProcessInfoReply, ResumeRuntime,
+    SetEnvironmentVariable,
+};
+use crate::message::profiler::{AttachProfiler, StartupProfiler};
+use crate::message::server::ResultReply;
+
+/// The descriptor of a `user_events` session.
+#[cfg(unix)]
+use std::os::fd::OwnedFd;
+
+#[cfg(unix)]
+use super::HeldSession;
+#[cfg(unix)]
+use crate::message::eventpipe::UserEventsSession;
+
+/// Declares methods that answer `UNKNOWN_COMMAND`.
+macro_rules! commands {
+    ($($(#[$meta:meta])* $method:ident($($argument:ident: $Argument:ty),*) -> $Reply:ty, $Error:ty;)*) => {$(
+        $(#[$meta])*
+        ///
+        /// # Errors
+        /// What the client is answered instead; by default that the command is unknown.
+        fn $method(&self $(, $argument: $Argument)*) -> Result<$Reply, $Error> {
+            $(let _ = $argument;)*
+            Err(HResult::UNKNOWN_COMMAND.into())
+        }
+    )*};
+}
+
+/// What a server does: one method for each command, each of them `UNKNOWN_COMMAND` unless it is written.
+///
+/// A request that comes here decodes and is within the limits (F-16); others are refused before. Several threads call at once,
+/// one for each connection, unless [`ServeOptions::most_at_once`](super::ServeOptions::most_at_once) is 1.
+///
+/// ```
+/// use std::os::unix::net::UnixStream;
+/// use dotnet_diagnostics_ipc::hresult::HResult;
+/// use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve_connection};
+/// use dotnet_diagnostics_ipc::io::{Connection, UnixTransport};
+/// use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfoReply};
+/// use dotnet_diagnostics_ipc::wire::Guid;
+///
+/// struct Runtime(String);
+/// impl Handler for Runtime {
+///     fn process_info(&self) -> Result<ProcessInfoReply<'_>, HResult> {
+///         let command_line = self.0.as_str().into();
+///         Ok(ProcessInfoReply { process_id: 1, runtime_cookie: Guid::NIL, command_line, os: "Linux".into(), arch: "x64".into() })
+///     }
+/// }
+///
+/// let (ours, theirs) = UnixStream::pair()?;
+/// let (ours, theirs) = (UnixTransport::new(ours)?, UnixTransport::new(theirs)?);
+/// std::thread::spawn(|| serve_connection(theirs, &Runtime("app".into()), &ServeOptions::DEFAULT, None));
+/// let answer = Connection::new(ours).call(&ProcessInfo {})?;
+/// assert_eq!(answer.payload()?.unwrap().command_line, "app");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Handler {
+    commands! {
+        /// `GenerateCoreDump`.
+        generate_core_dump(request: GenerateCoreDump<'_>) -> ResultReply, HResult;
+        /// `GenerateCoreDump2`.
+        generate_core_dump2(request: GenerateCoreDump2<'_>) -> ResultReply, HResult;
+        /// `GenerateCoreDump3`; a failure may say why (F-50).
+        generate_core_dump3(request: GenerateCoreDump3<'_>) -> ResultReply, Refusal;
+        /// `StopTracing`. A runtime answers once the stream is drained, and an id that it does not know too (F-31).
+        stop_tracing(request: StopTracing) -> SessionReply, HResult;
+        /// `CollectTracing`.
+        collect_tracing(request: CollectTracing<'_>) -> StreamSession<'_>, HResult;
+        /// `CollectTracing2`.
+        collect_tracing2(request: CollectTracing2<'_>) -> StreamSession<'_>, HResult;
+        /// `CollectTracing3`.
+        collect_tracing3(request: CollectTracing3<'_>) -> StreamSession<'_>, HResult;
+        /// `CollectTracing4`.
+        collect_tracing4(request: CollectTracing4<'_>) -> StreamSession<'_>, HResult;
+        /// `CollectTracing5`, of a session that streams.
+        collect_tracing5(request: StreamingSession<'_>) -> StreamSession<'_>, HResult;
+        /// `CollectTracing6`, of a session that streams.
+        collect_tracing6(request: StreamingSession6<'_>) -> StreamSession<'_>, HResult;
+        /// `AttachProfiler`.
+        attach_profiler(request: AttachProfiler<'_>) -> ResultReply, HResult;
+        /// `StartupProfiler`.
+        startup_profiler(request: StartupProfiler<'_>) -> ResultReply, HResult;
+        /// `ProcessInfo`.
+        process_info() -> ProcessInfoReply<'_>, HResult;
+        /// `ResumeRuntime`.
+        resume_runtime(request: ResumeRuntime) -> ResultReply, HResult;
+        /// `ProcessEnvironment`.
+        process_environment() -> Entries<'_>, HResult;
+        /// `SetEnvironmentVariable`.
+        set_environment_variable(request: SetEnvironmentVariable<'_>) -> ResultReply, HResult;
+        /// `ProcessInfo2`.
+        process_info2() -> ProcessInfo2Reply<'_>, HResult;
+        /// `EnablePerfMap`.
+        enable_perf_map(request: EnablePerfMap) -> ResultReply, HResult;
+        /// `DisablePerfMap`.
+        disable_perf_map(request: DisablePerfMap) -> ResultReply, HResult;
+        /// `ApplyStartupHook`.
+        apply_startup_hook(request: ApplyStartupHook<'_>) -> ResultReply, HResult;
+        /// `ProcessInfo3`.
+        process_info3() -> ProcessInfo3Reply<'_>, HResult;
+    }
+
+    #[cfg(unix)]
+    commands! {
+        /// `CollectTracing5` or `CollectTracing6`, of a session that writes `user_events` into `fd`.
+        collect_user_events(request: UserEventsSession<'_>, fd: OwnedFd) -> HeldSession<'_>, HResult;
+    }
+
+    /// A connection is over, and this is what became of it. By default nothing is done.
+    fn served(&self, served: &Served) {
+        let _ = served;
+    }
+}

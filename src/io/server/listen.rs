@@ -1,0 +1,219 @@
+//! What a server needs of a connection, and of what connections come from.
+
+use std::time::{Duration, Instant};
+
+use crate::io::{Error, Stopped, Stream, Transport, Until};
+
+#[cfg(unix)]
+use crate::continuation::FdByte;
+#[cfg(unix)]
+use std::os::fd::OwnedFd;
+
+/// How often a wait that nothing can interrupt looks around.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A connection, as a server needs it.
+pub trait ServerTransport: Transport {
+    /// Receives one byte, and the descriptor that came with it. `None` at the end of the input.
+    ///
+    /// # Errors
+    /// [`Stopped`]; by default, that this connection passes none.
+    #[cfg(unix)]
+    fn receive_fd(&mut self, until: &Until<'_>) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
+        let _ = until;
+        Err(Stopped::Io(std::io::Error::new(std::io::ErrorKind::Unsupported, "this connection passes no descriptors")))
+    }
+
+    /// Waits until the client hangs up. A half-close is no hang-up (F-23).
+    ///
+    /// By default, where that cannot be seen: without a deadline what comes is read and thrown away up to its end; with one, the
+    /// time is waited out.
+    ///
+    /// # Errors
+    /// [`Stopped`]: the client is still there.
+    fn hung_up(&mut self, until: &Until<'_>) -> Result<(), Stopped> {
+        if until.deadline.is_none() {
+            let mut thrown_away = [0; 256];
+            while !matches!(self.receive(&mut thrown_away, until)?, 0) {}
+            return Ok(());
+        }
+        loop {
+            until.check()?;
+            std::thread::sleep(until.left().map_or(LOOK, |left| left.min(LOOK)));
+        }
+    }
+}
+
+impl<T: std::io::Read + std::io::Write> ServerTransport for Stream<T> {}
+
+/// Where connections come from.
+pub trait Listen {
+    /// What a client is spoken to over.
+    type Transport: ServerTransport;
+
+    /// Waits for the next client.
+    ///
+    /// # Errors
+    /// [`Phase::Listen`](crate::io::Phase::Listen), with [`TimedOut`](crate::io::ErrorKind::TimedOut) and
+    /// [`Cancelled`](crate::io::ErrorKind::Cancelled) by `until`. It can be asked again after these.
+    fn accept(&mut self, until: &Until<'_>) -> Result<Self::Transport, Error>;
+}
+
+impl<L: Listen + ?Sized> Listen for &mut L {
+    type Transport = L::Transport;
+
+    fn accept(&mut self, until: &Until<'_>) -> Result<Self::Transport, Error> {
+        (**self).accept(until)
+    }
+}
+
+/// Waits a moment, so that a system that has no descriptor left is not asked for one all the time.
+pub(super) fn pause(canceller: &crate::io::Canceller) {
+    let until = Until { deadline: Instant::now().checked_add(LOOK), canceller: Some(canceller) };
+    while until.check().is_ok() {
+        std::thread::sleep(LOOK.checked_div(4).unwrap_or(LOOK));
+    }
+}
+
+#[cfg(windows)]
+mod windows {
+    use super::{Listen, ServerTransport};
+    use crate::io::windows::{PipeListener, PipeTransport};
+    use crate::io::{Error, Until};
+
+    impl ServerTransport for PipeTransport {}
+
+    impl Listen for PipeListener {
+        type Transport = PipeTransport;
+
+        fn accept(&mut self, until: &Until<'_>) -> Result<PipeTransport, Error> {
+            Self::accept(self, until)
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use std::io::Write as _;
+        use std::string::String;
+        use std::thread;
+
+        use crate::hresult::HResult;
+        use crate::io::server::{Entries, Handler, ServeOptions, StreamSession, serve};
+        use crate::io::windows::{PipeListener, PipeTransport};
+        use crate::io::{Canceller, Connection, Transport as _, Until};
+        use crate::message::eventpipe::{CollectTracing, EventLevel, Format, ProviderConfig};
+        use crate::message::process::ProcessInfo;
+        use crate::wire::Array;
+
+        struct Runtime;
+        impl Handler for Runtime {
+            fn process_environment(&self) -> Result<Entries<'_>, HResult> {
+                Ok(["A=1", "=C:=C:"].into_iter().collect())
+            }
+
+            fn collect_tracing(&self, _: CollectTracing<'_>) -> Result<StreamSession<'_>, HResult> {
+                Ok(StreamSession::new(1, |stream| stream.write_all(&[7; 50_000])))
+            }
+        }
+
+        #[test]
+        fn a_pipe_is_served() {
+            let name = std::format!("dotnet-diagnostics-ipc-server-{}", std::process::id());
+            let (mut listener, shutdown) = (PipeListener::bind(&name).unwrap(), Canceller::new().unwrap());
+            let connect = || PipeTransport::connect(&name, &Until::FOREVER).unwrap();
+            thread::scope(|scope| {
+                let server = scope.spawn(|| serve(&mut listener, &Runtime, &ServeOptions::DEFAULT, &shutdown));
+                let error = Connection::new(connect()).call(&ProcessInfo {}).unwrap_err();
+                assert_eq!(error.hresult(), Some(HResult::UNKNOWN_COMMAND));
+                let mut entries = String::new();
+                Connection::new(connect())
+                    .environment()
+                    .unwrap()
+                    .for_each(|entry| {
+                        core::fmt::Write::write_fmt(&mut entries, format_args!("{};", entry.text())).unwrap();
+                    })
+                    .unwrap();
+                assert_eq!(entries, "A=1;=C:=C:;");
+                let providers = [ProviderConfig::new("P", 0, EventLevel::VERBOSE)];
+                let request =
+                    CollectTracing { circular_buffer_mb: 1, format: Format::NET_TRACE, providers: Array::new(&providers) };
+                let mut pipe = connect();
+                Connection::new(&mut pipe).call(&request).unwrap();
+                let (mut read, mut bytes) = (0, [0; 4096]);
+                loop {
+                    match pipe.receive(&mut bytes, &Until::FOREVER).unwrap() {
+                        0 => break,
+                        n => read += n,
+                    }
+                }
+                assert_eq!(read, 50_000);
+                shutdown.cancel();
+                server.join().unwrap().unwrap();
+            });
+        }
+    }
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::io::ErrorKind;
+    use std::os::fd::{AsFd as _, OwnedFd};
+    use std::os::unix::net::UnixListener;
+
+    use rustix::event::PollFlags;
+
+    use super::{Listen, ServerTransport};
+    use crate::continuation::FdByte;
+    use crate::io::unix::wait;
+    use crate::io::{Error, Phase, Stopped, UnixTransport, Until, unix_fd};
+
+    impl ServerTransport for UnixTransport {
+        fn receive_fd(&mut self, until: &Until<'_>) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
+            loop {
+                until.check()?;
+                match unix_fd::receive_fd(self.as_fd()) {
+                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => wait(self.as_fd(), PollFlags::IN, until)?,
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                    received => return Ok(received?),
+                }
+            }
+        }
+
+        fn hung_up(&mut self, until: &Until<'_>) -> Result<(), Stopped> {
+            // A hang-up comes unasked; whether there is something to read is of no interest.
+            wait(self.as_fd(), PollFlags::empty(), until)
+        }
+    }
+
+    /// The listener is made non-blocking.
+    impl Listen for &UnixListener {
+        type Transport = UnixTransport;
+
+        fn accept(&mut self, until: &Until<'_>) -> Result<UnixTransport, Error> {
+            accept(self, until).map_err(|stopped| stopped.during(Phase::Listen))
+        }
+    }
+
+    /// The listener is made non-blocking.
+    impl Listen for UnixListener {
+        type Transport = UnixTransport;
+
+        fn accept(&mut self, until: &Until<'_>) -> Result<UnixTransport, Error> {
+            accept(self, until).map_err(|stopped| stopped.during(Phase::Listen))
+        }
+    }
+
+    fn accept(listener: &UnixListener, until: &Until<'_>) -> Result<UnixTransport, Stopped> {
+        // Between the wait and the accept another process may be faster.
+        listener.set_nonblocking(true)?;
+        loop {
+            until.check()?;
+            match listener.accept() {
+                Ok((stream, _)) => return Ok(UnixTransport::new(stream)?),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => wait(listener.as_fd(), PollFlags::IN, until)?,
+                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}

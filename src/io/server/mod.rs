@@ -1,0 +1,76 @@
+//! The runtime's side over real sockets: a handler with a method for each command, served with deadlines.
+//!
+//! A server of this module differs from a runtime in what can hang: half a request does not block it for ever (F-6), nor does a
+//! client that does not read. What it answers to which mistake is as runtimes do, or strict: [`ServeOptions::exchange`].
+//!
+//! | | |
+//! |---|---|
+//! | [`Handler`] | what the server does |
+//! | [`serve`] | many clients: a thread each, or one after another as runtimes do ([`ServeOptions::most_at_once`]) |
+//! | [`serve_connection`] | one connection, of whatever kind |
+//! | [`StreamSession`], [`HeldSession`], [`Entries`] | what follows a reply |
+//! | [`Listen`], [`ServerTransport`] | what connections come from, and what is needed of them |
+//!
+//! ```
+//! use std::os::unix::net::UnixListener;
+//! use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome};
+//! use dotnet_diagnostics_ipc::hresult::HResult;
+//! use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, StreamSession, serve};
+//! use dotnet_diagnostics_ipc::io::Canceller;
+//! use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig};
+//! use dotnet_diagnostics_ipc::wire::Array;
+//! use std::io::{Read as _, Write as _};
+//!
+//! struct Runtime;
+//! impl Handler for Runtime {
+//!     fn collect_tracing2(&self, _: CollectTracing2<'_>) -> Result<StreamSession<'_>, HResult> {
+//!         Ok(StreamSession::new(1, |stream| stream.write_all(b"Nettrace")))
+//!     }
+//! }
+//!
+//! let directory = tempfile::tempdir()?;
+//! let path = directory.path().join("socket");
+//! let (listener, shutdown) = (UnixListener::bind(&path)?, Canceller::new()?);
+//! let stream = std::thread::scope(|scope| {
+//!     scope.spawn(|| serve(&listener, &Runtime, &ServeOptions::DEFAULT, &shutdown));
+//!     let mut socket = std::os::unix::net::UnixStream::connect(&path)?;
+//!     let providers = [ProviderConfig::new("Provider", 0, EventLevel::VERBOSE)];
+//!     let request = CollectTracing2 {
+//!         circular_buffer_mb: 1, format: Format::NET_TRACE, request_rundown: false, providers: Array::new(&providers),
+//!     };
+//!     let mut buffer = [0; 256];
+//!     let mut client = Client::new(&request, &mut buffer)?;
+//!     loop {
+//!         match client.action() {
+//!             ClientAction::Send(range) => client.sent(socket.write(&buffer[range])?)?,
+//!             ClientAction::Receive(range) => { let n = socket.read(&mut buffer[range])?; client.received(&buffer, n)? }
+//!             ClientAction::Finished(Outcome::Ok { .. }) => break,
+//!             other => panic!("{other:?}"),
+//!         }
+//!     }
+//!     let mut stream = Vec::new();
+//!     socket.read_to_end(&mut stream)?;
+//!     shutdown.cancel();
+//!     Ok::<_, Box<dyn std::error::Error>>(stream)
+//! })?;
+//! assert_eq!(stream, b"Nettrace");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod answer;
+mod connection;
+mod gate;
+mod handler;
+mod listen;
+mod options;
+mod serve;
+mod session;
+mod writer;
+
+pub use connection::serve_connection;
+pub use handler::Handler;
+pub use listen::{Listen, ServerTransport};
+pub use options::{ServeOptions, Served};
+pub use serve::serve;
+pub use session::{Entries, HeldSession, Refusal, StreamSession};
+pub use writer::{HeldConnection, StreamWriter};

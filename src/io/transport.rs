@@ -1,0 +1,165 @@
+//! What an exchange needs of a connection: to send some bytes, to receive some, and to stop waiting in time.
+
+use std::io::{self, Read, Write};
+use std::time::Instant;
+
+use super::Canceller;
+
+/// How long to wait, and what may end the waiting early.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use dotnet_diagnostics_ipc::io::Until;
+///
+/// assert_eq!(Until::FOREVER.left(), None);
+/// let until = Until { deadline: Some(Instant::now()), ..Until::FOREVER };
+/// assert_eq!(until.left(), Some(Duration::ZERO));
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Until<'a> {
+    /// When to give up; `None` for never.
+    pub deadline: Option<Instant>,
+    /// Gives up when it is used.
+    pub canceller: Option<&'a Canceller>,
+}
+
+impl Until<'_> {
+    /// No deadline, and nothing that cancels.
+    pub const FOREVER: Self = Self { deadline: None, canceller: None };
+
+    /// How much time is left; `None` for as long as it takes.
+    pub fn left(&self) -> Option<std::time::Duration> {
+        self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Whether to give up now, before anything is tried.
+    ///
+    /// # Errors
+    /// [`Stopped::Cancelled`] and [`Stopped::TimedOut`].
+    pub fn check(&self) -> Result<(), Stopped> {
+        if self.canceller.is_some_and(Canceller::is_cancelled) {
+            return Err(Stopped::Cancelled);
+        }
+        if self.left().is_some_and(|left| left.is_zero()) {
+            return Err(Stopped::TimedOut);
+        }
+        Ok(())
+    }
+}
+
+/// Why bytes did not go or come.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::Stopped;
+///
+/// let stopped = Stopped::from(std::io::Error::from(std::io::ErrorKind::ConnectionReset));
+/// assert!(matches!(stopped, Stopped::Io(_)));
+/// ```
+#[derive(Debug)]
+pub enum Stopped {
+    /// The deadline passed.
+    TimedOut,
+    /// The canceller was used.
+    Cancelled,
+    /// The system said no.
+    Io(io::Error),
+}
+
+impl From<io::Error> for Stopped {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// A connection, as an exchange needs it.
+pub trait Transport {
+    /// Writes some of `bytes`, at least one, and says how many.
+    ///
+    /// # Errors
+    /// [`Stopped`]. Nothing was written then.
+    fn send(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<usize, Stopped>;
+
+    /// Reads at least one byte and no more than `into` holds; 0 at the end of the input.
+    ///
+    /// # Errors
+    /// [`Stopped`]. Nothing was read then.
+    fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped>;
+
+    /// Sends one byte with a descriptor, by themselves (F-20).
+    ///
+    /// # Errors
+    /// [`Stopped`]; by default, that this connection passes none.
+    #[cfg(unix)]
+    fn send_fd(&mut self, fd: std::os::fd::BorrowedFd<'_>, until: &Until<'_>) -> Result<(), Stopped> {
+        let _ = (fd, until);
+        Err(Stopped::Io(io::Error::new(io::ErrorKind::Unsupported, "this connection passes no descriptors")))
+    }
+}
+
+impl<T: Transport + ?Sized> Transport for &mut T {
+    fn send(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<usize, Stopped> {
+        (**self).send(bytes, until)
+    }
+
+    fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
+        (**self).receive(into, until)
+    }
+
+    #[cfg(unix)]
+    fn send_fd(&mut self, fd: std::os::fd::BorrowedFd<'_>, until: &Until<'_>) -> Result<(), Stopped> {
+        (**self).send_fd(fd, until)
+    }
+}
+
+/// Anything that reads and writes: a TCP stream, TLS, a pipe to another program.
+///
+/// A deadline and a canceller are looked at before each read and write, and cannot interrupt one: give the stream time-outs of
+/// its own. Those it reports as `WouldBlock` or `TimedOut` count as [`Stopped::TimedOut`].
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::{Connection, Stream};
+/// use dotnet_diagnostics_ipc::message::process::ResumeRuntime;
+/// # struct Peer(&'static [u8]);
+/// # impl std::io::Write for Peer {
+/// #     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> { Ok(bytes.len()) }
+/// #     fn flush(&mut self) -> std::io::Result<()> { Ok(()) }
+/// # }
+/// # impl std::io::Read for Peer {
+/// #     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> { self.0.read(into) }
+/// # }
+/// # let peer = Peer(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0");
+///
+/// // `peer`: whatever there is, here something that answers S_OK.
+/// let answer = Connection::new(Stream(peer)).call(&ResumeRuntime {})?;
+/// assert!(answer.result()?.is_success());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Stream<T>(pub T);
+
+impl<T: Read + Write> Transport for Stream<T> {
+    fn send(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<usize, Stopped> {
+        retried(until, || self.0.write(bytes)).and_then(|n| match n {
+            0 if !bytes.is_empty() => Err(io::Error::from(io::ErrorKind::WriteZero).into()),
+            n => Ok(n),
+        })
+    }
+
+    fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
+        retried(until, || self.0.read(into))
+    }
+}
+
+/// Tries again after a signal.
+fn retried(until: &Until<'_>, mut io: impl FnMut() -> io::Result<usize>) -> Result<usize, Stopped> {
+    loop {
+        until.check()?;
+        match io() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                return Err(Stopped::TimedOut);
+            }
+            done => return Ok(done?),
+        }
+    }
+}

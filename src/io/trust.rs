@@ -1,0 +1,219 @@
+//! Whether to speak to what is at an endpoint: looked at before a byte is sent.
+//!
+//! Whoever answers at a socket learns what is sent, and can answer anything. A socket in `/tmp` can be anybody's, whatever its name
+//! says. So, on Unix:
+//!
+//! | when | what | else |
+//! |---|---|---|
+//! | before connecting | it is a socket | [`NotASocket`](Distrust::NotASocket) |
+//! | | it is ours or root's | [`OtherOwner`](Distrust::OtherOwner) |
+//! | | every directory and symbolic link on the way is ours or root's | [`OtherOwner`](Distrust::OtherOwner) |
+//! | | each directory is writable for its owner only, or sticky as `/tmp` | [`SharedDirectory`](Distrust::SharedDirectory) |
+//! | once connected | the process that listens runs as us or as root | [`PeerOwner`](Distrust::PeerOwner) |
+//! | | it is the process that was asked for | [`PeerProcess`](Distrust::PeerProcess) |
+//!
+//! A write permission for the group counts as one for others: who is in the group, the path does not say.
+//!
+//! "Us" is the effective user id. Root therefore trusts root alone, and says whom else: [`TrustPolicy::allowing_owner`] with the
+//! user id of the target. That is deliberate: a tool that runs as root and talks to whatever some user placed in `/tmp` works for
+//! that user.
+//!
+//! # Races
+//! Between the look at the path and the connection, only those can swap the socket who were found to be trustworthy: we, root, and
+//! whom the policy adds. Once connected, the kernel says who called `listen`, so that a swap that did happen is seen there. It says
+//! who *called* it: a descriptor can have been passed on since, and a process id is not a promise that the process still runs.
+//! A hard link to another of our own sockets passes the look at the path; the process id catches it, where one was asked for.
+//!
+//! A listener in a pid namespace that we cannot see into has no process id for us. It is then judged by its user id alone.
+//!
+//! # Paths into other mount namespaces
+//! `/proc/PID/root/…` is looked at from that root on, and symbolic links are followed within it. The kernel, when it connects,
+//! takes an absolute one from our own root: [`discovery`](super::discovery) gives paths without symbolic links.
+//!
+//! # Windows
+//! Nothing of this is looked at. A pipe has no path that somebody could change; but any process can be the first to make a pipe of
+//! any name, and to read who owns one takes more of the system than this crate uses. The client allows the server to identify it,
+//! and not to act as it; who answers at a pipe is for the caller to judge.
+
+use std::fmt;
+use std::path::PathBuf;
+
+#[cfg(unix)]
+mod path;
+#[cfg(unix)]
+mod peer;
+
+#[cfg(unix)]
+pub use path::check_path;
+#[cfg(unix)]
+pub(super) use path::{check_directory, kind_of};
+#[cfg(unix)]
+pub use peer::check_peer;
+#[cfg(unix)]
+pub(super) use peer::{Peer, peer_of};
+
+/// Why an endpoint is not trusted.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::trust::Distrust;
+///
+/// let reason = Distrust::PeerProcess { process_id: 123, expected: 12 };
+/// assert_eq!(reason.to_string(), "process 123 listens there, not process 12");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Distrust {
+    /// There is something else than a socket.
+    NotASocket {
+        /// Where.
+        path: PathBuf,
+        /// What it is, such as `"a directory"`.
+        is: &'static str,
+    },
+    /// The socket, or a directory or symbolic link on the way to it, is somebody else's. Its owner can put anything there.
+    OtherOwner {
+        /// What.
+        path: PathBuf,
+        /// The user id of its owner.
+        owner: u32,
+        /// Our own.
+        ours: u32,
+    },
+    /// A directory on the way to the socket in which others can rename and delete what is not theirs.
+    SharedDirectory {
+        /// Which.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// The process that listens runs as somebody else.
+    PeerOwner {
+        /// Its user id.
+        owner: u32,
+        /// Our own.
+        ours: u32,
+    },
+    /// Another process listens than the one that was asked for.
+    PeerProcess {
+        /// The process that listens.
+        process_id: u32,
+        /// The one that was asked for.
+        expected: u32,
+    },
+}
+
+impl fmt::Display for Distrust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotASocket { path, is } => write!(f, "{} is {is}, no socket", path.display()),
+            Self::OtherOwner { path, owner, ours } => {
+                write!(f, "{} belongs to user {owner}, neither to us (user {ours}) nor to root", path.display())
+            }
+            Self::SharedDirectory { path, mode } => {
+                write!(f, "others can replace what is in {} (mode {mode:03o}, not sticky)", path.display())
+            }
+            Self::PeerOwner { owner, ours } => write!(f, "user {owner} listens there, neither we (user {ours}) nor root"),
+            Self::PeerProcess { process_id, expected } => {
+                write!(f, "process {process_id} listens there, not process {expected}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Distrust {}
+
+/// What is looked at before an endpoint is spoken to. By default everything; each exception is named.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::Endpoint;
+/// use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
+///
+/// // Root, which asks a process of user 1000.
+/// let endpoint = Endpoint::process(12).trusting(TrustPolicy::CHECKED.allowing_owner(1000));
+/// # drop(endpoint);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+// Four independent questions.
+#[allow(clippy::struct_excessive_bools)]
+pub struct TrustPolicy {
+    owners: Owners,
+    checks_kind: bool,
+    checks_directories: bool,
+    checks_process: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owners {
+    OursAndRoot,
+    And(u32),
+    Any,
+}
+
+impl TrustPolicy {
+    /// Everything is looked at.
+    pub const CHECKED: Self =
+        Self { owners: Owners::OursAndRoot, checks_kind: true, checks_directories: true, checks_process: true };
+
+    /// Nothing is. For endpoints whose place and owner the caller has checked.
+    pub const UNCHECKED: Self = Self { owners: Owners::Any, checks_kind: false, checks_directories: false, checks_process: false };
+
+    /// The same, where this user is trusted as we are.
+    #[must_use]
+    pub const fn allowing_owner(mut self, user_id: u32) -> Self {
+        self.owners = Owners::And(user_id);
+        self
+    }
+
+    /// The same, where the socket, its directories and the process that listens may be anybody's.
+    #[must_use]
+    pub const fn allowing_other_owner(mut self) -> Self {
+        self.owners = Owners::Any;
+        self
+    }
+
+    /// The same, where others may write to the directories on the way.
+    #[must_use]
+    pub const fn allowing_shared_directory(mut self) -> Self {
+        self.checks_directories = false;
+        self
+    }
+
+    /// The same, where any process may listen, such as one that forwards to the target.
+    #[must_use]
+    pub const fn allowing_other_process(mut self) -> Self {
+        self.checks_process = false;
+        self
+    }
+
+    /// Whether `owner` is to be trusted by `ours`.
+    #[cfg(unix)]
+    fn trusts(self, owner: u32, ours: u32) -> bool {
+        match self.owners {
+            Owners::Any => true,
+            Owners::And(other) if owner == other => true,
+            Owners::And(_) | Owners::OursAndRoot => owner == ours || owner == 0,
+        }
+    }
+}
+
+impl Default for TrustPolicy {
+    fn default() -> Self {
+        Self::CHECKED
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_trusts_root_alone() {
+        assert!(
+            TrustPolicy::CHECKED.trusts(0, 0) && TrustPolicy::CHECKED.trusts(0, 1000) && TrustPolicy::CHECKED.trusts(1000, 1000)
+        );
+        assert!(!TrustPolicy::CHECKED.trusts(1000, 0) && !TrustPolicy::CHECKED.trusts(1000, 1001));
+        let policy = TrustPolicy::CHECKED.allowing_owner(1000);
+        assert!(policy.trusts(1000, 0) && policy.trusts(0, 0) && !policy.trusts(1001, 0));
+        assert!(TrustPolicy::UNCHECKED.trusts(1, 2) && TrustPolicy::CHECKED.allowing_other_owner().trusts(1, 2));
+    }
+}

@@ -1,0 +1,148 @@
+//! Unix sockets, with deadlines.
+
+use std::format;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::string::ToString as _;
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, socket};
+
+use super::{Error, ErrorKind, Phase, Stopped, Transport, Until, unix_fd};
+
+/// A Unix socket whose waits end at a deadline or by a [`Canceller`](super::Canceller).
+///
+/// ```
+/// use std::os::unix::net::UnixStream;
+/// use dotnet_diagnostics_ipc::io::{Connection, UnixTransport};
+/// use dotnet_diagnostics_ipc::message::process::ResumeRuntime;
+///
+/// let (ours, mut theirs) = UnixStream::pair()?;
+/// std::io::Write::write_all(&mut theirs, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0")?;
+/// let answer = Connection::new(UnixTransport::new(ours)?).call(&ResumeRuntime {})?;
+/// assert!(answer.result()?.is_success());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct UnixTransport(UnixStream);
+
+impl UnixTransport {
+    /// Takes over a connected stream.
+    ///
+    /// # Errors
+    /// Where it cannot be made non-blocking.
+    pub fn new(stream: UnixStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Ok(Self(stream))
+    }
+
+    /// The socket. It does not block.
+    pub const fn stream(&self) -> &UnixStream {
+        &self.0
+    }
+
+    /// Tries until something else than "not now" comes of it.
+    fn retried<T>(
+        &self,
+        until: &Until<'_>,
+        for_what: PollFlags,
+        mut io: impl FnMut(&UnixStream) -> io::Result<T>,
+    ) -> Result<T, Stopped> {
+        loop {
+            match io(&self.0) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait(self.0.as_fd(), for_what, until)?,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => until.check()?,
+                done => return Ok(done?),
+            }
+        }
+    }
+}
+
+impl AsFd for UnixTransport {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Transport for UnixTransport {
+    fn send(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<usize, Stopped> {
+        until.check()?;
+        self.retried(until, PollFlags::OUT, |mut stream| stream.write(bytes))
+    }
+
+    fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
+        until.check()?;
+        self.retried(until, PollFlags::IN, |mut stream| stream.read(into))
+    }
+
+    fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &Until<'_>) -> Result<(), Stopped> {
+        until.check()?;
+        self.retried(until, PollFlags::OUT, |stream| unix_fd::send_fd(stream.as_fd(), fd))
+    }
+}
+
+/// Waits until `fd` is ready, or has ended.
+///
+/// # Errors
+/// [`Stopped`].
+pub(super) fn wait(fd: BorrowedFd<'_>, for_what: PollFlags, until: &Until<'_>) -> Result<(), Stopped> {
+    loop {
+        until.check()?;
+        let timeout = until.left().map(|left| Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: left.subsec_nanos().into(),
+        });
+        let ready = PollFd::from_borrowed_fd(fd, for_what);
+        let polled = match until.canceller {
+            None => poll(&mut [ready], timeout.as_ref()),
+            Some(canceller) => poll(&mut [ready, PollFd::from_borrowed_fd(canceller.wake(), PollFlags::IN)], timeout.as_ref()),
+        };
+        match polled {
+            // The deadline passed: `check` says so. Or a signal came.
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) if until.canceller.is_some_and(super::Canceller::is_cancelled) => return Err(Stopped::Cancelled),
+            Ok(_) => return Ok(()),
+            Err(errno) => return Err(Stopped::Io(errno.into())),
+        }
+    }
+}
+
+/// How long to wait before a listener whose backlog is full is tried again: a Unix socket does not say when there is room.
+const BACKLOG_PAUSE: std::time::Duration = std::time::Duration::from_millis(5);
+
+/// Connects to the socket at `path`.
+pub(super) fn connect(path: &Path, until: &Until<'_>) -> Result<UnixTransport, Error> {
+    let address = SocketAddrUnix::new(path).map_err(|_| {
+        let (len, most) = (path.as_os_str().len(), crate::endpoint::SUN_PATH_LINUX);
+        Error::new(Phase::Find, ErrorKind::NotAnEndpoint(format!("a path of {len} bytes: a socket's may have {most} at most")))
+    })?;
+    loop {
+        until.check().map_err(|stopped| stopped.during(Phase::Connect))?;
+        let fd = socket(AddressFamily::UNIX, SocketType::STREAM, None).map_err(|errno| Error::connecting(errno.into()))?;
+        let transport = UnixTransport::new(UnixStream::from(fd)).map_err(Error::connecting)?;
+        rustix::io::fcntl_setfd(&transport, rustix::io::FdFlags::CLOEXEC).map_err(|errno| Error::connecting(errno.into()))?;
+        match rustix::net::connect(&transport, &address) {
+            Ok(()) => return Ok(transport),
+            Err(Errno::AGAIN) => {
+                let pause = Instant::now().checked_add(BACKLOG_PAUSE);
+                let deadline = until.deadline.into_iter().chain(pause).min();
+                // Nothing is awaited but the pause's end, and the canceller.
+                match wait(transport.as_fd(), PollFlags::empty(), &Until { deadline, ..*until }) {
+                    Ok(()) | Err(Stopped::TimedOut) => {}
+                    Err(stopped) => return Err(stopped.during(Phase::Connect)),
+                }
+            }
+            Err(Errno::INTR) => {}
+            Err(Errno::NOENT) => return Err(Error::new(Phase::Find, ErrorKind::NotFound(path.display().to_string()))),
+            Err(Errno::CONNREFUSED) => {
+                let text = format!("nobody listens at {}: a process that was killed leaves its socket behind", path.display());
+                return Err(Error::new(Phase::Find, ErrorKind::NotAnEndpoint(text)));
+            }
+            Err(errno) => return Err(Error::connecting(errno.into())),
+        }
+    }
+}

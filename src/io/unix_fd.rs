@@ -1,0 +1,180 @@
+//! One byte with a descriptor, on a Unix socket.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
+};
+
+use crate::continuation::FdByte;
+
+/// The most descriptors that one message carries (`SCM_MAX_FD` of Linux). With room for all of them none is cut off, which would
+/// leave it open on some systems.
+const MOST: usize = 253;
+
+/// Sends the byte of [`FdByte`] with `fd` attached to it, in one `sendmsg` (F-20).
+///
+/// # Errors
+/// Those of `sendmsg`; `WouldBlock` on a socket that does not block and is full.
+pub(super) fn send_fd(stream: BorrowedFd<'_>, fd: BorrowedFd<'_>) -> io::Result<()> {
+    let fds = [fd];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(&fds)) {
+        return Err(io::Error::from(io::ErrorKind::OutOfMemory));
+    }
+    match sendmsg(stream, &[IoSlice::new(&FdByte::BYTES)], &mut control, send_flags())? {
+        // It went whole, or not at all.
+        0 => Err(io::Error::from(io::ErrorKind::WriteZero)),
+        _ => Ok(()),
+    }
+}
+
+/// A peer that is gone is an error, not a signal.
+fn send_flags() -> SendFlags {
+    #[cfg(not(target_vendor = "apple"))]
+    return SendFlags::NOSIGNAL;
+    #[cfg(target_vendor = "apple")]
+    return SendFlags::empty(); // std sets `SO_NOSIGPIPE` on its sockets.
+}
+
+/// Receives one byte, and the first descriptor that is attached to it; the others are closed (P-21). `None` at the end of the
+/// input.
+///
+/// # Errors
+/// Those of `recvmsg`, among them `WouldBlock`; and that a descriptor came which this process has no room for. The byte is gone
+/// then.
+pub(super) fn receive_fd(stream: BorrowedFd<'_>) -> io::Result<Option<(FdByte, Option<OwnedFd>)>> {
+    let (mut byte, mut space) = ([0], [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))]);
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let received = recvmsg(stream, &mut [IoSliceMut::new(&mut byte)], &mut control, receive_flags())?;
+    let mut first = None;
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(fds) = message {
+            // All are gone through: those that are not kept are closed.
+            for fd in fds {
+                first.get_or_insert(fd);
+            }
+        }
+    }
+    if received.bytes == 0 {
+        return Ok(None);
+    }
+    if first.is_none() && received.flags.contains(ReturnFlags::CTRUNC) {
+        // Linux says so where the table of descriptors is full.
+        return Err(io::Error::other("a descriptor came and could not be taken: too many are open"));
+    }
+    if let Some(fd) = &first {
+        closed_on_exec(fd)?;
+    }
+    let [byte] = byte;
+    Ok(Some((FdByte(byte), first)))
+}
+
+#[cfg(not(target_vendor = "apple"))]
+fn receive_flags() -> RecvFlags {
+    RecvFlags::CMSG_CLOEXEC
+}
+
+#[cfg(not(target_vendor = "apple"))]
+#[allow(clippy::unnecessary_wraps)]
+fn closed_on_exec(_: &OwnedFd) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(target_vendor = "apple")]
+fn receive_flags() -> RecvFlags {
+    RecvFlags::empty()
+}
+
+/// There is no flag for it: a program that is started between the two calls has the descriptor too.
+#[cfg(target_vendor = "apple")]
+fn closed_on_exec(fd: &OwnedFd) -> io::Result<()> {
+    Ok(rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::io::{Read as _, Seek as _, Write as _};
+    use std::os::fd::AsFd as _;
+    use std::os::unix::net::UnixStream;
+    use std::vec::Vec;
+
+    fn file(text: &str) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        file.rewind().unwrap();
+        file
+    }
+
+    fn read(fd: OwnedFd) -> std::string::String {
+        let (mut file, mut text) = (File::from(fd), std::string::String::new());
+        file.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    /// Sends `byte` with several descriptors in one message.
+    fn send(stream: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(fds)));
+        assert_eq!(sendmsg(stream, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL).unwrap(), bytes.len());
+    }
+
+    #[test]
+    fn a_descriptor_comes_with_the_byte_and_is_closed_on_exec() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        send_fd(ours.as_fd(), file("data").as_fd()).unwrap();
+        let (byte, fd) = receive_fd(theirs.as_fd()).unwrap().unwrap();
+        let fd = fd.unwrap();
+        assert_eq!(byte, FdByte::CANONICAL);
+        assert!(rustix::io::fcntl_getfd(&fd).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
+        assert_eq!(read(fd), "data");
+    }
+
+    #[test]
+    fn exactly_one_byte_is_taken() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        send(&ours, b"xyz", &[file("data").as_fd()]);
+        let (byte, fd) = receive_fd(theirs.as_fd()).unwrap().unwrap();
+        assert_eq!((byte, read(fd.unwrap()).as_str()), (FdByte(b'x'), "data"));
+        let mut rest = [0; 8];
+        assert_eq!(theirs.read(&mut rest).unwrap(), 2);
+    }
+
+    #[test]
+    fn a_byte_alone_and_no_byte_are_told_apart() {
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        ours.write_all(b"x").unwrap();
+        assert!(matches!(receive_fd(theirs.as_fd()), Ok(Some((FdByte(b'x'), None)))));
+        theirs.set_nonblocking(true).unwrap();
+        assert_eq!(receive_fd(theirs.as_fd()).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        drop(ours);
+        assert!(matches!(receive_fd(theirs.as_fd()), Ok(None)));
+    }
+
+    #[test]
+    fn the_first_of_many_is_kept_and_the_others_are_closed() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (first, mut end) = (file("first"), Vec::new());
+        let (mut read_end, write_end) = UnixStream::pair().unwrap();
+        for count in [2, 253] {
+            let mut fds = std::vec![write_end.as_fd(); count];
+            fds[0] = first.as_fd();
+            send(&ours, b"x", &fds);
+            let (_, fd) = receive_fd(theirs.as_fd()).unwrap().unwrap();
+            let mut file = File::from(fd.unwrap());
+            file.rewind().unwrap();
+            assert_eq!(read(file.into()), "first");
+        }
+        // The stream ends once every copy of its other end is closed.
+        drop(write_end);
+        read_end.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
+        assert_eq!(read_end.read_to_end(&mut end).unwrap(), 0);
+    }
+}

@@ -1,0 +1,85 @@
+//! A pipe that clients connect to.
+#![forbid(unsafe_code)]
+
+use windows_sys::Win32::Foundation::{ERROR_NO_DATA, ERROR_PIPE_CONNECTED};
+
+use super::PipeTransport;
+use super::handle::{self, Ran, is};
+use super::path::PipePath;
+use crate::io::{Error, Phase, Stopped, Until};
+
+/// A pipe that clients connect to: the address of a diagnostic port, or the pipe of a runtime.
+///
+/// One client can connect before [`accept`](Self::accept) is called; the next one finds the pipe busy, and waits until then. The
+/// name is gone once this and all that it accepted are dropped.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::{Transport, Until};
+/// use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
+///
+/// let mut listener = PipeListener::bind("dotnet-diagnostics-ipc-doc")?;
+/// let mut client = PipeTransport::connect("dotnet-diagnostics-ipc-doc", &Until::FOREVER)?;
+/// let mut server = listener.accept(&Until::FOREVER)?;
+/// client.send(b"ADVR_V1", &Until::FOREVER).unwrap();
+/// let mut bytes = [0; 34];
+/// assert_eq!(server.receive(&mut bytes, &Until::FOREVER).unwrap(), 7);
+/// # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct PipeListener {
+    path: PipePath,
+    /// Free for the next client; `None` where the system had no more of them.
+    next: Option<PipeTransport>,
+}
+
+impl PipeListener {
+    /// Makes a pipe of this name, with or without `\\.\pipe\`. It must be new: another process may have made one to be taken for
+    /// us.
+    ///
+    /// # Errors
+    /// `PermissionDenied` if there is a pipe of this name, `InvalidInput` for what is no name of a pipe, and whatever else the
+    /// system says.
+    pub fn bind(name: &str) -> Result<Self, Error> {
+        let path = PipePath::new(name).map_err(listening)?;
+        let next = handle::create(&path, true).and_then(PipeTransport::new).map_err(listening)?;
+        Ok(Self { path, next: Some(next) })
+    }
+
+    /// The path of the pipe, as a client opens it.
+    pub fn path(&self) -> &str {
+        self.path.text()
+    }
+
+    /// Waits for a client. One that has left again counts: what it sent can be read, and then comes the end.
+    ///
+    /// # Errors
+    /// [`TimedOut`](crate::io::ErrorKind::TimedOut), [`Cancelled`](crate::io::ErrorKind::Cancelled), and whatever the system says.
+    /// It can be asked again.
+    pub fn accept(&mut self, until: &Until<'_>) -> Result<PipeTransport, Error> {
+        let mut pipe = match self.next.take() {
+            Some(pipe) => pipe,
+            None => self.create()?,
+        };
+        match pipe.wait_for_client(until) {
+            Ran::Done(_) => {}
+            Ran::Failed(error) if is(&error, ERROR_PIPE_CONNECTED) || is(&error, ERROR_NO_DATA) => {}
+            // This one is of no more use.
+            Ran::Failed(error) => return Err(listening(error)),
+            Ran::Stopped(stopped) => {
+                self.next = Some(pipe);
+                return Err(stopped.during(Phase::Listen));
+            }
+        }
+        // Before the client is served, and so before it leaves. Where there is none now, the next call tries again and says why.
+        self.next = self.create().ok();
+        Ok(pipe)
+    }
+
+    fn create(&self) -> Result<PipeTransport, Error> {
+        handle::create(&self.path, false).and_then(PipeTransport::new).map_err(listening)
+    }
+}
+
+fn listening(error: std::io::Error) -> Error {
+    Stopped::Io(error).during(Phase::Listen)
+}

@@ -1,0 +1,161 @@
+//! One end of a connected pipe.
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::os::windows::io::{AsHandle, BorrowedHandle, OwnedHandle};
+use std::string::String;
+use std::time::Duration;
+
+use windows_sys::Win32::Foundation::{
+    ERROR_BROKEN_PIPE, ERROR_FILE_NOT_FOUND, ERROR_HANDLE_EOF, ERROR_NO_DATA, ERROR_PIPE_BUSY, ERROR_PIPE_NOT_CONNECTED,
+    ERROR_SEM_TIMEOUT,
+};
+
+use super::Event;
+use super::handle::{self, Operation, Ran, is};
+use super::path::PipePath;
+use crate::io::{Error, ErrorKind, Phase, Stopped, Transport, Until};
+
+/// How long to wait for a busy pipe before the canceller is looked at again.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// One end of a connected pipe, whose waits end at a deadline or by a [`Canceller`](crate::io::Canceller).
+///
+/// Nothing is in flight between two calls. A read that is stopped is cancelled first, and what came in meanwhile is returned. A
+/// write that is stopped is cancelled as well, but how much of it went out is then unknown: nothing more can be sent, what comes
+/// can still be read.
+///
+/// The other end is closed once this is dropped; what was sent before can still be read there.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use dotnet_diagnostics_ipc::endpoint::PipeName;
+/// use dotnet_diagnostics_ipc::io::windows::PipeTransport;
+/// use dotnet_diagnostics_ipc::io::{ErrorKind, Phase, Until};
+///
+/// // No process has this id: those of Windows are multiples of four.
+/// let name = PipeName::new(4_000_000_001).to_string();
+/// let until = Until { deadline: Some(Instant::now() + Duration::from_secs(5)), ..Until::FOREVER };
+/// let error = PipeTransport::connect(&name, &until).unwrap_err();
+/// assert_eq!(error.phase(), Phase::Find);
+/// assert!(matches!(error.kind(), ErrorKind::NotFound(path) if path == r"\\.\pipe\dotnet-diagnostic-4000000001"));
+/// ```
+#[derive(Debug)]
+pub struct PipeTransport {
+    pipe: OwnedHandle,
+    done: Event,
+    /// A write was cancelled.
+    is_cut: bool,
+}
+
+impl PipeTransport {
+    /// Opens the pipe of this name, with or without `\\.\pipe\`. One that is busy with other clients is waited for.
+    ///
+    /// # Errors
+    /// [`NotFound`](ErrorKind::NotFound), `InvalidInput` for what is no name of a pipe, and whatever else the system says;
+    /// [`TimedOut`](ErrorKind::TimedOut) and [`Cancelled`](ErrorKind::Cancelled) while the pipe is busy.
+    pub fn connect(name: &str, until: &Until<'_>) -> Result<Self, Error> {
+        let path = PipePath::new(name).map_err(|error| Error::new(Phase::Find, error))?;
+        loop {
+            until.check().map_err(|stopped| stopped.during(Phase::Connect))?;
+            match handle::open(&path) {
+                Ok(pipe) => return Self::new(pipe).map_err(|error| Error::new(Phase::Connect, error)),
+                Err(error) if is(&error, ERROR_PIPE_BUSY) => wait_until_free(&path, until)?,
+                Err(error) => return Err(cannot_be_opened(&path, error)),
+            }
+        }
+    }
+
+    /// Takes over a pipe that [`handle`] has made.
+    pub(super) fn new(pipe: OwnedHandle) -> io::Result<Self> {
+        Ok(Self { pipe, done: Event::new()?, is_cut: false })
+    }
+
+    /// Which process made the pipe, by what the system says: whoever comes first can make a pipe of any name. For a pipe that a
+    /// [`PipeListener`](super::PipeListener) has accepted this is the process itself.
+    ///
+    /// # Errors
+    /// Where the system does not say.
+    pub fn server_process_id(&self) -> io::Result<u32> {
+        handle::server_process_id(self.pipe.as_handle())
+    }
+
+    /// Waits for a client, on a pipe that is new.
+    pub(super) fn wait_for_client(&mut self, until: &Until<'_>) -> Ran {
+        until.check().map_or_else(Ran::Stopped, |()| self.run(Operation::Connect, until))
+    }
+
+    fn run(&mut self, operation: Operation<'_>, until: &Until<'_>) -> Ran {
+        handle::run(self.pipe.as_handle(), operation, &mut self.done, until)
+    }
+}
+
+/// Waits for a slice of the time that is left.
+fn wait_until_free(path: &PipePath, until: &Until<'_>) -> Result<(), Error> {
+    let slice = until.left().map_or(SLICE, |left| left.min(SLICE));
+    // 0 and 1 are not so many milliseconds but something else.
+    let milliseconds = u32::try_from(slice.as_millis()).unwrap_or_default().max(2);
+    match handle::wait_until_free(path, milliseconds) {
+        Err(error) if !is(&error, ERROR_SEM_TIMEOUT) => Err(cannot_be_opened(path, error)),
+        _ => Ok(()),
+    }
+}
+
+fn cannot_be_opened(path: &PipePath, error: io::Error) -> Error {
+    if is(&error, ERROR_FILE_NOT_FOUND) {
+        return Error::new(Phase::Find, ErrorKind::NotFound(String::from(path.text())));
+    }
+    Error::new(Phase::Connect, error)
+}
+
+impl AsHandle for PipeTransport {
+    fn as_handle(&self) -> BorrowedHandle<'_> {
+        self.pipe.as_handle()
+    }
+}
+
+impl Transport for PipeTransport {
+    fn send(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<usize, Stopped> {
+        if self.is_cut {
+            return Err(
+                io::Error::new(io::ErrorKind::BrokenPipe, "a write was given up, how much of it went out is not known").into()
+            );
+        }
+        // Nothing went out yet: all can still be sent.
+        until.check()?;
+        if bytes.is_empty() {
+            // On a pipe even this would be something to read for the other side.
+            return Ok(0);
+        }
+        match self.run(Operation::Write(bytes), until) {
+            Ran::Done(count) => Ok(count),
+            Ran::Failed(error) => Err(error.into()),
+            Ran::Stopped(stopped) => {
+                self.is_cut = true;
+                Err(stopped)
+            }
+        }
+    }
+
+    fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
+        loop {
+            until.check()?;
+            if into.is_empty() {
+                return Ok(0);
+            }
+            match self.run(Operation::Read(into), until) {
+                // The other side has written nothing, which is not the end.
+                Ran::Done(0) => {}
+                Ran::Done(count) => return Ok(count),
+                Ran::Failed(error) if is_end(&error) => return Ok(0),
+                Ran::Failed(error) => return Err(error.into()),
+                Ran::Stopped(stopped) => return Err(stopped),
+            }
+        }
+    }
+}
+
+/// Whether the other end is closed, or was disconnected by its server, as runtimes do once all is read.
+fn is_end(error: &io::Error) -> bool {
+    [ERROR_BROKEN_PIPE, ERROR_PIPE_NOT_CONNECTED, ERROR_NO_DATA, ERROR_HANDLE_EOF].iter().any(|code| is(error, *code))
+}

@@ -1,0 +1,136 @@
+//! A socket to listen at that is ours alone.
+
+use super::*;
+
+fn mode(path: &Path) -> u32 {
+    fs::symlink_metadata(path).unwrap().mode() & 0o7777
+}
+
+#[track_caller]
+fn in_use(error: &Error) {
+    assert_eq!(error.phase(), Phase::Listen);
+    assert!(matches!(error.kind(), ErrorKind::Io(error) if error.kind() == io::ErrorKind::AddrInUse), "{error}");
+}
+
+#[test]
+fn the_socket_and_its_directory_are_ours_alone() {
+    let home = directory();
+    let path = home.path().join("private/port");
+    let (listener, guard) = bind_private(&path).unwrap();
+    assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+    let mut client = UnixStream::connect(&path).unwrap();
+    io::Write::write_all(&mut client, b"x").unwrap();
+    let mut byte = [0];
+    io::Read::read_exact(&mut listener.accept().unwrap().0, &mut byte).unwrap();
+    assert_eq!(byte, *b"x");
+    trusted(&path, TrustPolicy::CHECKED);
+    in_use(&bind_private(&path).unwrap_err());
+    assert!(UnixStream::connect(&path).is_ok());
+    drop(guard);
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_stale_socket_of_ours_is_replaced() {
+    let home = directory();
+    let path = home.path().join("port");
+    drop(UnixListener::bind(&path).unwrap());
+    assert!(path.exists());
+    let (_listener, _guard) = bind_private(&path).unwrap();
+    assert!(UnixStream::connect(&path).is_ok());
+}
+
+#[test]
+fn a_listener_whose_backlog_is_full_is_no_stale_one() {
+    let home = directory();
+    let path = home.path().join("port");
+    let listener = UnixListener::bind(&path).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    // As many as wait without being accepted.
+    let waiting: Vec<_> = (0..1).map(|_| UnixStream::connect(&path).unwrap()).collect();
+    in_use(&bind_private(&path).unwrap_err());
+    assert!(path.exists());
+    drop(waiting);
+}
+
+#[test]
+fn what_is_no_socket_is_left_alone() {
+    let home = directory();
+    let (file, sub, link) = (home.path().join("file"), home.path().join("directory"), home.path().join("link"));
+    fs::write(&file, "kept").unwrap();
+    fs::create_dir(&sub).unwrap();
+    symlink(home.path().join("nowhere"), &link).unwrap();
+    for path in [&file, &sub, &link] {
+        let error = bind_private(path).unwrap_err();
+        assert_eq!(error.phase(), Phase::Listen);
+        assert!(matches!(distrust(&error), Distrust::NotASocket { path: at, .. } if at == path), "{error}");
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), "kept");
+    assert!(sub.is_dir() && link.is_symlink());
+}
+
+#[test]
+fn a_socket_of_another_is_left_alone() {
+    needs_root!();
+    let home = directory();
+    let path = home.path().join("port");
+    drop(UnixListener::bind(&path).unwrap());
+    give_away(&path);
+    let error = bind_private(&path).unwrap_err();
+    assert_eq!(distrust(&error), &Distrust::OtherOwner { path: path.clone(), owner: NOBODY, ours: 0 });
+    assert!(path.exists());
+}
+
+#[test]
+fn a_directory_that_others_write_to_is_no_place() {
+    let home = directory();
+    chmod(home.path(), 0o777);
+    let error = bind_private(home.path().join("port")).unwrap_err();
+    assert!(matches!(distrust(&error), Distrust::SharedDirectory { mode: 0o777, .. }), "{error}");
+    assert!(!home.path().join("port").exists());
+}
+
+#[test]
+fn a_path_is_never_cut() {
+    let home = directory();
+    let room = 107 - home.path().as_os_str().len() - 1;
+    if cfg!(target_os = "linux") {
+        let _bound = bind_private(home.path().join("x".repeat(room))).unwrap();
+    }
+    let error = bind_private(home.path().join("x".repeat(room + 1))).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::NotAnEndpoint(_)), "{error}");
+    assert!(error.to_string().contains("takes 108 bytes"), "{error}");
+}
+
+#[test]
+fn another_socket_in_its_place_is_not_deleted() {
+    let home = directory();
+    let path = home.path().join("port");
+    let (listener, guard) = bind_private(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    let _other = UnixListener::bind(&path).unwrap();
+    drop((listener, guard));
+    assert!(UnixStream::connect(&path).is_ok());
+}
+
+#[test]
+fn of_many_that_take_over_a_stale_socket_one_gets_it() {
+    let home = directory();
+    let path = home.path().join("port");
+    // Often enough for two to meet: without the lock, this fails.
+    for _ in 0..500 {
+        drop(UnixListener::bind(&path).unwrap());
+        let start = std::sync::Barrier::new(4);
+        let bind = || {
+            start.wait();
+            bind_private(&path)
+        };
+        let bound: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(bind)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(bound.iter().filter(|bound| bound.is_ok()).count(), 1, "{bound:?}");
+        assert!(UnixStream::connect(&path).is_ok());
+        bound.iter().filter_map(|bound| bound.as_ref().err()).for_each(in_use);
+    }
+}

@@ -1,0 +1,126 @@
+//! What is trusted.
+
+use super::*;
+
+#[test]
+fn a_socket_of_ours_in_a_directory_of_ours_is_trusted() {
+    let home = directory();
+    let path = home.path().join("s");
+    let _listener = UnixListener::bind(&path).unwrap();
+    trusted(&path, TrustPolicy::CHECKED);
+}
+
+#[test]
+fn what_is_no_socket_is_refused() {
+    let home = directory();
+    let (file, sub, link) = (home.path().join("file"), home.path().join("directory"), home.path().join("link"));
+    fs::write(&file, "").unwrap();
+    fs::create_dir(&sub).unwrap();
+    symlink(&file, &link).unwrap();
+    assert_eq!(refused(&file), Distrust::NotASocket { path: file.clone(), is: "a file" });
+    assert_eq!(refused(&sub), Distrust::NotASocket { path: sub.clone(), is: "a directory" });
+    assert_eq!(refused(&link), Distrust::NotASocket { path: file.clone(), is: "a file" });
+    trusted(&file, TrustPolicy::UNCHECKED);
+}
+
+#[test]
+fn nothing_is_not_found() {
+    let home = directory();
+    let path = home.path().join("none");
+    let error = check_path(&path, TrustPolicy::CHECKED).unwrap_err();
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotFound(what)) if *what == path.display().to_string())
+    );
+    let error = check_path(&home.path().join("no/none"), TrustPolicy::CHECKED).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::NotFound(_)), "{error}");
+    fs::write(home.path().join("file"), "").unwrap();
+    let error = check_path(&home.path().join("file/none"), TrustPolicy::CHECKED).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Io(error) if error.kind() == io::ErrorKind::NotADirectory), "{error}");
+}
+
+#[test]
+fn a_directory_that_others_write_to_is_refused_unless_it_is_sticky() {
+    let home = directory();
+    let shared = home.path().join("shared");
+    let below = shared.join("below");
+    fs::create_dir_all(&below).unwrap();
+    let path = below.join("s");
+    let _listener = UnixListener::bind(&path).unwrap();
+    for mode in [0o777, 0o775, 0o757, 0o722] {
+        chmod(&shared, mode);
+        assert_eq!(refused(&path), Distrust::SharedDirectory { path: shared.clone(), mode });
+        trusted(&path, TrustPolicy::CHECKED.allowing_shared_directory());
+    }
+    for mode in [0o1777, 0o1775, 0o755, 0o700] {
+        chmod(&shared, mode);
+        trusted(&path, TrustPolicy::CHECKED);
+    }
+    chmod(&below, 0o777);
+    assert_eq!(refused(&path), Distrust::SharedDirectory { path: below, mode: 0o777 });
+}
+
+#[test]
+fn each_directory_that_a_link_leads_through_counts() {
+    let home = directory();
+    let (good, bad) = (home.path().join("good"), home.path().join("bad"));
+    fs::create_dir(&good).unwrap();
+    fs::create_dir(&bad).unwrap();
+    chmod(&bad, 0o777);
+    let path = good.join("s");
+    let _listener = UnixListener::bind(&path).unwrap();
+    // Others could make this link point elsewhere.
+    symlink(&good, bad.join("link")).unwrap();
+    assert_eq!(refused(&bad.join("link/s")), Distrust::SharedDirectory { path: bad.clone(), mode: 0o777 });
+    assert_eq!(refused(&bad.join("../good/s")), Distrust::SharedDirectory { path: bad.clone(), mode: 0o777 });
+    chmod(&bad, 0o1777);
+    trusted(&bad.join("link/s"), TrustPolicy::CHECKED);
+    trusted(&good.join("../bad/./link/s"), TrustPolicy::CHECKED);
+    symlink("loop", good.join("loop")).unwrap();
+    let error = check_path(&good.join("loop"), TrustPolicy::CHECKED).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Io(_)), "{error}");
+}
+
+#[test]
+fn what_is_somebody_else_s_is_refused() {
+    needs_root!();
+    let home = directory();
+    let sub = home.path().join("directory");
+    fs::create_dir(&sub).unwrap();
+    let path = sub.join("s");
+    let _listener = UnixListener::bind(&path).unwrap();
+    give_away(&path);
+    let other = |path: &Path| Distrust::OtherOwner { path: path.to_path_buf(), owner: NOBODY, ours: 0 };
+    assert_eq!(refused(&path), other(&path));
+    give_away(&sub);
+    assert_eq!(refused(&path), other(&sub));
+    trusted(&path, TrustPolicy::CHECKED.allowing_owner(NOBODY));
+    trusted(&path, TrustPolicy::CHECKED.allowing_other_owner());
+    assert!(check_path(&path, TrustPolicy::CHECKED.allowing_owner(NOBODY - 1)).is_err());
+    // Another's link, in a directory in which it may have one.
+    let sticky = home.path().join("sticky");
+    fs::create_dir(&sticky).unwrap();
+    chmod(&sticky, 0o1777);
+    let (link, mine) = (sticky.join("link"), home.path().join("mine"));
+    let _mine = UnixListener::bind(&mine).unwrap();
+    symlink(&mine, &link).unwrap();
+    trusted(&link, TrustPolicy::CHECKED);
+    give_away(&link);
+    assert_eq!(refused(&link), other(&link));
+}
+
+#[test]
+fn the_process_that_listens_must_be_the_one_asked_for() {
+    let home = directory();
+    let path = home.path().join("s");
+    let listener = UnixListener::bind(&path).unwrap();
+    let stream = UnixStream::connect(&path).unwrap();
+    let us = std::process::id();
+    check_peer(&stream, TrustPolicy::CHECKED, None).unwrap();
+    check_peer(&stream, TrustPolicy::CHECKED, Some(us)).unwrap();
+    let error = check_peer(&stream, TrustPolicy::CHECKED, Some(us + 1)).unwrap_err();
+    assert_eq!(error.phase(), Phase::Trust);
+    assert_eq!(distrust(&error), &Distrust::PeerProcess { process_id: us, expected: us + 1 });
+    check_peer(&stream, TrustPolicy::CHECKED.allowing_other_process(), Some(us + 1)).unwrap();
+    check_peer(&stream, TrustPolicy::UNCHECKED, Some(us + 1)).unwrap();
+    drop(listener);
+}
