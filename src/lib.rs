@@ -19,6 +19,7 @@
     doc = "| [`io`] | the exchanges over real sockets and pipes; finding a runtime, and trusting it |"
 )]
 #![cfg_attr(feature = "vectors", doc = "| [`vectors`] | the golden vectors, and the codec by name that they are checked against |")]
+#![cfg_attr(feature = "conformance", doc = "| [`conformance`] | implementations in any language, held to the vectors |")]
 #![no_std]
 #![deny(unsafe_code)]
 // Input never panics.
@@ -29,12 +30,14 @@
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
-// For `io` alone: nothing else names it.
-#[cfg(feature = "io-adapters")]
+// For `io`, and for `conformance`, which runs other programs: nothing else names it.
+#[cfg(any(feature = "conformance", feature = "io-adapters"))]
 extern crate std;
 
 pub mod advertise;
 pub mod command;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod continuation;
 pub mod endpoint;
 pub mod exchange;

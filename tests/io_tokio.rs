@@ -64,7 +64,7 @@ async fn an_environment_comes_entry_by_entry() {
 
         let limits = EnvironmentLimits { max_bytes: 23, ..EnvironmentLimits::DEFAULT };
         let error = AsyncConnection::new(peer(room, 20, says)).environment(limits, |_| panic!()).await.unwrap_err();
-        assert!(matches!((error.phase(), error.kind()), (Phase::Continuation, ErrorKind::Malformed(_))), "{error}");
+        assert!(matches!((error.phase(), error.kind()), (Phase::Continuation, ErrorKind::LimitExceeded { limit: 23 })), "{error}");
 
         let cut =
             AsyncConnection::new(peer(room, 20, &says[..40])).environment(EnvironmentLimits::DEFAULT, |_| {}).await.unwrap_err();

@@ -241,6 +241,9 @@ impl<C: Connect> Client<C> {
     /// # Errors
     /// [`Error`], as every call: the last command's.
     pub fn trace_by(&self, mut ladder: TracingLadder<'_>) -> Result<(Trace<C>, Losses), Error> {
+        if self.checks_limits {
+            ladder.rung().check_limits().map_err(|error| Error::new(Phase::Send, error))?;
+        }
         loop {
             let rung = ladder.rung();
             let asking = Asking { command: rung.command(), continuation: Some(rung.continuation()), flowing: Flowing::default() };

@@ -7,7 +7,7 @@ use std::string::String;
 use super::trust::Distrust;
 use crate::exchange::{End, Illegal};
 use crate::hresult::HResult;
-use crate::wire::{DecodeError, EncodeError, LimitError};
+use crate::wire::{DecodeError, DecodeErrorKind, EncodeError, LimitError};
 
 /// What a call was doing.
 ///
@@ -94,7 +94,7 @@ pub enum ErrorKind {
         /// After so many bytes of what was being read.
         received: u64,
     },
-    /// More came than the caller's limit allows.
+    /// More came than the caller's limit allows: bytes of an environment block or of one of its entries, or entries.
     LimitExceeded {
         /// The limit.
         limit: u64,
@@ -169,7 +169,7 @@ impl fmt::Display for ErrorKind {
             Self::Malformed(error) => write!(f, "no reply of this protocol: {error}"),
             Self::Ended { end, received: 0 } => end.fmt(f),
             Self::Ended { end, received } => write!(f, "{end} after {received} bytes"),
-            Self::LimitExceeded { limit } => write!(f, "more than {limit} bytes came"),
+            Self::LimitExceeded { limit } => write!(f, "more came than the limit of {limit} allows"),
             Self::Unsupported(what) => f.write_str(what),
             Self::Bug(illegal) => write!(f, "an exchange was driven wrongly: {illegal}"),
         }
@@ -216,7 +216,10 @@ impl From<LimitError> for ErrorKind {
 
 impl From<DecodeError> for ErrorKind {
     fn from(error: DecodeError) -> Self {
-        Self::Malformed(error)
+        match error.kind() {
+            DecodeErrorKind::LimitExceeded { limit, .. } => Self::LimitExceeded { limit: limit.into() },
+            _ => Self::Malformed(error),
+        }
     }
 }
 

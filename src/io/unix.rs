@@ -1,16 +1,16 @@
 //! Unix sockets, with deadlines.
 
 use std::format;
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::string::ToString as _;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, socket};
+use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketType, recv, send};
 
 use super::{Error, ErrorKind, Phase, Stopped, Transport, Until, unix_fd};
 
@@ -28,21 +28,28 @@ use super::{Error, ErrorKind, Phase, Stopped, Transport, Until, unix_fd};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct UnixTransport(UnixStream);
+pub struct UnixTransport {
+    stream: UnixStream,
+    /// Whether a read of it ends by a time-out of the socket's own.
+    limited: bool,
+    /// Whether something was sent since the last read: then nothing is there to be read yet.
+    awaited: bool,
+}
 
 impl UnixTransport {
     /// Takes over a connected stream.
     ///
     /// # Errors
-    /// Where it cannot be made non-blocking.
+    /// Where it cannot be made blocking.
     pub fn new(stream: UnixStream) -> io::Result<Self> {
-        stream.set_nonblocking(true)?;
-        Ok(Self(stream))
+        stream.set_nonblocking(false)?;
+        stream.set_read_timeout(None)?;
+        Ok(Self { stream, limited: false, awaited: false })
     }
 
-    /// The socket. It does not block.
+    /// The socket. It blocks; what must not wait says so for each call.
     pub const fn stream(&self) -> &UnixStream {
-        &self.0
+        &self.stream
     }
 
     /// Tries until something else than "not now" comes of it.
@@ -50,38 +57,67 @@ impl UnixTransport {
         &self,
         until: &Until<'_>,
         for_what: PollFlags,
-        mut io: impl FnMut(&UnixStream) -> io::Result<T>,
+        mut io: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
     ) -> Result<T, Stopped> {
         loop {
-            match io(&self.0) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait(self.0.as_fd(), for_what, until)?,
+            match io(self.as_fd()) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait(self.as_fd(), for_what, until)?,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => until.check()?,
                 done => return Ok(done?),
             }
         }
     }
+
+    /// Receives where nothing but a deadline can end the wait: the socket waits by itself, which is faster than to poll it first.
+    fn receive_until(&mut self, into: &mut [u8], deadline: bool, until: &Until<'_>) -> Result<usize, Stopped> {
+        if deadline && !std::mem::take(&mut self.awaited) {
+            match recv(&self.stream, &mut *into, RecvFlags::DONTWAIT) {
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                done => return Ok(done.map_err(io::Error::from)?.0),
+            }
+        }
+        loop {
+            if deadline || self.limited {
+                until.check()?;
+                // A time-out of 0 would be none.
+                self.stream.set_read_timeout(until.left().map(|left| left.max(SHORTEST)))?;
+                self.limited = deadline;
+            }
+            match recv(&self.stream, &mut *into, RecvFlags::empty()) {
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                done => return Ok(done.map_err(io::Error::from)?.0),
+            }
+        }
+    }
 }
+
+/// The shortest time-out that a socket has.
+const SHORTEST: Duration = Duration::from_micros(1);
 
 impl AsFd for UnixTransport {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.stream.as_fd()
     }
 }
 
 impl Transport for UnixTransport {
     fn send(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<usize, Stopped> {
         until.check()?;
-        self.retried(until, PollFlags::OUT, |mut stream| stream.write(bytes))
+        self.awaited = true;
+        self.retried(until, PollFlags::OUT, |stream| Ok(send(stream, bytes, unix_fd::send_flags())?))
     }
 
     fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
         until.check()?;
-        self.retried(until, PollFlags::IN, |mut stream| stream.read(into))
+        if until.canceller.is_none() {
+            return self.receive_until(into, until.deadline.is_some(), until);
+        }
+        self.retried(until, PollFlags::IN, |stream| Ok(recv(stream, &mut *into, RecvFlags::DONTWAIT)?.0))
     }
 
     fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &Until<'_>) -> Result<(), Stopped> {
         until.check()?;
-        self.retried(until, PollFlags::OUT, |stream| unix_fd::send_fd(stream.as_fd(), fd))
+        self.retried(until, PollFlags::OUT, |stream| unix_fd::send_fd(stream, fd))
     }
 }
 
@@ -112,7 +148,7 @@ pub(super) fn wait(fd: BorrowedFd<'_>, for_what: PollFlags, until: &Until<'_>) -
 }
 
 /// How long to wait before a listener whose backlog is full is tried again: a Unix socket does not say when there is room.
-const BACKLOG_PAUSE: std::time::Duration = std::time::Duration::from_millis(5);
+const BACKLOG_PAUSE: Duration = Duration::from_millis(5);
 
 /// Connects to the socket at `path`.
 pub(super) fn connect(path: &Path, until: &Until<'_>) -> Result<UnixTransport, Error> {
@@ -122,16 +158,14 @@ pub(super) fn connect(path: &Path, until: &Until<'_>) -> Result<UnixTransport, E
     })?;
     loop {
         until.check().map_err(|stopped| stopped.during(Phase::Connect))?;
-        let fd = socket(AddressFamily::UNIX, SocketType::STREAM, None).map_err(|errno| Error::connecting(errno.into()))?;
-        let transport = UnixTransport::new(UnixStream::from(fd)).map_err(Error::connecting)?;
-        rustix::io::fcntl_setfd(&transport, rustix::io::FdFlags::CLOEXEC).map_err(|errno| Error::connecting(errno.into()))?;
-        match rustix::net::connect(&transport, &address) {
-            Ok(()) => return Ok(transport),
+        let stream = unconnected().map_err(Error::connecting)?;
+        match rustix::net::connect(&stream, &address) {
+            Ok(()) => return UnixTransport::new(stream).map_err(Error::connecting),
             Err(Errno::AGAIN) => {
                 let pause = Instant::now().checked_add(BACKLOG_PAUSE);
                 let deadline = until.deadline.into_iter().chain(pause).min();
                 // Nothing is awaited but the pause's end, and the canceller.
-                match wait(transport.as_fd(), PollFlags::empty(), &Until { deadline, ..*until }) {
+                match wait(stream.as_fd(), PollFlags::empty(), &Until { deadline, ..*until }) {
                     Ok(()) | Err(Stopped::TimedOut) => {}
                     Err(stopped) => return Err(stopped.during(Phase::Connect)),
                 }
@@ -145,4 +179,21 @@ pub(super) fn connect(path: &Path, until: &Until<'_>) -> Result<UnixTransport, E
             Err(errno) => return Err(Error::connecting(errno.into())),
         }
     }
+}
+
+/// A socket that does not block, and that no other program inherits.
+#[cfg(not(target_vendor = "apple"))]
+fn unconnected() -> io::Result<UnixStream> {
+    use rustix::net::{SocketFlags, socket_with};
+    let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
+    Ok(UnixStream::from(fd))
+}
+
+/// There are no flags for it: a program that is started between the two calls has the socket too.
+#[cfg(target_vendor = "apple")]
+fn unconnected() -> io::Result<UnixStream> {
+    let stream = UnixStream::from(rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?);
+    rustix::io::fcntl_setfd(&stream, rustix::io::FdFlags::CLOEXEC)?;
+    stream.set_nonblocking(true)?;
+    Ok(stream)
 }

@@ -18,7 +18,7 @@ const MOST: usize = 253;
 /// Sends the byte of [`FdByte`] with `fd` attached to it, in one `sendmsg` (F-20).
 ///
 /// # Errors
-/// Those of `sendmsg`; `WouldBlock` on a socket that does not block and is full.
+/// Those of `sendmsg`; `WouldBlock` on a socket that is full.
 pub(super) fn send_fd(stream: BorrowedFd<'_>, fd: BorrowedFd<'_>) -> io::Result<()> {
     let fds = [fd];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -33,19 +33,19 @@ pub(super) fn send_fd(stream: BorrowedFd<'_>, fd: BorrowedFd<'_>) -> io::Result<
     }
 }
 
-/// A peer that is gone is an error, not a signal.
-fn send_flags() -> SendFlags {
+/// Never waits; and a peer that is gone is an error, not a signal.
+pub(super) fn send_flags() -> SendFlags {
     #[cfg(not(target_vendor = "apple"))]
-    return SendFlags::NOSIGNAL;
+    return SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     #[cfg(target_vendor = "apple")]
-    return SendFlags::empty(); // std sets `SO_NOSIGPIPE` on its sockets.
+    return SendFlags::DONTWAIT; // std sets `SO_NOSIGPIPE` on its sockets.
 }
 
 /// Receives one byte, and the first descriptor that is attached to it; the others are closed (P-21). `None` at the end of the
 /// input.
 ///
 /// # Errors
-/// Those of `recvmsg`, among them `WouldBlock`; and that a descriptor came which this process has no room for. The byte is gone
+/// Those of `recvmsg`, among them `WouldBlock` where nothing has come; and that a descriptor came which this process has no room for. The byte is gone
 /// then.
 pub(super) fn receive_fd(stream: BorrowedFd<'_>) -> io::Result<Option<(FdByte, Option<OwnedFd>)>> {
     let (mut byte, mut space) = ([0], [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))]);
@@ -76,7 +76,7 @@ pub(super) fn receive_fd(stream: BorrowedFd<'_>) -> io::Result<Option<(FdByte, O
 
 #[cfg(not(target_vendor = "apple"))]
 fn receive_flags() -> RecvFlags {
-    RecvFlags::CMSG_CLOEXEC
+    RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT
 }
 
 #[cfg(not(target_vendor = "apple"))]
@@ -87,7 +87,7 @@ fn closed_on_exec(_: &OwnedFd) -> io::Result<()> {
 
 #[cfg(target_vendor = "apple")]
 fn receive_flags() -> RecvFlags {
-    RecvFlags::empty()
+    RecvFlags::DONTWAIT
 }
 
 /// There is no flag for it: a program that is started between the two calls has the descriptor too.

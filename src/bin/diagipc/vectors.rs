@@ -44,6 +44,9 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("README.md", include_str!("../../../vectors/README.md")),
     ("schema/vectors.schema.json", include_str!("../../../vectors/schema/vectors.schema.json")),
     ("schema/exchanges.schema.json", include_str!("../../../vectors/schema/exchanges.schema.json")),
+    ("adapters/README.md", include_str!("../../../vectors/adapters/README.md")),
+    ("adapters/python/adapter.py", include_str!("../../../vectors/adapters/python/adapter.py")),
+    ("adapters/c/adapter.c", include_str!("../../../vectors/adapters/c/adapter.c")),
     ("exchanges/README.md", include_str!("../../../vectors/exchanges/README.md")),
 ];
 

@@ -7,7 +7,7 @@ use crate::message::eventpipe::{
     CollectTracing5, CollectTracing6, EventFilter, ProviderConfig, SessionBufferMode, StreamingProviderConfig, StreamingSession,
     request_rundown,
 };
-use crate::wire::{Encode, EncodeError, Sink, clamp};
+use crate::wire::{Encode, EncodeError, LimitError, Sink, clamp};
 
 /// From [`CollectTracing6`] or [`CollectTracing5`] down.
 ///
@@ -106,6 +106,17 @@ impl<'a> From<&'a CollectTracing5<'a>> for TracingRung<'a> {
 }
 
 impl<'a> TracingRung<'a> {
+    /// Whether a server takes the values of the request that the ladder begins with.
+    ///
+    /// # Errors
+    /// As [`Request::check_limits`](crate::message::Request::check_limits).
+    pub fn check_limits(&self) -> Result<(), LimitError> {
+        match self.request {
+            Newest::Five(request) => request.check_limits(),
+            Newest::Six(request) => request.check_limits(),
+        }
+    }
+
     /// The session as `CollectTracing5` says it.
     const fn five(&self) -> CollectTracing5<'a> {
         match self.request {

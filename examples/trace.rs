@@ -1,0 +1,93 @@
+//! Traces a process for some seconds, into a .nettrace file.
+//!
+//! ```text
+//! cargo run --features io-adapters --example trace -- PID | PATH-OF-ITS-SOCKET SECONDS FILE
+//! ```
+
+use std::error::Error;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::exchange::ladder::{Losses, TracingLadder};
+use dotnet_diagnostics_ipc::flow::StreamEnd;
+use dotnet_diagnostics_ipc::io::{Client, Endpoint};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing6, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format, SessionBufferMode, StreamingProviderConfig,
+    StreamingSession6,
+};
+use dotnet_diagnostics_ipc::wire::{Array, IpcString};
+
+fn main() -> ExitCode {
+    run().unwrap_or_else(|error| {
+        eprintln!("{error}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run() -> Result<ExitCode, Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (Some(target), Some(seconds), Some(path), 3) =
+        (arguments.first(), arguments.get(1).and_then(|text| text.parse().ok()), arguments.get(2), arguments.len())
+    else {
+        eprintln!("usage: trace PID | PATH-OF-ITS-SOCKET SECONDS FILE");
+        return Ok(ExitCode::from(2));
+    };
+    let client = Client::new(match target.parse() {
+        Ok(process_id) => Endpoint::process(process_id),
+        Err(_) => Endpoint::socket(target),
+    });
+
+    let provider = |provider_name: &'static str, keywords, log_level| StreamingProviderConfig {
+        keywords,
+        log_level,
+        provider_name: provider_name.into(),
+        arguments: IpcString::ABSENT,
+        filter: EventFilter::ALL,
+    };
+    let providers = [
+        // GC, loader, JIT, contention, exceptions, threading.
+        provider("Microsoft-Windows-DotNETRuntime", 0x1_c019, EventLevel::INFORMATIONAL),
+        provider("Microsoft-DotNETCore-SampleProfiler", 0, EventLevel::INFORMATIONAL),
+    ];
+    // The newest command; the ladder goes down to one that the runtime knows, where that says the same.
+    let request = CollectTracing6::Streaming(StreamingSession6 {
+        circular_buffer_mb: 256,
+        format: Format::NET_TRACE,
+        rundown_keyword: DEFAULT_RUNDOWN_KEYWORD,
+        request_stackwalk: true,
+        providers: Array::new(&providers),
+        session_buffer_mode: SessionBufferMode::DROP,
+    });
+    let mut file = File::create(path)?;
+    let (mut trace, lost) = client.trace_by(TracingLadder::new(&request).allowing(Losses::NONE))?;
+    eprintln!("session {:#x}; lost on the way to an older command: {lost}", trace.session_id().unwrap_or_default());
+
+    // The stop is answered when the stream has been read to its end, so one thread stops and the other goes on reading.
+    let stopper = trace.stopper();
+    let stopping = thread::spawn(move || {
+        thread::sleep(Duration::from_secs(seconds));
+        stopper.stop()
+    });
+    let (began, mut shown, mut bytes, mut piece) = (Instant::now(), Instant::now(), 0u64, vec![0; 64 * 1024]);
+    loop {
+        let n = trace.read(&mut piece)?;
+        file.write_all(&piece[..n])?;
+        bytes += n as u64;
+        if n == 0 || shown.elapsed() >= Duration::from_millis(200) {
+            shown = Instant::now();
+            let ms = began.elapsed().as_millis().max(1);
+            eprint!("\r{bytes} bytes, {}.{} s, {} KiB/s ", ms / 1000, ms / 100 % 10, u128::from(bytes) * 1000 / 1024 / ms);
+        }
+        if n == 0 {
+            break;
+        }
+    }
+    eprintln!();
+    stopping.join().map_err(|_| "the thread that stops the session died")??;
+    let whole = trace.outcome().and_then(|outcome| outcome.stream_end()) == Some(StreamEnd::Complete);
+    println!("{path}: {bytes} bytes, {}", if whole { "complete" } else { "cut short: the process has ended" });
+    Ok(if whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,19 @@
+//! `diagipc adapter`: this codec behind the line protocol, as `diagipc codec --self` asks it.
+
+use std::io::{self, BufRead as _, Write};
+
+use dotnet_diagnostics_ipc::conformance::codec;
+
+use crate::Outcome;
+
+/// Answers the questions on standard input, one JSON object a line: an example of an adapter.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {}
+
+pub(crate) fn run(_: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    for line in io::stdin().lock().lines() {
+        writeln!(out, "{}", codec::answer(&line?))?;
+        out.flush()?;
+    }
+    Ok(Outcome::Well)
+}

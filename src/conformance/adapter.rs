@@ -1,0 +1,275 @@
+//! A program that answers one line of JSON with another.
+
+use alloc::{
+    borrow::ToOwned as _,
+    format,
+    string::{String, ToString as _},
+    sync::Arc,
+    vec::Vec,
+};
+use core::fmt;
+use core::time::Duration;
+use std::ffi::OsString;
+use std::io::{self, BufRead as _, BufReader, Read, Write as _};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Instant;
+
+/// No answer is longer than this: the largest message in hexadecimal, and its value, are well below.
+const LONGEST_LINE: u64 = 8 << 20;
+/// How much of what it said last on standard error is kept.
+const KEPT_ERRORS: usize = 4096;
+/// How long a program may take to end once its input has.
+const END: Duration = Duration::from_secs(2);
+
+/// What to start, and how long an answer may take.
+#[derive(Clone, Debug)]
+pub struct AdapterCommand {
+    /// The program.
+    pub program: OsString,
+    /// What it is given.
+    pub arguments: Vec<OsString>,
+    /// How long an answer may take, the start of the program included.
+    pub deadline: Duration,
+}
+
+impl fmt::Display for AdapterCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.program.to_string_lossy().fmt(f)?;
+        self.arguments.iter().try_for_each(|argument| write!(f, " {}", argument.to_string_lossy()))
+    }
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Trouble {
+    /// The program cannot be started.
+    NotStarted(String),
+    /// It ended, or closed its output, in place of an answer. What it said last on standard error stands behind how it ended.
+    Died(String),
+    /// It did not answer in time.
+    TimedOut(Duration),
+    /// Its line is longer than any answer.
+    LineTooLong,
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotStarted(error) => write!(f, "cannot be started: {error}"),
+            Self::Died(how) => write!(f, "ended in place of an answer: {how}"),
+            Self::TimedOut(deadline) => write!(f, "no answer within {} ms", deadline.as_millis()),
+            Self::LineTooLong => write!(f, "a line of more than {LONGEST_LINE} bytes"),
+        }
+    }
+}
+
+impl core::error::Error for Trouble {}
+
+/// A program that answers lines, started again whenever it was lost.
+///
+/// Nothing here waits without a deadline: threads of their own write, read, and collect what it says on standard error. Only the
+/// program itself is ever ended, never what it has started in turn.
+#[derive(Debug)]
+pub struct Adapter {
+    command: AdapterCommand,
+    running: Option<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    child: Child,
+    /// To the thread that writes; dropped, it closes the program's input.
+    lines: Option<Sender<String>>,
+    answers: Receiver<io::Result<Line>>,
+    errors: Arc<Mutex<Vec<u8>>>,
+    errors_end: Receiver<()>,
+}
+
+#[derive(Debug)]
+enum Line {
+    Whole(String),
+    TooLong,
+}
+
+impl Adapter {
+    /// Starts the program.
+    ///
+    /// # Errors
+    /// [`Trouble::NotStarted`].
+    pub fn start(command: AdapterCommand) -> Result<Self, Trouble> {
+        let running = Some(Running::start(&command)?);
+        Ok(Self { command, running })
+    }
+
+    /// What was started.
+    pub fn command(&self) -> &AdapterCommand {
+        &self.command
+    }
+
+    /// Gives the program a line, and waits for one. A program that was lost is started again first.
+    ///
+    /// # Errors
+    /// Why there is none. The program is not running any more then.
+    pub fn ask(&mut self, line: &str) -> Result<String, Trouble> {
+        let mut running = match self.running.take() {
+            Some(running) => running,
+            None => Running::start(&self.command)?,
+        };
+        let answer = running.ask(line, self.command.deadline);
+        match &answer {
+            Ok(_) => self.running = Some(running),
+            Err(_) => running.kill(),
+        }
+        answer
+    }
+
+    /// Ends the program, which is not to be trusted any more: the next question starts it again.
+    pub fn drop_it(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.kill();
+        }
+    }
+
+    /// Closes the program's input, and waits for its end. `None` if it ends as it should, with status 0; else what it did.
+    pub fn finish(mut self) -> Option<String> {
+        self.running.take()?.finish()
+    }
+}
+
+impl Drop for Adapter {
+    fn drop(&mut self) {
+        self.drop_it();
+    }
+}
+
+impl Running {
+    fn start(command: &AdapterCommand) -> Result<Self, Trouble> {
+        let started = Command::new(&command.program)
+            .args(&command.arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let mut child = started.map_err(|error| Trouble::NotStarted(error.to_string()))?;
+        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
+            return Err(Trouble::NotStarted("no pipes".to_owned()));
+        };
+        let (lines, to_write) = mpsc::channel();
+        let (read, answers) = mpsc::channel();
+        let (ended, errors_end) = mpsc::channel();
+        let errors = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&errors);
+        // They end by themselves once the pipes close, which something that the program started may hold open: nobody waits for them.
+        thread::spawn(move || write_lines(stdin, &to_write));
+        thread::spawn(move || read_lines(stdout, &read));
+        thread::spawn(move || {
+            keep_errors(stderr, &kept);
+            // Nobody may be listening any more.
+            let _ = ended.send(());
+        });
+        Ok(Self { child, lines: Some(lines), answers, errors, errors_end })
+    }
+
+    fn ask(&mut self, line: &str, deadline: Duration) -> Result<String, Trouble> {
+        // A writer that has ended shows as an end of the answers.
+        let _ = self.lines.as_ref().map(|lines| lines.send(format!("{line}\n")));
+        match self.answers.recv_timeout(deadline) {
+            Ok(Ok(Line::Whole(answer))) => Ok(answer),
+            Ok(Ok(Line::TooLong)) => Err(Trouble::LineTooLong),
+            Ok(Err(error)) => Err(Trouble::Died(format!("its output cannot be read: {error}"))),
+            Err(RecvTimeoutError::Disconnected) => Err(Trouble::Died(self.death())),
+            Err(RecvTimeoutError::Timeout) => Err(Trouble::TimedOut(deadline)),
+        }
+    }
+
+    /// How a program ended whose output did.
+    fn death(&mut self) -> String {
+        match self.wait(END) {
+            Some(how) => self.with_errors(how),
+            None => self.with_errors("it closed its output, and runs on".to_owned()),
+        }
+    }
+
+    fn wait(&mut self, most: Duration) -> Option<String> {
+        let begun = Instant::now();
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return Some(status.to_string()),
+                Ok(None) if begun.elapsed() < most => thread::sleep(Duration::from_millis(5)),
+                Ok(None) => return None,
+                Err(error) => return Some(error.to_string()),
+            }
+        }
+    }
+
+    fn with_errors(&self, how: String) -> String {
+        // What it wrote before its end may still be on its way.
+        let _ = self.errors_end.recv_timeout(Duration::from_millis(500));
+        let Ok(errors) = self.errors.lock() else { return how };
+        let text = String::from_utf8_lossy(&errors);
+        if text.trim().is_empty() { how } else { format!("{how}; on standard error: {}", text.trim()) }
+    }
+
+    fn kill(mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    fn finish(mut self) -> Option<String> {
+        self.lines = None;
+        let complaint = match self.wait(END) {
+            Some(how) if self.child.try_wait().is_ok_and(|status| status.is_some_and(|status| status.success())) => {
+                drop(how);
+                None
+            }
+            Some(how) => Some(self.with_errors(format!("at the end of its input: {how}"))),
+            None => Some(format!("it did not end within {} s after its input", END.as_secs())),
+        };
+        self.kill();
+        complaint
+    }
+}
+
+fn write_lines(mut stdin: ChildStdin, lines: &Receiver<String>) {
+    while let Ok(line) = lines.recv() {
+        if stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+fn read_lines(stdout: ChildStdout, answers: &Sender<io::Result<Line>>) {
+    let mut stdout = BufReader::new(stdout);
+    loop {
+        let mut line = Vec::new();
+        let read = stdout.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
+        let answer = match read {
+            Ok(0) => return,
+            // A line that its end cuts short is given on: it may be the last word of a program that dies.
+            Ok(_) if line.last() == Some(&b'\n') || (line.len() as u64) < LONGEST_LINE => {
+                Ok(Line::Whole(String::from_utf8_lossy(&line).trim_end().to_owned()))
+            }
+            Ok(_) => Ok(Line::TooLong),
+            Err(error) => Err(error),
+        };
+        let over = !matches!(answer, Ok(Line::Whole(_)));
+        if answers.send(answer).is_err() || over {
+            return;
+        }
+    }
+}
+
+fn keep_errors(mut stderr: ChildStderr, kept: &Mutex<Vec<u8>>) {
+    let mut piece = [0; 1024];
+    while let Ok(count @ 1..) = stderr.read(&mut piece) {
+        let Ok(mut kept) = kept.lock() else { return };
+        kept.extend(piece.iter().take(count));
+        let surplus = kept.len().saturating_sub(KEPT_ERRORS);
+        kept.drain(..surplus);
+    }
+}

@@ -1,0 +1,76 @@
+//! An answer of the line protocol.
+
+use alloc::{borrow::ToOwned as _, format, string::String, vec::Vec};
+
+use serde_json::Map;
+
+use crate::vectors::Value;
+
+/// What an adapter answered to a question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The number of the question.
+    pub id: Option<u64>,
+    /// The answer itself.
+    pub said: Said,
+    /// All of it, as it came.
+    pub whole: Value,
+}
+
+/// The `result` of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Said {
+    /// `ok`.
+    Ok {
+        /// `value`: of a decoding. Absent is not the same as null, which is the value of a string.
+        value: Option<Value>,
+        /// `wire`: of an encoding.
+        wire: Option<Vec<u8>>,
+        /// `canonical`, if it says so.
+        canonical: Option<bool>,
+    },
+    /// `error`: bytes, or a value, refused.
+    Error {
+        /// `layer`, if it says so.
+        layer: Option<String>,
+        /// `value`: what the bytes are all the same, where only the limits refuse them.
+        value: Option<Value>,
+    },
+    /// `unsupported`.
+    Unsupported,
+}
+
+impl Answer {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// What in it is none of the line protocol.
+    pub fn parse(line: &str) -> Result<Self, String> {
+        let whole: Value = serde_json::from_str(line).map_err(|error| format!("no JSON: {error}"))?;
+        let Some(object) = whole.as_object() else { return Err("no JSON object".to_owned()) };
+        let said = match object.get("result").and_then(Value::as_str) {
+            Some("ok") => Said::Ok {
+                value: object.get("value").cloned(),
+                wire: text(object, "wire")?.map(hex::decode).transpose().map_err(|error| format!("`wire`: {error}"))?,
+                canonical: match object.get("canonical") {
+                    None | Some(Value::Null) => None,
+                    Some(Value::Bool(canonical)) => Some(*canonical),
+                    Some(_) => return Err("`canonical` is neither true nor false".to_owned()),
+                },
+            },
+            Some("error") => Said::Error { layer: text(object, "layer")?.map(str::to_owned), value: object.get("value").cloned() },
+            Some("unsupported") => Said::Unsupported,
+            _ => return Err("`result` is none of ok, error and unsupported".to_owned()),
+        };
+        Ok(Self { id: object.get("id").and_then(Value::as_u64), said, whole })
+    }
+}
+
+/// A text, where null is as good as none.
+fn text<'o>(object: &'o Map<String, Value>, key: &str) -> Result<Option<&'o str>, String> {
+    match object.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(format!("`{key}` is no text")),
+    }
+}

@@ -1,0 +1,101 @@
+//! Asks an adapter one question after another.
+
+use alloc::{borrow::ToOwned as _, format, string::String, vec::Vec};
+
+use super::{Answer, CodecCase};
+use crate::conformance::{Adapter, Case, Detail, Glob, Grade, Lost, Report, Trouble};
+use crate::vectors::Value;
+
+/// After so many questions in a row without an answer the last one that had one is asked again.
+const PATIENCE: usize = 8;
+
+/// What became of one question.
+enum Reply {
+    Answer(Answer),
+    /// No line, or none that answers: the case fails, and the program is started again.
+    None {
+        found: String,
+        seen: Value,
+    },
+    /// There is nobody to ask.
+    Gone(String),
+}
+
+/// Asks every one of `cases`. Where one of `require` chooses a case, not having it is a failure.
+///
+/// A program that dies, is silent, or does not keep to the line protocol fails that case, is started again, and goes on with the next.
+/// After eight of these in a row the last question that was answered is asked again; if there is none, or its answer does not come either,
+/// the program is lost, and the report says how many cases were not run.
+pub fn run(cases: &[CodecCase<'_>], adapter: &mut Adapter, require: &[Glob]) -> Report {
+    let mut report = Report::new("codec", &format!("{}", adapter.command()));
+    let mut id = 0;
+    let mut silent = 0usize;
+    let mut answered: Option<&CodecCase<'_>> = None;
+    for (index, case) in cases.iter().enumerate() {
+        let (grade, found, seen) = match ask(case, adapter, &mut id) {
+            Reply::Answer(answer) => {
+                silent = 0;
+                answered = Some(case);
+                let judgement = case.judge(&answer);
+                let is_required = judgement.grade == Grade::Unimplemented && require.iter().any(|glob| case.is_chosen(glob));
+                (if is_required { Grade::Fail } else { judgement.grade }, judgement.found, answer.whole)
+            }
+            Reply::None { found, seen } => {
+                silent = silent.saturating_add(1);
+                (Grade::Fail, Some(found), seen)
+            }
+            Reply::Gone(reason) => {
+                report.lost = Some(Lost { reason, not_run: cases.len().saturating_sub(index) });
+                return report;
+            }
+        };
+        report.add(result(case, grade, found, seen));
+        if silent >= PATIENCE {
+            if !answered.is_some_and(|case| matches!(ask(case, adapter, &mut id), Reply::Answer(_))) {
+                let reason = format!("no answer to {silent} questions in a row, nor to one that it had answered before");
+                let not_run = cases.len().saturating_sub(index).saturating_sub(1);
+                report.lost = Some(Lost { reason, not_run });
+                return report;
+            }
+            silent = 0;
+        }
+    }
+    report
+}
+
+fn ask(case: &CodecCase<'_>, adapter: &mut Adapter, id: &mut u64) -> Reply {
+    *id = id.saturating_add(1);
+    let mut request = case.request();
+    if let Some(request) = request.as_object_mut() {
+        request.insert("id".to_owned(), (*id).into());
+    }
+    let line = match adapter.ask(&format!("{request}")) {
+        Ok(line) => line,
+        Err(Trouble::NotStarted(error)) => return Reply::Gone(format!("it cannot be started again: {error}")),
+        Err(trouble) => return Reply::None { found: format!("{trouble}"), seen: Value::Null },
+    };
+    let found = match Answer::parse(&line) {
+        Ok(answer) if answer.id == Some(*id) => return Reply::Answer(answer),
+        Ok(answer) => {
+            let other = answer.id.map_or_else(|| "no question".to_owned(), |other| format!("question {other}"));
+            format!("an answer to {other}, not to question {id}")
+        }
+        Err(error) => format!("no answer of the line protocol: {error}"),
+    };
+    // Which answer the next line would be is anybody's guess.
+    adapter.drop_it();
+    Reply::None { found, seen: line.into() }
+}
+
+fn result(case: &CodecCase<'_>, grade: Grade, found: Option<String>, seen: Value) -> Case {
+    let detail = Detail { sent: case.request(), expected: case.expected(), seen, found: found.into_iter().collect::<Vec<_>>() };
+    Case {
+        name: case.name(),
+        section: case.section.to_owned(),
+        group: case.group.name.clone(),
+        title: case.test.comment.clone(),
+        grade,
+        spec: case.group.spec.clone(),
+        detail: (grade != Grade::Pass).then_some(detail),
+    }
+}

@@ -1,0 +1,86 @@
+//! Patterns by which cases are chosen.
+
+use alloc::string::String;
+
+/// A pattern for names: `*` is any text, slashes included, `?` one byte, everything else itself.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::conformance::Glob;
+///
+/// assert!(Glob::new("grammar/*/decode").matches("grammar/grammar-string/1/decode"));
+/// assert!(!Glob::new("grammar").matches("grammar/grammar-string"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Glob(String);
+
+impl Glob {
+    /// The pattern as it is written.
+    pub fn new(pattern: impl Into<String>) -> Self {
+        Self(pattern.into())
+    }
+
+    /// Whether all of `text` has this form.
+    pub fn matches(&self, text: &str) -> bool {
+        let (mut pattern, mut rest) = (self.0.as_bytes(), text.as_bytes());
+        // Behind the last star: what is left of the pattern, and where the star's text ends at the earliest.
+        let mut star: Option<(&[u8], &[u8])> = None;
+        loop {
+            match (pattern.split_first(), rest.split_first()) {
+                (Some((b'*', behind)), _) => {
+                    star = Some((behind, rest));
+                    pattern = behind;
+                }
+                (Some((wanted, behind)), Some((byte, more))) if *wanted == b'?' || wanted == byte => {
+                    (pattern, rest) = (behind, more);
+                }
+                (None, None) => return true,
+                _ => {
+                    // The star takes a byte more.
+                    let Some((behind, (_, more))) = star.and_then(|(behind, from)| Some((behind, from.split_first()?))) else {
+                        return false;
+                    };
+                    star = Some((behind, more));
+                    (pattern, rest) = (behind, more);
+                }
+            }
+        }
+    }
+}
+
+impl core::fmt::Display for Glob {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Glob;
+
+    #[test]
+    fn a_star_takes_any_text_and_a_question_mark_one_byte() {
+        for (pattern, text, expected) in [
+            ("", "", true),
+            ("", "a", false),
+            ("*", "", true),
+            ("*", "a/b", true),
+            ("a*c", "abbc", true),
+            ("a*c", "abbcd", false),
+            ("*b*b", "abab", true),
+            ("*bc", "abbc", true),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("a?", "a", false),
+            ("**a**", "xay", true),
+            ("array<byte>", "array<byte>", true),
+        ] {
+            assert_eq!(Glob::new(pattern).matches(text), expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn many_stars_do_not_take_for_ever() {
+        assert!(!Glob::new("*a".repeat(100)).matches(&"a".repeat(99)));
+        assert!(Glob::new("*a".repeat(100)).matches(&"a".repeat(10_000)));
+    }
+}

@@ -1,0 +1,28 @@
+//! The conformance kit: holds implementations in any language to the golden vectors.
+//!
+//! So far it asks codecs. [`codec::cases`] makes the questions out of the vectors, an [`Adapter`] is the program that answers them, one
+//! JSON object a line, and [`codec::run`] grades the answers into a [`Report`]. `vectors/adapters/README.md` has the line protocol,
+//! and what is judged how.
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::conformance::{Grade, codec};
+//!
+//! let files = codec::embedded()?;
+//! let cases = codec::cases(&files);
+//! let case = cases.iter().find(|case| case.operation == codec::Operation::Decode).expect("there is one");
+//! // This crate's own codec as one that can be asked.
+//! let answer = codec::answer(&case.request().to_string());
+//! let answer = codec::Answer::parse(&answer).expect("it keeps to the protocol");
+//! assert_eq!(case.judge(&answer).grade, Grade::Pass);
+//! # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod adapter;
+pub mod codec;
+mod glob;
+mod report;
+
+pub use adapter::{Adapter, AdapterCommand, Trouble};
+pub use glob::Glob;
+pub use report::{Case, Counts, Detail, Grade, Lost, Report, Section};

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""runtime_tests.py [NAME ...]
+
+Builds tests/runtime.rs and runs it against real runtimes, by default all that launch.py knows; those that can be suspended are also
+started suspended, and with a diagnostic port. Prints a line a run, and what a run said if it failed; exits with 1 if one did, with 77 if a runtime cannot be had.
+With VERBOSE=1 it prints what every run said.
+"""
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import launch
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SECONDS = 240
+# How a runtime is started, and which tests want it so: those with these words in their names.
+WAYS = {
+    "": ([], ["--skip", "suspended", "--skip", "ports::"]),
+    ", suspended": (["--suspended"], ["suspended"]),
+    ", suspended by a port": (["--ports", "@DIR@/port/socket,suspend"], ["ports::"]),
+    ", with a port": (["--ports", "@DIR@/port/socket,nosuspend"], ["ports::"]),
+}
+
+
+def built():
+    """The path of the test program."""
+    command = ["cargo", "test", "--features", "io-adapters", "--test", "runtime", "--no-run", "--message-format", "json"]
+    messages = subprocess.run(command, cwd=os.path.join(HERE, "../.."), check=True, stdout=subprocess.PIPE, text=True).stdout
+    for message in map(json.loads, messages.splitlines()):
+        if message.get("executable") and message["target"]["name"] == "runtime":
+            return message["executable"]
+    sys.exit("cargo did not say where the test program is")
+
+
+def run(name, options, chosen, program):
+    """Whether the tests passed against that runtime, how many, and what they said; None if it cannot be had."""
+    command = [sys.executable, os.path.join(HERE, "launch.py"), name, *options, "--", program, "--ignored", "--nocapture",
+               "--test-threads=1", *chosen]
+    environment = {**os.environ, "DIAG_SIDE_EFFECTS": "1"}
+    # A group of its own, so that nothing of it is left when its time is over.
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               start_new_session=True)
+    try:
+        said, _ = process.communicate(timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, 9)
+        said, _ = process.communicate()
+        return False, 0, f"{said}\nnot done after {SECONDS} s"
+    if process.returncode == launch.SKIP:
+        return None, 0, said
+    passed = re.search(r"^test result: ok\. (\d+) passed; 0 failed; 0 ignored;", said, re.M)
+    count = int(passed[1]) if passed else 0
+    return process.returncode == 0 and count > 0, count, said
+
+
+def main():
+    known = [*launch.RUNTIMES, *launch.OLD]
+    names = sys.argv[1:] or known
+    if not set(names) <= set(known):
+        sys.exit(f"{__doc__}\nNAME is one of {', '.join(known)}")
+    program = built()
+    wrong = skipped = 0
+    for name in names:
+        for way, (options, chosen) in WAYS.items():
+            if way and name in launch.OLD:
+                continue  # 3.1 has neither
+            passed, count, said = run(name, options, chosen, program)
+            how = name + way
+            if passed is None:
+                print(f"SKIPPED: {said.strip()}", file=sys.stderr)
+                skipped += 1
+                break
+            print(f"{how}: {count} tests passed" if passed else f"{how}: DIFFERS", flush=True)
+            if not passed or os.environ.get("VERBOSE") == "1":
+                print(said, flush=True)
+            wrong += not passed
+    sys.exit(1 if wrong else launch.SKIP if skipped else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+//! A diagnostic port, with a runtime that was told of it before it was there.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, Which};
+use dotnet_diagnostics_ipc::io::{Client, Until};
+
+use super::{target, variable};
+
+#[test]
+#[ignore = "needs a runtime with a port: tests/live/runtime_tests.py"]
+fn a_runtime_comes_to_its_port_and_is_asked_and_resumed() {
+    let target = target();
+    let ports = variable("DIAG_PORTS");
+    let (path, suspends) = ports.rsplit_once(',').expect("the runtime has a port");
+    let until = Until { deadline: Instant::now().checked_add(Duration::from_secs(10)), ..Until::FOREVER };
+    let port = PortListener::bind(path, PortOptions::DEFAULT).unwrap();
+    let runtime = port.wait_for(Which::Process(target.process_id.into()), &until).unwrap();
+    let client = Client::new(runtime.clone());
+    let answer = client.process_info().unwrap();
+    assert_eq!(answer.payload().unwrap().unwrap().runtime_cookie, runtime.cookie());
+
+    if suspends == "suspend" {
+        assert!(!target.runs_managed_code());
+        // It is resumed only where it waits for it (F-42).
+        target.client.resume().unwrap();
+        thread::sleep(Duration::from_millis(200));
+        assert!(!target.runs_managed_code());
+    } else {
+        assert!(target.runs_managed_code());
+    }
+    assert_eq!(runtime.resume(&until).unwrap(), HResult::OK);
+    while !target.runs_managed_code() {
+        assert!(until.check().is_ok(), "it does not start");
+        thread::sleep(Duration::from_millis(20));
+    }
+
+    // Each call takes the next connection.
+    for _ in 0..50 {
+        let answer = client.process_info2().unwrap();
+        assert_eq!(answer.payload().unwrap().unwrap().process_id, u64::from(target.process_id));
+    }
+    let mut entries = 0;
+    client.environment().unwrap().for_each(|_| entries += 1).unwrap();
+    assert!(entries >= 5);
+    target.still_answers();
+}
