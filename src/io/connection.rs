@@ -16,7 +16,7 @@ use crate::message::{Message, Reply, Request};
 use crate::wire::{DecodeError, DecodeErrorKind, Encode};
 
 /// The room for a reply; where one is larger, the buffer grows to its size, which is 65,535 bytes at most.
-const ROOM: usize = 4096;
+const ROOM: usize = 1024;
 
 /// One request over a connection that is there already; the connection is used up by it.
 ///
