@@ -13,6 +13,12 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketType, recv, send};
 
 use super::{Error, ErrorKind, Phase, Stopped, Transport, Until, unix_fd};
+use crate::endpoint::{PathTooLong, check_path_len};
+
+#[cfg(not(target_vendor = "apple"))]
+use crate::endpoint::SUN_PATH_LINUX as SUN_PATH;
+#[cfg(target_vendor = "apple")]
+use crate::endpoint::SUN_PATH_MACOS as SUN_PATH;
 
 /// A Unix socket whose waits end at a deadline or by a [`Canceller`](super::Canceller).
 ///
@@ -152,10 +158,10 @@ const BACKLOG_PAUSE: Duration = Duration::from_millis(5);
 
 /// Connects to the socket at `path`.
 pub(super) fn connect(path: &Path, until: &Until<'_>) -> Result<UnixTransport, Error> {
-    let address = SocketAddrUnix::new(path).map_err(|_| {
-        let (len, most) = (path.as_os_str().len(), crate::endpoint::SUN_PATH_LINUX);
-        Error::new(Phase::Find, ErrorKind::NotAnEndpoint(format!("a path of {len} bytes: a socket's may have {most} at most")))
-    })?;
+    let too_long = |error: PathTooLong| Error::new(Phase::Find, ErrorKind::NotAnEndpoint(error.to_string()));
+    check_path_len(path.as_os_str().len(), SUN_PATH).map_err(too_long)?;
+    let not_one = |errno| Error::new(Phase::Find, io::Error::from(errno));
+    let address = SocketAddrUnix::new(path).map_err(not_one)?;
     loop {
         until.check().map_err(|stopped| stopped.during(Phase::Connect))?;
         let stream = unconnected().map_err(Error::connecting)?;
