@@ -19,15 +19,30 @@ pub(super) fn process(process_id: u32, unseen: &mut Vec<Unseen>) -> Option<Proce
     match rustix::process::test_kill_process(pid) {
         Err(rustix::io::Errno::SRCH) => None,
         // Also if it is not ours.
-        _ => Some(Process::unknown(process_id)),
+        _ => Some(Process { start_time: start_time(process_id), ..Process::unknown(process_id) }),
     }
+}
+
+/// The key of its socket: the seconds from the Unix epoch to its start. (The document's words for macOS; nothing ran there.)
+#[cfg(target_os = "macos")]
+fn start_time(process_id: u32) -> Option<u64> {
+    use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
+    let (mut system, pid) = (System::new(), sysinfo::Pid::from_u32(process_id));
+    system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), true, ProcessRefreshKind::nothing());
+    system.process(pid).map(sysinfo::Process::start_time)
+}
+
+#[cfg(not(target_os = "macos"))]
+fn start_time(_: u32) -> Option<u64> {
+    None
 }
 
 /// Who listens is asked of each socket, by connecting to it.
 #[derive(Debug, Default)]
-pub(super) struct Listeners;
+pub(super) struct Listeners(());
 
 impl Listeners {
+    #[allow(clippy::unused_self)] // where there is a list, it is kept
     pub(super) fn listens(&mut self, _: u32, _: &str) -> Listening {
         Listening::Unlisted
     }

@@ -12,9 +12,9 @@
 //!
 //! # macOS
 //! The environment of another process cannot be read: our own `TMPDIR`, which is the user's, and `/tmp` are looked at. The
-//! container of a sandboxed application's group is not known, and not looked at. When a process started takes a call that has no
-//! safe form in the crates used here, so the key is not compared: a socket is a process's if the kernel says that this process
-//! listens at it. That takes a connection to each socket, closed without a byte sent. Type-checked; not run.
+//! container of a sandboxed application's group is not known, and not looked at. The key of a process's socket is the second of its
+//! start; whatever the key, a socket is a process's if the kernel says that this process listens at it. That takes a connection to
+//! each socket, closed without a byte sent. Type-checked; not run.
 //!
 //! # Windows
 //! The names of all pipes are listed. A pipe goes with its process: none is stale. Who made a pipe is not looked at. Wine 8 does
