@@ -1,12 +1,14 @@
 //! The files of vectors/: that they are what schema/ and README.md say, and that nothing in them is missing or there twice.
 
+mod schema;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use boon::{Compiler, SchemaIndex, Schemas};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::vectors::{self, Direction, Group, Hazard, SourceKind, Test, Type, Value, Verdict};
+use schema::Schema;
 
 fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -42,28 +44,9 @@ fn for_each_test(mut check: impl FnMut(&Group, &Test) -> Option<String>) {
     });
 }
 
-struct Schema {
-    schemas: Schemas,
-    index: SchemaIndex,
-}
-
-impl Schema {
-    fn load() -> Self {
-        let mut schemas = Schemas::new();
-        let file = path("vectors/schema/vectors.schema.json");
-        let index = Compiler::new().compile(file.to_str().unwrap(), &mut schemas).unwrap_or_else(|error| panic!("{error:#}"));
-        Self { schemas, index }
-    }
-
-    /// What the schema has against `document`, if anything.
-    fn objection(&self, document: &Value) -> Option<String> {
-        self.schemas.validate(document, self.index).err().map(|error| format!("{error:.2000}"))
-    }
-}
-
 #[test]
 fn every_file_is_valid_by_the_schema() {
-    let schema = Schema::load();
+    let schema = Schema::load("vectors.schema.json");
     for (name, text) in files_on_disk() {
         let document = text.parse().unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(schema.objection(&document), None, "{name}");
@@ -72,7 +55,7 @@ fn every_file_is_valid_by_the_schema() {
 
 #[test]
 fn the_schema_refuses_what_it_does_not_name_and_what_contradicts_itself() {
-    let schema = Schema::load();
+    let schema = Schema::load("vectors.schema.json");
     let good: Value = r#"{ "format": 1, "title": "t", "numberOfTests": 3, "groups": [{
         "name": "g", "type": "request", "source": { "kind": "derived" }, "made": "by hand", "direction": "client",
         "command": "Process/ProcessInfo", "since": "5.0", "spec": ["F-4"], "tests": [

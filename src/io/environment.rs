@@ -60,17 +60,8 @@ impl<'c, T: Transport> EnvironmentBlock<'c, T> {
         let mut have: &[u8] = &[];
         loop {
             // The first time without bytes: a size that is over the limits is refused before anything is read.
-            loop {
-                match decoder.decode(&mut have) {
-                    Ok(None) => break,
-                    Ok(Some(EnvironmentEvent::Entry(entry))) => take(entry),
-                    Ok(Some(EnvironmentEvent::EntryTooLarge { .. })) => {
-                        return Err(fail(ErrorKind::LimitExceeded { limit: ENTRY as u64 }));
-                    }
-                    Ok(Some(EnvironmentEvent::Done)) => return Ok(()),
-                    Ok(Some(_)) => {}
-                    Err(error) => return Err(fail(error.into())),
-                }
+            if take_entries(&mut decoder, &mut have, &mut take)? {
+                return Ok(());
             }
             let ended = |end| fail(ErrorKind::Ended { end, received: decoder.taken().into() });
             have = self.read(&mut piece, decoder.wanted()).map_err(|stopped| match stopped {
@@ -90,4 +81,22 @@ impl<'c, T: Transport> EnvironmentBlock<'c, T> {
         let n = self.transport.receive(into, &self.clock.within(self.within))?;
         Ok(piece.get(..n).unwrap_or_default())
     }
+}
+
+/// Gives the entries that are in `have` to `take`; whether those were the last.
+pub(super) fn take_entries(
+    decoder: &mut EnvironmentDecoder<'_>,
+    have: &mut &[u8],
+    take: &mut impl FnMut(Entry<'_>),
+) -> Result<bool, Error> {
+    let fail = |kind| Error::new(Phase::Continuation, kind);
+    while let Some(event) = decoder.decode(have).map_err(|error| fail(error.into()))? {
+        match event {
+            EnvironmentEvent::Entry(entry) => take(entry),
+            EnvironmentEvent::EntryTooLarge { .. } => return Err(fail(ErrorKind::LimitExceeded { limit: ENTRY as u64 })),
+            EnvironmentEvent::Count(_) => {}
+            EnvironmentEvent::Done => return Ok(true),
+        }
+    }
+    Ok(false)
 }

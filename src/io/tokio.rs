@@ -8,9 +8,10 @@ use std::vec::Vec;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::connection::{Answer, judge, room};
+use super::environment::{ENTRY, PIECE, take_entries};
 use super::{Error, ErrorKind, Phase};
 use crate::command::Continuation;
-use crate::continuation::{Entry, EnvironmentDecoder, EnvironmentEvent, EnvironmentLimits};
+use crate::continuation::{Entry, EnvironmentDecoder, EnvironmentLimits};
 use crate::exchange::{Client, ClientAction, End, Illegal, Outcome, Then};
 use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
@@ -84,23 +85,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
             return Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not say how large the environment is")));
         };
         let fail = |kind| Error::new(Phase::Continuation, kind);
-        let most = super::environment::ENTRY;
-        let mut room = std::vec![0; most.min(n_incoming_bytes as usize)];
-        let mut piece = std::vec![0; super::environment::PIECE];
+        let mut room = std::vec![0; ENTRY.min(n_incoming_bytes as usize)];
+        let mut piece = std::vec![0; PIECE];
         let mut decoder = EnvironmentDecoder::with_limits(n_incoming_bytes, &mut room, limits);
         let mut have: &[u8] = &[];
         loop {
-            loop {
-                match decoder.decode(&mut have) {
-                    Ok(None) => break,
-                    Ok(Some(EnvironmentEvent::Entry(entry))) => take(entry),
-                    Ok(Some(EnvironmentEvent::EntryTooLarge { .. })) => {
-                        return Err(fail(ErrorKind::LimitExceeded { limit: most as u64 }));
-                    }
-                    Ok(Some(EnvironmentEvent::Done)) => return Ok(()),
-                    Ok(Some(_)) => {}
-                    Err(error) => return Err(fail(error.into())),
-                }
+            if take_entries(&mut decoder, &mut have, &mut take)? {
+                return Ok(());
             }
             let wanted = decoder.wanted().min(piece.len());
             let ended = |end| fail(ErrorKind::Ended { end, received: decoder.taken().into() });

@@ -1,11 +1,14 @@
 //! The files of vectors/exchanges/: that they are what schema/ and README.md say.
 
+#[path = "../schema/mod.rs"]
+mod schema;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use boon::{Compiler, SchemaIndex, Schemas};
 use dotnet_diagnostics_ipc::vectors::{self, Captures, Comparison, Hazard, Literal, Part, Plays, Script, Step, Type, Value};
+use schema::Schema;
 
 fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -35,27 +38,9 @@ fn for_each(mut check: impl FnMut(&Script) -> Vec<String>) {
     assert!(lines.is_empty(), "{} failures\n{}", lines.len(), lines.join("\n"));
 }
 
-struct Schema {
-    schemas: Schemas,
-    index: SchemaIndex,
-}
-
-impl Schema {
-    fn load() -> Self {
-        let mut schemas = Schemas::new();
-        let file = path("vectors/schema/exchanges.schema.json");
-        let index = Compiler::new().compile(file.to_str().unwrap(), &mut schemas).unwrap_or_else(|error| panic!("{error:#}"));
-        Self { schemas, index }
-    }
-
-    fn objection(&self, document: &Value) -> Option<String> {
-        self.schemas.validate(document, self.index).err().map(|error| format!("{error:.2000}"))
-    }
-}
-
 #[test]
 fn every_file_is_valid_by_the_schema() {
-    let schema = Schema::load();
+    let schema = Schema::load("exchanges.schema.json");
     for (name, text) in files_on_disk() {
         let document = text.parse().unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(schema.objection(&document), None, "{name}");
@@ -94,7 +79,7 @@ fn good() -> Value {
 /// What the schema refuses, the types refuse as well, and the other way round.
 #[test]
 fn schema_and_types_refuse_what_they_do_not_name_and_what_contradicts_itself() {
-    let schema = Schema::load();
+    let schema = Schema::load("exchanges.schema.json");
     let takes = |document: &Value| vectors::parse_scripts("t", &document.to_string()).map(drop).map_err(|error| error.to_string());
     assert_eq!((schema.objection(&good()), takes(&good())), (None, Ok(())));
 

@@ -9,9 +9,7 @@ mod player;
 mod runtime;
 mod socket;
 
-use std::collections::BTreeSet;
-
-use dotnet_diagnostics_ipc::vectors::{self, Plays, Script};
+use dotnet_diagnostics_ipc::vectors::{self, Plays};
 
 use network::Chunking;
 
@@ -26,9 +24,6 @@ macro_rules! twice {
         first
     }};
 }
-
-/// Scripts that cannot pass here, and why. One that passes all the same fails the test.
-const NOT_HERE: &[(u32, &str)] = &[];
 
 const CHUNKINGS: &[Chunking] = &[
     Chunking::All,
@@ -48,21 +43,11 @@ fn play_all(is_meant: impl Fn(&Plays) -> bool) -> usize {
     for file in vectors::script_files().unwrap() {
         for script in file.scripts.iter().filter(|script| is_meant(&script.plays)) {
             played += 1;
-            let failures: Vec<_> =
-                CHUNKINGS.iter().filter_map(|chunking| player::play(script, file.within_ms, *chunking).err()).collect();
-            match (reason(script), failures.as_slice()) {
-                (None, failures) => wrong.extend_from_slice(failures),
-                (Some(_), failures) if failures.len() == CHUNKINGS.len() => {}
-                (Some(reason), _) => wrong.push(format!("scId {} passes, although {reason}", script.sc_id)),
-            }
+            wrong.extend(CHUNKINGS.iter().filter_map(|chunking| player::play(script, file.within_ms, *chunking).err()));
         }
     }
     assert!(wrong.is_empty(), "{} failures\n{}", wrong.len(), wrong.join("\n"));
     played
-}
-
-fn reason(script: &Script) -> Option<&'static str> {
-    NOT_HERE.iter().find(|(sc_id, _)| *sc_id == script.sc_id).map(|(_, reason)| *reason)
 }
 
 #[test]
@@ -75,13 +60,4 @@ fn our_runtime_passes_every_script_for_every_chunking() {
 fn our_client_passes_every_script_for_every_chunking() {
     let played = play_all(|plays| matches!(plays, Plays::Runtime(_)));
     assert!(played >= 60, "{played}");
-}
-
-#[test]
-fn what_cannot_pass_here_exists() {
-    let files = vectors::script_files().unwrap();
-    let known: BTreeSet<_> = files.iter().flat_map(|file| &file.scripts).map(|script| script.sc_id).collect();
-    for (sc_id, reason) in NOT_HERE {
-        assert!(known.contains(sc_id), "scId {sc_id} ({reason}) is no script");
-    }
 }
