@@ -21,6 +21,7 @@
 mod adapter;
 pub mod codec;
 mod glob;
+pub mod player;
 mod report;
 
 pub use adapter::{Adapter, AdapterCommand, Trouble};

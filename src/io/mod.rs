@@ -37,9 +37,9 @@ mod tokio;
 mod trace;
 mod transport;
 #[cfg(unix)]
-mod unix;
+pub(crate) mod unix;
 #[cfg(unix)]
-mod unix_fd;
+pub(crate) mod unix_fd;
 #[cfg(unix)]
 mod user_events;
 

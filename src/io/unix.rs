@@ -131,7 +131,7 @@ impl Transport for UnixTransport {
 ///
 /// # Errors
 /// [`Stopped`].
-pub(super) fn wait(fd: BorrowedFd<'_>, for_what: PollFlags, until: &Until<'_>) -> Result<(), Stopped> {
+pub(crate) fn wait(fd: BorrowedFd<'_>, for_what: PollFlags, until: &Until<'_>) -> Result<(), Stopped> {
     loop {
         until.check()?;
         let timeout = until.left().map(|left| Timespec {
@@ -157,7 +157,7 @@ pub(super) fn wait(fd: BorrowedFd<'_>, for_what: PollFlags, until: &Until<'_>) -
 const BACKLOG_PAUSE: Duration = Duration::from_millis(5);
 
 /// Connects to the socket at `path`.
-pub(super) fn connect(path: &Path, until: &Until<'_>) -> Result<UnixTransport, Error> {
+pub(crate) fn connect(path: &Path, until: &Until<'_>) -> Result<UnixTransport, Error> {
     let too_long = |error: PathTooLong| Error::new(Phase::Find, ErrorKind::NotAnEndpoint(error.to_string()));
     check_path_len(path.as_os_str().len(), SUN_PATH).map_err(too_long)?;
     let not_one = |errno| Error::new(Phase::Find, io::Error::from(errno));

@@ -20,21 +20,45 @@ const MOST: usize = 253;
 /// # Errors
 /// Those of `sendmsg`; `WouldBlock` on a socket that is full.
 pub(super) fn send_fd(stream: BorrowedFd<'_>, fd: BorrowedFd<'_>) -> io::Result<()> {
-    let fds = [fd];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    if !control.push(SendAncillaryMessage::ScmRights(&fds)) {
-        return Err(io::Error::from(io::ErrorKind::OutOfMemory));
-    }
-    match sendmsg(stream, &[IoSlice::new(&FdByte::BYTES)], &mut control, send_flags())? {
+    match send_with_fd(stream, &FdByte::BYTES, fd)? {
         // It went whole, or not at all.
         0 => Err(io::Error::from(io::ErrorKind::WriteZero)),
         _ => Ok(()),
     }
 }
 
+/// Sends some of `bytes`, and `fd` with the first of them; how many went.
+///
+/// # Errors
+/// Those of `sendmsg`; `WouldBlock` on a socket that is full.
+pub(crate) fn send_with_fd(stream: BorrowedFd<'_>, bytes: &[u8], fd: BorrowedFd<'_>) -> io::Result<usize> {
+    let fds = [fd];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(&fds)) {
+        return Err(io::Error::from(io::ErrorKind::OutOfMemory));
+    }
+    Ok(sendmsg(stream, &[IoSlice::new(bytes)], &mut control, send_flags())?)
+}
+
+/// Receives bytes and counts the descriptors that come with them, which are closed. 0 bytes are the end of the input.
+///
+/// # Errors
+/// Those of `recvmsg`, among them `WouldBlock` where nothing has come.
+#[cfg(feature = "conformance")]
+pub(crate) fn receive_counting_fds(stream: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<(usize, usize)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let received = recvmsg(stream, &mut [IoSliceMut::new(into)], &mut control, receive_flags())?;
+    let rights = control.drain().map(|message| match message {
+        RecvAncillaryMessage::ScmRights(fds) => fds.count(),
+        _ => 0,
+    });
+    Ok((received.bytes, rights.sum()))
+}
+
 /// Never waits; and a peer that is gone is an error, not a signal.
-pub(super) fn send_flags() -> SendFlags {
+pub(crate) fn send_flags() -> SendFlags {
     #[cfg(not(target_vendor = "apple"))]
     return SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     #[cfg(target_vendor = "apple")]

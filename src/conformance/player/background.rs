@@ -1,0 +1,71 @@
+//! A connection that is read to its end while other things are done.
+
+use alloc::{borrow::ToOwned as _, sync::Arc, vec};
+use core::time::Duration;
+use std::io::{self, Read as _};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use super::Drained;
+use crate::exchange::End;
+
+/// The most that is read at once.
+const PIECE: usize = 65_536;
+
+type State = (Mutex<Drained>, Condvar);
+
+/// The thread that reads. It ends with the connection, or when this is dropped.
+pub(super) struct Background {
+    stream: UnixStream,
+    state: Arc<State>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Background {
+    pub(super) fn start(stream: &UnixStream) -> io::Result<Self> {
+        let (reader, stream) = (stream.try_clone()?, stream.try_clone()?);
+        reader.set_nonblocking(false)?;
+        let state = Arc::new((Mutex::new(Drained::default()), Condvar::new()));
+        let shared = state.clone();
+        let thread = thread::Builder::new().name("drain".to_owned()).spawn(move || read_to_the_end(reader, &shared))?;
+        Ok(Self { stream, state, thread: Some(thread) })
+    }
+
+    /// What was read, once the end has come or `patience` is over.
+    pub(super) fn drained(&self, patience: Duration) -> Drained {
+        let (drained, ended) = &*self.state;
+        let guard = drained.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = ended.wait_timeout_while(guard, patience, |drained| drained.end.is_none());
+        waited.unwrap_or_else(PoisonError::into_inner).0.clone()
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        // Ends the thread's reading.
+        let _ = self.stream.shutdown(Shutdown::Both);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn read_to_the_end(mut stream: UnixStream, (state, ended): &State) {
+    let mut buffer = vec![0; PIECE];
+    loop {
+        let read = stream.read(&mut buffer);
+        let mut drained = state.lock().unwrap_or_else(PoisonError::into_inner);
+        match read {
+            Ok(0) => drained.end = Some(End::Closed),
+            Ok(n) => drained.push(buffer.get(..n).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => drained.end = Some(End::Reset),
+        }
+        if drained.end.is_some() {
+            ended.notify_all();
+            return;
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! Plays the steps of an exchange script against the side under test.
+//!
+//! [`Player`] knows what the steps mean; a [`Network`] has the connections. `SocketNetwork` has real ones.
+
+#[cfg(unix)]
+mod background;
+mod network;
+#[cfg(unix)]
+mod sockets;
+mod transcript;
+
+pub use network::{Drained, Link, Network, Received, Sent, Trouble};
+#[cfg(unix)]
+pub use sockets::SocketNetwork;
+pub use transcript::{Direction, Passage, Transcript};
+
+use alloc::{
+    borrow::ToOwned as _,
+    collections::BTreeMap,
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+use core::{fmt, time::Duration};
+
+use crate::exchange::End;
+use crate::vectors::{Captures, Comparison, Ending, Expect, ExpectAnyOf, ExpectEnd, ExpectedEnd, Life, Pattern, Send, Step};
+
+/// How long the player waits after a piece whose size the script gives.
+const AFTER_A_PIECE: Duration = Duration::from_millis(20);
+/// How long it looks for what a peer said that does not listen any more.
+const LAST_WORDS: Duration = Duration::from_millis(50);
+
+/// A step that went another way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Its number; the first is 0.
+    pub step: usize,
+    /// The step, as the script has it.
+    pub text: String,
+    /// What came instead.
+    pub trouble: Trouble,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "step {} {}: {}", self.step, self.text, self.trouble)
+    }
+}
+
+struct Connection {
+    link: Link,
+    is_drained: bool,
+}
+
+/// One conversation.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use std::{io::{Read, Write}, os::unix::net::UnixListener, time::Duration};
+/// use dotnet_diagnostics_ipc::conformance::player::{Player, SocketNetwork};
+/// use dotnet_diagnostics_ipc::vectors::Step;
+///
+/// // A server that knows no command at all.
+/// let directory = tempfile::tempdir()?;
+/// let path = directory.path().join("socket");
+/// let listener = UnixListener::bind(&path)?;
+/// std::thread::spawn(move || {
+///     let (mut stream, _) = listener.accept().unwrap();
+///     stream.read_exact(&mut [0; 20]).unwrap();
+///     stream.write_all(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80").unwrap();
+/// });
+///
+/// let steps: Vec<Step> = serde_json::from_str(r#"[
+///     { "open": "a" },
+///     { "on": "a", "send": ["444f544e45545f4950435f563100", "1400", "0404", "0000"] },
+///     { "on": "a", "expect": ["444f544e45545f4950435f563100", "1800", "ffff", "0000", "85131380"] },
+///     { "on": "a", "expect_end": "closed" }]"#)?;
+/// let mut network = SocketNetwork::to_socket(path);
+/// let mut player = Player::new(&mut network, Duration::from_secs(5));
+/// player.play(&steps)?;
+/// assert_eq!(player.transcript().0.len(), 2);
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Player<'n> {
+    network: &'n mut dyn Network,
+    within: Duration,
+    captures: Captures,
+    connections: BTreeMap<String, Connection>,
+    transcript: Transcript,
+}
+
+impl core::error::Error for Failure {}
+
+impl<'n> Player<'n> {
+    /// Where a step does not say how long it may take, it is `within`.
+    pub fn new(network: &'n mut dyn Network, within: Duration) -> Self {
+        Self { network, within, captures: Captures::new(), connections: BTreeMap::new(), transcript: Transcript::default() }
+    }
+
+    /// Plays all of `steps`. The connections that are left stay open until [`Player::close_all`].
+    ///
+    /// # Errors
+    /// The first step that went another way.
+    pub fn play<'s>(&mut self, steps: impl IntoIterator<Item = &'s Step>) -> Result<(), Failure> {
+        for (nth, step) in steps.into_iter().enumerate() {
+            self.step(step).map_err(|trouble| {
+                let text = serde_json::to_string(step).unwrap_or_default();
+                Failure { step: nth, text, trouble }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Closes what is open.
+    ///
+    /// # Errors
+    /// [`Trouble`] of the network.
+    pub fn close_all(&mut self) -> Result<(), Trouble> {
+        for connection in core::mem::take(&mut self.connections).into_values() {
+            self.network.end(connection.link, Ending::Close)?;
+        }
+        Ok(())
+    }
+
+    /// What went over the connections so far.
+    pub const fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    /// What was captured so far.
+    pub const fn captures(&self) -> &Captures {
+        &self.captures
+    }
+
+    /// The network, for what is no step of a script.
+    pub fn network(&mut self) -> &mut dyn Network {
+        self.network
+    }
+
+    /// The connection of that name.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn link(&self, name: &str) -> Result<Link, Trouble> {
+        let found = self.connections.get(name).map(|connection| connection.link);
+        found.ok_or_else(|| Trouble::Differs(format!("there is no connection {name}")))
+    }
+
+    /// Takes bytes of a connection: `most` of them at most. They stand in the transcript afterwards.
+    ///
+    /// # Errors
+    /// [`Trouble`] of the network.
+    pub fn receive(&mut self, on: &str, most: usize, until: Duration) -> Result<Received, Trouble> {
+        let received = self.network.receive(self.link(on)?, most, until)?;
+        if let Received::Bytes(bytes, fds) = &received {
+            self.transcript.push(on, Direction::Received, bytes, *fds);
+        }
+        Ok(received)
+    }
+
+    /// Plays one step.
+    ///
+    /// # Errors
+    /// What came instead.
+    pub fn step(&mut self, step: &Step) -> Result<(), Trouble> {
+        let within = step.within_ms().map_or(self.within, ms);
+        let until = self.in_a(within);
+        match step {
+            Step::Open(step) => {
+                let link = self.network.open(step.port.as_deref(), until)?;
+                self.named(&step.open, link)
+            }
+            Step::Accept(step) => {
+                let link = self.network.accept(step.port.as_deref(), until)?;
+                self.named(&step.accept, link.ok_or_else(|| Trouble::differs("nobody connects"))?)
+            }
+            Step::Listen(step) => self.network.listen(&step.port, step.listen),
+            Step::ExpectNoConnection(step) => {
+                let until = self.in_a(ms(step.expect_no_connection));
+                let is_called = self.network.is_called(step.port.as_deref(), until)?;
+                if is_called { Err(Trouble::differs("somebody connects")) } else { Ok(()) }
+            }
+            Step::Send(step) => self.send(step, until),
+            Step::Expect(step) => self.expect(step, until),
+            Step::ExpectAnyOf(step) => self.expect_any_of(step, until),
+            Step::ExpectNothing(step) => {
+                let until = self.in_a(ms(step.expect_nothing));
+                match self.receive(&step.on, 64, until)? {
+                    Received::Nothing => Ok(()),
+                    Received::Bytes(bytes, _) => Err(Trouble::Differs(format!("{} comes", hex::encode(bytes)))),
+                    Received::End(end) => Err(Trouble::Differs(format!("the end comes: {end}"))),
+                }
+            }
+            Step::Drain(step) => {
+                self.network.drain(self.link(&step.on)?)?;
+                if let Some(connection) = self.connections.get_mut(&step.on) {
+                    connection.is_drained = true;
+                }
+                Ok(())
+            }
+            Step::ExpectEnd(step) => self.expect_end(step, until),
+            Step::EndStep(step) => self.network.end(self.link(&step.on)?, step.end),
+            Step::Wait(step) => {
+                let until = self.in_a(ms(step.wait));
+                self.network.wait(until)
+            }
+            Step::ExpectTarget(step) => match (step.expect_target, self.network.life(step.expect_target, until)?) {
+                (Life::Alive, Life::Dead) => Err(Trouble::differs("the target is dead")),
+                (Life::Dead, Life::Alive) => Err(Trouble::differs("the target lives")),
+                _ => Ok(()),
+            },
+        }
+    }
+
+    fn in_a(&self, time: Duration) -> Duration {
+        self.network.now().saturating_add(time)
+    }
+
+    fn named(&mut self, name: &str, link: Link) -> Result<(), Trouble> {
+        match self.connections.insert(name.to_owned(), Connection { link, is_drained: false }) {
+            None => Ok(()),
+            Some(_) => Err(Trouble::Differs(format!("{name} stands for two connections"))),
+        }
+    }
+
+    fn send(&mut self, step: &Send, until: Duration) -> Result<(), Trouble> {
+        let link = self.link(&step.on)?;
+        let mut bytes = Vec::new();
+        for part in &step.send {
+            bytes.extend(part.bytes(&self.captures).map_err(|error| Trouble::Differs(error.to_string()))?);
+        }
+        let whole = [bytes.len()];
+        let chunks = if step.chunks.is_empty() { whole.as_slice() } else { step.chunks.as_slice() };
+        let sum = chunks.iter().try_fold(0, |sum: usize, size| sum.checked_add(*size));
+        if sum != Some(bytes.len()) {
+            return Err(Trouble::Differs(format!("the script's chunks do not add up to {} bytes", bytes.len())));
+        }
+        let mut fd = step.with_fd;
+        let mut rest = bytes.as_slice();
+        for size in chunks {
+            let Some((chunk, later)) = rest.split_at_checked(*size) else { break };
+            rest = later;
+            let fds = usize::from(fd.is_some());
+            match self.network.send(link, chunk, fd.take(), until)? {
+                Sent::All => self.transcript.push(&step.on, Direction::Sent, chunk, fds),
+                Sent::PeerGone(_) if step.may_fail => return Ok(()),
+                Sent::PeerGone(why) => {
+                    let until = self.in_a(LAST_WORDS);
+                    let before = match self.receive(&step.on, 400, until) {
+                        Ok(Received::Bytes(bytes, _)) => format!("; before that came {}", excerpt(&bytes)),
+                        _ => String::new(),
+                    };
+                    return Err(Trouble::Differs(format!("{why}{before}")));
+                }
+            }
+            if !step.chunks.is_empty() {
+                let until = self.in_a(AFTER_A_PIECE);
+                self.network.wait(until)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads by one of `patterns`. What it gives is captured.
+    fn receive_one_of(&mut self, on: &str, patterns: &[&Pattern], with_fd: bool, until: Duration) -> Result<(), Trouble> {
+        let (mut so_far, mut fds) = (Vec::new(), 0_usize);
+        let captured = loop {
+            let (mut differences, mut most) = (Vec::new(), usize::MAX);
+            let mut matched = None;
+            for pattern in patterns {
+                match pattern.compare(&so_far, &self.captures) {
+                    Comparison::Matched(captured) => matched = matched.or(Some(captured)),
+                    Comparison::NeedMore(n) => most = most.min(n),
+                    Comparison::Differs { offset, expected, found } => {
+                        differences.push(format!("at byte {offset} expected {expected}, came {found}"));
+                    }
+                }
+            }
+            if let Some(captured) = matched {
+                break captured;
+            }
+            if differences.len() == patterns.len() {
+                // What else is there says more than the first wrong byte does.
+                let until = self.in_a(LAST_WORDS);
+                if let Ok(Received::Bytes(bytes, _)) = self.receive(on, 400, until) {
+                    so_far.extend(bytes);
+                }
+                return Err(Trouble::Differs(format!("{} (all: {})", differences.join("; or "), excerpt(&so_far))));
+            }
+            match self.receive(on, most, until)? {
+                Received::Bytes(bytes, with) => {
+                    so_far.extend(bytes);
+                    fds = fds.saturating_add(with);
+                }
+                Received::End(end) => return Err(Trouble::Differs(format!("{end} behind {}", excerpt(&so_far)))),
+                Received::Nothing => return Err(Trouble::Differs(format!("nothing more comes behind {}", excerpt(&so_far)))),
+            }
+        };
+        if fds != usize::from(with_fd) {
+            return Err(Trouble::Differs(format!("{fds} descriptors came")));
+        }
+        self.captures.extend(captured);
+        Ok(())
+    }
+
+    fn expect(&mut self, step: &Expect, until: Duration) -> Result<(), Trouble> {
+        self.receive_one_of(&step.on, &[&step.expect], step.with_fd, until)
+    }
+
+    fn expect_any_of(&mut self, step: &ExpectAnyOf, until: Duration) -> Result<(), Trouble> {
+        let patterns: Vec<_> = step.expect_any_of.iter().map(|one| &one.expect).collect();
+        self.receive_one_of(&step.on, &patterns, false, until)
+    }
+
+    fn expect_end(&mut self, step: &ExpectEnd, until: Duration) -> Result<(), Trouble> {
+        let is_drained = self.connections.get(&step.on).is_some_and(|connection| connection.is_drained);
+        let end = if is_drained {
+            let drained = self.network.drained(self.link(&step.on)?, until)?;
+            if drained.end.is_some() && !drained.last.ends_with(&step.last) {
+                let from = drained.last.len().saturating_sub(step.last.len());
+                return Err(Trouble::Differs(format!(
+                    "the last of {} bytes are {}",
+                    drained.bytes,
+                    excerpt(drained.last.get(from..).unwrap_or_default())
+                )));
+            }
+            drained.end
+        } else {
+            match self.receive(&step.on, 64, until)? {
+                Received::End(end) => Some(end),
+                Received::Nothing => None,
+                Received::Bytes(bytes, _) => return Err(Trouble::Differs(format!("{} comes", hex::encode(bytes)))),
+            }
+        };
+        match (step.expect_end, end) {
+            (_, None) => Err(Trouble::differs("no end comes")),
+            (ExpectedEnd::Any, _) | (ExpectedEnd::Closed, Some(End::Closed)) | (ExpectedEnd::Reset, Some(End::Reset)) => Ok(()),
+            (_, Some(end)) => Err(Trouble::Differs(format!("the end is {}", end.name()))),
+        }
+    }
+}
+
+fn ms(number: u32) -> Duration {
+    Duration::from_millis(number.into())
+}
+
+fn excerpt(bytes: &[u8]) -> String {
+    let (shown, rest) = bytes.split_at_checked(64).unwrap_or((bytes, &[]));
+    format!("{} bytes {}{}", bytes.len(), hex::encode(shown), if rest.is_empty() { "" } else { "…" })
+}

@@ -1,0 +1,389 @@
+//! Connections over Unix sockets.
+
+use alloc::{
+    borrow::ToOwned as _,
+    boxed::Box,
+    collections::BTreeMap,
+    format,
+    string::{String, ToString as _},
+    vec,
+    vec::Vec,
+};
+use core::time::Duration;
+use std::fs::File;
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Instant;
+
+use rustix::event::PollFlags;
+
+use super::background::Background;
+use super::{Drained, Link, Network, Received, Sent, Trouble};
+use crate::advertise::{ADVERTISE_LEN, Advertise};
+use crate::exchange::End;
+use crate::io::{ErrorKind, Stopped, UnlinkOnDrop, Until, bind_private, unix, unix_fd};
+use crate::vectors::{Ending, FdKind, Life};
+
+/// How long to wait before something is looked at again.
+const PAUSE: Duration = Duration::from_millis(10);
+/// The most that is read at once.
+const PIECE: usize = 65_536;
+
+/// How the default port is reached.
+enum DefaultPort {
+    /// The side under test listens there.
+    Socket(PathBuf),
+    /// The side under test connects to a diagnostic port, and says an advertise.
+    Reversed(UnixListener),
+    /// The player listens, in place of a runtime.
+    Ours(Listening),
+}
+
+/// A socket at which the player listens.
+struct Listening {
+    listener: UnixListener,
+    _guard: UnlinkOnDrop,
+}
+
+/// A port of the target's, or of a client's.
+struct Port {
+    path: PathBuf,
+    listening: Option<Listening>,
+}
+
+struct Connection {
+    stream: UnixStream,
+    background: Option<Background>,
+}
+
+/// What opens the file of user events.
+type OpenUserEvents = Box<dyn FnMut() -> io::Result<OwnedFd> + Send>;
+/// What says whether a process lives.
+type Lives = Box<dyn FnMut() -> bool + Send>;
+
+/// Unix sockets of this machine.
+pub struct SocketNetwork {
+    began: Instant,
+    default: DefaultPort,
+    ports: BTreeMap<String, Port>,
+    connections: Vec<Option<Connection>>,
+    lives: Option<Lives>,
+    user_events: Option<OpenUserEvents>,
+    /// The ends of pipes whose other ends were handed over.
+    kept: Vec<OwnedFd>,
+}
+
+impl SocketNetwork {
+    fn new(default: DefaultPort) -> Self {
+        Self {
+            began: Instant::now(),
+            default,
+            ports: BTreeMap::new(),
+            connections: Vec::new(),
+            lives: None,
+            user_events: None,
+            kept: Vec::new(),
+        }
+    }
+
+    /// The side under test listens at `path`.
+    pub fn to_socket(path: impl Into<PathBuf>) -> Self {
+        Self::new(DefaultPort::Socket(path.into()))
+    }
+
+    /// The side under test is a runtime that connects to `listener`, its diagnostic port. What stands for a connection to its default
+    /// port is the next connection from there, behind its advertise.
+    pub fn at_port(listener: UnixListener) -> Self {
+        Self::new(DefaultPort::Reversed(listener))
+    }
+
+    /// The player stands for a runtime, and listens at `path`.
+    ///
+    /// # Errors
+    /// Where it cannot listen.
+    pub fn in_place_of_a_runtime(path: impl AsRef<Path>) -> Result<Self, crate::io::Error> {
+        Ok(Self::new(DefaultPort::Ours(listen(path.as_ref())?)))
+    }
+
+    /// There is a port of this name at `path`.
+    #[must_use]
+    pub fn with_port(mut self, name: &str, path: impl Into<PathBuf>) -> Self {
+        self.ports.insert(name.to_owned(), Port { path: path.into(), listening: None });
+        self
+    }
+
+    /// `lives` says whether the target's process does.
+    #[must_use]
+    pub fn with_process(mut self, lives: impl FnMut() -> bool + Send + 'static) -> Self {
+        self.lives = Some(Box::new(lives));
+        self
+    }
+
+    /// `open` opens what stands for `user_events_data`.
+    #[must_use]
+    pub fn with_user_events(mut self, open: impl FnMut() -> io::Result<OwnedFd> + Send + 'static) -> Self {
+        self.user_events = Some(Box::new(open));
+        self
+    }
+
+    /// The instant of a time of [`Network::now`].
+    fn instant(&self, until: Duration) -> Option<Instant> {
+        self.began.checked_add(until)
+    }
+
+    fn connection(&mut self, link: Link) -> Result<&mut Connection, Trouble> {
+        let connection = self.connections.get_mut(link.0).and_then(Option::as_mut);
+        connection.ok_or_else(|| Trouble::differs("the script has closed the connection"))
+    }
+
+    fn keep(&mut self, stream: UnixStream) -> Link {
+        self.connections.push(Some(Connection { stream, background: None }));
+        Link(self.connections.len().saturating_sub(1))
+    }
+
+    /// The listener of a port, which the player has.
+    fn listener(&self, port: Option<&str>) -> Result<&UnixListener, Trouble> {
+        let listening = match (port, &self.default) {
+            (Some(name), _) => self.port(name)?.listening.as_ref().map(|listening| &listening.listener),
+            (None, DefaultPort::Ours(listening)) => Some(&listening.listener),
+            (None, DefaultPort::Reversed(listener)) => Some(listener),
+            (None, DefaultPort::Socket(_)) => None,
+        };
+        listening.ok_or_else(|| Trouble::differs("the player does not listen there"))
+    }
+
+    fn port(&self, name: &str) -> Result<&Port, Trouble> {
+        self.ports.get(name).ok_or_else(|| Trouble::Unavailable(format!("there is no port {name}")))
+    }
+
+    /// A descriptor of that kind.
+    fn descriptor(&mut self, kind: FdKind) -> Result<OwnedFd, Trouble> {
+        let unavailable = |error: io::Error| Trouble::Unavailable(format!("no descriptor to hand over: {error}"));
+        match kind {
+            FdKind::Null => File::options().read(true).write(true).open("/dev/null").map(OwnedFd::from).map_err(unavailable),
+            FdKind::Pipe => {
+                let (reader, writer) = rustix::pipe::pipe().map_err(|errno| unavailable(errno.into()))?;
+                self.kept.push(reader);
+                Ok(writer)
+            }
+            FdKind::UserEventsData => match &mut self.user_events {
+                Some(open) => open().map_err(unavailable),
+                None => Err(Trouble::Unavailable("nothing here stands for user_events_data".to_owned())),
+            },
+        }
+    }
+}
+
+fn listen(path: &Path) -> Result<Listening, crate::io::Error> {
+    let (listener, guard) = bind_private(path)?;
+    Ok(Listening { listener, _guard: guard })
+}
+
+fn failed(what: &str) -> impl FnOnce(io::Error) -> Trouble + '_ {
+    move |error| Trouble::Differs(format!("{what}: {error}"))
+}
+
+/// Whether the system says that the peer has gone.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::NotConnected)
+}
+
+/// Takes a connection, or `None` if none comes in time.
+fn accepted(listener: &UnixListener, until: Option<Instant>) -> Result<Option<UnixStream>, Trouble> {
+    match unix::wait(listener.as_fd(), PollFlags::IN, &Until { deadline: until, canceller: None }) {
+        Ok(()) => {}
+        Err(Stopped::TimedOut | Stopped::Cancelled) => return Ok(None),
+        Err(Stopped::Io(error)) => return Err(failed("waiting for a connection")(error)),
+    }
+    let (stream, _) = listener.accept().map_err(failed("accepting"))?;
+    Ok(Some(stream))
+}
+
+impl Network for SocketNetwork {
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn open(&mut self, port: Option<&str>, until: Duration) -> Result<Link, Trouble> {
+        let deadline = self.instant(until);
+        let path = match (port, &self.default) {
+            (Some(name), _) => self.port(name)?.path.clone(),
+            (None, DefaultPort::Socket(path)) => path.clone(),
+            (None, DefaultPort::Reversed(listener)) => {
+                let stream = accepted(listener, deadline)?.ok_or_else(|| Trouble::differs("the runtime does not connect"))?;
+                let link = self.keep(stream);
+                self.take_advertise(link, until)?;
+                return Ok(link);
+            }
+            (None, DefaultPort::Ours(_)) => return Err(Trouble::differs("the player itself listens there")),
+        };
+        loop {
+            // The file of a socket is there a moment before anybody listens: a refusal is not the last word.
+            match unix::connect(&path, &Until { deadline, canceller: None }) {
+                Ok(transport) => {
+                    let stream = transport.stream().try_clone().map_err(failed("a second descriptor"))?;
+                    return Ok(self.keep(stream));
+                }
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound(_) | ErrorKind::NotAnEndpoint(_)) => {
+                    if self.began.elapsed() >= until {
+                        return Err(Trouble::Differs(error.to_string()));
+                    }
+                    thread::sleep(PAUSE);
+                }
+                Err(error) => return Err(Trouble::Differs(error.to_string())),
+            }
+        }
+    }
+
+    fn accept(&mut self, port: Option<&str>, until: Duration) -> Result<Option<Link>, Trouble> {
+        let deadline = self.instant(until);
+        let stream = accepted(self.listener(port)?, deadline)?;
+        Ok(stream.map(|stream| self.keep(stream)))
+    }
+
+    fn is_called(&mut self, port: Option<&str>, until: Duration) -> Result<bool, Trouble> {
+        let deadline = self.instant(until);
+        match unix::wait(self.listener(port)?.as_fd(), PollFlags::IN, &Until { deadline, canceller: None }) {
+            Ok(()) => Ok(true),
+            Err(Stopped::TimedOut | Stopped::Cancelled) => Ok(false),
+            Err(Stopped::Io(error)) => Err(failed("waiting for a connection")(error)),
+        }
+    }
+
+    fn listen(&mut self, name: &str, listening: bool) -> Result<(), Trouble> {
+        let path = self.port(name)?.path.clone();
+        let new = if listening { Some(self::listen(&path).map_err(|error| Trouble::Differs(error.to_string()))?) } else { None };
+        self.ports.insert(name.to_owned(), Port { path, listening: new });
+        Ok(())
+    }
+
+    fn send(&mut self, link: Link, bytes: &[u8], fd: Option<FdKind>, until: Duration) -> Result<Sent, Trouble> {
+        let until = Until { deadline: self.instant(until), canceller: None };
+        let mut fd = fd.map(|kind| self.descriptor(kind)).transpose()?;
+        let stream = &self.connection(link)?.stream;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let sent = match &fd {
+                Some(fd) => unix_fd::send_with_fd(stream.as_fd(), rest, fd.as_fd()),
+                None => rustix::net::send(stream, rest, unix_fd::send_flags()).map_err(io::Error::from),
+            };
+            match sent {
+                Ok(n) => {
+                    fd = None;
+                    rest = rest.get(n..).unwrap_or_default();
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    match unix::wait(stream.as_fd(), PollFlags::OUT, &until) {
+                        Ok(()) => {}
+                        Err(Stopped::Io(error)) => return Err(failed("sending")(error)),
+                        Err(_) => {
+                            return Err(Trouble::Differs(format!(
+                                "the peer does not read: {} of {} bytes could not be sent in time",
+                                rest.len(),
+                                bytes.len()
+                            )));
+                        }
+                    }
+                }
+                Err(error) if is_gone(&error) => return Ok(Sent::PeerGone(format!("the peer does not read any more: {error}"))),
+                Err(error) => return Err(failed("sending")(error)),
+            }
+        }
+        Ok(Sent::All)
+    }
+
+    fn receive(&mut self, link: Link, most: usize, until: Duration) -> Result<Received, Trouble> {
+        let until = Until { deadline: self.instant(until), canceller: None };
+        let stream = &self.connection(link)?.stream;
+        let mut buffer = vec![0; most.min(PIECE)];
+        loop {
+            match unix_fd::receive_counting_fds(stream.as_fd(), &mut buffer) {
+                Ok((0, _)) => return Ok(Received::End(End::Closed)),
+                Ok((n, fds)) => {
+                    buffer.truncate(n);
+                    return Ok(Received::Bytes(buffer, fds));
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    match unix::wait(stream.as_fd(), PollFlags::IN, &until) {
+                        Ok(()) => {}
+                        Err(Stopped::Io(error)) => return Err(failed("receiving")(error)),
+                        Err(_) => return Ok(Received::Nothing),
+                    }
+                }
+                Err(error) if is_gone(&error) => return Ok(Received::End(End::Reset)),
+                Err(error) => return Err(failed("receiving")(error)),
+            }
+        }
+    }
+
+    fn drain(&mut self, link: Link) -> Result<(), Trouble> {
+        let connection = self.connection(link)?;
+        connection.background = Some(Background::start(&connection.stream).map_err(failed("reading in the background"))?);
+        Ok(())
+    }
+
+    fn drained(&mut self, link: Link, until: Duration) -> Result<Drained, Trouble> {
+        let left = until.saturating_sub(self.now());
+        let Some(background) = &self.connection(link)?.background else {
+            return Err(Trouble::differs("the connection is not read in the background"));
+        };
+        Ok(background.drained(left))
+    }
+
+    fn end(&mut self, link: Link, how: Ending) -> Result<(), Trouble> {
+        match how {
+            Ending::HalfClose => {
+                // A peer that has gone needs no end any more.
+                let _ = self.connection(link)?.stream.shutdown(Shutdown::Write);
+            }
+            // Scripts that reset leave bytes unread, and then a close does it.
+            Ending::Close | Ending::Reset => {
+                if let Some(connection) = self.connections.get_mut(link.0) {
+                    *connection = None;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, until: Duration) -> Result<(), Trouble> {
+        thread::sleep(until.saturating_sub(self.now()));
+        Ok(())
+    }
+
+    fn life(&mut self, expected: Life, until: Duration) -> Result<Life, Trouble> {
+        loop {
+            let over = self.began.elapsed() >= until;
+            let Some(lives) = &mut self.lives else {
+                return Err(Trouble::Unavailable("whose process the target is is not known".to_owned()));
+            };
+            match (lives(), expected) {
+                (false, _) => return Ok(Life::Dead),
+                (true, Life::Alive) => return Ok(Life::Alive),
+                (true, Life::Dead) if over => return Ok(Life::Alive),
+                (true, Life::Dead) => thread::sleep(PAUSE),
+            }
+        }
+    }
+}
+
+impl SocketNetwork {
+    /// Reads the advertise that comes first.
+    fn take_advertise(&mut self, link: Link, until: Duration) -> Result<(), Trouble> {
+        let mut bytes = Vec::new();
+        while let Some(missing) = ADVERTISE_LEN.checked_sub(bytes.len()).filter(|missing| *missing > 0) {
+            match self.receive(link, missing, until)? {
+                Received::Bytes(more, _) => bytes.extend(more),
+                Received::End(end) => return Err(Trouble::Differs(format!("{end} inside the advertise"))),
+                Received::Nothing => return Err(Trouble::differs("no whole advertise comes")),
+            }
+        }
+        Advertise::decode(&bytes).map(drop).map_err(|error| Trouble::Differs(format!("no advertise: {error}")))
+    }
+}
