@@ -23,7 +23,9 @@ pub mod codec;
 mod glob;
 pub mod player;
 mod report;
+#[cfg(unix)]
+pub mod server;
 
 pub use adapter::{Adapter, AdapterCommand, Trouble};
 pub use glob::Glob;
-pub use report::{Case, Counts, Detail, Grade, Lost, Report, Section};
+pub use report::{Case, Counts, Detail, Deviation, Grade, Lost, Report, Section};

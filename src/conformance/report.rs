@@ -4,7 +4,7 @@ use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
-use crate::vectors::Value;
+use crate::vectors::{Hazard, Value};
 
 /// What became of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -76,6 +76,25 @@ pub struct Case {
     /// What was seen, unless it passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Detail>,
+    /// It went another way, as this target is known to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deviation: Option<Deviation>,
+    /// The name of the fault, of those that clients are known for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+    /// What the case may do to a live target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hazard: Option<Hazard>,
+}
+
+/// Another way that a target is known to go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Deviation {
+    /// By which it is known: `F-72`.
+    pub fact: String,
+    /// What it does, in words.
+    pub text: String,
 }
 
 /// What was seen in a case.
@@ -120,8 +139,14 @@ pub struct Report {
     pub format: u32,
     /// What was asked: `codec`.
     pub suite: String,
-    /// Who was asked: the command line.
+    /// Who was asked: the command line, or the endpoint.
     pub target: String,
+    /// What the target says it is: `.NET 10.0.9`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<String>,
+    /// What it was held to: `coreclr-10`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
     /// Over all cases.
     pub counts: Counts,
     /// The same by section, in the order of the cases.
@@ -143,6 +168,8 @@ impl Report {
             format: 1,
             suite: suite.to_owned(),
             target: target.to_owned(),
+            runtime: None,
+            profile: None,
             counts: Counts::default(),
             sections: Vec::new(),
             cases: Vec::new(),

@@ -44,7 +44,7 @@ pub use script::{
     Literal, OkOutcome, Open, Part, Pattern, Plays, RuntimePart, Script, ScriptEnd, ScriptEnvironment, ScriptFault, ScriptOutcome,
     ScriptStop, ScriptStream, ScriptStreamEnd, ScriptThen, Send, Step, Target, TargetPort, Uncaptured, Until, Wait,
 };
-pub use scripts::{EMBEDDED_SCRIPTS, ScriptFile, parse_scripts, script_files};
+pub use scripts::{EMBEDDED_SCRIPTS, ScriptFile, named_script_files, parse_scripts, script_files};
 pub use types::Type;
 pub use value::{Arena, Value, ValueError, ValueForm};
 

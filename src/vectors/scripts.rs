@@ -55,6 +55,14 @@ pub fn script_files() -> Result<Vec<ScriptFile>, LoadError> {
     EMBEDDED_SCRIPTS.iter().map(|(name, text)| parse_scripts(name, text)).collect()
 }
 
+/// The same with their names, without `.json`.
+///
+/// # Errors
+/// As of [`script_files`].
+pub fn named_script_files() -> Result<Vec<(&'static str, ScriptFile)>, LoadError> {
+    EMBEDDED_SCRIPTS.iter().map(|(name, text)| Ok((name.trim_end_matches(".json"), parse_scripts(name, text)?))).collect()
+}
+
 /// Reads the text of a file of exchange scripts called `name`.
 ///
 /// # Errors

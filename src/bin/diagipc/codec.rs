@@ -108,7 +108,7 @@ fn ask(cases: &[CodecCase<'_>], command: AdapterCommand, require: &[Glob]) -> Re
     }
 }
 
-fn text(report: &Report, out: &mut dyn Write) -> anyhow::Result<()> {
+pub(crate) fn text(report: &Report, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut table = Table::new();
     table.load_preset(NOTHING).set_header(["file", "cases", "pass", "lenient", "unimplemented", "informational", "fail"]);
     for column in table.column_iter_mut().skip(1) {

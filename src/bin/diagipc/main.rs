@@ -10,6 +10,8 @@ mod input;
 mod items;
 mod requirements;
 mod scripts;
+#[cfg(unix)]
+mod server;
 mod vectors;
 
 use std::io::{self, BufWriter, Write};
@@ -34,6 +36,9 @@ enum Command {
     Check(check::Arguments),
     /// Asks a codec in any language everything that the golden vectors know
     Codec(codec::Arguments),
+    /// Holds a live diagnostic server to the protocol
+    #[cfg(unix)]
+    Server(server::Arguments),
     /// Answers the questions of `codec` with this codec
     #[command(hide = true)]
     Adapter(adapter::Arguments),
@@ -62,6 +67,8 @@ fn main() -> ExitCode {
     let outcome = match &arguments.command {
         Command::Check(arguments) => check::run(arguments, &mut out),
         Command::Codec(arguments) => codec::run(arguments, &mut out),
+        #[cfg(unix)]
+        Command::Server(arguments) => server::run(arguments, &mut out),
         Command::Adapter(arguments) => adapter::run(arguments, &mut out),
         Command::Decode(arguments) => decode::run(arguments, &mut out),
         Command::Encode(arguments) => encode::run(arguments, &mut out),

@@ -97,5 +97,8 @@ fn result(case: &CodecCase<'_>, grade: Grade, found: Option<String>, seen: Value
         grade,
         spec: case.group.spec.clone(),
         detail: (grade != Grade::Pass).then_some(detail),
+        deviation: None,
+        fault: None,
+        hazard: None,
     }
 }

@@ -24,7 +24,9 @@ use alloc::{
 use core::{fmt, time::Duration};
 
 use crate::exchange::End;
-use crate::vectors::{Captures, Comparison, Ending, Expect, ExpectAnyOf, ExpectEnd, ExpectedEnd, Life, Pattern, Send, Step};
+use crate::vectors::{
+    Captures, Comparison, Ending, Expect, ExpectAnyOf, ExpectEnd, ExpectedEnd, FdKind, Life, Pattern, Send, Step,
+};
 
 /// How long the player waits after a piece whose size the script gives.
 const AFTER_A_PIECE: Duration = Duration::from_millis(20);
@@ -148,6 +150,39 @@ impl<'n> Player<'n> {
         found.ok_or_else(|| Trouble::Differs(format!("there is no connection {name}")))
     }
 
+    /// Opens a connection to the default port.
+    ///
+    /// # Errors
+    /// [`Trouble`] of the network.
+    pub fn open(&mut self, name: &str, until: Duration) -> Result<(), Trouble> {
+        let link = self.network.open(None, until)?;
+        self.named(name, link)
+    }
+
+    /// Sends bytes, the first with a descriptor if one is named.
+    ///
+    /// # Errors
+    /// [`Trouble`] of the network.
+    pub fn send(&mut self, on: &str, bytes: &[u8], fd: Option<FdKind>, until: Duration) -> Result<Sent, Trouble> {
+        let sent = self.network.send(self.link(on)?, bytes, fd, until)?;
+        if sent == Sent::All {
+            self.transcript.push(on, Direction::Sent, bytes, usize::from(fd.is_some()));
+        }
+        Ok(sent)
+    }
+
+    /// Ends a connection, whose name is free again if it is closed.
+    ///
+    /// # Errors
+    /// [`Trouble`] of the network.
+    pub fn end(&mut self, on: &str, how: Ending) -> Result<(), Trouble> {
+        let link = self.link(on)?;
+        if how != Ending::HalfClose {
+            self.connections.remove(on);
+        }
+        self.network.end(link, how)
+    }
+
     /// Takes bytes of a connection: `most` of them at most. They stand in the transcript afterwards.
     ///
     /// # Errors
@@ -182,7 +217,7 @@ impl<'n> Player<'n> {
                 let is_called = self.network.is_called(step.port.as_deref(), until)?;
                 if is_called { Err(Trouble::differs("somebody connects")) } else { Ok(()) }
             }
-            Step::Send(step) => self.send(step, until),
+            Step::Send(step) => self.send_step(step, until),
             Step::Expect(step) => self.expect(step, until),
             Step::ExpectAnyOf(step) => self.expect_any_of(step, until),
             Step::ExpectNothing(step) => {
@@ -225,8 +260,7 @@ impl<'n> Player<'n> {
         }
     }
 
-    fn send(&mut self, step: &Send, until: Duration) -> Result<(), Trouble> {
-        let link = self.link(&step.on)?;
+    fn send_step(&mut self, step: &Send, until: Duration) -> Result<(), Trouble> {
         let mut bytes = Vec::new();
         for part in &step.send {
             bytes.extend(part.bytes(&self.captures).map_err(|error| Trouble::Differs(error.to_string()))?);
@@ -242,9 +276,8 @@ impl<'n> Player<'n> {
         for size in chunks {
             let Some((chunk, later)) = rest.split_at_checked(*size) else { break };
             rest = later;
-            let fds = usize::from(fd.is_some());
-            match self.network.send(link, chunk, fd.take(), until)? {
-                Sent::All => self.transcript.push(&step.on, Direction::Sent, chunk, fds),
+            match self.send(&step.on, chunk, fd.take(), until)? {
+                Sent::All => {}
                 Sent::PeerGone(_) if step.may_fail => return Ok(()),
                 Sent::PeerGone(why) => {
                     let until = self.in_a(LAST_WORDS);

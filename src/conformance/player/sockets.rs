@@ -116,6 +116,11 @@ impl SocketNetwork {
         self
     }
 
+    /// From now on the side under test listens at `path`.
+    pub fn move_to(&mut self, path: impl Into<PathBuf>) {
+        self.default = DefaultPort::Socket(path.into());
+    }
+
     /// `lives` says whether the target's process does.
     #[must_use]
     pub fn with_process(mut self, lives: impl FnMut() -> bool + Send + 'static) -> Self {

@@ -1,0 +1,116 @@
+//! What a server says next on a connection, without a pattern for it.
+
+use alloc::{format, string::String, vec::Vec};
+use core::{fmt, time::Duration};
+
+use crate::command::Command;
+use crate::conformance::player::{Player, Received, Trouble};
+use crate::exchange::End;
+use crate::header::{HEADER_LEN, Header};
+use crate::hresult::HResult;
+use crate::message::process::{ProcessInfo, ProcessInfo2};
+use crate::message::{Message, Reply as Answer, encode_to_vec};
+use crate::vectors::Ending;
+use crate::wire::Encode;
+
+/// What came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Came {
+    /// A whole message.
+    Message(Vec<u8>),
+    /// 20 bytes that are no header.
+    NoMessage(Vec<u8>),
+    /// The end, behind these bytes.
+    End(End, Vec<u8>),
+    /// Nothing more in time, behind these bytes.
+    Silence(Vec<u8>),
+}
+
+impl fmt::Display for Came {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Message(bytes) => write!(f, "a message of {} bytes", bytes.len()),
+            Self::NoMessage(bytes) => write!(f, "bytes that are no header: {}", hex::encode(bytes)),
+            Self::End(end, bytes) => write!(f, "{end} behind {} bytes", bytes.len()),
+            Self::Silence(bytes) => write!(f, "nothing more behind {} bytes", bytes.len()),
+        }
+    }
+}
+
+impl Came {
+    /// The error code, of an error message.
+    pub(super) fn error(&self) -> Option<HResult> {
+        let Self::Message(bytes) = self else { return None };
+        let (message, _) = Message::decode(bytes).ok()?;
+        match message.reply_as::<ProcessInfo>().ok()? {
+            Answer::Error(error) => Some(error.hresult),
+            _ => None,
+        }
+    }
+}
+
+/// Reads one message, and no byte behind it.
+pub(super) fn next_message(player: &mut Player<'_>, on: &str, until: Duration) -> Result<Came, Trouble> {
+    let mut bytes = Vec::new();
+    let mut wanted = HEADER_LEN;
+    loop {
+        while let Some(missing) = wanted.checked_sub(bytes.len()).filter(|missing| *missing > 0) {
+            match player.receive(on, missing, until)? {
+                Received::Bytes(more, _) => bytes.extend(more),
+                Received::End(end) => return Ok(Came::End(end, bytes)),
+                Received::Nothing => return Ok(Came::Silence(bytes)),
+            }
+        }
+        match Header::decode(&bytes) {
+            Ok(header) if usize::from(header.size) > wanted => wanted = header.size.into(),
+            Ok(_) => return Ok(Came::Message(bytes)),
+            Err(_) => return Ok(Came::NoMessage(bytes)),
+        }
+    }
+}
+
+/// What `ProcessInfo2` says of a runtime.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Identity {
+    /// `clrProductVersion`: `10.0.9`.
+    pub(super) version: String,
+    /// Whether its managed code has begun: until then the command line is the executable alone, and no assembly has been entered (F-39,
+    /// F-79).
+    pub(super) runs: bool,
+}
+
+/// Asks `ProcessInfo2`, a complete message (F-72). `None` where the answer is an error.
+pub(super) fn identity(player: &mut Player<'_>, on: &str, until: Duration) -> Result<Option<Identity>, Trouble> {
+    let Came::Message(bytes) = ask(player, on, Command::PROCESS_INFO2, &ProcessInfo2 {}, until)? else { return Ok(None) };
+    let Ok((message, _)) = Message::decode(&bytes) else { return Ok(None) };
+    Ok(match message.reply_as::<ProcessInfo2>() {
+        Ok(Answer::Ok(info)) => {
+            let runs = !info.managed_entrypoint_assembly_name.is_empty();
+            Some(Identity { version: format!("{}", info.clr_product_version), runs })
+        }
+        _ => None,
+    })
+}
+
+/// Whether it still says something that is a message, to a `ProcessInfo`.
+pub(super) fn answers(player: &mut Player<'_>, on: &str, until: Duration) -> Result<(), Trouble> {
+    match ask(player, on, Command::PROCESS_INFO, &ProcessInfo {}, until)? {
+        Came::Message(bytes)
+            if Message::decode(&bytes).is_ok_and(|(it, _)| [Command::OK, Command::ERROR].contains(&it.command)) =>
+        {
+            Ok(())
+        }
+        other => Err(Trouble::Differs(format!("to a complete ProcessInfo comes {other}"))),
+    }
+}
+
+/// Opens a connection, sends a request, reads the reply, and closes.
+fn ask(player: &mut Player<'_>, on: &str, command: Command, request: &impl Encode, until: Duration) -> Result<Came, Trouble> {
+    let request = encode_to_vec(command, request).map_err(|error| Trouble::Differs(format!("{error}")))?;
+    player.open(on, until)?;
+    // Where it cannot be sent, what comes says why.
+    let _ = player.send(on, &request, None, until)?;
+    let came = next_message(player, on, until);
+    player.end(on, Ending::Close)?;
+    came
+}

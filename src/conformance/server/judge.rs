@@ -1,0 +1,160 @@
+//! The grade of a request's answer.
+
+use alloc::{format, string::String, vec::Vec};
+
+use byteorder::{ByteOrder as _, LittleEndian};
+
+use super::Profile;
+use super::ask::Came;
+use super::request::Answered;
+use crate::command::Command;
+use crate::conformance::{Deviation, Grade};
+use crate::hresult::HResult;
+use crate::vectors::{Group, Hazard, Subject, Test, Type, Verdict};
+
+/// Where the size stands in a header, and what it is at least.
+const SIZE: core::ops::Range<usize> = 14..16;
+const HEADER_SIZE: u16 = 20;
+
+/// What is said of an answer.
+#[derive(Clone, Debug)]
+pub(super) struct Judgement {
+    pub(super) grade: Grade,
+    pub(super) deviation: Option<Deviation>,
+    pub(super) found: Vec<String>,
+}
+
+impl Judgement {
+    pub(super) const fn new(grade: Grade, found: Vec<String>) -> Self {
+        Self { grade, deviation: None, found }
+    }
+
+    pub(super) fn known(fact: &str, text: &str, found: Vec<String>) -> Self {
+        Self { grade: Grade::Informational, deviation: Some(Deviation { fact: fact.into(), text: text.into() }), found }
+    }
+}
+
+/// What should come, in words.
+pub(super) fn expected(group: &Group, test: &Test) -> String {
+    let refusal = || refusal_of(group, test).map_or_else(String::new, |hresult| format!("the error {hresult}"));
+    match test.result {
+        Verdict::Valid if depends_on_the_machine(test) => "an OK, or an error that says why it cannot be done here".into(),
+        Verdict::Valid => "an OK, and what belongs to it".into(),
+        Verdict::Acceptable => "an OK, or DS_IPC_E_BAD_ENCODING".into(),
+        Verdict::Invalid => refusal(),
+    }
+}
+
+/// Whether more than the bytes decides if it can be done: what changes a target, and what needs a descriptor that it has not got.
+fn depends_on_the_machine(test: &Test) -> bool {
+    test.hazard.is_some()
+}
+
+/// What a server answers to bytes that are to be refused.
+fn refusal_of(group: &Group, test: &Test) -> Option<HResult> {
+    let wire = test.wire.as_deref().unwrap_or_default();
+    // Where the magic is wrong as well: a server looks at the size first (F-69), and our decoder at the magic.
+    if wire.get(SIZE).is_some_and(|size| LittleEndian::read_u16(size) < HEADER_SIZE) {
+        return Some(HResult::BAD_ENCODING);
+    }
+    let subject = Subject { kind: Type::Request, command: command(group), from_server: false };
+    match subject.decode(wire) {
+        Ok(decoded) => decoded.limit.map(|limit| limit.hresult()),
+        Err(refusal) => refusal.answer,
+    }
+}
+
+fn command(group: &Group) -> Option<Command> {
+    group.command.as_deref()?.parse().ok()
+}
+
+/// Grades what came. `death` is how the target ended, if it did.
+pub(super) fn judge(profile: Profile, group: &Group, test: &Test, answered: &Answered, death: Option<&str>) -> Judgement {
+    let mut found = answered.wrong.clone();
+    if answered.left_open {
+        found.push("the connection stays open".into());
+    }
+    if let Some(death) = death {
+        found.push(format!("the target {death}"));
+    }
+    let error = answered.came.error();
+    let grade = match (&answered.came, error) {
+        (Came::Message(_), Some(HResult::UNKNOWN_COMMAND)) if test.result != Verdict::Invalid => Some(Grade::Unimplemented),
+        (Came::Message(_), Some(hresult)) => refused(group, test, hresult),
+        (Came::Message(_), None) => taken(test),
+        _ => None,
+    };
+    if grade.is_none() {
+        found.insert(0, came(&answered.came, error));
+    }
+    match grade {
+        Some(Grade::Unimplemented) => Judgement::new(Grade::Unimplemented, ["DS_IPC_E_UNKNOWN_COMMAND".into()].into()),
+        Some(grade) if found.is_empty() => Judgement::new(grade, found),
+        _ => match known(profile, group, test, answered, death) {
+            Some((fact, what)) => Judgement::known(fact, what, found),
+            None => Judgement::new(Grade::Fail, found),
+        },
+    }
+}
+
+fn came(came: &Came, error: Option<HResult>) -> String {
+    match error {
+        Some(hresult) => format!("the error {hresult} comes"),
+        None if matches!(came, Came::Message(_)) => "an OK comes".into(),
+        None => format!("{came}"),
+    }
+}
+
+/// The grade of an OK; `None` where it is wrong.
+fn taken(test: &Test) -> Option<Grade> {
+    match test.result {
+        Verdict::Valid => Some(Grade::Pass),
+        Verdict::Acceptable => Some(Grade::PassLenient),
+        Verdict::Invalid => None,
+    }
+}
+
+/// The grade of an error; `None` where it is wrong.
+fn refused(group: &Group, test: &Test, hresult: HResult) -> Option<Grade> {
+    let of_bytes = [HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&hresult);
+    let is_right = match test.result {
+        Verdict::Valid => depends_on_the_machine(test) && !of_bytes,
+        Verdict::Acceptable => hresult == HResult::BAD_ENCODING || depends_on_the_machine(test),
+        Verdict::Invalid => refusal_of(group, test) == Some(hresult),
+    };
+    is_right.then_some(Grade::Pass)
+}
+
+/// The fact by which this runtime does what it did.
+fn known(
+    profile: Profile,
+    group: &Group,
+    test: &Test,
+    answered: &Answered,
+    death: Option<&str>,
+) -> Option<(&'static str, &'static str)> {
+    let command = command(group)?;
+    let error = answered.came.error();
+    if let Some(known) = error.and_then(|hresult| profile.refuses(command, hresult)) {
+        return Some(known);
+    }
+    let Profile::CoreClr { major, .. } = profile else { return None };
+    let is_harmful = test.hazard == Some(Hazard::Harmful);
+    let collects = command.set == Command::COLLECT_TRACING.set && command != Command::STOP_TRACING;
+    match &answered.came {
+        _ if death.is_some() && is_harmful => Some(("F-72", "the runtime dies")),
+        Came::NoMessage(_) if command.set == Command::PROCESS_INFO.set => {
+            Some(("F-71", "bytes without a header: the payload, and memory of the runtime behind it"))
+        }
+        Came::Message(_) if test.acceptable_on.iter().any(|name| profile.is_called(name)) && answered.wrong.is_empty() => {
+            Some(("F-73", "the runtime takes it"))
+        }
+        Came::Message(_) if error.is_none() && is_harmful && test.result == Verdict::Invalid && answered.wrong.is_empty() => {
+            Some(("F-7", "the runtime does not look at the end of the payload"))
+        }
+        Came::Message(_) if error == Some(HResult::BAD_ENCODING) && collects && answered.left_open && major >= 9 => {
+            Some(("F-74", "the connection is left open, and a descriptor is lost"))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,20 @@
+//! Holds a live diagnostic server to the exchange scripts and to every request of the vectors.
+//!
+//! [`cases`] are what can be asked, [`Place`] says where the target is, [`Profile`] which deviations are known of it, and [`run`] plays
+//! the cases one after another (F-75) into a [`Report`](super::Report). Nothing that changes or harms a target is sent unless the
+//! [`Options`] allow it, and what that is, the `hazard` of vectors and scripts alone decides.
+
+mod ask;
+mod case;
+mod judge;
+mod profile;
+mod request;
+mod run;
+mod spawn;
+mod target;
+
+pub use case::{ServerCase, ServerCaseKind, cases};
+pub use profile::Profile;
+pub use run::{Options, run};
+pub use spawn::SpawnCommand;
+pub use target::Place;

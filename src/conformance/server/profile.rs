@@ -1,0 +1,123 @@
+//! Which runtime the target is, and so which deviations are known of it.
+
+use alloc::{format, string::String};
+use core::{fmt, str::FromStr};
+
+use crate::command::Command;
+use crate::hresult::HResult;
+use crate::vectors::Script;
+
+/// What a target is held to.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::conformance::server::Profile;
+///
+/// let profile: Profile = "coreclr-10".parse()?;
+/// assert_eq!(profile, Profile::CoreClr { major: 10, minor: 0 });
+/// assert!(profile.has("9.0") && !profile.has("11.0"));
+/// assert!(profile.is_called("net10.0.9") && !profile.is_called("net9.0.5"));
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Profile {
+    /// The newest edition of the document, with its errors corrected; no deviation is known.
+    Strict,
+    /// .NET with `CoreCLR`, of this version.
+    CoreClr {
+        /// 10 of 10.0.9.
+        major: u32,
+        /// 0 of 10.0.9.
+        minor: u32,
+    },
+    /// A program compiled ahead of time.
+    NativeAot,
+    /// .NET with Mono.
+    Mono,
+}
+
+impl Profile {
+    /// The names that [`Profile::from_str`] is asked for most.
+    pub const NAMES: [&'static str; 8] =
+        ["coreclr-3.1", "coreclr-8", "coreclr-9", "coreclr-10", "coreclr-11", "nativeaot", "mono", "strict"];
+
+    /// The profile of what `ProcessInfo2` calls `clrProductVersion`: `10.0.9`. It does not tell `CoreCLR` from the others.
+    pub fn of_version(text: &str) -> Option<Self> {
+        let (major, minor) = version(text)?;
+        Some(Self::CoreClr { major, minor })
+    }
+
+    /// Whether it has what came with the version `since`.
+    pub fn has(self, since: &str) -> bool {
+        match self {
+            Self::CoreClr { major, minor } => version(since).is_none_or(|since| since <= (major, minor)),
+            Self::Strict | Self::NativeAot | Self::Mono => true,
+        }
+    }
+
+    /// Whether the vectors and scripts mean this when they say `net10.0.9`.
+    pub fn is_called(self, name: &str) -> bool {
+        let called = name.strip_prefix("net").and_then(version);
+        matches!(self, Self::CoreClr { major, minor } if called == Some((major, minor)))
+    }
+
+    /// The name by which the deviations of `script` speak of it, if they do.
+    pub fn name_in(self, script: &Script) -> Option<&str> {
+        let crate::vectors::Plays::Client(part) = &script.plays else { return None };
+        part.deviations.iter().flat_map(|deviation| &deviation.on).map(String::as_str).find(|name| self.is_called(name))
+    }
+
+    /// The fact by which this runtime refuses `command` with `hresult`, where another one does not.
+    pub fn refuses(self, command: Command, hresult: HResult) -> Option<(&'static str, &'static str)> {
+        let is_set = |set| command.set == set;
+        match self {
+            Self::Mono if hresult == HResult::NOT_SUPPORTED => {
+                let lacks = is_set(Command::GENERATE_CORE_DUMP.set)
+                    || is_set(Command::ATTACH_PROFILER.set)
+                    || [Command::ENABLE_PERF_MAP, Command::DISABLE_PERF_MAP, Command::APPLY_STARTUP_HOOK].contains(&command);
+                lacks.then_some(("F-63", "Mono has no dumps, profilers, perf maps and startup hooks"))
+            }
+            Self::NativeAot if command == Command::SET_ENVIRONMENT_VARIABLE && hresult == HResult(0x0000_FFFF) => {
+                Some(("F-12", "NativeAOT sets no variables"))
+            }
+            Self::NativeAot if hresult == HResult::NOT_SUPPORTED && is_set(Command::ATTACH_PROFILER.set) => {
+                Some(("F-56", "a runtime without profiling refuses every command of it"))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The first two numbers of `10.0.9`, `3.1` or `10`.
+fn version(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.split(['.', '-', '+', ' ']);
+    let major = numbers.next()?.parse().ok()?;
+    Some((major, numbers.next().and_then(|minor| minor.parse().ok()).unwrap_or(0)))
+}
+
+impl FromStr for Profile {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "strict" => Ok(Self::Strict),
+            "nativeaot" => Ok(Self::NativeAot),
+            "mono" => Ok(Self::Mono),
+            _ => {
+                let version = text.strip_prefix("coreclr-").and_then(Self::of_version);
+                version.ok_or_else(|| format!("no profile; there are {}", Self::NAMES.join(", ")))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Strict => f.write_str("strict"),
+            Self::CoreClr { major, minor: 0 } => write!(f, "coreclr-{major}"),
+            Self::CoreClr { major, minor } => write!(f, "coreclr-{major}.{minor}"),
+            Self::NativeAot => f.write_str("nativeaot"),
+            Self::Mono => f.write_str("mono"),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! A request of the vectors, sent to a live server: what came back, and what followed.
+
+use alloc::{
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+use core::time::Duration;
+
+use super::ask::{Came, next_message};
+use crate::command::Command;
+use crate::conformance::player::{Player, Received, Sent, Trouble};
+use crate::exchange::End;
+use crate::message::eventpipe::StopTracing;
+use crate::message::{AnyRequest, Message, encode_to_vec};
+use crate::vectors::{Ending, FdKind, Group, Subject, Test, Type, Value};
+
+/// The connection that the request goes over, and the one that stops its session.
+const ON: &str = "a";
+const STOP: &str = "stop";
+/// How long a server may take to close a connection that is over.
+const CLOSES: Duration = Duration::from_secs(1);
+
+/// What a server did with a request.
+#[derive(Clone, Debug)]
+pub(super) struct Answered {
+    /// What came first.
+    pub(super) came: Came,
+    /// What is wrong with it, and with what followed.
+    pub(super) wrong: Vec<String>,
+    /// Whether the connection stayed open behind a reply that ends it.
+    pub(super) left_open: bool,
+}
+
+/// Sends the request, and reads what comes of it.
+pub(super) fn play(player: &mut Player<'_>, group: &Group, test: &Test, within: Duration) -> Result<Answered, Trouble> {
+    let until = after(player, within);
+    let wire = test.wire.as_deref().unwrap_or_default();
+    player.open(ON, until)?;
+    // A server that refuses early does not read the rest; what came says why.
+    if let Sent::PeerGone(_) = player.send(ON, wire, None, until)? {}
+    if wants_descriptor(wire) {
+        // By itself, and before the reply (F-19, F-20). It is not what a session needs, and so none begins.
+        let _ = player.send(ON, &[0], Some(FdKind::Null), until)?;
+    }
+    if test.error.as_ref().is_some_and(|error| error.layer == "transport") {
+        // More is announced than there is: a server waits for the rest until the input ends (F-69).
+        player.end(ON, Ending::HalfClose)?;
+    }
+    let came = next_message(player, ON, until)?;
+    let mut answered = Answered { came, wrong: Vec::new(), left_open: false };
+    let Came::Message(reply) = &answered.came else { return Ok(answered) };
+    let command = group.command.as_deref().and_then(|name| name.parse::<Command>().ok());
+    let subject = Subject { kind: Type::Reply, command, from_server: true };
+    let value = match subject.decode(reply) {
+        Ok(decoded) if decoded.kind == Type::Reply => decoded.value,
+        Ok(_) => {
+            answered.left_open = !closes(player)?;
+            return Ok(answered);
+        }
+        Err(refusal) => {
+            answered.wrong.push(format!("the reply is malformed: {refusal}"));
+            return Ok(answered);
+        }
+    };
+    follow(player, command, test, &value, until, &mut answered)?;
+    Ok(answered)
+}
+
+/// What comes behind an OK.
+fn follow(
+    player: &mut Player<'_>,
+    command: Option<Command>,
+    test: &Test,
+    reply: &Value,
+    until: Duration,
+    answered: &mut Answered,
+) -> Result<(), Trouble> {
+    let session_id = reply.get("sessionId").and_then(Value::as_str).and_then(|id| id.parse::<u64>().ok());
+    match (command, session_id) {
+        (Some(Command::STOP_TRACING), id) => {
+            let asked = test.value.get("sessionId").and_then(Value::as_str);
+            if let (Some(id), Some(asked)) = (id, asked.filter(|asked| id.is_none_or(|id| id.to_string() != **asked))) {
+                answered.wrong.push(format!("session {asked} was to be stopped, {id} is said to be"));
+            }
+            answered.left_open = !closes(player)?;
+        }
+        (_, Some(id)) => stop(player, id, until, answered)?,
+        (Some(Command::PROCESS_ENVIRONMENT), None) => environment(player, reply, until, answered)?,
+        // A second reply may come (F-81).
+        (Some(Command::GENERATE_CORE_DUMP | Command::GENERATE_CORE_DUMP2 | Command::GENERATE_CORE_DUMP3), None) => {}
+        _ => answered.left_open = !closes(player)?,
+    }
+    Ok(())
+}
+
+/// Reads the stream of a session, and stops it.
+fn stop(player: &mut Player<'_>, id: u64, until: Duration, answered: &mut Answered) -> Result<(), Trouble> {
+    let stream = player.link(ON)?;
+    player.network().drain(stream)?;
+    player.open(STOP, until)?;
+    let request = encode_to_vec(Command::STOP_TRACING, &StopTracing { session_id: id });
+    let request = request.map_err(|error| Trouble::Differs(error.to_string()))?;
+    let _ = player.send(STOP, &request, None, until)?;
+    let came = next_message(player, STOP, until)?;
+    let subject = Subject { kind: Type::Reply, command: Some(Command::STOP_TRACING), from_server: true };
+    let echo = match &came {
+        Came::Message(bytes) => subject.decode(bytes).ok().filter(|decoded| decoded.kind == Type::Reply),
+        _ => None,
+    };
+    if echo.and_then(|echo| echo.value.get("sessionId").and_then(Value::as_str).map(|text| text == id.to_string())) != Some(true) {
+        answered.wrong.push(format!("the session is not stopped: {came}"));
+    }
+    match player.network().drained(stream, until)?.end {
+        Some(End::Closed) => {}
+        Some(end) => answered.wrong.push(format!("the stream of the stopped session: {end}")),
+        None => answered.wrong.push("the stream of the stopped session does not end".to_string()),
+    }
+    Ok(())
+}
+
+/// Reads the block that was announced.
+fn environment(player: &mut Player<'_>, reply: &Value, until: Duration, answered: &mut Answered) -> Result<(), Trouble> {
+    let announced = reply.get("nIncomingBytes").and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+    let mut block = Vec::new();
+    while let Some(missing) = announced.checked_sub(block.len()).filter(|missing| *missing > 0) {
+        match player.receive(ON, missing, until)? {
+            Received::Bytes(bytes, _) => block.extend(bytes),
+            other => {
+                answered.wrong.push(format!("{announced} bytes were announced, behind {} comes {other:?}", block.len()));
+                return Ok(());
+            }
+        }
+    }
+    let subject = Subject { kind: Type::Environment, command: None, from_server: true };
+    if let Err(refusal) = subject.decode(&block) {
+        answered.wrong.push(format!("the environment is malformed: {refusal}"));
+    }
+    answered.left_open = !closes(player)?;
+    Ok(())
+}
+
+/// Whether the server closes the connection.
+fn closes(player: &mut Player<'_>) -> Result<bool, Trouble> {
+    let until = after(player, CLOSES);
+    Ok(matches!(player.receive(ON, 1, until)?, Received::End(_)))
+}
+
+/// Whether a descriptor belongs to this request.
+fn wants_descriptor(wire: &[u8]) -> bool {
+    use crate::message::eventpipe::{CollectTracing5, CollectTracing6};
+    let request = Message::decode_exact(wire).ok().and_then(|message| message.request().ok());
+    matches!(
+        request,
+        Some(
+            AnyRequest::CollectTracing5(CollectTracing5::UserEvents(_))
+                | AnyRequest::CollectTracing6(CollectTracing6::UserEvents(_))
+        )
+    )
+}
+
+fn after(player: &mut Player<'_>, time: Duration) -> Duration {
+    player.network().now().saturating_add(time)
+}
