@@ -2,19 +2,13 @@
 
 use alloc::{format, string::String, vec::Vec};
 
-use byteorder::{ByteOrder as _, LittleEndian};
-
 use super::Profile;
 use super::ask::Came;
-use super::request::Answered;
+use super::request::{Answered, is_cut, is_too_small};
 use crate::command::Command;
 use crate::conformance::{Deviation, Grade};
 use crate::hresult::HResult;
-use crate::vectors::{Group, Hazard, Subject, Test, Type, Verdict};
-
-/// Where the size stands in a header, and what it is at least.
-const SIZE: core::ops::Range<usize> = 14..16;
-const HEADER_SIZE: u16 = 20;
+use crate::vectors::{Fault, Group, Hazard, Subject, Test, Type, Verdict};
 
 /// What is said of an answer.
 #[derive(Clone, Debug)]
@@ -53,8 +47,9 @@ fn depends_on_the_machine(test: &Test) -> bool {
 /// What a server answers to bytes that are to be refused.
 fn refusal_of(group: &Group, test: &Test) -> Option<HResult> {
     let wire = test.wire.as_deref().unwrap_or_default();
-    // Where the magic is wrong as well: a server looks at the size first (F-69), and our decoder at the magic.
-    if wire.get(SIZE).is_some_and(|size| LittleEndian::read_u16(size) < HEADER_SIZE) {
+    // Where the magic is wrong as well: a server looks at the size first, and waits for all of the payload (F-69); our decoder looks at
+    // the magic.
+    if is_too_small(wire) || is_cut(wire) {
         return Some(HResult::BAD_ENCODING);
     }
     let subject = Subject { kind: Type::Request, command: command(group), from_server: false };
@@ -142,6 +137,11 @@ fn known(
     let is_harmful = test.hazard == Some(Hazard::Harmful);
     let collects = command.set == Command::COLLECT_TRACING.set && command != Command::STOP_TRACING;
     match &answered.came {
+        Came::Message(_)
+            if major == 3 && error == Some(HResult::FAIL) && answered.left_open && command == Command::GENERATE_CORE_DUMP =>
+        {
+            Some(("P-40", "without a createdump the connection is left open"))
+        }
         _ if death.is_some() && is_harmful => Some(("F-72", "the runtime dies")),
         Came::NoMessage(_) if command.set == Command::PROCESS_INFO.set => {
             Some(("F-71", "bytes without a header: the payload, and memory of the runtime behind it"))
@@ -149,12 +149,32 @@ fn known(
         Came::Message(_) if test.acceptable_on.iter().any(|name| profile.is_called(name)) && answered.wrong.is_empty() => {
             Some(("F-73", "the runtime takes it"))
         }
-        Came::Message(_) if error.is_none() && is_harmful && test.result == Verdict::Invalid && answered.wrong.is_empty() => {
-            Some(("F-7", "the runtime does not look at the end of the payload"))
+        // Taken, whatever comes of it.
+        Came::Message(_)
+            if is_harmful
+                && answered.wrong.is_empty()
+                && ![Some(HResult::BAD_ENCODING), Some(HResult::UNKNOWN_MAGIC)].contains(&error) =>
+        {
+            Some(beyond_the_end(test.error.as_ref()?))
+        }
+        Came::Silence(bytes) if is_harmful && bytes.is_empty() && collects => {
+            let (fact, _) = beyond_the_end(test.error.as_ref()?);
+            Some((fact, "the runtime takes it for a session with user_events, and waits for the descriptor"))
         }
         Came::Message(_) if error == Some(HResult::BAD_ENCODING) && collects && answered.left_open && major >= 9 => {
             Some(("F-74", "the connection is left open, and a descriptor is lost"))
         }
         _ => None,
+    }
+}
+
+/// Why a payload is taken that ends too early.
+fn beyond_the_end(error: &Fault) -> (&'static str, &'static str) {
+    match (error.kind.as_str(), error.field.as_deref()) {
+        (_, Some(field)) if field.starts_with("AttachProfiler.client") => {
+            ("F-54", "the length of the client data is not looked at")
+        }
+        ("count_too_large", _) => ("F-8", "the count is doubled in 32 bits, or not looked at"),
+        _ => ("F-7", "the runtime does not look at the end of the payload"),
     }
 }

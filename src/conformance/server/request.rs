@@ -7,6 +7,8 @@ use alloc::{
 };
 use core::time::Duration;
 
+use byteorder::{ByteOrder as _, LittleEndian};
+
 use super::ask::{Came, next_message};
 use crate::command::Command;
 use crate::conformance::player::{Player, Received, Sent, Trouble};
@@ -43,8 +45,8 @@ pub(super) fn play(player: &mut Player<'_>, group: &Group, test: &Test, within: 
         // By itself, and before the reply (F-19, F-20). It is not what a session needs, and so none begins.
         let _ = player.send(ON, &[0], Some(FdKind::Null), until)?;
     }
-    if test.error.as_ref().is_some_and(|error| error.layer == "transport") {
-        // More is announced than there is: a server waits for the rest until the input ends (F-69).
+    if is_cut(wire) {
+        // A server waits for the rest until the input ends (F-69).
         player.end(ON, Ending::HalfClose)?;
     }
     let came = next_message(player, ON, until)?;
@@ -144,6 +146,24 @@ fn environment(player: &mut Player<'_>, reply: &Value, until: Duration, answered
 fn closes(player: &mut Player<'_>) -> Result<bool, Trouble> {
     let until = after(player, CLOSES);
     Ok(matches!(player.receive(ON, 1, until)?, Received::End(_)))
+}
+
+/// Where the size stands in a header, and what it is at least.
+const SIZE: core::ops::Range<usize> = 14..16;
+const HEADER_SIZE: u16 = 20;
+
+/// Whether less is there than the size announces.
+pub(super) fn is_cut(wire: &[u8]) -> bool {
+    wire.len() < usize::from(HEADER_SIZE) || size(wire).is_some_and(|size| wire.len() < usize::from(size))
+}
+
+/// Whether the size is less than that of a header.
+pub(super) fn is_too_small(wire: &[u8]) -> bool {
+    size(wire).is_some_and(|size| size < HEADER_SIZE)
+}
+
+fn size(wire: &[u8]) -> Option<u16> {
+    wire.get(SIZE).map(LittleEndian::read_u16)
 }
 
 /// Whether a descriptor belongs to this request.

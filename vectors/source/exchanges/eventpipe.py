@@ -1,6 +1,6 @@
 """vectors/exchanges/eventpipe.json: streaming sessions, their streams and their stops."""
 from notation import array, boolean, header, message, string, u32, u64
-from script import (BAD_ENCODING, E_FAIL, UNKNOWN_COMMAND, ScriptFile, alive, close, deviation, drain, ended, error, expect,
+from script import (BAD_ENCODING, E_FAIL, UNKNOWN_COMMAND, ScriptFile, alive, answers, close, deviation, drain, ended, error, expect,
                     expect_any_of,
                     half_close, nothing, open_, process_info2_reply, same, send, session, target, wait, anything, ok_head)
 
@@ -35,10 +35,6 @@ def stopped(on, name="session", within=None):
 
 def whole(request, head=NETTRACE, last=END_OF_OBJECTS):
     return [begun("a", request, head=head), drain("a"), stopped("b"), ended("a", last=last)]
-
-
-def answers(on="z"):
-    return [open_(on), send(on, message(INFO2)), expect(on, process_info2_reply()), ended(on)]
 
 
 # --- each command --------------------------------------------------------------------------------------------------

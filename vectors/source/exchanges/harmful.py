@@ -1,16 +1,12 @@
 """vectors/exchanges/harmful.json: what kills a live runtime, or makes it give away its memory."""
 from notation import array, boolean, header, message, string, u32, u64
-from script import (BAD_ENCODING, INVALIDARG, ScriptFile, anything, counted, dead, deviation, drain, ended, error, expect,
+from script import (BAD_ENCODING, INVALIDARG, ScriptFile, answers, anything, counted, dead, deviation, drain, ended, error, expect,
                     expect_any_of, nothing, open_, process_info2_reply, repeated, send, session)
 
 FILE = ScriptFile("harmful", "Requests that harm live runtimes, played against one that was started for it", 20600, 20699)
-LIVE = ["net10.0.9", "net9.0.5", "net8.0.30"]
+LIVE, OLD = ["net10.0.9", "net9.0.5", "net8.0.30"], "net3.1.23"
 QUIET = u64(0) + u32(4) + string("No-Such-Provider") + string(None)
 NO_FILTER = boolean(False) + u32(0)
-
-
-def answers(on="z"):
-    return [open_(on), send(on, message(0x0404)), expect(on, process_info2_reply()), ended(on)]
 
 
 def script(sc, name, comment, spec, request, since, *deviations, reply=None, either=None):
@@ -45,7 +41,7 @@ script(20613, "stop-without-payload", "StopTracing without the payload that it n
 # --- fields that are cut, left out, or out of bounds ---------------------------------------------------------------
 script(20620, "stop-cut", "StopTracing with two of the eight bytes of its id", ["F-7", "R-ERR-008"], message(0x0201, b"\x2a\x00"),
        None,
-       deviation(LIVE, "F-7", "OK, with the two bytes and six of old memory", 2,
+       deviation([*LIVE, OLD], "F-7", "OK, with the two bytes and six of old memory", 2,
                  expect("a", header(0xFF00, 28), b"\x2a\x00", anything(6)), ended("a"), answers()))
 script(20621, "process-info-with-payload", "ProcessInfo2 with a payload of 8 bytes, which a server passes over", ["F-71", "F-4"],
        message(0x0404, b"PAYLOAD!"), "6.0",
@@ -59,12 +55,12 @@ script(20622, "environment-with-payload", "ProcessEnvironment with a payload of 
                  expect("a", b"PAYLOAD!", anything(20)), drain("a"), ended("a"), answers()),
        reply=[header(0xFF00, 26), anything(4, "block"), anything(2), counted("block")])
 script(20623, "dump-absent-name", "A dump whose name is absent: nobody knows how it is meant to be refused", ["F-72", "R-DMP-003"],
-       message(0x0101, string(None), u32(1), u32(0)), "3.0", dies(LIVE),
+       message(0x0101, string(None), u32(1), u32(0)), "3.0", dies([*LIVE, OLD]),
        either=[("no encoding", [error(BAD_ENCODING)]), ("no argument", [error(INVALIDARG)])])
 script(20624, "collect-tracing2-filter-data-left-out", "A provider without its last string, as \"optional\" may be read",
        ["F-83", "R-EVP-024"],
        message(0x0203, u32(1), u32(1), boolean(False), array(u64(0) + u32(4) + string("No-Such-Provider"))), "3.0",
-       deviation(LIVE, "F-83", "read from the memory behind the payload: taken where that is zero, refused where it is not", 2,
+       deviation([*LIVE, OLD], "F-83", "read from the memory behind the payload: taken where that is zero, refused where it is not", 2,
                  expect_any_of("a", ("taken", [session()]), ("refused", [error(BAD_ENCODING)])), answers()))
 script(20625, "collect-tracing4-as-printed", "CollectTracing4 as the struct is printed, without requestStackwalk", ["F-15", "F-84"],
        message(0x0205, u32(1), u32(1), u64(0), array(QUIET)), "9.0", stays_open(LIVE[:2]))

@@ -187,6 +187,12 @@ def process_info2_reply(cmd="cmd"):
             *text("clr"), until("size", 0)]
 
 
+def answers(on="z"):
+    """Another client is served; by a runtime before .NET 6 with an error, as it does not know ProcessInfo2."""
+    return [open_(on), send(on, message(0x0404)),
+            expect_any_of(on, ("ProcessInfo2", process_info2_reply()), ("an older runtime", [error(UNKNOWN_COMMAND)])), ended(on)]
+
+
 def ok_head(payload):
     """The header of an OK with so many bytes of payload."""
     return MAGIC + u16(20 + payload) + u8(0xFF) + u8(0x00) + u16(0)

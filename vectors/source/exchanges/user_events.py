@@ -1,6 +1,6 @@
 """vectors/exchanges/user_events.json: sessions that write to a descriptor, which the client hands over."""
 from notation import array, boolean, header, message, string, u32, u64
-from script import (BAD_ENCODING, E_FAIL, ScriptFile, alive, close, dead, deviation, ended, error, expect, half_close, nothing,
+from script import (BAD_ENCODING, E_FAIL, ScriptFile, alive, answers, close, dead, deviation, ended, error, expect, half_close, nothing,
                     ok_head, open_,
                     process_info2_reply, same, send, session, target, wait)
 
@@ -25,10 +25,6 @@ def collect(*providers):
 
 
 ASK = collect(provider("Diag_Script", tracepoints("Diag_Set", 1, 2)))
-
-
-def answers(on="z"):
-    return [open_(on), send(on, message(INFO2)), expect(on, process_info2_reply()), ended(on)]
 
 
 def script(sc, name, comment, spec, steps, deviations=()):
