@@ -125,7 +125,11 @@ impl ServerCase<'_> {
             ServerCaseKind::Script { target, script, .. } => {
                 target.suspended || !target.ports.is_empty() || !target.environment.is_empty() || is_harmful(script.hazard)
             }
-            ServerCaseKind::Request { test, .. } => is_harmful(test.hazard),
+            // A dump may take the target's socket with it (P-6).
+            ServerCaseKind::Request { group, test } => {
+                is_harmful(test.hazard)
+                    || (test.hazard.is_some() && group.command.as_deref().is_some_and(|name| name.starts_with("Dump/")))
+            }
         }
     }
 

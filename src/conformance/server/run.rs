@@ -231,15 +231,26 @@ impl Run<'_> {
                 }
             }
         } else if attempt.fails() {
-            if let Err(reason) = self.subject.answers() {
-                if !self.subject.end_shared() {
-                    return Err(format!("{reason}; after: {}", attempt.text()));
-                }
-                // Started anew for the next case.
-                attempt.add(format!("afterwards the target does not answer any more: {reason}"));
-            }
+            self.look_after(&mut attempt)?;
         }
         Ok(attempt)
+    }
+
+    /// Whether the shared target still answers. One that does not is started anew for the next case.
+    fn look_after(&mut self, attempt: &mut Attempt) -> Result<(), String> {
+        let Err(reason) = self.subject.answers() else { return Ok(()) };
+        if !self.subject.end_shared() {
+            return Err(format!("{reason}; after: {}", attempt.text()));
+        }
+        let reason = format!("afterwards the target does not answer any more: {reason}");
+        match &mut attempt.result {
+            Ok(judgement) => {
+                judgement.grade = Grade::Fail;
+                judgement.found.push(reason);
+            }
+            Err(failure) => *failure = format!("{failure}; {reason}"),
+        }
+        Ok(())
     }
 
     /// Whether the target says that it does not know the command.
@@ -318,16 +329,6 @@ impl Attempt {
 
     fn fails(&self) -> bool {
         self.result.as_ref().map_or(true, |judgement| judgement.grade == Grade::Fail)
-    }
-
-    fn add(&mut self, text: String) {
-        match &mut self.result {
-            Ok(judgement) => judgement.found.push(text),
-            Err(failure) => {
-                failure.push_str("; ");
-                failure.push_str(&text);
-            }
-        }
     }
 
     fn text(&self) -> String {
