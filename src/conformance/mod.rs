@@ -22,10 +22,10 @@ mod adapter;
 pub mod codec;
 mod glob;
 pub mod player;
-mod report;
+pub mod report;
 #[cfg(unix)]
 pub mod server;
 
 pub use adapter::{Adapter, AdapterCommand, Trouble};
 pub use glob::Glob;
-pub use report::{Case, Counts, Detail, Deviation, Grade, Lost, Report, Section};
+pub use report::{Case, Citations, Counts, Detail, Deviation, Grade, Lost, Report, Section, Turn};

@@ -8,6 +8,8 @@ mod dump;
 mod encode;
 mod input;
 mod items;
+mod output;
+mod report;
 mod requirements;
 mod scripts;
 #[cfg(unix)]
@@ -42,6 +44,8 @@ enum Command {
     /// Answers the questions of `codec` with this codec
     #[command(hide = true)]
     Adapter(adapter::Arguments),
+    /// Puts the reports of several runs side by side
+    Report(report::Arguments),
     /// Shows what bytes say: an annotated dump, or JSON
     Decode(decode::Arguments),
     /// Makes bytes from the JSON that `decode --json` prints
@@ -70,6 +74,7 @@ fn main() -> ExitCode {
         #[cfg(unix)]
         Command::Server(arguments) => server::run(arguments, &mut out),
         Command::Adapter(arguments) => adapter::run(arguments, &mut out),
+        Command::Report(arguments) => report::run(arguments, &mut out),
         Command::Decode(arguments) => decode::run(arguments, &mut out),
         Command::Encode(arguments) => encode::run(arguments, &mut out),
         Command::Vectors(arguments) => vectors::run(arguments, &mut out),

@@ -5,11 +5,12 @@ use std::io::Write;
 use std::time::Duration;
 
 use anyhow::bail;
+use dotnet_diagnostics_ipc::conformance::codec;
 use dotnet_diagnostics_ipc::conformance::server::{self, Options, Place, Profile, ServerCase, SpawnCommand};
-use dotnet_diagnostics_ipc::conformance::{Case, Glob, Report, codec};
 use dotnet_diagnostics_ipc::vectors::{Hazard, named_script_files};
 
-use crate::{Outcome, codec as output};
+use crate::Outcome;
+use crate::output::{Output, Progress};
 
 /// How long a target that is started may take until it is reached.
 const STARTS: Duration = Duration::from_secs(30);
@@ -50,20 +51,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     timeout: Option<u64>,
 
-    /// Play only the cases that this pattern chooses, by name, file, section, group or number
-    #[arg(long, value_name = "GLOB")]
-    only: Vec<String>,
-
-    /// Count it as failed where the target does not have what this pattern chooses
-    #[arg(long, value_name = "GLOB")]
-    require: Vec<String>,
-
-    /// Print JSON: every case, with what was seen where it did not pass
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 
     /// List the cases and what each may do to a target, and play none
-    #[arg(long, conflicts_with_all = ["json", "require", "endpoint", "spawn"])]
+    #[arg(long, conflicts_with_all = ["json", "junit", "html", "require", "endpoint", "spawn"])]
     list: bool,
 
     /// The command that starts the target, and its arguments
@@ -82,16 +74,7 @@ fn profile(text: &str) -> Result<Auto, String> {
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
     let all = server::cases(&scripts, &vectors);
-    let globs = |patterns: &[String]| patterns.iter().map(Glob::new).collect::<Vec<_>>();
-    let (only, require) = (globs(&arguments.only), globs(&arguments.require));
-    for glob in only.iter().chain(&require) {
-        // A pattern that chooses nothing would make a run that says nothing look good.
-        if !all.iter().any(|case| case.is_chosen(glob)) {
-            bail!("no case is chosen by {glob}");
-        }
-    }
-    let chosen = |case: &ServerCase<'_>| only.is_empty() || only.iter().any(|glob| case.is_chosen(glob));
-    let cases: Vec<_> = all.into_iter().filter(chosen).collect();
+    let cases = arguments.output.choose(all, ServerCase::is_chosen)?;
     if arguments.list {
         return list(&cases, out);
     }
@@ -106,24 +89,12 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         allow_side_effects: arguments.allow_side_effects,
         allow_harmful: arguments.allow_harmful,
         within: arguments.timeout.map(Duration::from_millis),
-        require,
+        require: arguments.output.require().to_vec(),
     };
-    let report = server::run(&cases, &place, &options, &mut |_: &Case| {});
-    finish(&report, arguments.json, out)
-}
-
-fn finish(report: &Report, json: bool, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    if json {
-        serde_json::to_writer_pretty(&mut *out, report)?;
-        writeln!(out)?;
-    } else {
-        output::text(report, out)?;
-    }
-    Ok(match (&report.lost, report.counts.fail) {
-        (Some(_), _) => Outcome::Lost,
-        (None, 0) => Outcome::Well,
-        (None, _) => Outcome::Faulty,
-    })
+    let progress = Progress::new(cases.len(), &arguments.output);
+    let report = server::run(&cases, &place, &options, &mut |case| progress.done(case));
+    drop(progress);
+    arguments.output.write(&report, out)
 }
 
 fn list(cases: &[ServerCase<'_>], out: &mut dyn Write) -> anyhow::Result<Outcome> {

@@ -26,7 +26,9 @@ enum Reply {
 /// A program that dies, is silent, or does not keep to the line protocol fails that case, is started again, and goes on with the next.
 /// After eight of these in a row the last question that was answered is asked again; if there is none, or its answer does not come either,
 /// the program is lost, and the report says how many cases were not run.
-pub fn run(cases: &[CodecCase<'_>], adapter: &mut Adapter, require: &[Glob]) -> Report {
+///
+/// `done` is told each case once it has its grade.
+pub fn run(cases: &[CodecCase<'_>], adapter: &mut Adapter, require: &[Glob], done: &mut dyn FnMut(&Case)) -> Report {
     let mut report = Report::new("codec", &format!("{}", adapter.command()));
     let mut id = 0;
     let mut silent = 0usize;
@@ -49,7 +51,9 @@ pub fn run(cases: &[CodecCase<'_>], adapter: &mut Adapter, require: &[Glob]) -> 
                 return report;
             }
         };
-        report.add(result(case, grade, found, seen));
+        let result = result(case, grade, found, seen);
+        done(&result);
+        report.add(result);
         if silent >= PATIENCE {
             if !answered.is_some_and(|case| matches!(ask(case, adapter, &mut id), Reply::Answer(_))) {
                 let reason = format!("no answer to {silent} questions in a row, nor to one that it had answered before");

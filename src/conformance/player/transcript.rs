@@ -2,8 +2,11 @@
 
 use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
 
+use serde::{Deserialize, Serialize};
+
 /// Who wrote.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// The player.
     Sent,

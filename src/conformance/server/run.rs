@@ -8,16 +8,14 @@ use alloc::{
 };
 use core::time::Duration;
 
-use serde_json::json;
-
 use super::judge::{self, Judgement};
 use super::target::Subject;
 use super::{Place, Profile, ServerCase, ServerCaseKind, request};
 use crate::conformance::player::{Direction, Player, SocketNetwork, Transcript, Trouble};
-use crate::conformance::{Case, Detail, Glob, Grade, Lost, Report};
+use crate::conformance::{Case, Detail, Glob, Grade, Lost, Report, Turn};
 use crate::hresult::HResult;
 use crate::message::{Message, Reply, process::ProcessInfo};
-use crate::vectors::{Hazard, Script, Step, Target, Value};
+use crate::vectors::{Hazard, Script, Step, Target};
 
 /// What a run may do, and how it judges.
 #[derive(Clone, Debug)]
@@ -270,14 +268,12 @@ impl Run<'_> {
             grade = Grade::Fail;
             found.insert(0, "it is required".to_owned());
         }
-        let detail = (grade != Grade::Pass).then(|| Detail {
-            sent: passages(transcript, Direction::Sent),
-            expected: match case.kind {
+        let detail = (grade != Grade::Pass).then(|| {
+            let expected = match case.kind {
                 ServerCaseKind::Request { group, test } => judge::expected(group, test),
                 ServerCaseKind::Script { script, .. } => expected(script),
-            },
-            seen: passages(transcript, Direction::Received),
-            found,
+            };
+            Detail::conversation(transcript.0.iter().map(Turn::from), &expected, found)
         });
         Case {
             name: case.name(),
@@ -377,16 +373,4 @@ fn errors(transcript: &Transcript) -> impl Iterator<Item = (Option<crate::comman
         let command = asked.and_then(|asked| Message::decode(&asked.bytes).ok()).map(|(message, _)| message.command);
         Some((command, error.hresult))
     })
-}
-
-/// What went one way, connection by connection.
-fn passages(transcript: &Transcript, direction: Direction) -> Value {
-    let passages = transcript.0.iter().filter(|passage| passage.direction == direction);
-    passages
-        .map(|passage| {
-            let word = if direction == Direction::Sent { "sent" } else { "received" };
-            let hex = hex::encode(&passage.bytes);
-            json!({ "connection": passage.connection, "direction": word, "hex": hex, "more": passage.more, "fds": passage.fds })
-        })
-        .collect()
 }

@@ -1,0 +1,249 @@
+//! What every suite prints and writes, and how its cases are chosen.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anstyle::{AnsiColor, Style};
+use anyhow::{Context as _, bail};
+use comfy_table::{CellAlignment, Table, presets::NOTHING};
+use dotnet_diagnostics_ipc::conformance::report::{html, junit};
+use dotnet_diagnostics_ipc::conformance::{Case, Citations, Counts, Glob, Grade, Lost, Report};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::Outcome;
+use crate::vectors::shortened;
+
+/// The options that all suites share.
+#[derive(clap::Args)]
+pub(crate) struct Output {
+    /// Run only the cases that this pattern chooses
+    #[arg(long, value_name = "GLOB", value_parser = glob)]
+    only: Vec<Glob>,
+
+    /// Count it as failed where the target does not have what this pattern chooses
+    #[arg(long, value_name = "GLOB", value_parser = glob)]
+    require: Vec<Glob>,
+
+    /// Print JSON: every case, with what was seen where it did not pass
+    #[arg(long)]
+    json: bool,
+
+    /// Write a report for build servers as well
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+
+    /// Write a page for people as well, which needs no other file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "clap wants a Result")]
+fn glob(pattern: &str) -> Result<Glob, std::convert::Infallible> {
+    Ok(Glob::new(pattern))
+}
+
+impl Output {
+    /// Those of `all` that `--only` chooses; all without it.
+    ///
+    /// A pattern that chooses nothing is an error: it would make a run that says nothing look good.
+    pub(crate) fn choose<C>(&self, mut all: Vec<C>, is_chosen: impl Fn(&C, &Glob) -> bool) -> anyhow::Result<Vec<C>> {
+        for glob in self.only.iter().chain(&self.require) {
+            if !all.iter().any(|case| is_chosen(case, glob)) {
+                bail!("no case is chosen by {glob}");
+            }
+        }
+        if !self.only.is_empty() {
+            all.retain(|case| self.only.iter().any(|glob| is_chosen(case, glob)));
+        }
+        Ok(all)
+    }
+
+    /// The patterns of `--require`.
+    pub(crate) fn require(&self) -> &[Glob] {
+        &self.require
+    }
+
+    /// Prints `report`, writes the files that are wanted, and says how the program ends.
+    pub(crate) fn write(&self, report: &Report, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+        let citations = Citations::embedded();
+        // The files first, as a reader of the output may go away; what became of them is said last.
+        let files = self.files(report, &citations);
+        if self.json {
+            serde_json::to_writer_pretty(&mut *out, report)?;
+            writeln!(out)?;
+        } else {
+            text(report, &citations, out)?;
+        }
+        out.flush()?;
+        files?;
+        Ok(match (&report.lost, report.counts.fail) {
+            (Some(_), _) => Outcome::Lost,
+            (None, 0) => Outcome::Well,
+            (None, _) => Outcome::Faulty,
+        })
+    }
+
+    fn files(&self, report: &Report, citations: &Citations) -> anyhow::Result<()> {
+        let write = |file: &Option<PathBuf>, make: &dyn Fn() -> Result<String, String>| match file {
+            Some(file) => {
+                let text = make().map_err(anyhow::Error::msg)?;
+                fs::write(file, text).with_context(|| file.display().to_string())
+            }
+            None => Ok(()),
+        };
+        let xml = write(&self.junit, &|| junit(report, citations));
+        write(&self.html, &|| html(std::slice::from_ref(report), citations))?;
+        xml
+    }
+}
+
+/// A bar on a terminal, on standard error. Nothing elsewhere, and nothing beside JSON.
+pub(crate) struct Progress(ProgressBar);
+
+impl Progress {
+    pub(crate) fn new(cases: usize, output: &Output) -> Self {
+        let target = if output.json { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let bar = ProgressBar::with_draw_target(Some(cases as u64), target);
+        // One that cannot be read leaves the library's own.
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {wide_msg}") {
+            bar.set_style(style);
+        }
+        Self(bar)
+    }
+
+    /// One case has its grade.
+    pub(crate) fn done(&self, case: &Case) {
+        self.0.set_message(plain(&case.name));
+        self.0.inc(1);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Where output is coloured: on a terminal, unless `NO_COLOR` and its like say otherwise.
+struct Colours(bool);
+
+impl Colours {
+    fn paint(&self, text: &str, colour: AnsiColor) -> String {
+        let style = Style::new().fg_color(Some(colour.into())).bold();
+        if self.0 { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+}
+
+fn text(report: &Report, citations: &Citations, out: &mut dyn Write) -> anyhow::Result<()> {
+    let colours = Colours(anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never);
+    if !report.sections.is_empty() {
+        writeln!(out, "{}", table("section", &rows(report)))?;
+    }
+    for case in report.failures() {
+        failure(case, citations, &colours, out)?;
+    }
+    deviations(report, citations, &colours, out)?;
+    for note in &report.notes {
+        writeln!(out, "\nNOTE  {}", plain(note))?;
+    }
+    if let Some(Lost { reason, not_run }) = &report.lost {
+        writeln!(out, "\n{}  {}; {not_run} cases were not run", colours.paint("LOST", AnsiColor::Red), plain(reason))?;
+    }
+    let Counts { pass, pass_lenient, unimplemented, informational, fail } = report.counts;
+    let about: Vec<String> = [&report.runtime, &report.profile].into_iter().flatten().map(|text| plain(text)).collect();
+    let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
+    let colour = if fail == 0 && report.lost.is_none() { AnsiColor::Green } else { AnsiColor::Red };
+    let failed = colours.paint(&format!("{fail} failed"), colour);
+    writeln!(
+        out,
+        "\n{}{about}: {} cases, {pass} passed, {pass_lenient} passed leniently, {unimplemented} unimplemented, {informational} informational, {failed}",
+        plain(&report.target),
+        report.counts.all()
+    )?;
+    Ok(())
+}
+
+/// The sections, and all of them together where there are several.
+fn rows(report: &Report) -> Vec<(String, Counts)> {
+    let mut rows: Vec<_> = report.sections.iter().map(|section| (section.name.clone(), section.counts)).collect();
+    if rows.len() > 1 {
+        rows.push(("all".to_owned(), report.counts));
+    }
+    rows
+}
+
+/// A table of counts.
+pub(crate) fn table(first: &str, rows: &[(String, Counts)]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(NOTHING).set_header([first, "cases", "pass", "lenient", "unimplemented", "informational", "fail"]);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    for (name, counts) in rows {
+        let mark = |grade| Some(counts.of(grade)).filter(|count| *count > 0).map_or_else(String::new, |count| count.to_string());
+        table.add_row([plain(name), counts.all().to_string()].into_iter().chain(Grade::ALL.map(mark)));
+    }
+    table
+}
+
+fn failure(case: &Case, citations: &Citations, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
+    writeln!(out, "\n{}: {}", plain(&case.name), plain(&case.title))?;
+    for id in case.cited() {
+        writeln!(out, "  {id:<8}  {}", plain(citations.line(id).unwrap_or("not known here")))?;
+    }
+    if let Some(detail) = &case.detail {
+        let turns = detail.turns();
+        let is_conversation = turns.is_some();
+        for turn in turns.into_iter().flatten() {
+            writeln!(out, "  {}", plain(&turn.to_string()))?;
+        }
+        if !is_conversation {
+            writeln!(out, "  sent      {}", plain(&detail.sent.to_string()))?;
+        }
+        writeln!(out, "  expected  {}", plain(&detail.expected))?;
+        if !is_conversation {
+            writeln!(out, "  seen      {}", plain(&detail.seen.to_string()))?;
+        }
+        for line in &detail.found {
+            writeln!(out, "  {}    {}", colours.paint("FAILED", AnsiColor::Red), plain(line))?;
+        }
+    }
+    if let Some(fault) = &case.fault {
+        writeln!(out, "  {}     {}", colours.paint("FAULT", AnsiColor::Red), plain(fault))?;
+    }
+    Ok(())
+}
+
+/// The known deviations by fact, with what each case showed.
+fn deviations(report: &Report, citations: &Citations, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut by_fact: BTreeMap<&str, Vec<(&Case, &str)>> = BTreeMap::new();
+    for (case, deviation) in report.deviations() {
+        by_fact.entry(&deviation.fact).or_default().push((case, &deviation.text));
+    }
+    if !by_fact.is_empty() {
+        writeln!(out, "\nKnown deviations of this target:")?;
+    }
+    for (fact, cases) in by_fact {
+        let line = plain(citations.line(fact).unwrap_or("not known here"));
+        writeln!(out, "\n  {}  {line}", colours.paint(fact, AnsiColor::Yellow))?;
+        for (case, text) in cases {
+            writeln!(out, "    {}: {}", plain(&case.name), plain(text))?;
+        }
+    }
+    Ok(())
+}
+
+/// Text of a target for a line of a terminal: cut, and without characters that would move its cursor.
+pub(crate) fn plain(text: &str) -> String {
+    let mut shown = String::new();
+    for character in shortened(text).chars() {
+        if character.is_control() {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}

@@ -1,0 +1,54 @@
+//! What the facts and requirements say that cases cite.
+
+use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
+
+use serde::Deserialize;
+
+const ERRATA: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/spec/ERRATA.md"));
+const REQUIREMENTS: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/spec/requirements.toml"));
+
+#[derive(Deserialize)]
+struct Requirements {
+    requirement: Vec<Requirement>,
+}
+
+#[derive(Deserialize)]
+struct Requirement {
+    id: String,
+    statement: String,
+}
+
+/// A line for each fact of `spec/ERRATA.md`, and each requirement of `spec/requirements.toml`.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::conformance::Citations;
+///
+/// let citations = Citations::embedded();
+/// assert!(citations.line("F-14").is_some_and(|line| line.ends_with("As shipped: 0x0204")));
+/// assert!(citations.line("R-TRN-003").is_some_and(|line| line.contains("Unix domain socket")));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Citations(BTreeMap<String, String>);
+
+impl Citations {
+    /// Those of the files as they were when the crate was built.
+    pub fn embedded() -> Self {
+        let facts = ERRATA.lines().filter_map(fact);
+        // A file that could not be read would leave the lines out; `tests/report.rs` sees that none is.
+        let requirements = toml::from_str::<Requirements>(REQUIREMENTS).map_or_else(|_| Vec::new(), |file| file.requirement);
+        Self(facts.chain(requirements.into_iter().map(|one| (one.id, one.statement))).collect())
+    }
+
+    /// What `id` (`F-19`, `R-EVP-010`) says.
+    pub fn line(&self, id: &str) -> Option<&str> {
+        self.0.get(id).map(String::as_str)
+    }
+}
+
+/// A row of a table of facts: its number, severity, what is printed, what is shipped, and more.
+fn fact(row: &str) -> Option<(String, String)> {
+    let mut cells = row.strip_prefix("| ")?.split(" | ").map(|cell| cell.trim().replace('`', "").replace("**", ""));
+    let id = cells.next().filter(|id| id.starts_with("F-") || id.starts_with("P-"))?;
+    let (printed, shipped) = (cells.nth(1)?, cells.next()?);
+    Some((id, format!("As printed: {}. As shipped: {shipped}", printed.trim_end_matches('.'))))
+}

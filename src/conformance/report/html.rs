@@ -1,0 +1,222 @@
+//! Reports as one page of HTML: cases by implementations.
+
+use alloc::{
+    borrow::ToOwned as _,
+    collections::BTreeSet,
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+use std::collections::HashMap;
+
+use minijinja::{AutoEscape, Environment, context};
+use serde::Serialize;
+
+use super::{Case, Citations, Counts, Detail, Grade, Report, Turn};
+
+const TEMPLATE: &str = include_str!("matrix.html");
+
+/// A page that needs nothing else: no network, no fonts, and no scripts to be read; a few lines of JavaScript filter the rows.
+///
+/// Columns are the reports, rows the cases of all of them, by suite and section. What reports contain is escaped.
+///
+/// # Errors
+/// What the library that fills the page in objects to.
+pub fn html(reports: &[Report], citations: &Citations) -> Result<String, String> {
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_trim_blocks(true);
+    environment.set_lstrip_blocks(true);
+    let columns: Vec<Column<'_>> = reports.iter().map(Column::new).collect();
+    let sections = sections(reports);
+    let cited: BTreeSet<&str> = reports.iter().flat_map(|report| report.cases.iter().flat_map(Case::cited)).collect();
+    let mut facts: Vec<(&str, &str)> = cited.iter().filter_map(|id| Some((*id, citations.line(id)?))).collect();
+    facts.sort_by_key(|(id, _)| in_order(id));
+    let known: Vec<&str> = facts.iter().map(|(id, _)| *id).collect();
+    let cases: usize = sections.iter().map(|section| section.rows.len()).sum();
+    let page = context! { columns, sections, facts, known, kinds => KINDS, cases };
+    environment.render_str(TEMPLATE, page).map_err(|error| error.to_string())
+}
+
+/// What a cell can say: grades, and what is told apart within them. Sign and word beside the colour, for those who do not see it.
+const KINDS: [Kind; 7] = [
+    Kind { name: "pass", sign: "✓", word: "pass" },
+    Kind { name: "pass-lenient", sign: "≈", word: "lenient" },
+    Kind { name: "deviation", sign: "≠", word: "deviation" },
+    Kind { name: "informational", sign: "i", word: "informational" },
+    Kind { name: "unimplemented", sign: "○", word: "unimplemented" },
+    Kind { name: "fail", sign: "✗", word: "fail" },
+    Kind { name: "not-run", sign: "–", word: "not run" },
+];
+
+#[derive(Clone, Copy, Serialize)]
+struct Kind {
+    name: &'static str,
+    sign: &'static str,
+    word: &'static str,
+}
+
+impl Kind {
+    fn of(case: Option<&Case>) -> Self {
+        let name = match case {
+            None => "not-run",
+            Some(case) if case.deviation.is_some() && case.grade == Grade::Informational => "deviation",
+            Some(case) => case.grade.name(),
+        };
+        KINDS.into_iter().find(|kind| kind.name == name).unwrap_or(Kind { name, sign: "?", word: name })
+    }
+}
+
+/// A report without its cases.
+#[derive(Serialize)]
+struct Column<'r> {
+    suite: &'r str,
+    target: &'r str,
+    runtime: Option<&'r str>,
+    profile: Option<&'r str>,
+    all: usize,
+    counts: &'r Counts,
+    deviations: usize,
+    /// Of the informational ones, those that are no deviations.
+    others: usize,
+    lost: Option<String>,
+    notes: &'r [String],
+}
+
+impl<'r> Column<'r> {
+    fn new(report: &'r Report) -> Self {
+        let of = |name| report.cases.iter().filter(|case| Kind::of(Some(case)).name == name).count();
+        Self {
+            suite: &report.suite,
+            target: &report.target,
+            runtime: report.runtime.as_deref(),
+            profile: report.profile.as_deref(),
+            all: report.counts.all(),
+            counts: &report.counts,
+            deviations: of("deviation"),
+            others: of("informational"),
+            lost: report.lost.as_ref().map(|lost| format!("{}; {} cases were not run", lost.reason, lost.not_run)),
+            notes: &report.notes,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Section<'r> {
+    suite: &'r str,
+    name: &'r str,
+    rows: Vec<Row<'r>>,
+}
+
+#[derive(Serialize)]
+struct Row<'r> {
+    name: &'r str,
+    title: &'r str,
+    spec: &'r [String],
+    hazard: Option<&'static str>,
+    /// The kinds of its cells, by which rows are filtered.
+    kinds: String,
+    cells: Vec<Cell<'r>>,
+}
+
+#[derive(Clone, Serialize)]
+struct Cell<'r> {
+    kind: Kind,
+    fact: Option<&'r str>,
+    deviation: Option<&'r str>,
+    fault: Option<&'r str>,
+    detail: Option<Shown<'r>>,
+}
+
+/// A [`Detail`] as text.
+#[derive(Clone, Serialize)]
+struct Shown<'r> {
+    turns: Option<Vec<Turn>>,
+    sent: String,
+    seen: String,
+    expected: &'r str,
+    found: &'r [String],
+}
+
+impl<'r> From<&'r Detail> for Shown<'r> {
+    fn from(detail: &'r Detail) -> Self {
+        let (sent, seen) = (shortened(&detail.sent.to_string()), shortened(&detail.seen.to_string()));
+        Self { turns: detail.turns(), sent, seen, expected: &detail.expected, found: &detail.found }
+    }
+}
+
+impl<'r> Cell<'r> {
+    fn new(case: Option<&'r Case>) -> Self {
+        let deviation = case.and_then(|case| case.deviation.as_ref());
+        Self {
+            kind: Kind::of(case),
+            fact: deviation.map(|deviation| deviation.fact.as_str()),
+            deviation: deviation.map(|deviation| deviation.text.as_str()),
+            fault: case.and_then(|case| case.fault.as_deref()),
+            // A pass speaks for itself, and there are hundreds.
+            detail: case.filter(|case| case.grade != Grade::Pass).and_then(|case| case.detail.as_ref()).map(Shown::from),
+        }
+    }
+}
+
+/// The cases of all reports, each once, in the order in which they first come, by suite and section.
+fn sections(reports: &[Report]) -> Vec<Section<'_>> {
+    let mut sections: Vec<Section<'_>> = Vec::new();
+    let mut section_of: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut row_of: HashMap<(&str, &str), (usize, usize)> = HashMap::new();
+    for (column, report) in reports.iter().enumerate() {
+        for case in &report.cases {
+            let section = *section_of.entry((&report.suite, &case.section)).or_insert_with(|| {
+                sections.push(Section { suite: &report.suite, name: &case.section, rows: Vec::new() });
+                sections.len().saturating_sub(1)
+            });
+            let key = (report.suite.as_str(), case.name.as_str());
+            let place = *row_of.entry(key).or_insert_with(|| {
+                let rows = sections.get_mut(section).map(|section| &mut section.rows);
+                let index = rows.as_ref().map_or(0, |rows| rows.len());
+                if let Some(rows) = rows {
+                    rows.push(Row::new(case, reports.len()));
+                }
+                (section, index)
+            });
+            let cell = sections
+                .get_mut(place.0)
+                .and_then(|section| section.rows.get_mut(place.1))
+                .and_then(|row| row.cells.get_mut(column));
+            if let Some(cell) = cell {
+                *cell = Cell::new(Some(case));
+            }
+        }
+    }
+    for row in sections.iter_mut().flat_map(|section| &mut section.rows) {
+        let kinds: BTreeSet<&str> = row.cells.iter().map(|cell| cell.kind.name).collect();
+        row.kinds = kinds.into_iter().collect::<Vec<_>>().join(" ");
+    }
+    sections
+}
+
+impl<'r> Row<'r> {
+    fn new(case: &'r Case, columns: usize) -> Self {
+        let cells = core::iter::repeat_n(Cell::new(None), columns).collect();
+        let hazard = case.hazard.map(|hazard| match hazard {
+            crate::vectors::Hazard::SideEffect => "side-effect",
+            crate::vectors::Hazard::Harmful => "harmful",
+        });
+        Self { name: &case.name, title: &case.title, spec: &case.spec, hazard, kinds: String::new(), cells }
+    }
+}
+
+/// `F-9` before `F-10`.
+fn in_order(id: &str) -> (String, u32) {
+    let (kind, number) = id.rsplit_once('-').unwrap_or((id, ""));
+    (kind.to_owned(), number.parse().unwrap_or(0))
+}
+
+/// The most characters of a value that the page shows.
+fn shortened(text: &str) -> String {
+    const MOST: usize = 10_000;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}

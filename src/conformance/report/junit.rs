@@ -1,0 +1,77 @@
+//! A report as the XML of `JUnit`, which build servers read.
+
+use alloc::{
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+
+use quick_junit::{NonSuccessKind, Report as Xml, TestCase, TestCaseStatus, TestSuite};
+
+use super::{Case, Citations, Grade, Report};
+
+/// The XML of `report`: a test suite for each section, a test case for each case.
+///
+/// Failures say what was sent, expected and seen. What was not judged is skipped, with the reason. A target that was lost is an error
+/// of a case of its own, `lost`.
+///
+/// # Errors
+/// What the library that writes the XML objects to.
+pub fn junit(report: &Report, citations: &Citations) -> Result<String, String> {
+    let mut xml = Xml::new(format!("diagipc {} {}", report.suite, report.target));
+    for section in &report.sections {
+        let mut suite = TestSuite::new(format!("{}.{}", report.suite, section.name));
+        for case in report.cases.iter().filter(|case| case.section == section.name) {
+            let mut test = TestCase::new(case.name.as_str(), status(case, citations));
+            test.set_classname(format!("{}.{}", case.section, case.group));
+            suite.add_test_case(test);
+        }
+        xml.add_test_suite(suite);
+    }
+    if let Some(lost) = &report.lost {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+        status.set_type("lost").set_message(format!("{}; {} cases were not run", lost.reason, lost.not_run));
+        let mut suite = TestSuite::new(format!("{}.lost", report.suite));
+        suite.add_test_case(TestCase::new("lost", status));
+        xml.add_test_suite(suite);
+    }
+    xml.to_string().map_err(|error| error.to_string())
+}
+
+fn status(case: &Case, citations: &Citations) -> TestCaseStatus {
+    let found = case.detail.as_ref().map(|detail| detail.found.join("; ")).filter(|found| !found.is_empty());
+    match case.grade {
+        Grade::Pass | Grade::PassLenient => TestCaseStatus::success(),
+        Grade::Unimplemented | Grade::Informational => {
+            let reason = match &case.deviation {
+                Some(deviation) => format!("known deviation {}: {}", deviation.fact, deviation.text),
+                None => format!("{}: {}", case.grade.name(), found.unwrap_or_else(|| case.title.clone())),
+            };
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(reason);
+            status
+        }
+        Grade::Fail => {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+            status.set_message(found.unwrap_or_else(|| "failed".to_string()));
+            status.set_type(case.fault.as_deref().unwrap_or("fail"));
+            status.set_description(description(case, citations));
+            status
+        }
+    }
+}
+
+/// All there is to a failure, a line each.
+fn description(case: &Case, citations: &Citations) -> String {
+    let mut lines = Vec::from([case.title.clone()]);
+    if let Some(detail) = &case.detail {
+        match detail.turns() {
+            Some(turns) => lines.extend(turns.iter().map(super::Turn::to_string)),
+            None => lines.extend([format!("sent      {}", detail.sent), format!("seen      {}", detail.seen)]),
+        }
+        lines.push(format!("expected  {}", detail.expected));
+        lines.extend(detail.found.iter().map(|found| format!("FAILED    {found}")));
+    }
+    lines.extend(case.cited().map(|id| format!("{id}  {}", citations.line(id).unwrap_or("not known here"))));
+    lines.join("\n")
+}
