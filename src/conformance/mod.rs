@@ -24,6 +24,8 @@ mod glob;
 pub mod player;
 pub mod report;
 #[cfg(unix)]
+pub mod runtime;
+#[cfg(unix)]
 pub mod server;
 
 pub use adapter::{Adapter, AdapterCommand, Trouble};

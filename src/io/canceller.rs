@@ -60,7 +60,7 @@ impl Canceller {
 
     /// What becomes readable.
     #[cfg(unix)]
-    pub(super) fn wake(&self) -> std::os::fd::BorrowedFd<'_> {
+    pub(crate) fn wake(&self) -> std::os::fd::BorrowedFd<'_> {
         std::os::fd::AsFd::as_fd(&self.0.wake.1)
     }
 

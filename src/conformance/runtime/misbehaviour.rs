@@ -1,0 +1,257 @@
+//! What the reference runtime can be told to do wrong.
+
+use core::fmt;
+use std::borrow::ToOwned as _;
+use std::string::String;
+use std::vec::Vec;
+
+macro_rules! misbehaviours {
+    ($($(#[doc = $doc:literal])+ $Kind:ident = $name:literal, $spec:literal, $number:expr;)*) => {
+        /// What the reference runtime can be told to do wrong. N is the number behind the name.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum MisbehaviourKind {
+            $($(#[doc = $doc])+ $Kind,)*
+        }
+
+        impl MisbehaviourKind {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$Kind),*];
+
+            /// Its name, as [`Misbehaviour::parse`] reads it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$Kind => $name,)*
+                }
+            }
+
+            /// The fact that it is an example of; empty where it is of none.
+            pub const fn spec(self) -> &'static str {
+                match self {
+                    $(Self::$Kind => $spec,)*
+                }
+            }
+
+            /// What it does, in words.
+            pub const fn text(self) -> &'static str {
+                match self {
+                    $(Self::$Kind => concat!($($doc),+).trim_ascii(),)*
+                }
+            }
+
+            /// The number where none is given; `None` where it takes none.
+            pub const fn default_number(self) -> Option<u32> {
+                match self {
+                    $(Self::$Kind => $number,)*
+                }
+            }
+        }
+    };
+}
+
+misbehaviours! {
+    /// Nobody accepts: connections are made, and wait.
+    NeverAccepts = "never-accepts", "F-75", None;
+    /// Connections are accepted, requests read, and nothing is answered.
+    NeverAnswers = "never-answers", "F-75", None;
+    /// N bytes of the reply are sent, then nothing; the connection stays open.
+    SilentAfter = "silent-after", "F-6", Some(10);
+    /// N bytes of the reply are sent, then the end.
+    Truncate = "truncate", "", Some(22);
+    /// One byte is sent every N milliseconds.
+    Trickle = "trickle", "", Some(3);
+    /// Every answer is given N milliseconds late.
+    Late = "late", "F-75", Some(1000);
+    /// Every request is refused with the HRESULT N.
+    Refuse = "refuse", "", Some(0x8000_4005);
+    /// Errors are not followed by the end.
+    ErrorWithoutClose = "error-without-close", "F-5", None;
+    /// No reply is followed by the end.
+    NeverCloses = "never-closes", "F-74", None;
+    /// The reply's payload is sent without its header.
+    NoHeader = "no-header", "F-71", None;
+    /// `ProcessInfo` and `ProcessEnvironment` with payload are answered by that payload and 20 bytes 0, without a header.
+    EchoPayload = "echo-payload", "F-71", None;
+    /// The `size` of the reply is N, whatever it should be.
+    Size = "size", "", Some(19);
+    /// The reply's `size` is N more than there is.
+    SizeMore = "size-more", "", Some(8);
+    /// The reply's magic says version 2.
+    Magic = "magic", "", None;
+    /// The command set of the reply is N.
+    CommandSet = "command-set", "", Some(4);
+    /// The command id of the reply is N.
+    CommandId = "command-id", "", Some(1);
+    /// The OK replies have N bytes, 20 to 32: cut, or with zeros behind them.
+    OkSize = "ok-size", "F-2", Some(20);
+    /// The errors have N bytes, 20 to 32: cut, or with zeros behind them.
+    ErrorSize = "error-size", "F-1", Some(28);
+    /// An Error with `E_FAIL` follows the reply to a dump.
+    SecondReply = "second-reply", "F-81", None;
+    /// The connection is reset where it should be closed.
+    Reset = "reset", "F-70", None;
+    /// The reply and the first bytes behind it are one write.
+    OneWrite = "one-write", "", None;
+    /// The reply that begins a `user_events` session comes before the descriptor is taken, as the document says.
+    ReplyBeforeDescriptor = "reply-before-descriptor", "F-19", None;
+    /// The reply announces N bytes of environment fewer than come.
+    EnvironmentBytesLess = "environment-bytes-less", "F-43", Some(4);
+    /// The reply announces N bytes of environment more than come.
+    EnvironmentBytesMore = "environment-bytes-more", "F-43", Some(4);
+    /// The count of the environment's entries is N too small.
+    EnvironmentCountLess = "environment-count-less", "F-43", Some(1);
+    /// The count of the environment's entries is N too large.
+    EnvironmentCountMore = "environment-count-more", "F-43", Some(1);
+    /// An Error with `E_FAIL` stands in the environment block behind N bytes of it.
+    EnvironmentError = "environment-error", "F-43", Some(60);
+    /// The connection ends behind N bytes of the environment block.
+    EnvironmentCut = "environment-cut", "F-43", Some(60);
+    /// The stream ends behind N bytes, without its end.
+    StreamCut = "stream-cut", "", Some(40);
+    /// The stream does not end, and so the stop is not answered.
+    StreamNeverEnds = "stream-never-ends", "F-75", None;
+    /// A stop is answered for the session that has the next id.
+    StopAnother = "stop-another", "F-31", None;
+    /// A stop ends the session, and the connection without a reply.
+    StopUnanswered = "stop-unanswered", "F-76", None;
+    /// The advertise has another magic.
+    AdvertiseMagic = "advertise-magic", "", None;
+    /// N bytes of the advertise are sent, then the end.
+    AdvertiseCut = "advertise-cut", "", Some(20);
+}
+
+/// A misbehaviour, with its number.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::conformance::runtime::{Misbehaviour, MisbehaviourKind};
+///
+/// let one = Misbehaviour::parse("truncate=25")?;
+/// assert_eq!((one.kind(), one.number()), (MisbehaviourKind::Truncate, Some(25)));
+/// assert_eq!(Misbehaviour::parse("refuse=0x80131385")?.to_string(), "refuse=2148733829");
+/// assert!(Misbehaviour::parse("never-accepts=1").is_err());
+/// # Ok::<(), dotnet_diagnostics_ipc::conformance::runtime::MisbehaviourError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Misbehaviour {
+    kind: MisbehaviourKind,
+    number: Option<u32>,
+}
+
+impl Misbehaviour {
+    /// With the number that it has by default.
+    pub const fn new(kind: MisbehaviourKind) -> Self {
+        Self { kind, number: kind.default_number() }
+    }
+
+    /// Reads `NAME`, or `NAME=N`; N in decimal, or in hexadecimal behind `0x`.
+    ///
+    /// # Errors
+    /// Where there is no such name, it takes no number, or N is none.
+    pub fn parse(text: &str) -> Result<Self, MisbehaviourError> {
+        let error = |why| MisbehaviourError { text: text.to_owned(), why };
+        let (name, number) = text.split_once('=').map_or((text, None), |(name, number)| (name, Some(number)));
+        let kind = MisbehaviourKind::ALL.iter().find(|kind| kind.name() == name).ok_or_else(|| error(Why::Unknown))?;
+        let mut one = Self::new(*kind);
+        if let Some(number) = number {
+            if one.number.is_none() {
+                return Err(error(Why::TakesNoNumber));
+            }
+            let hexadecimal = number.strip_prefix("0x").map(|digits| u32::from_str_radix(digits, 16));
+            one.number = Some(hexadecimal.unwrap_or_else(|| number.parse()).map_err(|_| error(Why::NoNumber))?);
+        }
+        Ok(one)
+    }
+
+    /// What it is.
+    pub const fn kind(self) -> MisbehaviourKind {
+        self.kind
+    }
+
+    /// Its number, if it has one.
+    pub const fn number(self) -> Option<u32> {
+        self.number
+    }
+}
+
+impl fmt::Display for Misbehaviour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind.name())?;
+        self.number.map_or(Ok(()), |number| write!(f, "={number}"))
+    }
+}
+
+/// Text that is no [`Misbehaviour`].
+///
+/// ```
+/// use dotnet_diagnostics_ipc::conformance::runtime::Misbehaviour;
+///
+/// assert_eq!(Misbehaviour::parse("truncate=x").unwrap_err().to_string(), "truncate=x: the number is none of 32 bits");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MisbehaviourError {
+    text: String,
+    why: Why,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    Unknown,
+    TakesNoNumber,
+    NoNumber,
+}
+
+impl fmt::Display for MisbehaviourError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = match self.why {
+            Why::Unknown => "no misbehaviour has this name",
+            Why::TakesNoNumber => "it takes no number",
+            Why::NoNumber => "the number is none of 32 bits",
+        };
+        write!(f, "{}: {why}", self.text)
+    }
+}
+
+impl core::error::Error for MisbehaviourError {}
+
+/// All that one runtime does wrong; of two of a kind the last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Misbehaviours(pub(super) Vec<Misbehaviour>);
+
+impl Misbehaviours {
+    pub(super) fn has(&self, kind: MisbehaviourKind) -> bool {
+        self.0.iter().any(|one| one.kind == kind)
+    }
+
+    /// Its number, if it is there.
+    pub(super) fn number(&self, kind: MisbehaviourKind) -> Option<u32> {
+        self.0.iter().rev().find(|one| one.kind == kind)?.number
+    }
+
+    /// As a number of bytes.
+    pub(super) fn bytes(&self, kind: MisbehaviourKind) -> Option<usize> {
+        self.number(kind).map(|number| usize::try_from(number).unwrap_or(usize::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::string::ToString as _;
+
+    #[test]
+    fn each_has_a_name_of_its_own_that_is_read_back() {
+        for (nth, kind) in MisbehaviourKind::ALL.iter().enumerate() {
+            let one = Misbehaviour::new(*kind);
+            assert_eq!(Misbehaviour::parse(&one.to_string()), Ok(one));
+            assert_eq!(Misbehaviour::parse(kind.name()), Ok(one));
+            assert!(MisbehaviourKind::ALL.iter().skip(nth + 1).all(|other| other.name() != kind.name()));
+            assert!(kind.text().ends_with('.'), "{}", kind.text());
+        }
+    }
+
+    #[test]
+    fn the_last_of_a_kind_counts() {
+        let all = Misbehaviours(std::vec![Misbehaviour::parse("truncate=1").unwrap(), Misbehaviour::parse("truncate=2").unwrap()]);
+        assert_eq!((all.number(MisbehaviourKind::Truncate), all.has(MisbehaviourKind::Magic)), (Some(2), false));
+    }
+}

@@ -1,0 +1,100 @@
+//! The diagnostic ports to which the reference runtime connects.
+
+use std::borrow::ToOwned as _;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use rustix::net::{RecvFlags, recv};
+
+use super::application::Application;
+use super::misbehaviour::MisbehaviourKind as Kind;
+use crate::advertise::{ADVERTISE_LEN, Advertise};
+use crate::exchange::{ConnectPort, ConnectPortAction, Illegal, RetryPolicy};
+use crate::io::{Transport as _, UnixTransport, Until, unix};
+
+/// A configured port and its connection.
+pub(super) struct Port {
+    path: PathBuf,
+    pub(super) exchange: ConnectPort,
+    buffer: [u8; ADVERTISE_LEN],
+    pub(super) transport: Option<UnixTransport>,
+    /// When a delay is over.
+    pub(super) waits_until: Option<Instant>,
+}
+
+impl Port {
+    pub(super) fn new(address: &str, application: &Application) -> Self {
+        let advertise =
+            Advertise { runtime_cookie: application.cookie, process_id: application.process_id.into(), future: 0 };
+        Self {
+            path: PathBuf::from(address.to_owned()),
+            exchange: ConnectPort::new(advertise, RetryPolicy::AsShipped),
+            buffer: [0; ADVERTISE_LEN],
+            transport: None,
+            waits_until: None,
+        }
+    }
+
+    /// Connects as far as it goes without waiting.
+    pub(super) fn advance(&mut self, application: &Application) -> Result<(), Illegal> {
+        while !application.stop.is_cancelled() {
+            match self.exchange.action() {
+                ConnectPortAction::Connect => {
+                    self.waits_until = None;
+                    // Where the backlog is full it waits, and nobody else is served (P-24).
+                    match unix::connect(&self.path, &Until { deadline: None, canceller: Some(&application.stop) }) {
+                        Ok(transport) => {
+                            self.transport = Some(transport);
+                            self.exchange.connected(&mut self.buffer)?;
+                            self.distort(application);
+                        }
+                        Err(_) => self.exchange.connect_failed()?,
+                    }
+                }
+                ConnectPortAction::Send(range) => {
+                    let deadline = Instant::now().checked_add(ConnectPort::ADVERTISE_TIMEOUT);
+                    let until = Until { deadline, canceller: Some(&application.stop) };
+                    let cut = application.wrong.bytes(Kind::AdvertiseCut).unwrap_or(usize::MAX);
+                    let bytes = self.buffer.get(range.start..range.end.min(cut)).unwrap_or_default();
+                    let sent = match &mut self.transport {
+                        Some(transport) if !bytes.is_empty() => transport.send(bytes, &until).ok(),
+                        _ => None,
+                    };
+                    if let Some(n) = sent {
+                        self.exchange.sent(n)?;
+                    } else {
+                        self.transport = None;
+                        self.exchange.send_failed()?;
+                    }
+                }
+                ConnectPortAction::Wait(delay) => {
+                    let now = Instant::now();
+                    let until = *self.waits_until.get_or_insert_with(|| now.checked_add(delay).unwrap_or(now));
+                    if now < until {
+                        return Ok(());
+                    }
+                    self.waits_until = None;
+                    self.exchange.waited()?;
+                }
+                // It is handed over as soon as a request arrives.
+                ConnectPortAction::AwaitRequest | ConnectPortAction::HandOver => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    fn distort(&mut self, application: &Application) {
+        if application.wrong.has(Kind::AdvertiseMagic) {
+            // ADVR_V2.
+            self.buffer.get_mut(6).into_iter().for_each(|byte| *byte = b'2');
+        }
+    }
+
+    /// Takes the connection, on which something has happened: whether it is a request. A half-close is taken for one.
+    pub(super) fn take(&mut self, has_hung_up: bool) -> Option<(UnixTransport, bool)> {
+        let transport = self.transport.take()?;
+        let is_request =
+            !has_hung_up || matches!(recv(transport.stream(), &mut [0u8; 1][..], RecvFlags::PEEK | RecvFlags::DONTWAIT), Ok((_, 1)));
+        Some((transport, is_request))
+    }
+}

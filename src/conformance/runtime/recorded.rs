@@ -1,0 +1,116 @@
+//! What runtimes say of themselves: taken out of the recorded replies of the vectors, where alone it stands.
+
+use std::borrow::ToOwned as _;
+use std::format;
+use std::string::{String, ToString as _};
+use std::vec::Vec;
+
+use super::{Profile, StartError};
+use crate::message::process::{ProcessInfo3, ProcessInfo3Reply};
+use crate::message::server::ErrorReply;
+use crate::message::{Message, Reply};
+use crate::vectors::{self, EMBEDDED, File};
+use crate::wire::{Array, Decode as _, IpcString, Reader};
+
+/// The values of one runtime.
+pub(super) struct Recorded {
+    pub(super) running: Info,
+    pub(super) suspended: Info,
+    pub(super) environment: Vec<String>,
+    /// The text of a dump that fails, where there was one.
+    pub(super) dump_error: Option<String>,
+}
+
+/// What `ProcessInfo3` says, but for the process's id and cookie.
+pub(super) struct Info {
+    pub(super) command_line: String,
+    pub(super) os: String,
+    pub(super) arch: String,
+    pub(super) entry_assembly: String,
+    pub(super) version: String,
+    pub(super) rid: String,
+}
+
+impl Recorded {
+    pub(super) fn of(profile: Profile) -> Result<Self, StartError> {
+        // 3.1 has no command that would tell (F-68).
+        let runtime = if profile == Profile::CoreClr31 { Profile::CoreClr8.recorded() } else { profile.recorded() };
+        let name = format!("runtime-{runtime}.json");
+        let (_, text) = EMBEDDED.iter().find(|(file, _)| *file == name).ok_or(StartError::Vectors)?;
+        let file = vectors::parse(&name, text).map_err(|_| StartError::Vectors)?;
+        let info = |group: &str| info(&file, &format!("{runtime}-{group}"));
+        let block = Self::wire(&file, &format!("{runtime}-environment-block")).next().ok_or(StartError::Vectors)?;
+        let mut recorded = Self {
+            running: info("reply-processinfo3").ok_or(StartError::Vectors)?,
+            suspended: info("suspended-reply-processinfo3").ok_or(StartError::Vectors)?,
+            environment: entries(block).ok_or(StartError::Vectors)?,
+            dump_error: Self::wire(&file, &format!("{runtime}-error-generatecoredump3")).find_map(text_of),
+        };
+        if profile == Profile::CoreClr11 {
+            for info in [&mut recorded.running, &mut recorded.suspended] {
+                info.version = "11.0.0".to_owned();
+            }
+        }
+        Ok(recorded)
+    }
+
+    fn wire<'f>(file: &'f File, group: &str) -> impl Iterator<Item = &'f [u8]> {
+        let group = file.groups.iter().find(|one| one.name == group);
+        group.into_iter().flat_map(|group| &group.tests).filter_map(|test| test.wire.as_deref())
+    }
+}
+
+fn info(file: &File, group: &str) -> Option<Info> {
+    let message = Message::decode_exact(Recorded::wire(file, group).next()?).ok()?;
+    let Ok(Reply::Ok(info)) = message.reply_as::<ProcessInfo3>() else { return None };
+    let ProcessInfo3Reply { command_line, os, arch, managed_entrypoint_assembly_name, clr_product_version, .. } = info;
+    Some(Info {
+        command_line: command_line.to_string(),
+        os: os.to_string(),
+        arch: arch.to_string(),
+        entry_assembly: managed_entrypoint_assembly_name.to_string(),
+        version: clr_product_version.to_string(),
+        rid: info.runtime_identifier.to_string(),
+    })
+}
+
+fn entries(block: &[u8]) -> Option<Vec<String>> {
+    let entries = Array::<IpcString<'_>>::decode(&mut Reader::new(block)).ok()?;
+    Some(entries.iter().map(|entry| entry.to_string()).collect())
+}
+
+fn text_of(error: &[u8]) -> Option<String> {
+    let message = Message::decode_exact(error).ok()?;
+    let error = ErrorReply::decode(&message, Some(crate::command::Command::GENERATE_CORE_DUMP3)).ok()?;
+    error.message.map(|text| text.to_string()).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_has_its_values() {
+        let versions = Profile::ALL.map(|profile| Recorded::of(profile).unwrap().running.version);
+        assert_eq!(versions, ["8.0.30", "8.0.30", "9.0.5", "10.0.9", "11.0.0", "10.0.9", "10.0.9", "10.0.9"]);
+    }
+
+    #[test]
+    fn only_the_executable_stands_in_the_command_line_of_a_suspended_runtime() {
+        for profile in Profile::ALL {
+            let recorded = Recorded::of(profile).unwrap();
+            assert!(recorded.running.command_line.starts_with(&recorded.suspended.command_line));
+            assert!(recorded.running.command_line.contains(".dll "));
+            assert!(!recorded.suspended.command_line.contains(' '));
+            assert!(recorded.environment.iter().any(|entry| entry == "PATH=/usr/bin:/bin"));
+        }
+    }
+
+    #[test]
+    fn texts_of_dumps_that_fail() {
+        let text = |profile| Recorded::of(profile).unwrap().dump_error;
+        assert!(text(Profile::CoreClr10).unwrap().starts_with("[createdump] Only full dumps are supported by single file apps"));
+        assert!(text(Profile::CoreClr9).unwrap().starts_with("Problem launching createdump"));
+        assert_eq!(text(Profile::CoreClr8), None);
+    }
+}

@@ -1,0 +1,132 @@
+//! The reference runtime goes as the exchange scripts say that the runtime goes which it is like, over real sockets.
+#![cfg(unix)]
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::conformance::player::{Network as _, Player, SocketNetwork};
+use dotnet_diagnostics_ipc::conformance::runtime::{Config, Profile, ReferenceRuntime};
+use dotnet_diagnostics_ipc::vectors::{self, ClientPart, Hazard, Plays, Script, Step};
+
+/// How many conversations are held at the same time, each with a runtime of its own.
+const TOGETHER: usize = 8;
+
+/// Plays `steps` with a runtime that was started for them.
+fn play(profile: Profile, part: &ClientPart, steps: &[&Step], within_ms: u32) -> Result<(), String> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let socket = path("socket");
+    let at = socket.clone();
+    let mut network = part.target.ports.iter().fold(SocketNetwork::to_socket(&socket), |network, port| {
+        network.with_port(&port.id, path(&port.id))
+    });
+    network = network
+        .with_process(move || UnixStream::connect(&at).is_ok())
+        .with_user_events(|| UnixStream::pair().map(|(ours, _)| OwnedFd::from(ours)));
+    for port in part.target.ports.iter().filter(|port| port.listening) {
+        network.listen(&port.id, true).unwrap();
+    }
+    let config = Config { profile, ..Config::new(&socket) }.for_target(&part.target, path);
+    let runtime = ReferenceRuntime::start(config).unwrap();
+    let mut player = Player::new(&mut network, Duration::from_millis(within_ms.into()));
+    let played = player.play(steps.iter().copied()).map_err(|failure| failure.to_string());
+    player.close_all().unwrap();
+    runtime.stop();
+    played
+}
+
+/// Plays all that `chosen` gives steps for, and says how many there were.
+#[track_caller]
+fn play_all<'s>(profile: Profile, scripts: &'s [(Script, u32)], chosen: impl Fn(&'s Script) -> Option<Vec<&'s Step>> + Sync) -> usize {
+    let (next, wrong) = (Mutex::new(scripts.iter()), Mutex::new(Vec::new()));
+    let played = Mutex::new(0);
+    thread::scope(|scope| {
+        for _ in 0..TOGETHER {
+            scope.spawn(|| {
+                loop {
+                    let one = next.lock().unwrap().next();
+                    let Some((script, within_ms)) = one else { break };
+                    let (Plays::Client(part), Some(steps)) = (&script.plays, chosen(script)) else { continue };
+                    *played.lock().unwrap() += 1;
+                    if let Err(why) = play(profile, part, &steps, *within_ms) {
+                        wrong.lock().unwrap().push(format!("{} {} on {profile}: {why}", script.sc_id, script.name));
+                    }
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().unwrap();
+    assert!(wrong.is_empty(), "{} failures\n{}", wrong.len(), wrong.join("\n"));
+    played.into_inner().unwrap()
+}
+
+/// All scripts that play the client, with the deadline of their file.
+fn scripts() -> Vec<(Script, u32)> {
+    let files = vectors::script_files().unwrap();
+    files.into_iter().flat_map(|file| file.scripts.into_iter().map(move |script| (script, file.within_ms))).collect()
+}
+
+/// Whether runtimes like `profile` have what the script is about.
+fn has(profile: Profile, script: &Script) -> bool {
+    let version = profile.version();
+    let since = script.since.as_deref().map(|since| since.split_once('.').unwrap());
+    since.is_none_or(|(major, minor)| (major.parse::<u8>().unwrap(), minor.parse::<u8>().unwrap()) <= (version.major, version.minor))
+}
+
+/// What is harmless goes as the recorded runtime goes, its deviations included.
+#[track_caller]
+fn goes_as_recorded(profile: Profile, at_least: usize) {
+    let scripts = scripts();
+    let played = play_all(profile, &scripts, |script| {
+        let is_meant = script.hazard != Some(Hazard::Harmful) && has(profile, script);
+        is_meant.then(|| script.steps_on(profile.recorded()).0)
+    });
+    assert!(played >= at_least, "{played}");
+}
+
+#[test]
+fn what_is_harmless_goes_as_with_net8() {
+    goes_as_recorded(Profile::CoreClr8, 110);
+}
+
+#[test]
+fn what_is_harmless_goes_as_with_net9() {
+    goes_as_recorded(Profile::CoreClr9, 110);
+}
+
+#[test]
+fn what_is_harmless_goes_as_with_net10() {
+    goes_as_recorded(Profile::CoreClr10, 110);
+}
+
+/// Harmful scripts go as recorded too, unless the recorded runtime dies of them or gives away memory: then as they should.
+#[track_caller]
+fn goes_well_where_it_is_harmful(profile: Profile, at_least: usize) {
+    let scripts = scripts();
+    let played = play_all(profile, &scripts, |script| {
+        let is_meant = script.hazard == Some(Hazard::Harmful) && has(profile, script);
+        is_meant.then(|| match script.steps_on(profile.recorded()) {
+            (_, Some(deviation)) if ["F-7", "F-71", "F-72"].contains(&deviation.fact.as_str()) => script.steps.iter().collect(),
+            (steps, _) => steps,
+        })
+    });
+    assert!(played >= at_least, "{played}");
+}
+
+#[test]
+fn what_is_harmful_harms_none_like_net8() {
+    goes_well_where_it_is_harmful(Profile::CoreClr8, 25);
+}
+
+#[test]
+fn what_is_harmful_harms_none_like_net9() {
+    goes_well_where_it_is_harmful(Profile::CoreClr9, 25);
+}
+
+#[test]
+fn what_is_harmful_harms_none_like_net10() {
+    goes_well_where_it_is_harmful(Profile::CoreClr10, 40);
+}
