@@ -11,6 +11,7 @@ mod items;
 mod output;
 mod report;
 mod requirements;
+mod runtime;
 mod scripts;
 #[cfg(unix)]
 mod server;
@@ -50,6 +51,8 @@ enum Command {
     Decode(decode::Arguments),
     /// Makes bytes from the JSON that `decode --json` prints
     Encode(encode::Arguments),
+    /// Is a runtime, for those who test clients: one that behaves, or does something wrong
+    Runtime(runtime::Arguments),
     /// Lists, shows or exports the golden vectors
     Vectors(vectors::Arguments),
     /// Lists or shows the exchange scripts: whole conversations
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         Command::Report(arguments) => report::run(arguments, &mut out),
         Command::Decode(arguments) => decode::run(arguments, &mut out),
         Command::Encode(arguments) => encode::run(arguments, &mut out),
+        Command::Runtime(arguments) => runtime::run(arguments, &mut out),
         Command::Vectors(arguments) => vectors::run(arguments, &mut out),
         Command::Scripts(arguments) => scripts::run(arguments, &mut out),
     };

@@ -25,8 +25,13 @@ pub(super) enum Answer {
     Dump(Dump),
     ProcessInfo(u8),
     Environment,
-    Session { format: Format, rundown: bool },
-    UserEvents { registers: bool },
+    Session {
+        format: Format,
+        rundown: bool,
+    },
+    UserEvents {
+        registers: bool,
+    },
     Stop(u64),
     /// The process dies of it.
     Dies,

@@ -229,8 +229,10 @@ impl Conversation {
             Answer::Done | Answer::Dies => server.respond(&ResultReply { hresult: HResult::OK }, buffer)?,
             Answer::Fails(hresult) => server.refuse(*hresult, buffer)?,
             Answer::Dump(dump) => {
-                // Nobody else is served meanwhile (F-75).
-                application.wait(Some(DUMP_TAKES), |_| None::<()>);
+                // Nobody else is served meanwhile (F-75). NativeAOT has nothing to write (F-63).
+                if application.profile != Profile::NativeAot {
+                    application.wait(Some(DUMP_TAKES), |_| None::<()>);
+                }
                 match dump {
                     Dump::Written => server.respond(&ResultReply { hresult: HResult::OK }, buffer)?,
                     Dump::NotClosed => {
@@ -315,8 +317,7 @@ impl Conversation {
             _ => SessionKind::UserEvents,
         };
         let Some(id) = self.session else { return Left::Nothing };
-        let session =
-            SessionThread { application: self.application, id, server: self.server, peer: self.peer, kind, streamed: 0 };
+        let session = SessionThread { application: self.application, id, server: self.server, peer: self.peer, kind, streamed: 0 };
         let started = thread::Builder::new().name("session".into()).spawn(move || session.run());
         started.map_or(Left::Nothing, Left::Session)
     }

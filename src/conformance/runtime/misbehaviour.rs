@@ -127,7 +127,7 @@ misbehaviours! {
 ///
 /// let one = Misbehaviour::parse("truncate=25")?;
 /// assert_eq!((one.kind(), one.number()), (MisbehaviourKind::Truncate, Some(25)));
-/// assert_eq!(Misbehaviour::parse("refuse=0x80131385")?.to_string(), "refuse=2148733829");
+/// assert_eq!(Misbehaviour::parse("refuse=0x80131385")?.number(), Some(0x8013_1385));
 /// assert!(Misbehaviour::parse("never-accepts=1").is_err());
 /// # Ok::<(), dotnet_diagnostics_ipc::conformance::runtime::MisbehaviourError>(())
 /// ```
@@ -176,7 +176,11 @@ impl Misbehaviour {
 impl fmt::Display for Misbehaviour {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.name())?;
-        self.number.map_or(Ok(()), |number| write!(f, "={number}"))
+        match self.number {
+            Some(hresult) if self.kind == MisbehaviourKind::Refuse => write!(f, "={hresult:#010x}"),
+            Some(number) => write!(f, "={number}"),
+            None => Ok(()),
+        }
     }
 }
 

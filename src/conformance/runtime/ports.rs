@@ -24,8 +24,7 @@ pub(super) struct Port {
 
 impl Port {
     pub(super) fn new(address: &str, application: &Application) -> Self {
-        let advertise =
-            Advertise { runtime_cookie: application.cookie, process_id: application.process_id.into(), future: 0 };
+        let advertise = Advertise { runtime_cookie: application.cookie, process_id: application.process_id.into(), future: 0 };
         Self {
             path: PathBuf::from(address.to_owned()),
             exchange: ConnectPort::new(advertise, RetryPolicy::AsShipped),
@@ -93,8 +92,8 @@ impl Port {
     /// Takes the connection, on which something has happened: whether it is a request. A half-close is taken for one.
     pub(super) fn take(&mut self, has_hung_up: bool) -> Option<(UnixTransport, bool)> {
         let transport = self.transport.take()?;
-        let is_request =
-            !has_hung_up || matches!(recv(transport.stream(), &mut [0u8; 1][..], RecvFlags::PEEK | RecvFlags::DONTWAIT), Ok((_, 1)));
+        let is_request = !has_hung_up
+            || matches!(recv(transport.stream(), &mut [0u8; 1][..], RecvFlags::PEEK | RecvFlags::DONTWAIT), Ok((_, 1)));
         Some((transport, is_request))
     }
 }

@@ -6,7 +6,7 @@ use std::format;
 use std::string::String;
 
 use crate::command::{Command, DotnetVersion};
-use crate::exchange::{CheckOrder, Reason, ServerOptions};
+use crate::exchange::{Reason, ServerOptions};
 use crate::hresult::HResult;
 
 /// Which runtime the reference runtime is like: the commands that it knows (F-68), what it says of itself, and in what it deviates.
@@ -37,7 +37,7 @@ pub enum Profile {
     NativeAot,
     /// Mono as F-63 tells of it. Not recorded.
     Mono,
-    /// No known deviation: what is wrong is answered as soon as it is certain, and every answer ends the connection.
+    /// No known deviation: all goes as the scripts say. Knows all commands.
     Strict,
 }
 
@@ -105,8 +105,7 @@ impl Profile {
             Self::CoreClr10 | Self::NativeAot | Self::Mono => |command| Self::CoreClr10.knows(command),
             Self::CoreClr11 | Self::Strict => |command| Self::CoreClr11.knows(command),
         };
-        let order = if self == Self::Strict { CheckOrder::Strict } else { CheckOrder::AsShipped };
-        ServerOptions { order, knows, ..ServerOptions::DEFAULT }
+        ServerOptions { knows, ..ServerOptions::DEFAULT }
     }
 
     /// What it answers to a request that the exchange refuses.

@@ -21,6 +21,8 @@ use crate::port::PortId;
 const MOST_OPEN: usize = 256;
 /// How often it is looked whether the clients of those have gone.
 const LOOK: Duration = Duration::from_millis(250);
+/// How long to wait after a connection that could not be accepted.
+const PAUSE: Duration = Duration::from_millis(5);
 
 pub(super) struct ServerThread {
     pub(super) application: Arc<Application>,
@@ -60,8 +62,11 @@ impl ServerThread {
             let used = match self.ready() {
                 Ready::Nothing => continue,
                 Ready::Default => {
-                    // A client that has gone again is none.
-                    let Ok((stream, _)) = self.listener.accept() else { continue };
+                    let Ok((stream, _)) = self.listener.accept() else {
+                        // A client that has gone again is none; and a system without descriptors is not asked all the time.
+                        std::thread::sleep(PAUSE);
+                        continue;
+                    };
                     let Ok(transport) = UnixTransport::new(stream) else { continue };
                     self.keep(transport, PortId::Default);
                     None

@@ -56,7 +56,8 @@ impl SessionThread {
             self.emit(&stream::start(format, application.process_id))?;
             // A runtime finds out that its reader has gone when it next writes; this one, which has nothing to write, looks.
             let never = application.wrong.has(Kind::StreamNeverEnds);
-            application.wait(None, |state| ((!never && state.is_stopped(id)) || self.peer.has_hung_up()).then_some(()));
+            let is_cut = self.server.action() == ServerAction::Close;
+            application.wait(None, |state| (is_cut || (!never && state.is_stopped(id)) || self.peer.has_hung_up()).then_some(()));
             if rundown && format != Format::NET_PERF {
                 last = stream::rundown(self.streamed);
             }

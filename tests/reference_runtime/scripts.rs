@@ -1,5 +1,4 @@
-//! The reference runtime goes as the exchange scripts say that the runtime goes which it is like, over real sockets.
-#![cfg(unix)]
+//! The reference runtime goes as the exchange scripts say that the runtime goes which it is like.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -20,9 +19,11 @@ fn play(profile: Profile, part: &ClientPart, steps: &[&Step], within_ms: u32) ->
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let socket = path("socket");
     let at = socket.clone();
-    let mut network = part.target.ports.iter().fold(SocketNetwork::to_socket(&socket), |network, port| {
-        network.with_port(&port.id, path(&port.id))
-    });
+    let mut network = part
+        .target
+        .ports
+        .iter()
+        .fold(SocketNetwork::to_socket(&socket), |network, port| network.with_port(&port.id, path(&port.id)));
     network = network
         .with_process(move || UnixStream::connect(&at).is_ok())
         .with_user_events(|| UnixStream::pair().map(|(ours, _)| OwnedFd::from(ours)));
@@ -40,7 +41,11 @@ fn play(profile: Profile, part: &ClientPart, steps: &[&Step], within_ms: u32) ->
 
 /// Plays all that `chosen` gives steps for, and says how many there were.
 #[track_caller]
-fn play_all<'s>(profile: Profile, scripts: &'s [(Script, u32)], chosen: impl Fn(&'s Script) -> Option<Vec<&'s Step>> + Sync) -> usize {
+fn play_all<'s>(
+    profile: Profile,
+    scripts: &'s [(Script, u32)],
+    chosen: impl Fn(&'s Script) -> Option<Vec<&'s Step>> + Sync,
+) -> usize {
     let (next, wrong) = (Mutex::new(scripts.iter()), Mutex::new(Vec::new()));
     let played = Mutex::new(0);
     thread::scope(|scope| {
@@ -73,7 +78,8 @@ fn scripts() -> Vec<(Script, u32)> {
 fn has(profile: Profile, script: &Script) -> bool {
     let version = profile.version();
     let since = script.since.as_deref().map(|since| since.split_once('.').unwrap());
-    since.is_none_or(|(major, minor)| (major.parse::<u8>().unwrap(), minor.parse::<u8>().unwrap()) <= (version.major, version.minor))
+    since
+        .is_none_or(|(major, minor)| (major.parse::<u8>().unwrap(), minor.parse::<u8>().unwrap()) <= (version.major, version.minor))
 }
 
 /// What is harmless goes as the recorded runtime goes, its deviations included.
@@ -100,6 +106,12 @@ fn what_is_harmless_goes_as_with_net9() {
 #[test]
 fn what_is_harmless_goes_as_with_net10() {
     goes_as_recorded(Profile::CoreClr10, 110);
+}
+
+/// Of .NET 11 nothing is recorded.
+#[test]
+fn what_is_harmless_goes_on_net11_as_with_net10() {
+    goes_as_recorded(Profile::CoreClr11, 140);
 }
 
 /// Harmful scripts go as recorded too, unless the recorded runtime dies of them or gives away memory: then as they should.
@@ -129,4 +141,11 @@ fn what_is_harmful_harms_none_like_net9() {
 #[test]
 fn what_is_harmful_harms_none_like_net10() {
     goes_well_where_it_is_harmful(Profile::CoreClr10, 40);
+}
+
+#[test]
+fn all_goes_as_it_should_where_nothing_deviates() {
+    let scripts = scripts();
+    let played = play_all(Profile::Strict, &scripts, |script| has(Profile::Strict, script).then(|| script.steps.iter().collect()));
+    assert!(played >= 150, "{played}");
 }
