@@ -53,6 +53,7 @@ const OTHERS: &[&str] = &[
     "late",
     "echo-payload",
     "second-reply",
+    "socket-gone",
     "one-write",
     "reply-before-descriptor",
     "environment-bytes-less",
@@ -128,6 +129,26 @@ fn a_dump_gets_a_second_reply() {
     assert_eq!((hex::encode(first).as_str(), read(&mut stream)), (OK, (hex::decode(second).unwrap(), End::Closed)));
 }
 
+#[test]
+fn a_dump_costs_the_socket() {
+    let (runtime, _directory) = wrong("socket-gone");
+    let mut waiting = UnixStream::connect(runtime.socket()).unwrap();
+    waiting.write_all(&message(0x0101, &[1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0])).unwrap();
+    assert_eq!(read(&mut waiting), (hex::decode(OK).unwrap(), End::Closed));
+    assert!(!runtime.socket().exists());
+}
+
+#[test]
+fn a_reset_comes_behind_payloads_and_behind_the_end_of_the_input() {
+    let (runtime, _directory) = wrong("reset");
+    let stop = [1, 2, 3, 4, 5, 6, 7, 8];
+    assert_eq!(ask(runtime.socket(), &message(0x0201, &stop)), (message(0xff00, &stop), End::Reset));
+    let mut stream = UnixStream::connect(runtime.socket()).unwrap();
+    stream.write_all(b"DOTNET").unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(read(&mut stream), (message(0xffff, &[0x84, 0x13, 0x13, 0x80]), End::Reset));
+}
+
 /// `CollectTracing` of one provider, "P".
 fn collect() -> Vec<u8> {
     let provider = [0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, b'P', 0, 0, 0, 1, 0, 0, 0, 0, 0];
@@ -171,6 +192,15 @@ fn the_reply_comes_before_the_descriptor() {
     let mut player = Player::new(&mut network, Duration::from_secs(2));
     // It opens, and sends the request.
     player.play(script.steps.iter().take(2).chain(&later)).unwrap();
+    // What comes in its place is refused all the same.
+    let refused: Vec<Step> = serde_json::from_str(
+        r#"[ { "on": "a", "expect": ["444f544e45545f4950435f5631001c00ff000000", { "any": 8 }] },
+             { "on": "a", "send": ["00"] }, { "on": "a", "expect": ["444f544e45545f4950435f5631001800ffff000084131380"] } ]"#,
+    )
+    .unwrap();
+    let mut network = SocketNetwork::to_socket(runtime.socket());
+    let mut player = Player::new(&mut network, Duration::from_secs(2));
+    player.play(script.steps.iter().take(2).chain(&refused)).unwrap();
 }
 
 /// How many bytes were announced of an environment, how many entries the block says, and the block.

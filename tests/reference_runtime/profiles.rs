@@ -26,7 +26,7 @@ fn the_environment_is_the_recorded_one_and_what_was_added() {
     assert_eq!(reply[26..], block);
 }
 
-/// What is not UNKNOWN_COMMAND, by code, asked with a payload of four bytes: no command that needs one decodes, none is killed by it.
+/// What is not `UNKNOWN_COMMAND`, by code, asked with a payload of four bytes: no command that needs one decodes, none is killed by it.
 fn known(profile: Profile) -> BTreeSet<u16> {
     let (runtime, _directory) = start(|config| config.profile = profile);
     let unknown = message(0xffff, &[0x85, 0x13, 0x13, 0x80]);
@@ -111,4 +111,24 @@ fn a_stop_ends_everything_in_time() {
         assert!(!directory.path().join("socket").exists());
         drop(clients);
     }
+}
+
+#[test]
+fn its_environment_configures_it_as_that_of_a_runtime_does() {
+    let suspended = |environment: &[&str], ports: Option<&str>| {
+        let (runtime, _directory) = start(|config| {
+            config.environment = environment.iter().map(|entry| String::from(*entry)).collect();
+            config.ports = ports.map(Into::into);
+        });
+        !runtime.is_started()
+    };
+    assert!(!suspended(&[], None));
+    // P-14, F-86, P-11.
+    assert!(suspended(&["DOTNET_DefaultDiagnosticPortSuspend=1"], None));
+    assert!(!suspended(&["DOTNET_DefaultDiagnosticPortSuspend=true"], None));
+    assert!(suspended(&["COMPlus_DefaultDiagnosticPortSuspend=f"], None));
+    assert!(!suspended(&["COMPlus_DefaultDiagnosticPortSuspend=1", "DOTNET_DefaultDiagnosticPortSuspend=0"], None));
+    assert!(suspended(&["DOTNET_DiagnosticPorts=nobody"], None));
+    assert!(suspended(&["COMPlus_DiagnosticPorts=nobody"], None));
+    assert!(!suspended(&["DOTNET_DiagnosticPorts=nobody"], Some("nobody,nosuspend")));
 }

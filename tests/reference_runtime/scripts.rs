@@ -33,10 +33,10 @@ fn play(profile: Profile, part: &ClientPart, steps: &[&Step], within_ms: u32) ->
     let config = Config { profile, ..Config::new(&socket) }.for_target(&part.target, path);
     let runtime = ReferenceRuntime::start(config).unwrap();
     let mut player = Player::new(&mut network, Duration::from_millis(within_ms.into()));
-    let played = player.play(steps.iter().copied()).map_err(|failure| failure.to_string());
+    let went = player.play(steps.iter().copied()).map_err(|failure| failure.to_string());
     player.close_all().unwrap();
     runtime.stop();
-    played
+    went
 }
 
 /// Plays all that `chosen` gives steps for, and says how many there were.

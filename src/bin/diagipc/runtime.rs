@@ -1,6 +1,6 @@
 //! `diagipc runtime`.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 #[cfg(unix)]
 use std::sync::mpsc;
@@ -17,6 +17,7 @@ use crate::Outcome;
 /// The first line that it prints is its socket. It serves until it is told to end, and runs no code: it streams no events, and
 /// writes no dumps.
 #[derive(clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[command(after_help = "Exit status: 0 it was told to end, 2 usage, or it cannot start.")]
 pub(crate) struct Arguments {
     /// Which runtime it is like: coreclr-3.1, -8, -9, -10, -11 (or the number alone), nativeaot, mono, strict
@@ -27,7 +28,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
 
-    /// Connect to these ports: what DOTNET_DiagnosticPorts would say
+    /// Connect to these ports: what `DOTNET_DiagnosticPorts` would say
     #[arg(long, value_name = "TEXT")]
     ports: Option<String>,
 
@@ -72,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let misbehaviours = arguments.misbehave.iter().map(|text| Misbehaviour::parse(text)).collect::<Result<_, _>>()?;
     let config = Config {
         profile: arguments.profile.parse()?,
-        socket: arguments.socket.clone().map_or_else(default_socket, Ok)?,
+        socket: arguments.socket.clone().unwrap_or_else(default_socket),
         ports: arguments.ports.clone(),
         suspended: arguments.suspended,
         environment: arguments.environment.clone(),
@@ -105,7 +106,7 @@ fn list(out: &mut dyn Write) -> anyhow::Result<()> {
 
 /// Where the runtime of this process would listen.
 #[cfg(unix)]
-fn default_socket() -> anyhow::Result<PathBuf> {
+fn default_socket() -> PathBuf {
     use dotnet_diagnostics_ipc::endpoint::{self, ProcessStat, SocketName};
 
     let directory = std::env::var("TMPDIR").ok();
@@ -113,7 +114,7 @@ fn default_socket() -> anyhow::Result<PathBuf> {
     let stat = std::fs::read("/proc/self/stat").ok();
     let key = stat.and_then(|text| ProcessStat::parse(&text).ok().map(|stat| stat.start_time));
     let name = SocketName::new(std::process::id(), key.unwrap_or(endpoint::UNKNOWN_KEY));
-    Ok(PathBuf::from(endpoint::directory(directory.as_deref())).join(name.to_string()))
+    PathBuf::from(endpoint::directory(directory.as_deref())).join(name.to_string())
 }
 
 /// Hears when it is to end.
@@ -133,7 +134,7 @@ fn end(until_eof: bool) -> anyhow::Result<mpsc::Receiver<()>> {
     if until_eof {
         thread::spawn(move || {
             // What cannot be read has ended.
-            let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+            let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
             let _ = sender.send(());
         });
     }

@@ -53,7 +53,6 @@ impl Application {
             return Answer::Fails(HResult(hresult));
         }
         let session = |format, rundown| Answer::Session { format, rundown };
-        let is_mono = self.profile == Profile::Mono;
         match request {
             Ask::ProcessInfo(_) => Answer::ProcessInfo(1),
             Ask::ProcessInfo2(_) => Answer::ProcessInfo(2),
@@ -73,14 +72,17 @@ impl Application {
             Ask::CollectTracing6(CollectTracing6::Streaming(request)) => session(request.format, request.rundown_keyword != 0),
             Ask::CollectTracing5(CollectTracing5::UserEvents(request))
             | Ask::CollectTracing6(CollectTracing6::UserEvents(request)) => Answer::UserEvents { registers: registers(request) },
-            // F-56, F-63, F-46.
-            Ask::AttachProfiler(_) | Ask::StartupProfiler(_) if self.profile.lacks_profiling() => {
+            // F-46, F-56, F-63.
+            Ask::AttachProfiler(_)
+            | Ask::StartupProfiler(_)
+            | Ask::EnablePerfMap(_)
+            | Ask::DisablePerfMap(_)
+            | Ask::ApplyStartupHook(_)
+                if self.profile.lacks_tools() =>
+            {
                 Answer::Fails(HResult::NOT_SUPPORTED)
             }
-            Ask::EnablePerfMap(_) | Ask::DisablePerfMap(_) | Ask::ApplyStartupHook(_) if self.profile.lacks_profiling() => {
-                Answer::Fails(HResult::NOT_SUPPORTED)
-            }
-            Ask::GenerateCoreDump(_) | Ask::GenerateCoreDump2(_) | Ask::GenerateCoreDump3(_) if is_mono => {
+            Ask::GenerateCoreDump(_) | Ask::GenerateCoreDump2(_) | Ask::GenerateCoreDump3(_) if self.profile == Profile::Mono => {
                 Answer::Fails(HResult::NOT_SUPPORTED)
             }
             // No profiler is there to be loaded, and none can be before the start (P-5).

@@ -3,6 +3,7 @@
 use std::borrow::ToOwned as _;
 use std::collections::BTreeMap;
 use std::format;
+use std::path::PathBuf;
 use std::string::{String, ToString as _};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -34,6 +35,8 @@ pub(super) struct Application {
     pub(super) profile: Profile,
     pub(super) recorded: Recorded,
     pub(super) process_id: u32,
+    /// Of the default port.
+    pub(super) socket: PathBuf,
     pub(super) cookie: Guid,
     pub(super) wrong: Arc<Misbehaviours>,
     pub(super) dies: bool,
@@ -154,7 +157,7 @@ impl Application {
             if state.environment.len() >= MOST_VARIABLES {
                 return Err(HResult::FAIL);
             }
-            state.environment.push(prefix + &text(request.value));
+            state.environment.push(format!("{prefix}{}", text(request.value)));
         }
         Ok(())
     }

@@ -65,17 +65,23 @@ impl Config {
         self
     }
 
-    fn variable(&self, name: &str) -> Option<&str> {
-        self.environment.iter().find_map(|entry| entry.strip_prefix(name)?.strip_prefix('='))
+    /// What `environment` says. The other prefix is read where `DOTNET_` is not there (P-11).
+    fn variable(&self, name: &str) -> Option<String> {
+        let name = name.strip_prefix("DOTNET_").unwrap_or(name);
+        let text = |prefix: &str| {
+            let value = |entry: &String| entry.strip_prefix(prefix)?.strip_prefix(name)?.strip_prefix('=').map(String::from);
+            self.environment.iter().find_map(value)
+        };
+        text("DOTNET_").or_else(|| text("COMPlus_"))
     }
 
     pub(super) fn ports_text(&self) -> String {
-        self.ports.as_deref().or_else(|| self.variable(PORTS_VARIABLE)).unwrap_or_default().into()
+        self.ports.clone().or_else(|| self.variable(PORTS_VARIABLE)).unwrap_or_default()
     }
 
     pub(super) fn suspends(&self) -> bool {
         let variable = self.variable(DEFAULT_PORT_SUSPEND_VARIABLE);
-        self.suspended || variable.is_some_and(|text| DefaultPortSuspend::parse(text).suspends())
+        self.suspended || variable.is_some_and(|text| DefaultPortSuspend::parse(&text).suspends())
     }
 }
 

@@ -52,8 +52,8 @@ pub(super) fn serve(application: &Arc<Application>, transport: UnixTransport, po
         session: None,
         block: Vec::new(),
         has_replied: false,
+        has_begun: false,
         stays_open: false,
-        kills: false,
     };
     let left = conversation.run();
     debug_assert!(left.is_ok(), "the exchange was asked for something that it did not want");
@@ -72,9 +72,9 @@ struct Conversation {
     /// What is left of an environment block.
     block: Vec<u8>,
     has_replied: bool,
+    /// The OK was given before it was asked for.
+    has_begun: bool,
     stays_open: bool,
-    /// Whether the runtime that it is like dies of the request.
-    kills: bool,
 }
 
 impl Conversation {
@@ -167,19 +167,18 @@ impl Conversation {
             let _ = self.peer.send(&echo);
             return Ok(Some(Next::End));
         }
-        match self.server.request(&self.buffer)? {
-            Asked::Request(request) => self.answer = self.application.answer(&request, self.port),
-            Asked::Malformed(_) | Asked::OverLimit(_) | Asked::TooManyProviders { .. } => {
-                // Of a descriptor that is awaited first a runtime dies as well, and sooner.
-                if let ServerAction::Refuse(reason) = self.server.action() {
-                    self.kills = deaths::kills(self.application.profile, command, payload, reason);
-                }
-            }
+        // Others are refused, now or behind their descriptor.
+        if let Asked::Request(request) = self.server.request(&self.buffer)? {
+            self.answer = self.application.answer(&request, self.port);
         }
-        if self.application.dies && (self.kills || matches!(self.answer, Answer::Dies)) {
+        self.die_if(matches!(self.answer, Answer::Dies));
+        Ok(None)
+    }
+
+    fn die_if(&self, kills: bool) {
+        if kills && self.application.dies {
             std::process::abort();
         }
-        Ok(None)
     }
 
     fn receive_fd(&mut self) -> Result<(), Illegal> {
@@ -189,7 +188,7 @@ impl Conversation {
             let reply = message::encode_to_vec(Command::OK, &reply).unwrap_or_default();
             // A client that has gone is noticed at the descriptor.
             let _ = self.peer.reply(self.command, reply);
-            self.has_replied = true;
+            (self.has_replied, self.has_begun) = (true, true);
         }
         match self.peer.receive_fd() {
             Ok(Some(fd)) => {
@@ -209,10 +208,14 @@ impl Conversation {
     }
 
     fn refuse(&mut self, reason: Reason) -> Result<(), Illegal> {
-        let command = (self.command != Command::OK).then_some(self.command);
+        let (profile, command) = (self.application.profile, (self.command != Command::OK).then_some(self.command));
+        // The request is there until the reply stands in its place.
+        let has_payload = self.buffer.get(14..16) != Some(&[20, 0]);
+        let kills = command.is_some_and(|command| deaths::kills(profile, command, has_payload, reason));
+        self.die_if(kills);
         // Where a runtime dies there is nothing to be like.
-        self.stays_open = !self.kills && self.application.profile.stays_open(command, reason);
-        let hresult = self.application.profile.refusal(reason);
+        self.stays_open = !kills && profile.stays_open(command, reason);
+        let hresult = profile.refusal(reason);
         let is_dump_type = matches!(reason, Reason::OverLimit { kind: LimitKind::UnknownDumpType(_), .. });
         // P-3.
         let message = (is_dump_type && self.command == Command::GENERATE_CORE_DUMP3).then(|| "".into());
@@ -232,6 +235,10 @@ impl Conversation {
                 // Nobody else is served meanwhile (F-75). NativeAOT has nothing to write (F-63).
                 if application.profile != Profile::NativeAot {
                     application.wait(Some(DUMP_TAKES), |_| None::<()>);
+                }
+                if application.wrong.has(Kind::SocketGone) {
+                    // It may be gone already.
+                    let _ = std::fs::remove_file(&application.socket);
                 }
                 match dump {
                     Dump::Written => server.respond(&ResultReply { hresult: HResult::OK }, buffer)?,
@@ -279,10 +286,11 @@ impl Conversation {
 
     fn send(&mut self, range: core::ops::Range<usize>) -> Result<Next, End> {
         let bytes = self.buffer.get(range).unwrap_or_default();
+        if std::mem::take(&mut self.has_begun) && bytes.get(17) == Some(&Command::OK.id) {
+            return Ok(Next::GoOn);
+        }
         if self.has_replied {
-            let is_early = matches!(self.answer, Answer::UserEvents { registers: true }) && self.block.is_empty();
-            // The reply to a descriptor was given before it came.
-            return if is_early { Ok(Next::GoOn) } else { self.peer.send(bytes).map(|()| Next::GoOn) };
+            return self.peer.send(bytes).map(|()| Next::GoOn);
         }
         self.has_replied = true;
         self.peer.reply(self.command, bytes.to_vec())

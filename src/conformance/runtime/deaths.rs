@@ -9,12 +9,12 @@ use crate::wire::{DecodeErrorKind, LimitKind};
 const TOO_MANY_IDS: u32 = 0x3FFF_FFFF;
 
 /// Whether a runtime of that profile dies of a request that the exchange refuses for `reason`.
-pub(super) fn kills(profile: Profile, command: Command, payload: &[u8], reason: Reason) -> bool {
+pub(super) fn kills(profile: Profile, command: Command, has_payload: bool, reason: Reason) -> bool {
     let is_8_or_9 = matches!(profile, Profile::CoreClr8 | Profile::CoreClr9);
     let is_10 = matches!(profile, Profile::CoreClr10 | Profile::CoreClr11);
     match reason {
         // A stop reads what it has (F-7).
-        Reason::Malformed { .. } if payload.is_empty() => (is_8_or_9 || is_10) && command != Command::STOP_TRACING,
+        Reason::Malformed { .. } if !has_payload => (is_8_or_9 || is_10) && command != Command::STOP_TRACING,
         Reason::Malformed { kind: DecodeErrorKind::CountTooLarge { count, .. }, .. } => is_10 && count >= TOO_MANY_IDS,
         Reason::OverLimit { kind: LimitKind::AbsentName, .. } => is_dump(command) && profile != Profile::Strict,
         Reason::OverLimit { kind, .. } => match kind {

@@ -88,6 +88,8 @@ misbehaviours! {
     ErrorSize = "error-size", "F-1", Some(28);
     /// An Error with `E_FAIL` follows the reply to a dump.
     SecondReply = "second-reply", "F-81", None;
+    /// A dump costs the runtime the file of its socket.
+    SocketGone = "socket-gone", "P-6", None;
     /// The connection is reset where it should be closed.
     Reset = "reset", "F-70", None;
     /// The reply and the first bytes behind it are one write.

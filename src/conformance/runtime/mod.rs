@@ -97,6 +97,7 @@ impl ReferenceRuntime {
             profile: config.profile,
             recorded,
             process_id: std::process::id(),
+            socket: guard.path().to_path_buf(),
             cookie: cookie(),
             wrong: Arc::new(Misbehaviours(config.misbehaviours)),
             dies: config.dies,

@@ -114,7 +114,7 @@ impl Profile {
             // F-68.
             Reason::UnknownCommand { command } if self == Self::CoreClr31 && is_profiler(command) => HResult::BAD_ENCODING,
             // F-56: every profiler id.
-            Reason::UnknownCommand { command } if self.lacks_profiling() && is_profiler(command) => HResult::NOT_SUPPORTED,
+            Reason::UnknownCommand { command } if self.lacks_tools() && is_profiler(command) => HResult::NOT_SUPPORTED,
             _ => reason.hresult(),
         }
     }
@@ -128,7 +128,8 @@ impl Profile {
         }
     }
 
-    pub(super) const fn lacks_profiling(self) -> bool {
+    /// Whether it is a build without profiling, perf map and startup hooks (F-46, F-56, F-63).
+    pub(super) const fn lacks_tools(self) -> bool {
         matches!(self, Self::NativeAot | Self::Mono)
     }
 }

@@ -48,7 +48,7 @@ impl Recorded {
         };
         if profile == Profile::CoreClr11 {
             for info in [&mut recorded.running, &mut recorded.suspended] {
-                info.version = "11.0.0".to_owned();
+                "11.0.0".clone_into(&mut info.version);
             }
         }
         Ok(recorded)
