@@ -1,11 +1,14 @@
 //! What the profiles know, and what they say of themselves.
 
 use std::collections::BTreeSet;
+use std::io::{Read as _, Write as _};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::conformance::runtime::Profile;
-use dotnet_diagnostics_ipc::vectors;
+use dotnet_diagnostics_ipc::vectors::{self, Direction};
 
 use crate::{End, ask, message, request, start};
 
@@ -99,8 +102,8 @@ fn a_stop_ends_everything_in_time() {
         let clients: Vec<_> = requests
             .iter()
             .map(|request| {
-                let mut stream = std::os::unix::net::UnixStream::connect(runtime.socket()).unwrap();
-                std::io::Write::write_all(&mut stream, request).unwrap();
+                let mut stream = UnixStream::connect(runtime.socket()).unwrap();
+                stream.write_all(request).unwrap();
                 stream
             })
             .collect();
@@ -131,4 +134,37 @@ fn its_environment_configures_it_as_that_of_a_runtime_does() {
     assert!(suspended(&["DOTNET_DiagnosticPorts=nobody"], None));
     assert!(suspended(&["COMPlus_DiagnosticPorts=nobody"], None));
     assert!(!suspended(&["DOTNET_DiagnosticPorts=nobody"], Some("nobody,nosuspend")));
+}
+
+/// Whatever is in the vectors, harmful or not: the next client is answered.
+#[test]
+fn no_request_of_the_vectors_brings_it_down() {
+    let files = vectors::files().unwrap();
+    let from_clients = files.iter().flat_map(|file| &file.groups).filter(|group| group.direction == Some(Direction::Client));
+    let requests: Vec<&[u8]> = from_clients
+        .flat_map(|group| &group.tests)
+        .filter_map(|test| test.wire.as_deref())
+        // Dumps take their time.
+        .filter(|wire| wire.get(16) != Some(&1) || wire.len() < 40)
+        .collect();
+    assert!(requests.len() >= 300, "{}", requests.len());
+    std::thread::scope(|scope| {
+        for profile in Profile::ALL {
+            let requests = &requests;
+            scope.spawn(move || {
+                let (runtime, _directory) = start(|config| config.profile = profile);
+                for request in requests {
+                    let mut stream = UnixStream::connect(runtime.socket()).unwrap();
+                    // It may be closed before all of it is sent.
+                    let _ = stream.write_all(request);
+                    let _ = stream.shutdown(Shutdown::Write);
+                    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+                    let mut magic = [0; 14];
+                    stream.read_exact(&mut magic).unwrap();
+                    assert_eq!(magic, *b"DOTNET_IPC_V1\0", "{profile}: {}", hex::encode(request));
+                }
+                assert_eq!(ask(runtime.socket(), &request(0x0404)).1, End::Closed, "{profile}");
+            });
+        }
+    });
 }

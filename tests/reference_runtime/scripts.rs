@@ -11,7 +11,7 @@ use dotnet_diagnostics_ipc::conformance::runtime::{Config, Profile, ReferenceRun
 use dotnet_diagnostics_ipc::vectors::{self, ClientPart, Hazard, Plays, Script, Step};
 
 /// How many conversations are held at the same time, each with a runtime of its own.
-const TOGETHER: usize = 8;
+const TOGETHER: usize = 24;
 
 /// Plays `steps` with a runtime that was started for them.
 fn play(profile: Profile, part: &ClientPart, steps: &[&Step], within_ms: u32) -> Result<(), String> {
