@@ -17,7 +17,7 @@ use crate::Outcome;
 /// The first line that it prints is its socket. It serves until it is told to end, and runs no code: it streams no events, and
 /// writes no dumps.
 #[derive(clap::Args)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+#[allow(clippy::struct_excessive_bools, clippy::doc_markdown, reason = "each is a switch of its own")]
 #[command(after_help = "Exit status: 0 it was told to end, 2 usage, or it cannot start.")]
 pub(crate) struct Arguments {
     /// Which runtime it is like: coreclr-3.1, -8, -9, -10, -11 (or the number alone), nativeaot, mono, strict
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
 
-    /// Connect to these ports: what `DOTNET_DiagnosticPorts` would say
+    /// Connect to these ports, whatever DOTNET_DiagnosticPorts says
     #[arg(long, value_name = "TEXT")]
     ports: Option<String>,
 
@@ -36,7 +36,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     suspended: bool,
 
-    /// Have this in the environment, which is not that of this process; any text, also without `=`
+    /// Have this in the environment; any text, also without `=`. Of this process's own it has DOTNET_DiagnosticPorts and
+    /// DOTNET_DefaultDiagnosticPortSuspend
     #[arg(long = "env", value_name = "NAME=VALUE")]
     environment: Vec<String>,
 
@@ -76,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         socket: arguments.socket.clone().unwrap_or_else(default_socket),
         ports: arguments.ports.clone(),
         suspended: arguments.suspended,
-        environment: arguments.environment.clone(),
+        environment: environment(arguments),
         misbehaviours,
         dies: arguments.dies,
     };
@@ -89,6 +90,16 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let _ = ended.recv();
     runtime.stop();
     Ok(Outcome::Well)
+}
+
+/// The environment: what was said, and of this process's own the two variables that every runtime looks at.
+#[cfg(unix)]
+fn environment(arguments: &Arguments) -> Vec<String> {
+    use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
+
+    let own = [PORTS_VARIABLE, DEFAULT_PORT_SUSPEND_VARIABLE].into_iter();
+    let own = own.filter_map(|name| std::env::var(name).ok().map(|value| format!("{name}={value}")));
+    arguments.environment.iter().cloned().chain(own).collect()
 }
 
 /// What it can do wrong.

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use anyhow::bail;
@@ -12,6 +13,8 @@ use dotnet_diagnostics_ipc::vectors::{Hazard, named_script_files};
 use crate::Outcome;
 use crate::output::{Output, Progress};
 
+/// More targets beside each other disturb each other.
+const MOST_JOBS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 /// How long a target that is started may take until it is reached.
 const STARTS: Duration = Duration::from_secs(30);
 
@@ -50,6 +53,10 @@ pub(crate) struct Arguments {
     /// How long a step may take that does not say it itself
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     timeout: Option<u64>,
+
+    /// With --spawn: how many targets are started beside each other; by default one for each processor, and 4 at most
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
 
     #[command(flatten)]
     output: Output,
@@ -90,6 +97,10 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         allow_harmful: arguments.allow_harmful,
         within: arguments.timeout.map(Duration::from_millis),
         require: arguments.output.require().to_vec(),
+        jobs: arguments
+            .jobs
+            .or_else(|| std::thread::available_parallelism().ok().map(|n| n.min(MOST_JOBS)))
+            .unwrap_or(NonZeroUsize::MIN),
     };
     let progress = Progress::new(cases.len(), &arguments.output);
     let report = server::run(&cases, &place, &options, &mut |case| progress.done(case));

@@ -4,7 +4,7 @@ use alloc::{format, string::String, vec::Vec};
 
 use super::Profile;
 use super::ask::Came;
-use super::request::{Answered, is_cut, is_too_small};
+use super::request::{Answered, is_cut, is_too_small, message_of};
 use crate::command::Command;
 use crate::conformance::{Deviation, Grade};
 use crate::hresult::HResult;
@@ -31,11 +31,21 @@ impl Judgement {
 /// What should come, in words.
 pub(super) fn expected(group: &Group, test: &Test) -> String {
     let refusal = || refusal_of(group, test).map_or_else(String::new, |hresult| format!("the error {hresult}"));
-    match test.result {
+    match verdict(group, test) {
         Verdict::Valid if depends_on_the_machine(test) => "an OK, or an error that says why it cannot be done here".into(),
         Verdict::Valid => "an OK, and what belongs to it".into(),
         Verdict::Acceptable => "an OK, or DS_IPC_E_BAD_ENCODING".into(),
         Verdict::Invalid => refusal(),
+    }
+}
+
+/// What a server must do with the bytes. It never reads those behind the size (F-70), so that to it they are a message and no more.
+fn verdict(group: &Group, test: &Test) -> Verdict {
+    let wire = test.wire.as_deref().unwrap_or_default();
+    let subject = Subject { kind: Type::Request, command: command(group), from_server: false };
+    match message_of(wire) {
+        Some(message) if subject.decode(message).is_ok_and(|decoded| decoded.limit.is_none()) => Verdict::Valid,
+        _ => test.result,
     }
 }
 
@@ -74,9 +84,11 @@ pub(super) fn judge(profile: Profile, group: &Group, test: &Test, answered: &Ans
     }
     let error = answered.came.error();
     let grade = match (&answered.came, error) {
-        (Came::Message(_), Some(HResult::UNKNOWN_COMMAND)) if test.result != Verdict::Invalid => Some(Grade::Unimplemented),
+        (Came::Message(_), Some(HResult::UNKNOWN_COMMAND)) if verdict(group, test) != Verdict::Invalid => {
+            Some(Grade::Unimplemented)
+        }
         (Came::Message(_), Some(hresult)) => refused(group, test, hresult),
-        (Came::Message(_), None) => taken(test),
+        (Came::Message(_), None) => taken(group, test),
         _ => None,
     };
     if grade.is_none() {
@@ -101,8 +113,8 @@ fn came(came: &Came, error: Option<HResult>) -> String {
 }
 
 /// The grade of an OK; `None` where it is wrong.
-fn taken(test: &Test) -> Option<Grade> {
-    match test.result {
+fn taken(group: &Group, test: &Test) -> Option<Grade> {
+    match verdict(group, test) {
         Verdict::Valid => Some(Grade::Pass),
         Verdict::Acceptable => Some(Grade::PassLenient),
         Verdict::Invalid => None,
@@ -112,7 +124,7 @@ fn taken(test: &Test) -> Option<Grade> {
 /// The grade of an error; `None` where it is wrong.
 fn refused(group: &Group, test: &Test, hresult: HResult) -> Option<Grade> {
     let of_bytes = [HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&hresult);
-    let is_right = match test.result {
+    let is_right = match verdict(group, test) {
         Verdict::Valid => depends_on_the_machine(test) && !of_bytes,
         Verdict::Acceptable => hresult == HResult::BAD_ENCODING || depends_on_the_machine(test),
         Verdict::Invalid => refusal_of(group, test) == Some(hresult),

@@ -5,6 +5,7 @@
 //! [`Options`] allow it, and what that is, the `hazard` of vectors and scripts alone decides.
 
 mod ask;
+mod attempt;
 mod case;
 mod judge;
 mod profile;

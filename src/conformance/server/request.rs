@@ -162,6 +162,12 @@ pub(super) fn is_too_small(wire: &[u8]) -> bool {
     size(wire).is_some_and(|size| size < HEADER_SIZE)
 }
 
+/// The message at the front, where there is more behind it.
+pub(super) fn message_of(wire: &[u8]) -> Option<&[u8]> {
+    let (message, behind) = wire.split_at_checked(size(wire)?.into())?;
+    if behind.is_empty() { None } else { Some(message) }
+}
+
 fn size(wire: &[u8]) -> Option<u16> {
     wire.get(SIZE).map(LittleEndian::read_u16)
 }

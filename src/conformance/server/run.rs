@@ -1,21 +1,23 @@
-//! Plays the cases against a target, one after another.
+//! Plays the cases against a target, or against several that are alike.
 
 use alloc::{
-    borrow::ToOwned as _,
     format,
     string::{String, ToString as _},
     vec::Vec,
 };
+use core::num::NonZeroUsize;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
+use std::sync::mpsc::{self, Sender};
+use std::thread;
 
-use super::judge::{self, Judgement};
+use super::attempt::{CasePlayer, Played, WITHIN, entry};
+use super::judge::Judgement;
 use super::target::Subject;
-use super::{Place, Profile, ServerCase, ServerCaseKind, request};
-use crate::conformance::player::{Direction, Player, SocketNetwork, Transcript, Trouble};
-use crate::conformance::{Case, Detail, Glob, Grade, Lost, Report, Turn};
-use crate::hresult::HResult;
-use crate::message::{Message, Reply, process::ProcessInfo};
-use crate::vectors::{Hazard, Script, Step, Target};
+use super::{Place, Profile, ServerCase, ServerCaseKind};
+use crate::conformance::player::Transcript;
+use crate::conformance::{Case, Glob, Grade, Lost, Report};
+use crate::vectors::{Hazard, Target};
 
 /// What a run may do, and how it judges.
 #[derive(Clone, Debug)]
@@ -30,52 +32,42 @@ pub struct Options {
     pub within: Option<Duration>,
     /// The cases whose lack is a failure.
     pub require: Vec<Glob>,
+    /// How many targets are started beside each other. A target that is not started here is one, and has one case after another (F-75).
+    pub jobs: NonZeroUsize,
 }
 
-/// How long a request of the vectors may take, and whatever no script says.
-const WITHIN: Duration = Duration::from_secs(10);
-
-/// Why a case is not played, and how many there are of them.
-#[derive(Default)]
-struct LeftOut {
-    side_effects: usize,
-    harmful: usize,
-    own_target: usize,
-    unavailable: Vec<String>,
+/// What becomes of a case before anything is played.
+enum Plan {
+    /// It is played.
+    Play,
+    /// It may not be played, or not here.
+    LeftOut(&'static str),
+    /// It came with a later version.
+    Later(String),
 }
 
-/// What became of one try.
-struct Attempt {
-    /// What went wrong in a script; the judgement of a request.
-    result: Result<Judgement, String>,
-    transcript: Transcript,
-    unavailable: Option<String>,
-}
+const SIDE_EFFECTS: &str = "they change a target, which --allow-side-effects allows";
+const HARMFUL: &str = "they may kill, wedge or exhaust a target, which --allow-harmful allows";
+const OWN_TARGET: &str = "they want a target that is started for them, by --spawn";
 
-struct Run<'o> {
-    subject: Subject,
-    profile: Profile,
-    options: &'o Options,
-    left_out: LeftOut,
-    notes: Vec<String>,
+/// What a worker has to say.
+enum News {
+    Played(usize, Played),
+    Lost(String),
 }
 
 /// Plays `cases` against what is at `place`. `done` hears of each.
 pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mut dyn FnMut(&Case)) -> Report {
     let mut report = Report::new("server", &place.to_string());
     let within = options.within.unwrap_or(WITHIN);
-    let lost = |reason: String| Some(Lost { reason, not_run: cases.len() });
-    let mut subject = match Subject::find(place, within) {
-        Ok(subject) => subject,
+    let found = Subject::find(place, within).and_then(|mut subject| {
+        let identity = subject.identity()?;
+        Ok((subject, identity))
+    });
+    let (subject, identity) = match found {
+        Ok(found) => found,
         Err(reason) => {
-            report.lost = lost(reason);
-            return report;
-        }
-    };
-    let identity = match subject.identity() {
-        Ok(identity) => identity,
-        Err(reason) => {
-            report.lost = lost(reason);
+            report.lost = Some(Lost { reason, not_run: cases.len() });
             return report;
         }
     };
@@ -83,294 +75,117 @@ pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mu
     let said = identity.and_then(|identity| Profile::of_version(&identity.version));
     let profile = options.profile.or(said).unwrap_or(Profile::Strict);
     report.profile = Some(profile.to_string());
-    let mut run = Run { subject, profile, options, left_out: LeftOut::default(), notes: Vec::new() };
-    for (nth, case) in cases.iter().enumerate() {
-        match run.case(case) {
-            Ok(Some(case)) => {
+
+    let mut entries: Vec<Option<Case>> = cases.iter().map(|_| None).collect();
+    let (mut to_play, mut left_out, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    for (nth, (case, slot)) in cases.iter().zip(&mut entries).enumerate() {
+        match plan(case, &subject, profile, options) {
+            Plan::Play => to_play.push(nth),
+            Plan::LeftOut(why) => left_out.push(why),
+            Plan::Later(found) => {
+                let judgement = Judgement::new(Grade::Unimplemented, [found].into());
+                let case = entry(options, case, judgement, &Transcript::default());
                 done(&case);
-                report.add(case);
-            }
-            Ok(None) => {}
-            Err(reason) => {
-                report.lost = Some(Lost { reason, not_run: cases.len().saturating_sub(nth) });
-                break;
+                *slot = Some(case);
             }
         }
     }
-    if report.lost.is_none() {
-        if let Err(reason) = run.subject.answers() {
-            report.lost = Some(Lost { reason: format!("after the run: {reason}"), not_run: 0 });
+    let (mut unavailable, mut lost) = (Vec::new(), None);
+    let mut take = |news: News| match news {
+        News::Played(nth, Played::Case(case, note)) => {
+            done(&case);
+            notes.extend(note);
+            if let Some(slot) = entries.get_mut(nth) {
+                *slot = Some(*case);
+            }
+        }
+        News::Played(_, Played::Unavailable(why)) => unavailable.push(why),
+        News::Lost(reason) => lost = lost.take().or(Some(reason)),
+    };
+    let first = CasePlayer { subject, profile, options };
+    work(cases, &to_play, first, place, &mut take);
+
+    let not_run = to_play.iter().filter(|nth| entries.get(**nth).is_some_and(Option::is_none)).count();
+    report.lost = lost.map(|reason| Lost { reason, not_run: not_run.saturating_sub(unavailable.len()) });
+    for case in entries.into_iter().flatten() {
+        report.add(case);
+    }
+    for why in [SIDE_EFFECTS, HARMFUL, OWN_TARGET] {
+        let n = left_out.iter().filter(|one| **one == why).count();
+        if n > 0 {
+            notes.push(format!("{n} cases were not played: {why}"));
         }
     }
-    report.notes = run.notes();
+    notes.extend(unavailable.iter().map(|text| format!("not played, as this machine lacks what it needs: {text}")));
+    report.notes = notes;
     report
 }
 
-impl Run<'_> {
-    /// Plays a case, if it may be; `Err` where the target is lost.
-    fn case(&mut self, case: &ServerCase<'_>) -> Result<Option<Case>, String> {
-        let own = case.wants_own_target() && (self.subject.can_spawn() || !is_only_harmful(case));
-        let counter = match case.hazard() {
-            Some(Hazard::SideEffect) if !self.options.allow_side_effects => Some(&mut self.left_out.side_effects),
-            Some(Hazard::Harmful) if !self.options.allow_harmful => Some(&mut self.left_out.harmful),
-            _ if own && !self.subject.can_spawn() => Some(&mut self.left_out.own_target),
-            _ => None,
-        };
-        if let Some(counter) = counter {
-            *counter = counter.saturating_add(1);
-            return Ok(None);
-        }
-        if let Some(since) = case.since().filter(|since| !self.profile.has(since)) {
-            let found = [format!("came with .NET {since}; this is {}", self.profile)].into();
-            return Ok(Some(self.report(case, Judgement::new(Grade::Unimplemented, found), &Transcript::default())));
-        }
-        let mut attempt = self.attempt(case, own)?;
-        if attempt.unavailable.is_none() && attempt.fails() && case.hazard() != Some(Hazard::Harmful) {
-            // A machine that is busy makes a slow server of a good one.
-            let second = self.attempt(case, own)?;
-            if !second.fails() {
-                self.notes.push(format!(
-                    "{}: went as it must at the second try only; at the first: {}",
-                    case.name(),
-                    attempt.text()
-                ));
-            }
-            attempt = second;
-        }
-        if let Some(why) = attempt.unavailable {
-            self.left_out.unavailable.push(format!("{}: {why}", case.name()));
-            return Ok(None);
-        }
-        let judgement = match attempt.result {
-            Ok(judgement) => judgement,
-            Err(_) if self.lacks_it(case, &attempt.transcript) => {
-                Judgement::new(Grade::Unimplemented, ["DS_IPC_E_UNKNOWN_COMMAND".to_owned()].into())
-            }
-            Err(failure) => match self.refusal(case, &attempt.transcript) {
-                Some((fact, text)) => Judgement::known(fact, text, [failure].into()),
-                None => Judgement::new(Grade::Fail, [failure].into()),
-            },
-        };
-        Ok(Some(self.report(case, judgement, &attempt.transcript)))
+fn plan(case: &ServerCase<'_>, subject: &Subject, profile: Profile, options: &Options) -> Plan {
+    match case.hazard() {
+        Some(Hazard::SideEffect) if !options.allow_side_effects => return Plan::LeftOut(SIDE_EFFECTS),
+        Some(Hazard::Harmful) if !options.allow_harmful => return Plan::LeftOut(HARMFUL),
+        _ => {}
     }
+    if let Some(since) = case.since().filter(|since| !profile.has(since)) {
+        return Plan::Later(format!("came with .NET {since}; this is {profile}"));
+    }
+    if wants_a_configuration(case) && !subject.can_spawn() { Plan::LeftOut(OWN_TARGET) } else { Plan::Play }
+}
 
-    /// One try, and another one as the script itself says where a deviation is not gone.
-    fn attempt(&mut self, case: &ServerCase<'_>, own: bool) -> Result<Attempt, String> {
-        match case.kind {
-            ServerCaseKind::Request { group, test } => {
-                let within = self.options.within.unwrap_or(WITHIN);
-                let profile = self.profile;
-                self.with_target(own, &Target::default(), within, |player, death| {
-                    match request::play(player, group, test, within) {
-                        Ok(answered) => Ok(judge::judge(profile, group, test, &answered, death(player).as_deref())),
-                        Err(Trouble::Unavailable(why)) => Err(Trouble::Unavailable(why)),
-                        Err(trouble) => Ok(Judgement::new(Grade::Fail, [trouble.to_string()].into())),
-                    }
-                })
-            }
-            ServerCaseKind::Script { within_ms, script, target } => {
-                let within = self.options.within.unwrap_or(Duration::from_millis(within_ms.into()));
-                let plain: Vec<_> = script.steps.iter().collect();
-                let Some(name) = self.profile.name_in(script) else {
-                    return self.script(&plain, own, target, within);
+/// Whether a target must be started in some way for it, and not only because it may be harmed.
+fn wants_a_configuration(case: &ServerCase<'_>) -> bool {
+    matches!(case.kind, ServerCaseKind::Script { target, .. } if *target != Target::default())
+}
+
+/// Plays the cases `to_play`: `first` has a target, and more are started if they may.
+fn work(cases: &[ServerCase<'_>], to_play: &[usize], first: CasePlayer<'_>, place: &Place, take: &mut dyn FnMut(News)) {
+    let (next, over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let CasePlayer { profile, options, .. } = first;
+    let jobs = if first.subject.can_spawn() { options.jobs.get().min(to_play.len()) } else { 1 };
+    let (sender, news) = mpsc::channel();
+    thread::scope(|scope| {
+        let (next, over) = (&next, &over);
+        let mut first = Some(first);
+        for _ in 0..jobs.max(1) {
+            let (sender, first) = (sender.clone(), first.take());
+            scope.spawn(move || {
+                let player = match first {
+                    Some(player) => Ok(player),
+                    None => Subject::find(place, options.within.unwrap_or(WITHIN)).map(|subject| CasePlayer {
+                        subject,
+                        profile,
+                        options,
+                    }),
                 };
-                let (steps, deviation) = script.steps_on(name);
-                let mut attempt = self.script(&steps, own, target, within)?;
-                if let (Ok(_), Some(deviation)) = (&attempt.result, deviation) {
-                    attempt.result = Ok(Judgement::known(&deviation.fact, &deviation.text, Vec::new()));
-                    return Ok(attempt);
+                let result = player.and_then(|mut player| play_all(&mut player, cases, to_play, next, over, &sender));
+                if let Err(reason) = result {
+                    over.store(true, Ordering::Relaxed);
+                    let _ = sender.send(News::Lost(reason));
                 }
-                // Neither is a newer build that has mended it at fault.
-                let plain = self.script(&plain, own, target, within)?;
-                Ok(if plain.fails() { attempt } else { plain })
-            }
+            });
         }
-    }
-
-    fn script(&mut self, steps: &[&Step], own: bool, target: &Target, within: Duration) -> Result<Attempt, String> {
-        self.with_target(own, target, within, |player, death| {
-            let played = player.play(steps.iter().copied());
-            match played {
-                Ok(()) => Ok(Judgement::new(Grade::Pass, Vec::new())),
-                Err(failure) => match failure.trouble {
-                    Trouble::Unavailable(why) => Err(Trouble::Unavailable(why)),
-                    Trouble::Differs(_) => {
-                        let death = death(player).map_or_else(String::new, |death| format!(" (the target {death})"));
-                        Err(Trouble::Differs(format!("{failure}{death}")))
-                    }
-                },
-            }
-        })
-    }
-
-    /// Plays something against a target, and looks after it.
-    fn with_target(
-        &mut self,
-        own: bool,
-        target: &Target,
-        within: Duration,
-        play: impl FnOnce(&mut Player<'_>, &dyn Fn(&mut Player<'_>) -> Option<String>) -> Result<Judgement, Trouble>,
-    ) -> Result<Attempt, String> {
-        if own {
-            let (spawned, mut network) = match self.subject.own(target) {
-                Ok(started) => started,
-                Err(reason) => return Ok(Attempt::not_started(reason)),
-            };
-            return Ok(attempt(&mut network, within, |player| play(player, &|player| dying(player, || spawned.death()))));
+        drop(sender);
+        for one in news {
+            take(one);
         }
-        let mut network = self.subject.shared()?;
-        let subject = &self.subject;
-        let mut attempt = attempt(&mut network, within, |player| play(player, &|player| dying(player, || subject.death())));
-        drop(network);
-        if let Some(death) = self.subject.death() {
-            if let Ok(judgement) = &attempt.result {
-                if judgement.grade != Grade::Fail && judgement.deviation.is_none() {
-                    attempt.result = Err(format!("the target {death}"));
-                }
-            }
-        } else if attempt.fails() {
-            self.look_after(&mut attempt)?;
-        }
-        Ok(attempt)
-    }
-
-    /// Whether the shared target still answers. One that does not is started anew for the next case.
-    fn look_after(&mut self, attempt: &mut Attempt) -> Result<(), String> {
-        let Err(reason) = self.subject.answers() else { return Ok(()) };
-        if !self.subject.end_shared() {
-            return Err(format!("{reason}; after: {}", attempt.text()));
-        }
-        let reason = format!("afterwards the target does not answer any more: {reason}");
-        match &mut attempt.result {
-            Ok(judgement) => {
-                judgement.grade = Grade::Fail;
-                judgement.found.push(reason);
-            }
-            Err(failure) => *failure = format!("{failure}; {reason}"),
-        }
-        Ok(())
-    }
-
-    /// Whether the target says that it does not know the command.
-    fn lacks_it(&self, case: &ServerCase<'_>, transcript: &Transcript) -> bool {
-        let must_have = matches!(self.profile, Profile::CoreClr { .. }) && case.since().is_some();
-        !must_have && errors(transcript).any(|(_, hresult)| hresult == HResult::UNKNOWN_COMMAND)
-    }
-
-    /// The fact by which the target refuses what was asked.
-    fn refusal(&self, _: &ServerCase<'_>, transcript: &Transcript) -> Option<(&'static str, &'static str)> {
-        errors(transcript).find_map(|(command, hresult)| self.profile.refuses(command?, hresult))
-    }
-
-    fn report(&self, case: &ServerCase<'_>, judgement: Judgement, transcript: &Transcript) -> Case {
-        let Judgement { mut grade, deviation, mut found } = judgement;
-        if grade == Grade::Unimplemented && self.options.require.iter().any(|glob| case.is_chosen(glob)) {
-            grade = Grade::Fail;
-            found.insert(0, "it is required".to_owned());
-        }
-        let detail = (grade != Grade::Pass).then(|| {
-            let expected = match case.kind {
-                ServerCaseKind::Request { group, test } => judge::expected(group, test),
-                ServerCaseKind::Script { script, .. } => expected(script),
-            };
-            Detail::conversation(transcript.0.iter().map(Turn::from), &expected, found)
-        });
-        Case {
-            name: case.name(),
-            section: case.section(),
-            group: case.group(),
-            title: case.title(),
-            grade,
-            spec: case.spec(),
-            detail,
-            deviation,
-            fault: None,
-            hazard: case.hazard(),
-        }
-    }
-
-    /// What there is to say that belongs to no case.
-    fn notes(self) -> Vec<String> {
-        let LeftOut { side_effects, harmful, own_target, unavailable } = self.left_out;
-        let mut notes = self.notes;
-        let mut left_out = |n: usize, text: &str| {
-            if n > 0 {
-                notes.push(format!("{n} cases were not played: {text}"));
-            }
-        };
-        left_out(side_effects, "they change a target, which --allow-side-effects allows");
-        left_out(harmful, "they may kill, wedge or exhaust a target, which --allow-harmful allows");
-        left_out(own_target, "they want a target that is started for them, by --spawn");
-        notes.extend(unavailable.iter().map(|text| format!("not played, as this machine lacks what it needs: {text}")));
-        notes
-    }
+    });
 }
 
-/// Whether a case wants a target of its own only because it may harm one.
-fn is_only_harmful(case: &ServerCase<'_>) -> bool {
-    match case.kind {
-        ServerCaseKind::Script { target, .. } => *target == Target::default(),
-        ServerCaseKind::Request { .. } => true,
+/// Plays what nobody else plays, and looks in the end whether the target still answers.
+fn play_all(
+    player: &mut CasePlayer<'_>,
+    cases: &[ServerCase<'_>],
+    to_play: &[usize],
+    next: &AtomicUsize,
+    over: &AtomicBool,
+    sender: &Sender<News>,
+) -> Result<(), String> {
+    while !over.load(Ordering::Relaxed) {
+        let Some(nth) = to_play.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+        let Some(case) = cases.get(*nth) else { break };
+        let news = News::Played(*nth, player.play(case)?);
+        let _ = sender.send(news);
     }
-}
-
-fn expected(script: &Script) -> String {
-    format!("as script {} says: diagipc scripts show {}", script.sc_id, script.name)
-}
-
-impl Attempt {
-    fn not_started(reason: String) -> Self {
-        Self { result: Err(reason), transcript: Transcript::default(), unavailable: None }
-    }
-
-    fn fails(&self) -> bool {
-        self.result.as_ref().map_or(true, |judgement| judgement.grade == Grade::Fail)
-    }
-
-    fn text(&self) -> String {
-        match &self.result {
-            Ok(judgement) => judgement.found.join("; "),
-            Err(failure) => failure.clone(),
-        }
-    }
-}
-
-fn attempt(
-    network: &mut SocketNetwork,
-    within: Duration,
-    play: impl FnOnce(&mut Player<'_>) -> Result<Judgement, Trouble>,
-) -> Attempt {
-    let mut player = Player::new(network, within);
-    let result = play(&mut player);
-    // The connections end with the network in any case.
-    let _ = player.close_all();
-    let transcript = player.transcript().clone();
-    match result {
-        Ok(judgement) => Attempt { result: Ok(judgement), transcript, unavailable: None },
-        Err(Trouble::Unavailable(why)) => Attempt { result: Err(why.clone()), transcript, unavailable: Some(why) },
-        Err(Trouble::Differs(failure)) => Attempt { result: Err(failure), transcript, unavailable: None },
-    }
-}
-
-/// How the target ended, if it is about to: it may take a moment from its last word to its end.
-fn dying(player: &mut Player<'_>, death: impl Fn() -> Option<String>) -> Option<String> {
-    const MOMENT: Duration = Duration::from_millis(300);
-    let until = player.network().now().saturating_add(MOMENT);
-    let _ = player.network().life(crate::vectors::Life::Dead, until);
-    death()
-}
-
-/// The errors that came, each with the command that was sent on its connection.
-fn errors(transcript: &Transcript) -> impl Iterator<Item = (Option<crate::command::Command>, HResult)> {
-    transcript.0.iter().enumerate().filter_map(|(nth, passage)| {
-        if passage.direction != Direction::Received {
-            return None;
-        }
-        let (message, _) = Message::decode(&passage.bytes).ok()?;
-        let Ok(Reply::Error(error)) = message.reply_as::<ProcessInfo>() else { return None };
-        let mut before = transcript.0.iter().take(nth);
-        let asked = before.find(|one| one.connection == passage.connection && one.direction == Direction::Sent);
-        let command = asked.and_then(|asked| Message::decode(&asked.bytes).ok()).map(|(message, _)| message.command);
-        Some((command, error.hresult))
-    })
+    player.subject.answers().map_err(|reason| format!("after the run: {reason}"))
 }

@@ -1,0 +1,279 @@
+//! One case, played against one target, and what is said of it.
+
+use alloc::{
+    borrow::ToOwned as _,
+    boxed::Box,
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+use core::time::Duration;
+
+use super::ask::Came;
+use super::judge::{self, Judgement};
+use super::target::Subject;
+use super::{Options, Profile, ServerCase, ServerCaseKind, request};
+use crate::conformance::player::{Direction, Player, SocketNetwork, Transcript, Trouble};
+use crate::conformance::{Case, Detail, Grade, Turn};
+use crate::hresult::HResult;
+use crate::message::{Message, Reply, process::ProcessInfo};
+use crate::vectors::{Hazard, Script, Step, Target};
+
+/// How long a request of the vectors may take, and whatever no script says.
+pub(super) const WITHIN: Duration = Duration::from_secs(10);
+
+/// What became of a case.
+#[derive(Clone, Debug)]
+pub(super) enum Played {
+    /// Its entry in the report, and what else there is to say.
+    Case(Box<Case>, Option<String>),
+    /// It could not be played here: why.
+    Unavailable(String),
+}
+
+/// What became of one try.
+struct Attempt {
+    /// What went wrong in a script; the judgement of a request.
+    result: Result<Judgement, String>,
+    transcript: Transcript,
+    unavailable: Option<String>,
+}
+
+/// Plays cases against a target.
+pub(super) struct CasePlayer<'o> {
+    pub(super) subject: Subject,
+    pub(super) profile: Profile,
+    pub(super) options: &'o Options,
+}
+
+impl CasePlayer<'_> {
+    /// Plays a case; `Err` where the target is lost.
+    pub(super) fn play(&mut self, case: &ServerCase<'_>) -> Result<Played, String> {
+        let own = case.wants_own_target() && self.subject.can_spawn();
+        let (mut attempt, mut note) = (self.attempt(case, own)?, None);
+        if attempt.unavailable.is_none() && attempt.fails() && case.hazard() != Some(Hazard::Harmful) {
+            // A machine that is busy makes a slow server of a good one.
+            let second = self.attempt(case, own)?;
+            if !second.fails() {
+                let first = attempt.text();
+                note = Some(format!("{}: went as it must at the second try only; at the first: {first}", case.name()));
+            }
+            attempt = second;
+        }
+        if let Some(why) = attempt.unavailable {
+            return Ok(Played::Unavailable(format!("{}: {why}", case.name())));
+        }
+        let judgement = match attempt.result {
+            Ok(judgement) => judgement,
+            Err(_) if self.lacks_it(case, &attempt.transcript) => {
+                Judgement::new(Grade::Unimplemented, ["DS_IPC_E_UNKNOWN_COMMAND".to_owned()].into())
+            }
+            Err(failure) => match self.refusal(&attempt.transcript) {
+                Some((fact, text)) => Judgement::known(fact, text, [failure].into()),
+                None => Judgement::new(Grade::Fail, [failure].into()),
+            },
+        };
+        Ok(Played::Case(Box::new(entry(self.options, case, judgement, &attempt.transcript)), note))
+    }
+
+    /// One try, and another one as the script itself says where a deviation is not gone.
+    fn attempt(&mut self, case: &ServerCase<'_>, own: bool) -> Result<Attempt, String> {
+        match case.kind {
+            ServerCaseKind::Request { group, test } => {
+                let within = self.options.within.unwrap_or(WITHIN);
+                let profile = self.profile;
+                self.with_target(own, &Target::default(), within, |player, death| {
+                    match request::play(player, group, test, within) {
+                        Ok(answered) => {
+                            let lives = matches!(answered.came, Came::Message(_)) && test.hazard != Some(Hazard::Harmful);
+                            let death = if lives { None } else { death(player) };
+                            Ok(judge::judge(profile, group, test, &answered, death.as_deref()))
+                        }
+                        Err(Trouble::Unavailable(why)) => Err(Trouble::Unavailable(why)),
+                        Err(trouble) => Ok(Judgement::new(Grade::Fail, [trouble.to_string()].into())),
+                    }
+                })
+            }
+            ServerCaseKind::Script { within_ms, script, target } => {
+                let within = self.options.within.unwrap_or(Duration::from_millis(within_ms.into()));
+                let plain: Vec<_> = script.steps.iter().collect();
+                let Some(name) = self.profile.name_in(script) else {
+                    return self.script(&plain, own, target, within);
+                };
+                let (steps, deviation) = script.steps_on(name);
+                let mut attempt = self.script(&steps, own, target, within)?;
+                if let (Ok(_), Some(deviation)) = (&attempt.result, deviation) {
+                    attempt.result = Ok(Judgement::known(&deviation.fact, &deviation.text, Vec::new()));
+                    return Ok(attempt);
+                }
+                // Neither is a newer build that has mended it at fault.
+                let plain = self.script(&plain, own, target, within)?;
+                Ok(if plain.fails() { attempt } else { plain })
+            }
+        }
+    }
+
+    fn script(&mut self, steps: &[&Step], own: bool, target: &Target, within: Duration) -> Result<Attempt, String> {
+        self.with_target(own, target, within, |player, death| {
+            let played = player.play(steps.iter().copied());
+            match played {
+                Ok(()) => Ok(Judgement::new(Grade::Pass, Vec::new())),
+                Err(failure) => match failure.trouble {
+                    Trouble::Unavailable(why) => Err(Trouble::Unavailable(why)),
+                    Trouble::Differs(_) => {
+                        let death = death(player).map_or_else(String::new, |death| format!(" (the target {death})"));
+                        Err(Trouble::Differs(format!("{failure}{death}")))
+                    }
+                },
+            }
+        })
+    }
+
+    /// Plays something against a target, and looks after it.
+    fn with_target(
+        &mut self,
+        own: bool,
+        target: &Target,
+        within: Duration,
+        play: impl FnOnce(&mut Player<'_>, &dyn Fn(&mut Player<'_>) -> Option<String>) -> Result<Judgement, Trouble>,
+    ) -> Result<Attempt, String> {
+        if own {
+            let (spawned, mut network) = match self.subject.own(target) {
+                Ok(started) => started,
+                Err(reason) => return Ok(Attempt::not_started(reason)),
+            };
+            return Ok(attempt(&mut network, within, |player| play(player, &|player| dying(player, || spawned.death()))));
+        }
+        let mut network = self.subject.shared()?;
+        let subject = &self.subject;
+        let mut attempt = attempt(&mut network, within, |player| play(player, &|player| dying(player, || subject.death())));
+        drop(network);
+        if let Some(death) = self.subject.death() {
+            if let Ok(judgement) = &attempt.result {
+                if judgement.grade != Grade::Fail && judgement.deviation.is_none() {
+                    attempt.result = Err(format!("the target {death}"));
+                }
+            }
+        } else if attempt.fails() {
+            self.look_after(&mut attempt)?;
+        }
+        Ok(attempt)
+    }
+
+    /// Whether the shared target still answers. One that does not is started anew for the next case.
+    fn look_after(&mut self, attempt: &mut Attempt) -> Result<(), String> {
+        let Err(reason) = self.subject.answers() else { return Ok(()) };
+        if !self.subject.end_shared() {
+            return Err(format!("{reason}; after: {}", attempt.text()));
+        }
+        let reason = format!("afterwards the target does not answer any more: {reason}");
+        match &mut attempt.result {
+            Ok(judgement) => {
+                judgement.grade = Grade::Fail;
+                judgement.found.push(reason);
+            }
+            Err(failure) => *failure = format!("{failure}; {reason}"),
+        }
+        Ok(())
+    }
+
+    /// Whether the target says that it does not know the command.
+    fn lacks_it(&self, case: &ServerCase<'_>, transcript: &Transcript) -> bool {
+        let must_have = matches!(self.profile, Profile::CoreClr { .. }) && case.since().is_some();
+        !must_have && errors(transcript).any(|(_, hresult)| hresult == HResult::UNKNOWN_COMMAND)
+    }
+
+    /// The fact by which the target refuses what was asked.
+    fn refusal(&self, transcript: &Transcript) -> Option<(&'static str, &'static str)> {
+        errors(transcript).find_map(|(command, hresult)| self.profile.refuses(command?, hresult))
+    }
+}
+
+/// The entry of a case in the report.
+pub(super) fn entry(options: &Options, case: &ServerCase<'_>, judgement: Judgement, transcript: &Transcript) -> Case {
+    let Judgement { mut grade, deviation, mut found } = judgement;
+    if grade == Grade::Unimplemented && options.require.iter().any(|glob| case.is_chosen(glob)) {
+        grade = Grade::Fail;
+        found.insert(0, "it is required".to_owned());
+    }
+    let detail = (grade != Grade::Pass).then(|| {
+        let expected = match case.kind {
+            ServerCaseKind::Request { group, test } => judge::expected(group, test),
+            ServerCaseKind::Script { script, .. } => expected(script),
+        };
+        Detail::conversation(transcript.0.iter().map(Turn::from), &expected, found)
+    });
+    Case {
+        name: case.name(),
+        section: case.section(),
+        group: case.group(),
+        title: case.title(),
+        grade,
+        spec: case.spec(),
+        detail,
+        deviation,
+        fault: None,
+        hazard: case.hazard(),
+    }
+}
+
+fn expected(script: &Script) -> String {
+    format!("as script {} says: diagipc scripts show {}", script.sc_id, script.name)
+}
+
+impl Attempt {
+    fn not_started(reason: String) -> Self {
+        Self { result: Err(reason), transcript: Transcript::default(), unavailable: None }
+    }
+
+    fn fails(&self) -> bool {
+        self.result.as_ref().map_or(true, |judgement| judgement.grade == Grade::Fail)
+    }
+
+    fn text(&self) -> String {
+        match &self.result {
+            Ok(judgement) => judgement.found.join("; "),
+            Err(failure) => failure.clone(),
+        }
+    }
+}
+
+fn attempt(
+    network: &mut SocketNetwork,
+    within: Duration,
+    play: impl FnOnce(&mut Player<'_>) -> Result<Judgement, Trouble>,
+) -> Attempt {
+    let mut player = Player::new(network, within);
+    let result = play(&mut player);
+    // The connections end with the network in any case.
+    let _ = player.close_all();
+    let transcript = player.transcript().clone();
+    match result {
+        Ok(judgement) => Attempt { result: Ok(judgement), transcript, unavailable: None },
+        Err(Trouble::Unavailable(why)) => Attempt { result: Err(why.clone()), transcript, unavailable: Some(why) },
+        Err(Trouble::Differs(failure)) => Attempt { result: Err(failure), transcript, unavailable: None },
+    }
+}
+
+/// How the target ended, if it is about to: it may take a moment from its last word to its end.
+fn dying(player: &mut Player<'_>, death: impl Fn() -> Option<String>) -> Option<String> {
+    const MOMENT: Duration = Duration::from_millis(300);
+    let until = player.network().now().saturating_add(MOMENT);
+    let _ = player.network().life(crate::vectors::Life::Dead, until);
+    death()
+}
+
+/// The errors that came, each with the command that was sent on its connection.
+fn errors(transcript: &Transcript) -> impl Iterator<Item = (Option<crate::command::Command>, HResult)> {
+    transcript.0.iter().enumerate().filter_map(|(nth, passage)| {
+        if passage.direction != Direction::Received {
+            return None;
+        }
+        let (message, _) = Message::decode(&passage.bytes).ok()?;
+        let Ok(Reply::Error(error)) = message.reply_as::<ProcessInfo>() else { return None };
+        let mut before = transcript.0.iter().take(nth);
+        let asked = before.find(|one| one.connection == passage.connection && one.direction == Direction::Sent);
+        let command = asked.and_then(|asked| Message::decode(&asked.bytes).ok()).map(|(message, _)| message.command);
+        Some((command, error.hresult))
+    })
+}
