@@ -22,6 +22,7 @@ mod adapter;
 pub mod codec;
 mod glob;
 pub mod player;
+pub mod record;
 pub mod report;
 #[cfg(unix)]
 pub mod runtime;

@@ -9,6 +9,9 @@ mod encode;
 mod input;
 mod items;
 mod output;
+mod proxy;
+mod record;
+mod replay;
 mod report;
 mod requirements;
 mod runtime;
@@ -57,6 +60,12 @@ enum Command {
     Vectors(vectors::Arguments),
     /// Lists or shows the exchange scripts: whole conversations
     Scripts(scripts::Arguments),
+    /// Records what a client and a runtime say to each other, as exchange scripts
+    Record(record::Arguments),
+    /// Stands between clients and a runtime, and says what goes over
+    Proxy(proxy::Arguments),
+    /// Plays a recorded conversation, or any exchange script, to a runtime or a client
+    Replay(replay::Arguments),
 }
 
 /// What a command found.
@@ -83,6 +92,9 @@ fn main() -> ExitCode {
         Command::Runtime(arguments) => runtime::run(arguments, &mut out),
         Command::Vectors(arguments) => vectors::run(arguments, &mut out),
         Command::Scripts(arguments) => scripts::run(arguments, &mut out),
+        Command::Record(arguments) => record::run(arguments, &mut out),
+        Command::Proxy(arguments) => proxy::run(arguments, &mut out),
+        Command::Replay(arguments) => replay::run(arguments, &mut out),
     };
     match outcome.and_then(|outcome| out.flush().map(|()| outcome).map_err(Into::into)) {
         Ok(Outcome::Well) => ExitCode::SUCCESS,

@@ -1,0 +1,189 @@
+//! `diagipc proxy`.
+
+use std::path::PathBuf;
+
+/// Stands between clients and a runtime, and forwards what they say, byte for byte, with descriptors and ends.
+///
+/// Prints the socket at which it listens, and then on standard error a line for each connection that has ended. It ends by SIGINT or
+/// SIGTERM.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 it was ended, 2 usage, or a socket or file that cannot be made, 3 the other side is not there."
+)]
+// Without sockets there is nothing to do with them.
+#[cfg_attr(not(unix), allow(dead_code))]
+pub(crate) struct Arguments {
+    /// Where clients connect: the path of a socket; or a directory, in which the socket is named as a runtime's would be; or a process id,
+    /// for the socket of that process in TMPDIR
+    #[arg(long, value_name = "A", required_unless_present = "port", conflicts_with = "port")]
+    listen: Option<PathBuf>,
+
+    /// The runtime: the path of its socket, or its process id
+    #[arg(long, value_name = "B", required_unless_present = "port", conflicts_with = "to_port")]
+    to: Option<String>,
+
+    /// The other way round: where a runtime connects, its diagnostic port
+    #[arg(long, value_name = "A", requires = "to_port")]
+    port: Option<PathBuf>,
+
+    /// The port at which a tool listens
+    #[arg(long, value_name = "B", requires = "port")]
+    to_port: Option<PathBuf>,
+
+    /// The process whose default port a socket in a directory is named after; without it, the proxy's own
+    #[arg(long, value_name = "N")]
+    pid: Option<u32>,
+
+    /// Write what was said to this directory, as `diagipc record` does
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// The name of the files
+    #[arg(long, value_name = "NAME", default_value = "recording", requires = "out")]
+    name: String,
+
+    /// End after one connection
+    #[arg(long, conflicts_with = "connections")]
+    once: bool,
+
+    /// End after so many connections
+    #[arg(long, value_name = "N")]
+    connections: Option<u64>,
+
+    /// End when standard input does, once the connections that are there have ended
+    #[arg(long, hide = true)]
+    until_eof: bool,
+}
+
+#[cfg(not(unix))]
+pub(crate) fn run(_: &Arguments, _: &mut dyn std::io::Write) -> anyhow::Result<crate::Outcome> {
+    anyhow::bail!("this needs Unix sockets, which this system does not have")
+}
+
+#[cfg(unix)]
+pub(crate) use unix::run;
+
+#[cfg(unix)]
+mod unix {
+    use std::io::{self, Write};
+    use std::path::{Path, PathBuf};
+    use std::time::Duration;
+    use std::{env, fs, thread};
+
+    use anyhow::{Context as _, anyhow};
+    use dotnet_diagnostics_ipc::conformance::record::{Proxy, Side, Summary};
+    use dotnet_diagnostics_ipc::endpoint::{self as names, ProcessStat, SocketName};
+    use dotnet_diagnostics_ipc::io::{Canceller, Endpoint, Until, bind_private, discovery};
+    use dotnet_diagnostics_ipc::vectors::Ending;
+    use signal_hook::consts::{SIGINT, SIGTERM};
+
+    use super::Arguments;
+    use crate::{Outcome, record};
+
+    /// How long connections may go on whose client has ended.
+    const GRACE: Duration = Duration::from_secs(2);
+
+    pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+        let (at, to) = match (&arguments.listen, &arguments.to, &arguments.port, &arguments.to_port) {
+            (Some(at), Some(to), None, None) => {
+                let Some(to) = endpoint(to) else {
+                    writeln!(io::stderr(), "diagipc: {to}: there is no such runtime")?;
+                    return Ok(Outcome::Lost);
+                };
+                (socket(at, arguments.pid), to)
+            }
+            (None, None, Some(at), Some(to)) => (at.clone(), Endpoint::socket(to)),
+            _ => return Err(anyhow!("either --listen and --to are wanted, or --port and --to-port")),
+        };
+        if let Some(directory) = &arguments.out {
+            fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+        }
+        let (listener, guard) = bind_private(&at)?;
+        let (canceller, closing) = (Canceller::new()?, Canceller::new()?);
+        let mut proxy = Proxy::new(listener, to).until(closing.clone());
+        if arguments.port.is_some() {
+            proxy = proxy.of_a_port();
+        }
+        if arguments.out.is_some() {
+            proxy = proxy.recording();
+        }
+        let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+        let (told, closed) = (canceller.clone(), closing.clone());
+        thread::spawn(move || {
+            if signals.forever().next().is_some() {
+                told.cancel();
+                closed.cancel();
+            }
+        });
+        if arguments.until_eof {
+            let canceller = canceller.clone();
+            thread::spawn(move || {
+                // What cannot be read has ended.
+                let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+                closing.cancel();
+                thread::sleep(GRACE);
+                canceller.cancel();
+            });
+        }
+        writeln!(out, "{}", at.display())?;
+        out.flush()?;
+        let connections = if arguments.once { Some(1) } else { arguments.connections };
+        let recording = proxy.run(&canceller, connections, &say)?;
+        drop(guard);
+        if let Some(directory) = &arguments.out {
+            record::write(&recording, directory, &arguments.name, &mut io::stderr())?;
+        }
+        Ok(Outcome::Well)
+    }
+
+    /// A runtime by its process id or its socket; `None` if it is not there.
+    fn endpoint(text: &str) -> Option<Endpoint> {
+        match text.parse() {
+            Ok(process_id) => discovery::endpoint_of(process_id, &Until::FOREVER).ok().map(|_| Endpoint::process(process_id)),
+            Err(_) => Path::new(text).exists().then(|| Endpoint::socket(text)),
+        }
+    }
+
+    /// Where to listen.
+    fn socket(at: &Path, pid: Option<u32>) -> PathBuf {
+        let number = at.to_str().and_then(|text| text.parse::<u32>().ok());
+        let directory = match number {
+            Some(_) => PathBuf::from(names::directory(env::var("TMPDIR").ok().as_deref())),
+            None if at.is_dir() => at.to_path_buf(),
+            None => return at.to_path_buf(),
+        };
+        let process_id = number.or(pid).unwrap_or_else(std::process::id);
+        // Where the start time is not known, the key is 0 (F-61).
+        let stat = fs::read(format!("/proc/{process_id}/stat")).ok();
+        let key = stat.and_then(|text| ProcessStat::parse(&text).ok()).map_or(names::UNKNOWN_KEY, |stat| stat.start_time);
+        directory.join(SocketName::new(process_id, key).to_string())
+    }
+
+    /// The line of a connection.
+    fn say(summary: &Summary) {
+        let Summary { number, began, over, command, client, runtime, ended, trouble } = summary;
+        let command = command.map_or_else(|| "no request".to_owned(), |command| command.to_string());
+        let ended = match (trouble, ended) {
+            (Some(trouble), _) => trouble.clone(),
+            (None, Some((by, how))) => format!(
+                "{} by the {}",
+                match how {
+                    Ending::HalfClose => "half-closed",
+                    Ending::Close => "closed",
+                    Ending::Reset => "reset",
+                },
+                match by {
+                    Side::Client => "client",
+                    Side::Runtime => "runtime",
+                }
+            ),
+            (None, None) => "ended with the proxy".to_owned(),
+        };
+        let (began, over) = (began.as_secs_f64(), over.as_secs_f64());
+        // Standard error may be closed.
+        let _ = writeln!(
+            io::stderr(),
+            "{began:>9.3} s to {over:.3} s  #{number}  {command}: {client} bytes there, {runtime} back, {ended}"
+        );
+    }
+}

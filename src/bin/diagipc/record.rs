@@ -1,0 +1,212 @@
+//! `diagipc record`, and the files that it writes.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use dotnet_diagnostics_ipc::conformance::record::{Connection, Event, Recording, Seen, Side, script_file};
+use dotnet_diagnostics_ipc::vectors::Ending;
+
+use crate::items::{self, Splitter};
+use crate::{Outcome, dump};
+
+/// Records what a client and a runtime say to each other, as exchange scripts.
+///
+/// Runs the client with a directory of its own as TMPDIR, in which it finds the socket of a process that stands for the runtime. In
+/// the command `{pid}`, `{socket}` and `{tmpdir}` stand for them. Writes NAME.json, a file of two exchange scripts, one for each side,
+/// and NAME.txt, what was said in words.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 the client was content, 1 it was not, 2 usage, or a file that cannot be written, 3 the runtime is not there."
+)]
+#[cfg_attr(not(unix), allow(dead_code))]
+pub(crate) struct Arguments {
+    /// Where the files go
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+
+    /// The runtime: the path of its socket, or its process id
+    #[arg(long, value_name = "ENDPOINT")]
+    to: String,
+
+    /// The name of the files; without it, that of the client's program
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+
+    /// The client and its arguments
+    #[arg(last = true, value_name = "COMMAND", required = true)]
+    client: Vec<OsString>,
+}
+
+#[cfg(not(unix))]
+pub(crate) fn run(_: &Arguments, _: &mut dyn Write) -> anyhow::Result<Outcome> {
+    anyhow::bail!("this needs Unix sockets, which this system does not have")
+}
+
+#[cfg(unix)]
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::{Command, Stdio};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+    use std::{env, thread};
+
+    use anyhow::bail;
+    use signal_hook::consts::{SIGINT, SIGTERM};
+
+    let directory = tempfile::Builder::new().prefix("diagipc-").tempdir()?;
+    let program = arguments.client.first().map(Path::new).and_then(Path::file_stem);
+    let name = arguments.name.clone().or_else(|| program.map(|name| name.to_string_lossy().into_owned())).unwrap_or_default();
+    // A process of its own stands for the runtime, since clients look who listens, and what its TMPDIR is.
+    let mut proxy = Command::new(env::current_exe().context("this program's own file")?)
+        .args(["proxy", "--until-eof", "--to", &arguments.to, "--name", &name, "--listen"])
+        .arg(directory.path())
+        .arg("--out")
+        .arg(&arguments.out)
+        .env("TMPDIR", directory.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("the proxy")?;
+    let mut socket = String::new();
+    if let Some(said) = proxy.stdout.take() {
+        BufReader::new(said).read_line(&mut socket)?;
+    }
+    let socket = socket.trim_end().to_owned();
+    if socket.is_empty() {
+        return match proxy.wait()?.code() {
+            Some(3) => Ok(Outcome::Lost),
+            _ => bail!("the proxy did not start"),
+        };
+    }
+
+    let ended = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, ended.clone())?;
+    }
+    let pid = proxy.id().to_string();
+    let filled = |text: &OsString| match text.to_str() {
+        Some(text) => {
+            let tmpdir = directory.path().to_string_lossy();
+            OsString::from(text.replace("{pid}", &pid).replace("{socket}", &socket).replace("{tmpdir}", &tmpdir))
+        }
+        None => text.clone(),
+    };
+    let mut words = arguments.client.iter().map(filled);
+    let program = words.next().unwrap_or_default();
+    let client = Command::new(&program).args(words).env("TMPDIR", directory.path()).spawn();
+    let status = client.and_then(|mut client| {
+        loop {
+            if let Some(status) = client.try_wait()? {
+                return Ok(status);
+            }
+            if ended.swap(false, Ordering::SeqCst) {
+                client.kill()?;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    });
+    // The end of its input is the proxy's sign to write.
+    drop(proxy.stdin.take());
+    let wrote = proxy.wait()?;
+    let status = status.with_context(|| program.to_string_lossy().into_owned())?;
+    writeln!(out, "the client ended: {status}")?;
+    if !wrote.success() {
+        bail!("the recording could not be written");
+    }
+    Ok(if status.success() { Outcome::Well } else { Outcome::Faulty })
+}
+
+/// Writes the files of a recording, under a name that is not taken, and says where.
+#[cfg_attr(not(unix), allow(dead_code))]
+pub(crate) fn write(recording: &Recording, directory: &Path, name: &str, out: &mut dyn Write) -> anyhow::Result<()> {
+    let Some(file) = script_file(recording, name) else {
+        writeln!(out, "nobody connected; nothing was recorded")?;
+        return Ok(());
+    };
+    let stem = file.scripts.first().and_then(|script| script.name.strip_suffix("-client")).unwrap_or("recording").to_owned();
+    let paths = (1..=u32::MAX).map(|nth| {
+        let stem = if nth == 1 { stem.clone() } else { format!("{stem}-{nth}") };
+        (directory.join(format!("{stem}.json")), directory.join(format!("{stem}.txt")))
+    });
+    for (json, text) in paths {
+        let mut written = match std::fs::File::create_new(&json) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
+            created => created.with_context(|| json.display().to_string())?,
+        };
+        serde_json::to_writer_pretty(&mut written, &file)?;
+        writeln!(written)?;
+        let mut words = Vec::new();
+        describe(recording, &mut words)?;
+        std::fs::write(&text, words).with_context(|| text.display().to_string())?;
+        writeln!(out, "wrote {} and {}", json.display(), text.display())?;
+        break;
+    }
+    Ok(())
+}
+
+/// What was said, in words.
+fn describe(recording: &Recording, out: &mut dyn Write) -> anyhow::Result<()> {
+    writeln!(out, "When, on which connection, who, what")?;
+    writeln!(out)?;
+    let mut events = recording.events.iter().peekable();
+    while let Some(Event { at, connection, seen }) = events.next() {
+        let what = match seen {
+            Seen::Opened => "opened".to_owned(),
+            Seen::Piece { from, bytes, fds } if fds.is_empty() => {
+                let (mut pieces, mut len) = (1_usize, bytes.len());
+                while let Some(more) = events.peek().and_then(|next| plain_piece(next, *connection, *from)) {
+                    events.next();
+                    pieces = pieces.saturating_add(1);
+                    len = len.saturating_add(more);
+                }
+                let pieces = if pieces > 1 { format!(" in {pieces} pieces") } else { String::new() };
+                format!("{}: {len} bytes{pieces}", side(*from))
+            }
+            Seen::Piece { from, bytes, fds } => format!("{}: {} bytes with a descriptor: {fds:?}", side(*from), bytes.len()),
+            Seen::Ended { by, how: Ending::HalfClose } => format!("{}: sends no more", side(*by)),
+            Seen::Ended { by, how: Ending::Close } => format!("{}: closed", side(*by)),
+            Seen::Ended { by, how: Ending::Reset } => format!("{}: closed, with bytes unread", side(*by)),
+        };
+        writeln!(out, "{:>9.3} s  {connection:>3}  {what}", at.as_secs_f64())?;
+    }
+    for (nth, [client, runtime]) in recording.totals.iter().enumerate() {
+        let connection = Connection::of(recording, nth);
+        writeln!(out)?;
+        writeln!(out, "Connection {nth}: {} bytes of the client, {} of the runtime", client.bytes, runtime.bytes)?;
+        writeln!(out)?;
+        items(connection.request(), items::Side::Client, &connection, out)?;
+        let surplus = connection.client.len().saturating_sub(connection.request_len);
+        if surplus > 0 {
+            writeln!(out, "{surplus} bytes of the client behind its request")?;
+            writeln!(out)?;
+        }
+        items(&connection.runtime, items::Side::Server, &connection, out)?;
+    }
+    Ok(())
+}
+
+/// How many bytes, if it is a piece of that side without a descriptor.
+fn plain_piece(event: &Event, on: usize, of: Side) -> Option<usize> {
+    match &event.seen {
+        Seen::Piece { from, bytes, fds } if event.connection == on && *from == of && fds.is_empty() => Some(bytes.len()),
+        _ => None,
+    }
+}
+
+fn items(bytes: &[u8], from: items::Side, connection: &Connection, out: &mut dyn Write) -> anyhow::Result<()> {
+    let request = if from == items::Side::Server { connection.command } else { None };
+    for item in Splitter::new(bytes, Some(from), request) {
+        dump::item(out, &item, bytes.get(item.offset..item.offset.saturating_add(item.size)).unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+const fn side(side: Side) -> &'static str {
+    match side {
+        Side::Client => "client",
+        Side::Runtime => "runtime",
+    }
+}

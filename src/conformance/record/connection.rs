@@ -1,0 +1,185 @@
+//! What the bytes of one connection are.
+
+use alloc::{vec, vec::Vec};
+use core::ops::Range;
+
+use super::log::{Recording, Side};
+use crate::advertise::{ADVERTISE_LEN, Advertise};
+use crate::command::Command;
+use crate::exchange::{Client, ClientAction, End, Outcome, Then};
+use crate::header::{HEADER_LEN, Header};
+use crate::hresult::HResult;
+use crate::vectors::Ending;
+
+/// The first bytes of a stream in the format nettrace.
+const NETTRACE: &[u8] = b"Nettrace";
+
+/// What a part of a runtime's bytes is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// What it says of itself at a port.
+    Advertise,
+    /// A reply, or an error.
+    Reply,
+    /// An environment block.
+    Environment,
+    /// How a stream begins.
+    StreamHead,
+    /// A stream, or the rest of it.
+    Stream,
+    /// Nothing that is known.
+    Other,
+}
+
+/// A part of a runtime's bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Segment {
+    pub(super) kind: Kind,
+    /// Where it stands, in what is kept of them. The end of the last one may lie beyond.
+    pub(super) range: Range<usize>,
+}
+
+/// One connection of a [`Recording`], read as the protocol says.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::conformance::record::{Connection, Log, Side};
+///
+/// let log = Log::new(false);
+/// let connection = log.opened();
+/// log.piece(connection, Side::Client, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", Vec::new());
+/// log.piece(connection, Side::Runtime, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0", Vec::new());
+/// let connection = Connection::of(&log.recording(), 0);
+/// assert_eq!(connection.command.unwrap().to_string(), "Process/ResumeRuntime");
+/// assert!(connection.outcome.is_some());
+/// ```
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// What the client sent, as far as it is kept.
+    pub client: Vec<u8>,
+    /// What the runtime sent, as far as it is kept.
+    pub runtime: Vec<u8>,
+    /// How many of the client's bytes are the request, by its size field. All of them if that is cut, or there is none.
+    pub request_len: usize,
+    /// What the request asks, if there is a header.
+    pub command: Option<Command>,
+    /// What a client makes of the reply; `None` if the request is none.
+    pub outcome: Option<Outcome>,
+    /// The runtime's bytes, part by part.
+    pub(super) segments: Vec<Segment>,
+}
+
+impl Connection {
+    /// Reads the connection of that number.
+    pub fn of(recording: &Recording, number: usize) -> Self {
+        let (client, runtime) = (recording.bytes(number, Side::Client), recording.bytes(number, Side::Runtime));
+        let end = match recording.ending(number, Side::Runtime) {
+            Some(Ending::Reset) => End::Reset,
+            Some(_) => End::Closed,
+            None => End::TimedOut,
+        };
+        let header = Header::decode(&client).ok();
+        let size = header.map_or(client.len(), |header| header.size.into());
+        let mut connection = Self {
+            request_len: size.min(client.len()),
+            command: header.map(|header| header.command),
+            outcome: None,
+            segments: Vec::new(),
+            client,
+            runtime,
+        };
+        connection.read(recording.runtime_connects, end);
+        connection
+    }
+
+    /// The request.
+    pub fn request(&self) -> &[u8] {
+        self.client.get(..self.request_len).unwrap_or_default()
+    }
+
+    /// Whether the reply says that the command is not known.
+    pub fn is_unknown_command(&self) -> bool {
+        matches!(self.outcome, Some(Outcome::Error { hresult: HResult::UNKNOWN_COMMAND, .. }))
+    }
+
+    /// What the connection is after an OK.
+    pub const fn then(&self) -> Option<Then> {
+        match self.outcome {
+            Some(Outcome::Ok { then, .. }) => Some(then),
+            _ => None,
+        }
+    }
+
+    /// The part of that kind that comes first.
+    pub(super) fn segment(&self, kind: Kind) -> Option<&[u8]> {
+        let range = self.segments.iter().find(|segment| segment.kind == kind)?.range.clone();
+        self.runtime.get(range.start..range.end.min(self.runtime.len()))
+    }
+
+    fn push(&mut self, kind: Kind, len: usize) {
+        let start = self.segments.last().map_or(0, |segment| segment.range.end);
+        if len > 0 && start < self.runtime.len() {
+            self.segments.push(Segment { kind, range: start..start.saturating_add(len) });
+        }
+    }
+
+    fn read(&mut self, advertises: bool, end: End) {
+        if advertises && Advertise::decode(self.runtime.get(..ADVERTISE_LEN).unwrap_or_default()).is_ok() {
+            self.push(Kind::Advertise, ADVERTISE_LEN);
+        }
+        let begin = self.segments.last().map_or(0, |segment| segment.range.end);
+        self.outcome = outcome(self.request(), self.runtime.get(begin..).unwrap_or_default(), end);
+        match self.outcome {
+            Some(Outcome::Ok { size, then }) => {
+                self.push(Kind::Reply, size.into());
+                match then {
+                    Then::Stream { .. } => {
+                        let begin = begin.saturating_add(size.into());
+                        if self.runtime.get(begin..).is_some_and(|stream| stream.starts_with(NETTRACE)) {
+                            self.push(Kind::StreamHead, NETTRACE.len());
+                        }
+                        self.push(Kind::Stream, usize::MAX);
+                    }
+                    Then::EnvironmentBlock { n_incoming_bytes } => {
+                        self.push(Kind::Environment, usize::try_from(n_incoming_bytes).unwrap_or(usize::MAX));
+                    }
+                    // A second reply, if there is one (F-81).
+                    Then::AnotherReply => {
+                        let begin = begin.saturating_add(size.into());
+                        let second = self.runtime.get(begin..).unwrap_or_default();
+                        if let Some(Outcome::Ok { size, .. } | Outcome::Error { size, .. }) = outcome(self.request(), second, end) {
+                            self.push(Kind::Reply, size.into());
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            Some(Outcome::Error { size, .. }) => self.push(Kind::Reply, size.into()),
+            _ => {}
+        }
+        self.push(Kind::Other, usize::MAX);
+    }
+}
+
+/// What a client concludes that sends `request`, and hears `reply` and then `end`.
+pub(super) fn outcome(request: &[u8], reply: &[u8], end: End) -> Option<Outcome> {
+    let mut buffer = vec![0; usize::from(u16::MAX)];
+    buffer.get_mut(..request.len())?.copy_from_slice(request);
+    if request.len() < HEADER_LEN {
+        return None;
+    }
+    let (mut client, mut rest) = (Client::of_message(&buffer).ok()?, reply);
+    loop {
+        match client.action() {
+            ClientAction::Send(range) => client.sent(range.len()).ok()?,
+            ClientAction::SendFd => client.fd_sent().ok()?,
+            ClientAction::Receive(_) if rest.is_empty() => client.ended(end).ok()?,
+            ClientAction::Receive(range) => {
+                let (now, later) = rest.split_at_checked(range.len()).unwrap_or((rest, &[]));
+                buffer.get_mut(range)?.get_mut(..now.len())?.copy_from_slice(now);
+                rest = later;
+                client.received(&buffer, now.len()).ok()?;
+            }
+            ClientAction::Finished(outcome) => return Some(outcome),
+        }
+    }
+}

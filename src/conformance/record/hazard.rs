@@ -1,0 +1,69 @@
+//! What a recorded request may do to a live runtime.
+//!
+//! The vectors say it: no list stands here. Bytes that are a vector have its hazard; others are as bad as the worst vector of their
+//! command that is valid.
+
+use alloc::string::ToString as _;
+
+use super::Connection;
+use crate::command::Command;
+use crate::vectors::{File, Hazard, Subject, Type, Verdict};
+
+/// What the client's bytes may do to a live runtime. What does not decode, exceeds the limits, is not canonical, or is cut, is
+/// [`Hazard::Harmful`], unless a vector has the same bytes and says otherwise.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::conformance::record::{Connection, Log, Side, hazard_of};
+/// use dotnet_diagnostics_ipc::vectors::{self, Hazard};
+///
+/// let log = Log::new(false);
+/// let connection = log.opened();
+/// log.piece(connection, Side::Client, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", Vec::new());
+/// let resume = Connection::of(&log.recording(), 0);
+/// assert_eq!(hazard_of(&resume, &vectors::files()?), Some(Hazard::SideEffect));
+/// # Ok::<(), vectors::LoadError>(())
+/// ```
+pub fn hazard_of(connection: &Connection, vectors: &[File]) -> Option<Hazard> {
+    let surplus = connection.client.get(connection.request_len..).unwrap_or_default();
+    // One byte stands there for a descriptor; whether a server reads more than that is not known here.
+    if connection.client.is_empty() {
+        None
+    } else {
+        of_request(connection, vectors).max((surplus.len() > 1).then_some(Hazard::Harmful))
+    }
+}
+
+fn of_request(connection: &Connection, vectors: &[File]) -> Option<Hazard> {
+    let wire = connection.request();
+    let Some(command) = connection.command else { return Some(Hazard::Harmful) };
+    let name = command.to_string();
+    let groups = vectors.iter().flat_map(|file| &file.groups);
+    let requests = groups.filter(|group| !group.subject().is_some_and(|subject| subject.from_server));
+    let of_messages = requests.filter(|group| matches!(group.kind, Type::Request | Type::Unknown | Type::LegacyRequest));
+    let (mut worst, mut is_there) = (None, false);
+    for (group, test) in of_messages.flat_map(|group| group.tests.iter().map(move |test| (group, test))) {
+        let Some(bytes) = &test.wire else { continue };
+        if bytes == wire {
+            return test.hazard;
+        }
+        let is_like = match group.kind {
+            Type::Request => group.command.as_ref() == Some(&name) && session_type(command, bytes) == session_type(command, wire),
+            Type::Unknown => command.name().is_none() && bytes.get(16) == Some(&command.set),
+            _ => false,
+        };
+        if is_like && test.canonical && test.result == Verdict::Valid {
+            (worst, is_there) = (worst.max(test.hazard), true);
+        }
+    }
+    let decoded = Subject { kind: Type::Request, command: Some(command), from_server: false }.decode(wire);
+    let is_strict = decoded.is_ok_and(|decoded| decoded.canonical && decoded.limit.is_none());
+    // An unknown command of a set that no vector speaks of is one of a set that nobody knows.
+    let is_known = is_there || command.name().is_none();
+    if is_strict && is_known { worst } else { Some(Hazard::Harmful) }
+}
+
+/// Whether the session streams or writes to a descriptor, where a command has both.
+fn session_type(command: Command, wire: &[u8]) -> Option<&[u8]> {
+    use crate::command::Continuation::BySessionType;
+    (command.continuation() == Some(BySessionType)).then(|| wire.get(20..24)).flatten()
+}

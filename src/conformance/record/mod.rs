@@ -1,0 +1,27 @@
+//! Records live conversations as exchange scripts.
+//!
+//! A `Proxy` stands between a client and a runtime, forwards what they say, and keeps it in a [`Log`]. Of a [`Recording`],
+//! [`script_file`] makes two scripts: one that plays the client, to be played to a runtime again, and one that plays the runtime, to
+//! be played to a client.
+
+mod connection;
+mod hazard;
+mod log;
+mod masks;
+mod outcome;
+#[cfg(unix)]
+mod pieces;
+#[cfg(unix)]
+mod proxy;
+#[cfg(unix)]
+mod relay;
+mod script;
+mod script_of_client;
+mod script_of_runtime;
+
+pub use connection::Connection;
+pub use hazard::hazard_of;
+pub use log::{Event, Log, Recording, Seen, Side, Totals};
+#[cfg(unix)]
+pub use proxy::{Proxy, Summary};
+pub use script::script_file;

@@ -1,0 +1,149 @@
+//! Bytes as they come over a Unix socket, with their descriptors on the bytes that carried them.
+
+use alloc::{vec, vec::Vec};
+use core::mem::MaybeUninit;
+use std::fs;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::FileType;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, recvmsg, sendmsg,
+};
+
+use crate::io::unix_fd::send_flags;
+use crate::vectors::FdKind;
+
+/// The most that is taken at once.
+pub(super) const MOST: usize = 65_536;
+/// The most descriptors that one message carries (`SCM_MAX_FD` of Linux).
+const MOST_FDS: usize = 253;
+
+/// Bytes, and the descriptors that the first of them carries.
+#[derive(Default)]
+pub(super) struct Piece {
+    pub(super) bytes: Vec<u8>,
+    pub(super) fds: Vec<OwnedFd>,
+}
+
+/// What a socket has to give, without waiting: no piece at all is its end.
+///
+/// The last `lag` bytes that were taken before are still in the socket. If `keeps_last` says so of the new bytes, the last of them
+/// stays there, and is taken the next time: a socket that is closed with a byte unread ends with a reset for its peer.
+///
+/// # Errors
+/// Those of `recvmsg`, among them `WouldBlock` where nothing has come.
+pub(super) fn take(stream: BorrowedFd<'_>, lag: &mut usize, keeps_last: impl FnOnce(&[u8]) -> bool) -> io::Result<Vec<Piece>> {
+    let mut buffer = vec![0; MOST];
+    let (n, fds) = receive(stream, &mut buffer, RecvFlags::PEEK)?;
+    if n == 0 {
+        return Ok(Vec::new());
+    }
+    if n <= *lag {
+        return Err(io::ErrorKind::WouldBlock.into());
+    }
+    if fds.is_empty() {
+        let kept = usize::from(keeps_last(buffer.get(*lag..n).unwrap_or_default()));
+        let taken = n.saturating_sub(kept);
+        let (read, _) = receive(stream, buffer.get_mut(..taken).unwrap_or_default(), RecvFlags::empty())?;
+        buffer.truncate(if read == taken { n } else { read });
+        let bytes = buffer.get(*lag..).unwrap_or_default().to_vec();
+        *lag = kept;
+        return Ok(vec![Piece { bytes, fds: Vec::new() }]);
+    }
+    // Which byte carries them, only taking it tells.
+    drop(fds);
+    let (mut before, mut with) = (Piece::default(), Piece::default());
+    for nth in 0..n {
+        let mut byte = [0];
+        let (read, fds) = receive(stream, &mut byte, RecvFlags::empty())?;
+        if read == 0 {
+            break;
+        }
+        let is_first = !fds.is_empty() && with.bytes.is_empty();
+        with.fds.extend(fds);
+        if is_first || !with.bytes.is_empty() {
+            with.bytes.extend(byte);
+        } else if nth >= *lag {
+            before.bytes.extend(byte);
+        }
+    }
+    *lag = 0;
+    Ok([before, with].into_iter().filter(|piece| !piece.bytes.is_empty()).collect())
+}
+
+/// Takes what is there, for nobody.
+pub(super) fn discard(stream: BorrowedFd<'_>) {
+    let mut buffer = vec![0; MOST];
+    while matches!(receive(stream, &mut buffer, RecvFlags::empty()), Ok((1.., _))) {}
+}
+
+fn receive(stream: BorrowedFd<'_>, into: &mut [u8], flags: RecvFlags) -> io::Result<(usize, Vec<OwnedFd>)> {
+    if into.is_empty() {
+        return Ok((0, Vec::new()));
+    }
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let flags = flags | RecvFlags::DONTWAIT;
+    #[cfg(not(target_vendor = "apple"))]
+    let flags = flags | RecvFlags::CMSG_CLOEXEC;
+    let received = loop {
+        match recvmsg(stream, &mut [IoSliceMut::new(into)], &mut control, flags) {
+            Err(rustix::io::Errno::INTR) => {}
+            done => break done?,
+        }
+    };
+    let mut fds = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = message {
+            fds.extend(rights);
+        }
+    }
+    Ok((received.bytes, fds))
+}
+
+/// Sends some of a piece, the descriptors with its first byte; how many bytes went.
+///
+/// # Errors
+/// Those of `sendmsg`; `WouldBlock` on a socket that is full.
+pub(super) fn send(stream: BorrowedFd<'_>, bytes: &[u8], fds: &[OwnedFd]) -> io::Result<usize> {
+    let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(&fds)) {
+        return Err(io::Error::from(io::ErrorKind::OutOfMemory));
+    }
+    Ok(sendmsg(stream, &[IoSlice::new(bytes)], &mut control, send_flags())?)
+}
+
+/// Of what a descriptor is, in the words of the scripts. What is none of these is `null`.
+pub(super) fn kind_of(fd: &OwnedFd) -> FdKind {
+    let name = fs::read_link(std::format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default();
+    if name.ends_with("user_events_data") {
+        return FdKind::UserEventsData;
+    }
+    match rustix::fs::fstat(fd) {
+        Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Fifo => FdKind::Pipe,
+        _ => FdKind::Null,
+    }
+}
+
+/// Whether the peer has closed the connection, and not only the direction in which it sends.
+pub(super) fn has_hung_up(stream: BorrowedFd<'_>) -> bool {
+    is_now(stream, PollFlags::HUP)
+}
+
+/// Whether the peer sends nothing more. Where the system does not say, it is asked by reading.
+pub(super) fn sends_no_more(stream: BorrowedFd<'_>) -> bool {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    return is_now(stream, PollFlags::RDHUP | PollFlags::HUP);
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    has_hung_up(stream)
+}
+
+fn is_now(stream: BorrowedFd<'_>, flags: PollFlags) -> bool {
+    let mut fds = [PollFd::from_borrowed_fd(stream, flags)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut fds, Some(&at_once)).is_ok() && fds.iter().any(|fd| fd.revents().intersects(flags))
+}

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""record.py
+
+Records examples/info and examples/trace as they talk to net10.0.9, with `diagipc record`, and plays what was recorded: to another
+process of net10.0.9, which must go the same way; to net8.0.30, which must differ where it is another runtime; and to the clients
+themselves. Prints a line a check; exits with 1 if one differs, with 77 if a runtime cannot be had here.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import launch
+
+SECONDS = 60
+RECORDED, OTHER = "net10.0.9", "net8.0.30"
+wrong = 0
+
+
+def check(what, is_right, said=""):
+    global wrong
+    print(f"{what}: {'as expected' if is_right else 'DIFFERS'}", flush=True)
+    if not is_right:
+        wrong += 1
+        print(said, flush=True)
+
+
+def run(*command, environment=None):
+    """Exit status, and what was printed."""
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=SECONDS, env={**os.environ, **(environment or {})})
+    return done.returncode, done.stdout
+
+
+def built():
+    """The directory of the programs."""
+    messages = subprocess.run(["cargo", "build", "--features", "cli", "--bin", "diagipc", "--example", "info", "--example", "trace",
+                               "--message-format", "json"], cwd=os.path.join(HERE, "../.."), check=True, stdout=subprocess.PIPE,
+                              text=True).stdout
+    for message in map(json.loads, messages.splitlines()):
+        if message.get("executable") and message["target"]["name"] == "diagipc":
+            return os.path.dirname(message["executable"])
+    sys.exit("cargo did not say where the program is")
+
+
+def with_runtime(name, use):
+    """Calls `use` with the process id and the socket of a runtime."""
+    with launch.started(name, {"DOTNET_DefaultDiagnosticPortSuspend": "0"}) as (process, directory):
+        socket = launch.default_socket(process, directory, 30)
+        if not socket:
+            check(f"{name} has a socket", False)
+            return
+        time.sleep(1.5)  # until managed code runs
+        use(str(process.pid), socket)
+
+
+def step_of(script, wanted):
+    """The number of the first step of which `wanted` says so."""
+    return next(nth for nth, step in enumerate(script["steps"]) if wanted(step))
+
+
+def main():
+    for name in (RECORDED, OTHER):
+        try:
+            launch.fetch(name)
+        except (OSError, subprocess.SubprocessError) as error:
+            print(f"SKIPPED: {name} cannot be had here: {error}", file=sys.stderr)
+            sys.exit(launch.SKIP)
+    home = built()
+    diagipc, info, trace = (os.path.join(home, path) for path in ("diagipc", "examples/info", "examples/trace"))
+    with tempfile.TemporaryDirectory(prefix="record-") as out:
+        def record(pid, socket):
+            status, said = run(diagipc, "record", "--out", out, "--to", pid, "--", info, "{pid}")
+            check("info is recorded by process id", status == 0 and "10.0.9" in said, said)
+            status, said = run(diagipc, "record", "--out", out, "--to", socket, "--", trace, "{socket}", "1", "{tmpdir}/trace")
+            check("trace is recorded by socket", status == 0 and " bytes, complete" in said, said)
+        with_runtime(RECORDED, record)
+        if wrong:
+            sys.exit(1)
+        files = {name: os.path.join(out, name + ".json") for name in ("info", "trace")}
+        scripts = {}
+        for name, path in files.items():
+            with open(path, encoding="utf-8") as file:
+                scripts[name] = json.load(file)["scripts"][0]
+
+        def replay_same(pid, socket):
+            for name, path in files.items():
+                for to in (pid, socket):
+                    status, said = run(diagipc, "replay", path, "--to", to)
+                    check(f"{name} to another {RECORDED}", status == 0, said)
+        with_runtime(RECORDED, replay_same)
+
+        def replay_other(pid, _):
+            # Its version is another one; and it has no CollectTracing5 (F-68).
+            where = {"info": step_of(scripts["info"], lambda step: "expect" in step),
+                     "trace": step_of(scripts["trace"], lambda step: "any" in str(step.get("expect")))}
+            for name, path in files.items():
+                status, said = run(diagipc, "replay", path, "--to", pid)
+                check(f"{name} to {OTHER}", status == 1 and f"step {where[name]} " in said, said)
+        with_runtime(OTHER, replay_other)
+
+        # To the clients: nobody but the script is there.
+        commands = {"info": [info, "@"], "trace": [trace, "@", "0", os.path.join(out, "trace")]}
+        for name, path in files.items():
+            socket = os.path.join(out, name + ".socket")
+            player = subprocess.Popen([diagipc, "replay", path, "--listen", socket], stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, text=True)
+            deadline = time.monotonic() + 10
+            while not os.path.exists(socket) and time.monotonic() < deadline:
+                time.sleep(0.02)
+            status, client = run(*[socket if word == "@" else word for word in commands[name]])
+            try:
+                said, _ = player.communicate(timeout=SECONDS)
+            except subprocess.TimeoutExpired:
+                player.kill()
+                said, _ = player.communicate()
+            check(f"{name} from a script that plays the runtime", status == 0 and player.returncode == 0, client + said)
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
