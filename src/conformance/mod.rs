@@ -28,6 +28,7 @@ pub mod report;
 pub mod runtime;
 #[cfg(unix)]
 pub mod server;
+pub mod vectors;
 
 pub use adapter::{Adapter, AdapterCommand, Trouble};
 pub use glob::Glob;

@@ -1,23 +1,32 @@
 #!/usr/bin/env python3
-"""spawn.py NAME
+"""spawn.py [--user-events] NAME
 
 Becomes a real .NET runtime of launch.py, as a target for `diagipc server --spawn`: in the environment and the TMPDIR that it was given.
+--user-events: it takes a socket for user_events_data, by user_events_kernel.c (`diagipc server --stand-in-for-user-events`).
 """
 import os
+import subprocess
 import sys
 
 import launch
 
 
 def main():
-    name, = sys.argv[1:]
+    *options, name = sys.argv[1:]
+    if options == ["--user-events"]:
+        library = os.environ["TMPDIR"] + "/user_events.so"
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "user_events_kernel.c")
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl", "-lpthread"], check=True, timeout=60)
+        os.environ.update(LD_PRELOAD=library, USER_EVENTS_LOG=os.environ["TMPDIR"] + "/log")
     executable = launch.fetch(name)
     directory = os.environ["TMPDIR"]
     os.mkfifo(directory + "/in")
     # Stays open in the runtime: one of them reads it, and would end with it.
     os.set_inheritable(os.open(directory + "/in", os.O_RDWR), True)
     os.environ.update(HOME=directory, LANG="C.UTF-8", DOTNET_SYSTEM_GLOBALIZATION_INVARIANT="1", AZURE_MCP_COLLECT_TELEMETRY="false")
-    os.execv(executable, [executable, *launch.arguments_of(name, directory)])
+    # Where the runtime lies on this machine is nobody's business.
+    shown = executable if name in launch.OLD else os.path.basename(executable)
+    os.execv(executable, [shown, *launch.arguments_of(name, directory)])
 
 
 if __name__ == "__main__":

@@ -1,11 +1,6 @@
 //! Which requirements of `spec/requirements.toml` something shows.
 
-use std::collections::BTreeMap;
-use std::io::Write;
-
 use serde::Deserialize;
-
-use crate::check::table;
 
 #[derive(Deserialize)]
 struct File {
@@ -18,50 +13,24 @@ struct Requirement {
     shown_by: Vec<String>,
 }
 
-/// How many requirements there are, by area, and how many of them a vector or test shows.
+/// How many requirements there are, and how many of them a vector or test shows.
 pub(crate) struct Coverage {
-    areas: BTreeMap<String, (usize, usize)>,
+    all: usize,
     unshown: Vec<String>,
 }
 
 impl Coverage {
     pub(crate) fn read() -> anyhow::Result<Self> {
         let file: File = toml::from_str(include_str!("../../../spec/requirements.toml"))?;
-        let mut coverage = Self { areas: BTreeMap::new(), unshown: Vec::new() };
-        for Requirement { id, shown_by } in file.requirement {
-            let area = id.split('-').nth(1).unwrap_or_default().to_owned();
-            let (all, shown) = coverage.areas.entry(area).or_default();
-            *all = all.saturating_add(1);
-            if shown_by.is_empty() {
-                coverage.unshown.push(id);
-            } else {
-                *shown = shown.saturating_add(1);
-            }
-        }
-        Ok(coverage)
+        let all = file.requirement.len();
+        let unshown = file.requirement.into_iter().filter(|one| one.shown_by.is_empty()).map(|one| one.id).collect();
+        Ok(Self { all, unshown })
     }
 
-    pub(crate) fn all(&self) -> usize {
-        self.areas.values().map(|(all, _)| all).sum()
-    }
-
-    pub(crate) fn shown(&self) -> usize {
-        self.all().saturating_sub(self.unshown.len())
-    }
-
-    pub(crate) fn unshown(&self) -> &[String] {
-        &self.unshown
-    }
-
-    pub(crate) fn write(&self, out: &mut dyn Write) -> anyhow::Result<()> {
-        let mut areas = table(["area", "requirements", "shown"]);
-        for (area, (all, shown)) in &self.areas {
-            areas.add_row([area, &all.to_string(), &shown.to_string()]);
-        }
-        writeln!(out, "\n{areas}\n\n{} requirements, {} of them shown by a vector or a test", self.all(), self.shown())?;
-        if !self.unshown.is_empty() {
-            writeln!(out, "not shown yet: {}", self.unshown.join(", "))?;
-        }
-        Ok(())
+    /// A line about it.
+    pub(crate) fn line(&self) -> String {
+        let shown = self.all.saturating_sub(self.unshown.len());
+        let unshown = if self.unshown.is_empty() { String::new() } else { format!("; not shown yet: {}", self.unshown.join(", ")) };
+        format!("{} requirements, {shown} of them shown by a vector or a test{unshown}", self.all)
     }
 }

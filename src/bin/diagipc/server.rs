@@ -3,11 +3,12 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::bail;
-use dotnet_diagnostics_ipc::conformance::codec;
 use dotnet_diagnostics_ipc::conformance::server::{self, Options, Place, Profile, ServerCase, SpawnCommand};
+use dotnet_diagnostics_ipc::conformance::{Report, codec};
 use dotnet_diagnostics_ipc::vectors::{Hazard, named_script_files};
 
 use crate::Outcome;
@@ -15,6 +16,8 @@ use crate::output::{Output, Progress};
 
 /// More targets beside each other disturb each other.
 const MOST_JOBS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
+/// The reference runtime mostly waits.
+const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 /// How long a target that is started may take until it is reached.
 const STARTS: Duration = Duration::from_secs(30);
 
@@ -53,6 +56,15 @@ pub(crate) struct Arguments {
     /// How long a step may take that does not say it itself
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     timeout: Option<u64>,
+
+    /// What the report calls the target
+    #[arg(long, value_name = "TEXT")]
+    name: Option<String>,
+
+    /// Where a script hands over user_events_data: hand over a socket for packets in place of this system's file. The target must take it
+    /// for that
+    #[arg(long)]
+    stand_in_for_user_events: bool,
 
     /// With --spawn: how many targets are started beside each other; by default one for each processor, and 4 at most
     #[arg(long, value_name = "N")]
@@ -96,6 +108,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         allow_side_effects: arguments.allow_side_effects,
         allow_harmful: arguments.allow_harmful,
         within: arguments.timeout.map(Duration::from_millis),
+        stand_in_for_user_events: arguments.stand_in_for_user_events,
         require: arguments.output.require().to_vec(),
         jobs: arguments
             .jobs
@@ -103,8 +116,11 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
             .unwrap_or(NonZeroUsize::MIN),
     };
     let progress = Progress::new(cases.len(), &arguments.output);
-    let report = server::run(&cases, &place, &options, &mut |case| progress.done(case));
+    let mut report = server::run(&cases, &place, &options, &mut |case| progress.done(case));
     drop(progress);
+    if let Some(name) = &arguments.name {
+        report.target.clone_from(name);
+    }
     arguments.output.write(&report, out)
 }
 
@@ -118,4 +134,24 @@ fn list(cases: &[ServerCase<'_>], out: &mut dyn Write) -> anyhow::Result<Outcome
         writeln!(out, "{}{hazard}", case.name())?;
     }
     Ok(Outcome::Well)
+}
+
+/// The suite against the reference runtime, which is this program.
+pub(crate) fn check(this: &Path, output: &Output) -> anyhow::Result<Report> {
+    let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
+    let cases = server::cases(&scripts, &vectors);
+    let arguments = ["runtime", "--profile", "strict"].map(OsString::from).to_vec();
+    let place = Place::Spawn(SpawnCommand { program: this.into(), arguments, patience: STARTS });
+    let options = Options {
+        profile: Some(Profile::Strict),
+        // It is a target of our own, to which nothing is harmful.
+        allow_side_effects: true,
+        allow_harmful: true,
+        within: None,
+        stand_in_for_user_events: true,
+        require: Vec::new(),
+        jobs: CHECK_JOBS,
+    };
+    let progress = Progress::new(cases.len(), output);
+    Ok(server::run(&cases, &place, &options, &mut |case| progress.done(case)))
 }

@@ -33,6 +33,22 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// The most that is read at once.
 const PIECE: usize = 65_536;
 
+/// Where tracefs has it.
+const USER_EVENTS_DATA: [&str; 2] = ["/sys/kernel/tracing/user_events_data", "/sys/kernel/debug/tracing/user_events_data"];
+
+/// A pair of sockets for packets.
+#[cfg(not(target_vendor = "apple"))]
+fn packets() -> io::Result<(OwnedFd, OwnedFd)> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+    Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+}
+
+/// There are no packets here, and no `user_events` either.
+#[cfg(target_vendor = "apple")]
+fn packets() -> io::Result<(OwnedFd, OwnedFd)> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// How the default port is reached.
 enum DefaultPort {
     /// The side under test listens there.
@@ -133,6 +149,27 @@ impl SocketNetwork {
     pub fn with_user_events(mut self, open: impl FnMut() -> io::Result<OwnedFd> + Send + 'static) -> Self {
         self.user_events = Some(Box::new(open));
         self
+    }
+
+    /// A socket stands for `user_events_data`, for a target that takes it for that: every write is a packet of its own.
+    #[must_use]
+    pub fn with_stand_in_for_user_events(self) -> Self {
+        let mut peers = Vec::new();
+        self.with_user_events(move || {
+            let (ours, theirs) = packets()?;
+            peers.push(ours);
+            Ok(theirs)
+        })
+    }
+
+    /// The file of this system stands for `user_events_data`.
+    #[must_use]
+    pub fn with_kernels_user_events(self) -> Self {
+        self.with_user_events(|| {
+            let opened = USER_EVENTS_DATA.map(|path| File::options().read(true).write(true).open(path));
+            let [first, second] = opened;
+            first.or(second).map(OwnedFd::from)
+        })
     }
 
     /// The instant of a time of [`Network::now`].

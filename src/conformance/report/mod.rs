@@ -226,7 +226,7 @@ pub struct Lost {
 pub struct Report {
     /// The version of this form: 1.
     pub format: u32,
-    /// What was held to the protocol: `codec`, `server`, `client` or `vectors`.
+    /// What was held to the protocol: `codec`, `server`, `client`, `vectors`, or `check` for several of them.
     pub suite: String,
     /// Who it was: a command line, an endpoint.
     pub target: String,
@@ -286,6 +286,20 @@ impl Report {
             return Err("the counts are not those of its cases".to_owned());
         }
         Ok(report)
+    }
+
+    /// Takes all of another suite's report: its names have the suite before them.
+    pub fn absorb(&mut self, other: Self) {
+        for mut case in other.cases {
+            case.name = format!("{}/{}", other.suite, case.name);
+            case.section = format!("{}/{}", other.suite, case.section);
+            self.add(case);
+        }
+        self.notes.extend(other.notes.into_iter().map(|note| format!("{}: {note}", other.suite)));
+        if let Some(Lost { reason, not_run }) = other.lost {
+            let lost = self.lost.get_or_insert(Lost { reason: format!("{}: {reason}", other.suite), not_run: 0 });
+            lost.not_run = lost.not_run.saturating_add(not_run);
+        }
     }
 
     /// Takes a case, and counts it.

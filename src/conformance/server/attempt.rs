@@ -17,7 +17,7 @@ use crate::conformance::player::{Direction, Player, SocketNetwork, Transcript, T
 use crate::conformance::{Case, Detail, Grade, Turn};
 use crate::hresult::HResult;
 use crate::message::{Message, Reply, process::ProcessInfo};
-use crate::vectors::{Hazard, Script, Step, Target};
+use crate::vectors::{Captures, Hazard, Part, Script, Step, Target};
 
 /// How long a request of the vectors may take, and whatever no script says.
 pub(super) const WITHIN: Duration = Duration::from_secs(10);
@@ -138,13 +138,14 @@ impl CasePlayer<'_> {
         play: impl FnOnce(&mut Player<'_>, &dyn Fn(&mut Player<'_>) -> Option<String>) -> Result<Judgement, Trouble>,
     ) -> Result<Attempt, String> {
         if own {
-            let (spawned, mut network) = match self.subject.own(target) {
+            let (spawned, network) = match self.subject.own(target) {
                 Ok(started) => started,
                 Err(reason) => return Ok(Attempt::not_started(reason)),
             };
+            let mut network = with_user_events(network, self.options);
             return Ok(attempt(&mut network, within, |player| play(player, &|player| dying(player, || spawned.death()))));
         }
-        let mut network = self.subject.shared()?;
+        let mut network = with_user_events(self.subject.shared()?, self.options);
         let subject = &self.subject;
         let mut attempt = attempt(&mut network, within, |player| play(player, &|player| dying(player, || subject.death())));
         drop(network);
@@ -180,7 +181,7 @@ impl CasePlayer<'_> {
     /// Whether the target says that it does not know the command.
     fn lacks_it(&self, case: &ServerCase<'_>, transcript: &Transcript) -> bool {
         let must_have = matches!(self.profile, Profile::CoreClr { .. }) && case.since().is_some();
-        !must_have && errors(transcript).any(|(_, hresult)| hresult == HResult::UNKNOWN_COMMAND)
+        !must_have && !is_about_unknown_commands(case) && errors(transcript).any(|(_, hresult)| hresult == HResult::UNKNOWN_COMMAND)
     }
 
     /// The fact by which the target refuses what was asked.
@@ -217,6 +218,17 @@ pub(super) fn entry(options: &Options, case: &ServerCase<'_>, judgement: Judgeme
     }
 }
 
+/// Whether a script is to see `DS_IPC_E_UNKNOWN_COMMAND`.
+fn is_about_unknown_commands(case: &ServerCase<'_>) -> bool {
+    let ServerCaseKind::Script { script, .. } = case.kind else { return false };
+    let code = HResult::UNKNOWN_COMMAND.0.to_le_bytes();
+    let says_so = |part: &Part| {
+        let Part::Literal(literal) = part else { return false };
+        literal.bytes(&Captures::new()).is_ok_and(|bytes| bytes.ends_with(&code))
+    };
+    script.steps.iter().any(|step| matches!(step, Step::Expect(expect) if expect.expect.0.iter().any(says_so)))
+}
+
 fn expected(script: &Script) -> String {
     format!("as script {} says: diagipc scripts show {}", script.sc_id, script.name)
 }
@@ -236,6 +248,11 @@ impl Attempt {
             Err(failure) => failure.clone(),
         }
     }
+}
+
+/// The network, with what this run has for `user_events_data`.
+fn with_user_events(network: SocketNetwork, options: &Options) -> SocketNetwork {
+    if options.stand_in_for_user_events { network.with_stand_in_for_user_events() } else { network.with_kernels_user_events() }
 }
 
 fn attempt(

@@ -32,6 +32,8 @@ pub struct Options {
     pub within: Option<Duration>,
     /// The cases whose lack is a failure.
     pub require: Vec<Glob>,
+    /// Where a script hands over `user_events_data`: a socket in place of this system's file. The target must be told to take it.
+    pub stand_in_for_user_events: bool,
     /// How many targets are started beside each other. A target that is not started here is one, and has one case after another (F-75).
     pub jobs: NonZeroUsize,
 }
