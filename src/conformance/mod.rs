@@ -19,6 +19,8 @@
 #![forbid(unsafe_code)]
 
 mod adapter;
+#[cfg(unix)]
+pub mod client;
 pub mod codec;
 mod glob;
 pub mod player;

@@ -19,7 +19,7 @@ const MOST: usize = 253;
 ///
 /// # Errors
 /// Those of `sendmsg`; `WouldBlock` on a socket that is full.
-pub(super) fn send_fd(stream: BorrowedFd<'_>, fd: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn send_fd(stream: BorrowedFd<'_>, fd: BorrowedFd<'_>) -> io::Result<()> {
     match send_with_fd(stream, &FdByte::BYTES, fd)? {
         // It went whole, or not at all.
         0 => Err(io::Error::from(io::ErrorKind::WriteZero)),
@@ -71,7 +71,7 @@ pub(crate) fn send_flags() -> SendFlags {
 /// # Errors
 /// Those of `recvmsg`, among them `WouldBlock` where nothing has come; and that a descriptor came which this process has no room for. The byte is gone
 /// then.
-pub(super) fn receive_fd(stream: BorrowedFd<'_>) -> io::Result<Option<(FdByte, Option<OwnedFd>)>> {
+pub(crate) fn receive_fd(stream: BorrowedFd<'_>) -> io::Result<Option<(FdByte, Option<OwnedFd>)>> {
     let (mut byte, mut space) = ([0], [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))]);
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let received = recvmsg(stream, &mut [IoSliceMut::new(&mut byte)], &mut control, receive_flags())?;

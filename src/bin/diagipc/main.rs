@@ -1,7 +1,11 @@
 //! `diagipc`: looks into messages of the .NET Diagnostic IPC Protocol, and checks the codec against the golden vectors.
 
 mod adapter;
+#[cfg(unix)]
+mod call;
 mod check;
+#[cfg(unix)]
+mod client;
 mod codec;
 mod decode;
 mod dump;
@@ -45,6 +49,17 @@ enum Command {
     /// Holds a live diagnostic server to the protocol
     #[cfg(unix)]
     Server(server::Arguments),
+    /// Holds a diagnostic client to the protocol
+    #[cfg(unix)]
+    Client(client::Arguments),
+    /// Stands for a process that is diagnosed
+    #[cfg(unix)]
+    #[command(hide = true)]
+    StandIn,
+    /// A client of all commands
+    #[cfg(unix)]
+    #[command(hide = true)]
+    Call(call::Arguments),
     /// Answers the questions of `codec` with this codec
     #[command(hide = true)]
     Adapter(adapter::Arguments),
@@ -85,6 +100,12 @@ fn main() -> ExitCode {
         Command::Codec(arguments) => codec::run(arguments, &mut out),
         #[cfg(unix)]
         Command::Server(arguments) => server::run(arguments, &mut out),
+        #[cfg(unix)]
+        Command::Client(arguments) => client::run(arguments, &mut out),
+        #[cfg(unix)]
+        Command::StandIn => client::stand_in(),
+        #[cfg(unix)]
+        Command::Call(arguments) => call::run(arguments, &mut out),
         Command::Adapter(arguments) => adapter::run(arguments, &mut out),
         Command::Report(arguments) => report::run(arguments, &mut out),
         Command::Decode(arguments) => decode::run(arguments, &mut out),

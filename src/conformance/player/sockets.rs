@@ -125,6 +125,14 @@ impl SocketNetwork {
         Ok(Self::new(DefaultPort::Ours(listen(path.as_ref())?)))
     }
 
+    /// The socket at which the player listens in place of a runtime.
+    pub(in crate::conformance) fn listener_of_ours(&self) -> Option<&UnixListener> {
+        match &self.default {
+            DefaultPort::Ours(listening) => Some(&listening.listener),
+            DefaultPort::Socket(_) | DefaultPort::Reversed(_) => None,
+        }
+    }
+
     /// There is a port of this name at `path`.
     #[must_use]
     pub fn with_port(mut self, name: &str, path: impl Into<PathBuf>) -> Self {

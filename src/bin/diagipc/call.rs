@@ -1,0 +1,372 @@
+//! `diagipc call`: a client of all commands, which `diagipc client` can be tried with.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, anyhow, bail};
+use clap::{Args, Subcommand};
+use dotnet_diagnostics_ipc::exchange::ladder::{Rung as _, TracingLadder};
+use dotnet_diagnostics_ipc::flow::StreamEnd;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, PortRuntime, Which};
+use dotnet_diagnostics_ipc::io::{Answer, Client, Connect, Deadlines, Endpoint, Error, ErrorKind, ReplyWithin, Until};
+use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing, CollectTracing5, CollectTracing6, EventFilter, EventLevel, Format, ProviderConfig, SessionBufferMode,
+    StreamingProviderConfig, StreamingSession, StreamingSession6, TracepointConfig, UserEventsProviderConfig, UserEventsSession,
+};
+use dotnet_diagnostics_ipc::message::process::PerfMapType;
+use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler};
+use dotnet_diagnostics_ipc::wire::{Array, IpcString};
+
+use crate::Outcome;
+
+/// Asks a runtime one thing.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The process
+    #[arg(long, required_unless_present = "socket", conflicts_with = "socket")]
+    pid: Option<u32>,
+
+    /// The path of its socket
+    #[arg(long)]
+    socket: Option<PathBuf>,
+
+    /// How long to wait for a next byte
+    #[arg(long, value_name = "MS", default_value_t = 5000)]
+    patience: u64,
+
+    #[command(subcommand)]
+    operation: Operation,
+}
+
+#[derive(Subcommand)]
+enum Operation {
+    ProcessInfo {
+        #[arg(long, default_value = "ProcessInfo3")]
+        command: String,
+    },
+    Environment,
+    Resume,
+    SetEnv {
+        name: String,
+        value: String,
+    },
+    UnsetEnv {
+        name: String,
+    },
+    StartupHook {
+        path: String,
+    },
+    PerfMap {
+        kind: u32,
+    },
+    PerfMapOff,
+    Dump {
+        path: String,
+        kind: u32,
+        flags: u32,
+        #[arg(long, default_value = "GenerateCoreDump3")]
+        command: String,
+    },
+    Attach {
+        clsid: String,
+        path: String,
+        data: PathBuf,
+        timeout: u32,
+    },
+    StartupProfiler {
+        clsid: String,
+        path: String,
+    },
+    Trace(Trace),
+    Stop {
+        session: u64,
+    },
+    UserEvents {
+        #[command(flatten)]
+        provider: Provider,
+        #[arg(long)]
+        tracepoint: String,
+        #[arg(long)]
+        data: PathBuf,
+        #[arg(long, default_value = "CollectTracing5")]
+        command: String,
+        #[arg(long)]
+        duration: u64,
+    },
+    ListenPort {
+        path: PathBuf,
+    },
+    TracePort {
+        #[arg(long)]
+        port: PathBuf,
+        #[command(flatten)]
+        trace: Trace,
+    },
+}
+
+#[derive(Args)]
+struct Provider {
+    #[arg(long)]
+    provider: String,
+    #[arg(long)]
+    keywords: u64,
+    #[arg(long)]
+    level: u32,
+    #[arg(long, default_value = "", allow_hyphen_values = true)]
+    arguments: String,
+}
+
+#[derive(Args)]
+struct Trace {
+    #[command(flatten)]
+    provider: Provider,
+    #[arg(long)]
+    buffer: u32,
+    #[arg(long)]
+    rundown: u64,
+    #[arg(long)]
+    stacks: String,
+    #[arg(long, default_value = "")]
+    events: String,
+    #[arg(long)]
+    mode: u32,
+    #[arg(long)]
+    command: String,
+    #[arg(long)]
+    duration: u64,
+    #[arg(long)]
+    output: PathBuf,
+}
+
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let patience = Some(Duration::from_millis(arguments.patience));
+    let deadlines =
+        Deadlines { connect: patience, send: patience, reply: ReplyWithin::Fixed(patience), continuation: patience, whole: None };
+    let endpoint = match (&arguments.socket, arguments.pid) {
+        (Some(path), _) => Endpoint::socket(path),
+        (None, pid) => Endpoint::process(pid.context("a process or a socket")?),
+    };
+    match ask(&arguments.operation, Client::new(endpoint).with_deadlines(deadlines), deadlines, out) {
+        Ok(()) => Ok(Outcome::Well),
+        Err(error) => {
+            // Standard error may be closed as well.
+            let _ = writeln!(io::stderr(), "diagipc call: {error:#}");
+            Ok(Outcome::Faulty)
+        }
+    }
+}
+
+fn ask(operation: &Operation, client: Client, deadlines: Deadlines, out: &mut dyn Write) -> anyhow::Result<()> {
+    match operation {
+        Operation::ProcessInfo { command } => process_info(&client, command, out),
+        Operation::Environment => environment(&client, out),
+        Operation::Resume => Ok(client.resume()?),
+        Operation::SetEnv { name, value } => Ok(client.set_environment_variable(name, Some(value))?),
+        Operation::UnsetEnv { name } => Ok(client.set_environment_variable(name, None)?),
+        Operation::StartupHook { path } => Ok(client.apply_startup_hook(path)?),
+        Operation::PerfMap { kind } => Ok(client.enable_perf_map(PerfMapType(*kind))?),
+        Operation::PerfMapOff => Ok(client.disable_perf_map()?),
+        Operation::Dump { path, kind, flags, command } => dump(&client, path, DumpType(*kind), DumpFlags(*flags), command),
+        Operation::Attach { clsid, path, data, timeout } => {
+            let data = fs::read(data).with_context(|| data.display().to_string())?;
+            let profiler_guid = clsid.parse()?;
+            let request =
+                AttachProfiler { attach_timeout: *timeout, profiler_guid, profiler_path: path.as_str().into(), client_data: &data };
+            Ok(client.attach_profiler(&request)?)
+        }
+        Operation::StartupProfiler { clsid, path } => {
+            Ok(client.startup_profiler(&StartupProfiler { profiler_guid: clsid.parse()?, profiler_path: path.as_str().into() })?)
+        }
+        Operation::Trace(trace) => trace.run(&client),
+        Operation::Stop { session } => match client.stop_tracing(*session)? {
+            Some(other) if other != *session => bail!("session {other} was stopped"),
+            _ => Ok(()),
+        },
+        Operation::UserEvents { provider, tracepoint, data, command, duration } => {
+            user_events(&client, provider, tracepoint, data, command, Duration::from_millis(*duration))
+        }
+        Operation::ListenPort { path } => {
+            let (_port, runtime) = at_port(path, deadlines)?;
+            Ok(Client::new(runtime).with_deadlines(deadlines).resume()?)
+        }
+        Operation::TracePort { port, trace } => {
+            let (_port, runtime) = at_port(port, deadlines)?;
+            trace.run(&Client::new(runtime).with_deadlines(deadlines))
+        }
+    }
+}
+
+/// The first runtime that connects, and the port, which lasts as long as it is held.
+fn at_port(path: &Path, deadlines: Deadlines) -> anyhow::Result<(PortListener, PortRuntime)> {
+    let port = PortListener::bind(path, PortOptions::DEFAULT)?;
+    let deadline = deadlines.connect.and_then(|patience| Instant::now().checked_add(patience));
+    let runtime = port.wait_for(Which::Any, &Until { deadline, ..Until::FOREVER })?;
+    Ok((port, runtime))
+}
+
+/// `None` if the runtime is older than the command.
+fn if_known<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
+    match answer {
+        Err(error) if error.hresult() == Some(HResult::UNKNOWN_COMMAND) => Ok(None),
+        answer => answer.map(Some),
+    }
+}
+
+fn process_info(client: &Client, command: &str, out: &mut dyn Write) -> anyhow::Result<()> {
+    // The newest that it knows says the most.
+    let says_nothing = || anyhow!("an OK that says nothing");
+    if command == "ProcessInfo3" {
+        if let Some(answer) = if_known(client.process_info3())? {
+            let info = answer.payload()?.ok_or_else(says_nothing)?;
+            writeln!(out, "{}\n{}\n{}\n{}\n{}", info.process_id, info.runtime_cookie, info.command_line, info.os, info.arch)?;
+            writeln!(out, "{}\n{}", info.managed_entrypoint_assembly_name, info.clr_product_version)?;
+            writeln!(out, "{}", info.runtime_identifier)?;
+            return Ok(());
+        }
+    }
+    if command != "ProcessInfo" {
+        if let Some(answer) = if_known(client.process_info2())? {
+            let info = answer.payload()?.ok_or_else(says_nothing)?;
+            writeln!(out, "{}\n{}\n{}\n{}\n{}", info.process_id, info.runtime_cookie, info.command_line, info.os, info.arch)?;
+            writeln!(out, "{}\n{}", info.managed_entrypoint_assembly_name, info.clr_product_version)?;
+            return Ok(());
+        }
+    }
+    let answer: Answer<_> = client.process_info()?;
+    let info = answer.payload()?.ok_or_else(says_nothing)?;
+    writeln!(out, "{}\n{}\n{}\n{}\n{}", info.process_id, info.runtime_cookie, info.command_line, info.os, info.arch)?;
+    Ok(())
+}
+
+fn environment(client: &Client, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut written = Ok(());
+    client.environment()?.for_each(|entry| {
+        if written.is_ok() {
+            written = writeln!(out, "{}", entry.text());
+        }
+    })?;
+    Ok(written?)
+}
+
+fn dump(client: &Client, path: &str, dump_type: DumpType, flags: DumpFlags, command: &str) -> anyhow::Result<()> {
+    let dump_name = IpcString::new(path);
+    if command == "GenerateCoreDump3"
+        && if_known(client.generate_core_dump3(&GenerateCoreDump3 { dump_name, dump_type, flags }))?.is_some()
+    {
+        return Ok(());
+    }
+    let two = GenerateCoreDump2 { dump_name, dump_type, flags };
+    if command != "GenerateCoreDump" {
+        match client.generate_core_dump2(&two) {
+            // The oldest has one flag.
+            Err(error) if error.hresult() == Some(HResult::UNKNOWN_COMMAND) && DumpFlags::LOGGING.contains(flags) => {}
+            answer => return Ok(answer?),
+        }
+    }
+    Ok(client.generate_core_dump(&GenerateCoreDump { dump_name, dump_type, diagnostics: flags.0 & 1 })?)
+}
+
+fn user_events(
+    client: &Client,
+    provider: &Provider,
+    tracepoint: &str,
+    data: &Path,
+    command: &str,
+    duration: Duration,
+) -> anyhow::Result<()> {
+    let data = File::options().read(true).write(true).open(data).with_context(|| data.display().to_string())?;
+    let providers = [UserEventsProviderConfig {
+        keywords: provider.keywords,
+        log_level: EventLevel(provider.level),
+        provider_name: provider.provider.as_str().into(),
+        arguments: provider.arguments(),
+        filter: EventFilter::ALL,
+        config: TracepointConfig { default_tracepoint_name: tracepoint.into(), tracepoints: Array::EMPTY },
+    }];
+    let session = UserEventsSession { rundown_keyword: 0, providers: Array::new(&providers) };
+    let session = if command == "CollectTracing6" {
+        client.user_events(&CollectTracing6::UserEvents(session), &data)?
+    } else {
+        client.user_events(&CollectTracing5::UserEvents(session), &data)?
+    };
+    match session.wait(&Until { deadline: Instant::now().checked_add(duration), ..Until::FOREVER }) {
+        Err(error) if !matches!(error.kind(), ErrorKind::TimedOut) => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+impl Provider {
+    fn arguments(&self) -> IpcString<'_> {
+        if self.arguments.is_empty() { IpcString::ABSENT } else { IpcString::new(&self.arguments) }
+    }
+}
+
+impl Trace {
+    fn run<C: Connect + Send + Sync + 'static>(&self, client: &Client<C>) -> anyhow::Result<()> {
+        let ids: Vec<u32> = self.events.split(',').filter(|id| !id.is_empty()).map(str::parse).collect::<Result<_, _>>()?;
+        let filter = if ids.is_empty() { EventFilter::ALL } else { EventFilter { enable: true, event_ids: Array::new(&ids) } };
+        let providers = [StreamingProviderConfig {
+            keywords: self.provider.keywords,
+            log_level: EventLevel(self.provider.level),
+            provider_name: self.provider.provider.as_str().into(),
+            arguments: self.provider.arguments(),
+            filter,
+        }];
+        let session = StreamingSession {
+            circular_buffer_mb: self.buffer,
+            format: Format::NET_TRACE,
+            rundown_keyword: self.rundown,
+            request_stackwalk: self.stacks.parse()?,
+            providers: Array::new(&providers),
+        };
+        let StreamingSession { circular_buffer_mb, format, rundown_keyword, request_stackwalk, providers } = session;
+        let six = CollectTracing6::Streaming(StreamingSession6 {
+            circular_buffer_mb,
+            format,
+            rundown_keyword,
+            request_stackwalk,
+            providers,
+            session_buffer_mode: SessionBufferMode(self.mode),
+        });
+        let five = CollectTracing5::Streaming(session);
+        if self.command == "CollectTracing" {
+            let provider = ProviderConfig {
+                arguments: self.provider.arguments(),
+                ..ProviderConfig::new(&self.provider.provider, self.provider.keywords, EventLevel(self.provider.level))
+            };
+            let providers = [provider];
+            let request = CollectTracing { circular_buffer_mb, format, providers: Array::new(&providers) };
+            return self.record(client.trace(&request)?);
+        }
+        let mut ladder = if self.command == "CollectTracing6" { TracingLadder::new(&six) } else { TracingLadder::new(&five) };
+        while ladder.rung().command().name() != Some(self.command.as_str()) {
+            // As if it had been asked already.
+            ladder.refused(HResult::UNKNOWN_COMMAND)?;
+        }
+        self.record(client.trace_by(ladder)?.0)
+    }
+
+    fn record<C: Connect + Send + Sync + 'static>(&self, mut trace: dotnet_diagnostics_ipc::io::Trace<C>) -> anyhow::Result<()> {
+        let mut file = File::create(&self.output).with_context(|| self.output.display().to_string())?;
+        let stopper = trace.stopper();
+        let duration = Duration::from_millis(self.duration);
+        let stopping = thread::spawn(move || {
+            thread::sleep(duration);
+            stopper.stop()
+        });
+        let bytes = io::copy(&mut trace, &mut file)?;
+        if trace.outcome().is_none() {
+            // The stop is on its way.
+            stopping.join().map_err(|_| anyhow!("the thread that stops the session died"))??;
+        }
+        if trace.outcome().and_then(|outcome| outcome.stream_end()) == Some(StreamEnd::Complete) {
+            return Ok(());
+        }
+        bail!("the stream was cut short after {bytes} bytes")
+    }
+}

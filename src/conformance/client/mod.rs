@@ -1,0 +1,29 @@
+//! The client suite: holds a diagnostic client in any language to the protocol.
+//!
+//! [`Operations`] says how the client is told to do things: a table of command lines. Each [`Scenario`] tells it one thing, stands in for
+//! the runtime that it talks to, and judges what it sends, what it makes of the replies, how it ends and when. [`run`] plays them.
+//! `vectors/clients/README.md` has the form of the file and what is judged how.
+//!
+//! A client that has one of the faults that clients are known for is told so by name: see [`Fault`].
+
+mod conversation;
+mod faults;
+mod given_out;
+mod moves;
+mod operation;
+mod operations;
+mod process;
+mod replies;
+mod request;
+mod requests;
+mod run;
+mod scenario;
+mod scripted;
+mod target;
+
+pub use faults::Fault;
+pub use operation::{Argument, Operation};
+pub use operations::{CommandLine, Operations, OperationsError, OutputKind};
+pub use run::{Options, run};
+pub use scenario::{Arguments, Scenario, scenarios};
+pub use target::{StandIn, stand_in};

@@ -1,0 +1,138 @@
+//! What a scripted runtime does, in short.
+
+use alloc::{borrow::ToOwned as _, string::String, vec, vec::Vec};
+
+use super::scenario::{Move, Request, Unread};
+use crate::command::Command;
+use crate::hresult::HResult;
+use crate::vectors::{Accept, EndStep, Ending, Expect, FdKind, Literal, Part, Pattern, Send, Step};
+
+/// The magic of every message.
+const MAGIC: &[u8; 14] = b"DOTNET_IPC_V1\0";
+
+/// A message of the runtime: command set 0xFF, and `id`.
+pub(super) fn message(id: u8, payload: &[u8]) -> Vec<u8> {
+    message_as(MAGIC, [0xff, id], payload)
+}
+
+/// The same with another beginning.
+pub(super) fn message_as(magic: &[u8; 14], code: [u8; 2], payload: &[u8]) -> Vec<u8> {
+    let size = u16::try_from(payload.len().saturating_add(20)).unwrap_or(u16::MAX);
+    [&magic[..], &size.to_le_bytes(), &code, &[0, 0], payload].concat()
+}
+
+/// An OK.
+pub(super) fn ok(payload: &[u8]) -> Vec<u8> {
+    message(0, payload)
+}
+
+/// An error of 24 bytes, as it is shipped (F-1).
+pub(super) fn error(hresult: HResult) -> Vec<u8> {
+    message(0xff, &hresult.0.to_le_bytes())
+}
+
+/// A request, of whatever command the operation has.
+pub(super) fn request(on: &str) -> Move {
+    Move::Request(Request { on: on.to_owned(), command: None, unread: Unread::None })
+}
+
+/// A request of this command; what is newer is not known.
+pub(super) fn request_of(on: &str, command: Command) -> Move {
+    Move::Request(Request { on: on.to_owned(), command: Some(command), unread: Unread::None })
+}
+
+/// The byte with the descriptor.
+pub(super) fn descriptor(on: &str) -> Move {
+    let any = serde_json::json!([{ "any": 1 }]);
+    let expect = serde_json::from_value(any).unwrap_or_else(|_| Pattern(Vec::new()));
+    Move::Step(Step::Expect(Expect { on: on.to_owned(), expect, with_fd: true, within_ms: None }))
+}
+
+pub(super) fn accept(on: &str) -> Move {
+    Move::Step(Step::Accept(Accept { accept: on.to_owned(), port: None, within_ms: None }))
+}
+
+/// Sends; a client may have gone already.
+pub(super) fn send(on: &str, bytes: &[u8]) -> Move {
+    pieces(on, bytes, Vec::new())
+}
+
+/// Sends a byte at a time.
+pub(super) fn trickle(on: &str, bytes: &[u8]) -> Move {
+    pieces(on, bytes, vec![1; bytes.len()])
+}
+
+fn pieces(on: &str, bytes: &[u8], chunks: Vec<usize>) -> Move {
+    Move::Step(Step::Send(Send {
+        on: on.to_owned(),
+        send: vec![Literal::Bytes(bytes.to_vec())],
+        chunks,
+        with_fd: None::<FdKind>,
+        may_fail: true,
+        within_ms: None,
+    }))
+}
+
+/// `StopTracing` of session 42, which has one spelling.
+pub(super) fn stop(on: &str) -> Move {
+    let bytes = message_as(MAGIC, [2, 1], &42u64.to_le_bytes());
+    let expect = Pattern(vec![Part::Literal(Literal::Bytes(bytes))]);
+    Move::Step(Step::Expect(Expect { on: on.to_owned(), expect, with_fd: false, within_ms: None }))
+}
+
+pub(super) fn close(on: &str) -> Move {
+    Move::Step(Step::EndStep(EndStep { on: on.to_owned(), end: Ending::Close }))
+}
+
+/// The client closes by itself.
+pub(super) fn gives_up(on: &str) -> Move {
+    Move::GivesUp { on: on.to_owned() }
+}
+
+/// The entries of an environment block, with the count in front.
+pub(super) fn block(entries: &[&str]) -> Vec<u8> {
+    let count = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+    let strings = entries.iter().flat_map(|entry| string(entry));
+    count.to_le_bytes().into_iter().chain(strings).collect()
+}
+
+/// A string of the protocol.
+pub(super) fn string(text: &str) -> Vec<u8> {
+    let units: Vec<u16> = text.encode_utf16().chain([0]).collect();
+    let count = u32::try_from(units.len()).unwrap_or(u32::MAX);
+    count.to_le_bytes().into_iter().chain(units.into_iter().flat_map(u16::to_le_bytes)).collect()
+}
+
+/// The payload of the reply to `ProcessEnvironment`: how large the block is, and `future`.
+pub(super) fn environment_reply(block: &[u8]) -> Vec<u8> {
+    let len = u32::try_from(block.len()).unwrap_or(u32::MAX);
+    [&len.to_le_bytes()[..], &[0, 0]].concat()
+}
+
+/// Where a connection's name stands in a step.
+pub(super) fn rename(moves: &mut [Move], from: &str, to: &str) {
+    let renamed = |name: &mut String| {
+        if name == from {
+            to.clone_into(name);
+        }
+    };
+    for one in moves {
+        match one {
+            Move::Request(Request { on, .. }) | Move::GivesUp { on } | Move::NothingWhole { on } | Move::NotOn { on } => {
+                renamed(on)
+            }
+            Move::Step(step) => match step {
+                Step::Accept(step) => renamed(&mut step.accept),
+                Step::Open(step) => renamed(&mut step.open),
+                Step::Send(step) => renamed(&mut step.on),
+                Step::Expect(step) => renamed(&mut step.on),
+                Step::ExpectAnyOf(step) => renamed(&mut step.on),
+                Step::ExpectNothing(step) => renamed(&mut step.on),
+                Step::Drain(step) => renamed(&mut step.on),
+                Step::ExpectEnd(step) => renamed(&mut step.on),
+                Step::EndStep(step) => renamed(&mut step.on),
+                Step::Listen(_) | Step::ExpectNoConnection(_) | Step::Wait(_) | Step::ExpectTarget(_) => {}
+            },
+        }
+    }
+}

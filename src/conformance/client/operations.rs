@@ -1,0 +1,302 @@
+//! The file that says how a client under test is told to do something: operations, and command lines for them.
+
+use alloc::{
+    borrow::ToOwned,
+    collections::BTreeMap,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+use core::{fmt, time::Duration};
+
+use serde::{Deserialize, Deserializer, de};
+
+use super::operation::{Argument, Operation};
+
+/// How long a client waits for a next byte that does not come, where its file does not say it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a client under test can do, and how it is told to.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::conformance::client::{Operation, Operations};
+///
+/// let operations = Operations::parse("my.toml", r#"
+///     name = "my client"
+///     timeout_ms = 2000
+///     [operations.resume]
+///     command = ["my-client", "resume", "-p", "{pid}"]
+/// "#)?;
+/// assert!(operations.get(Operation::Resume).is_some_and(|line| !line.patience.is_zero()));
+/// assert!(operations.get(Operation::Dump).is_none());
+///
+/// let error = Operations::parse("my.toml", "[operations.resume]\ncommand = \"my-client {path}\"\n").unwrap_err();
+/// assert!(error.to_string().contains("line 2"), "{error}");
+/// # Ok::<(), dotnet_diagnostics_ipc::conformance::client::OperationsError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operations {
+    /// What the client is called in reports.
+    pub name: String,
+    lines: BTreeMap<Operation, CommandLine>,
+}
+
+/// How one operation is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandLine {
+    /// The program, and what it is given.
+    words: Vec<Word>,
+    /// Variables that it gets, beside `TMPDIR`.
+    pub env: BTreeMap<String, String>,
+    /// Where it runs; where we do if nothing is said.
+    pub cwd: Option<String>,
+    /// How long it waits for a next byte before it gives up.
+    pub patience: Duration,
+    /// What it gives out.
+    pub output: Option<OutputKind>,
+}
+
+/// What the file at `{output}` has in the end; standard output, where the line has no such placeholder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OutputKind {
+    /// The bytes of the stream, as they came.
+    Stream,
+    /// The entries of the environment, a line each, `NAME=VALUE`, and nothing else.
+    Environment,
+    /// Among other things all that the reply says of the process.
+    ProcessInfo,
+}
+
+/// Text with placeholders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Word(Vec<Piece>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Argument(Argument),
+}
+
+/// What is wrong with a file of operations, and in which line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperationsError(String);
+
+impl fmt::Display for OperationsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for OperationsError {}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawFile {
+    name: Option<String>,
+    timeout_ms: Option<u32>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    operations: BTreeMap<Operation, RawLine>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawLine {
+    command: toml::Spanned<Command>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    cwd: Option<String>,
+    timeout_ms: Option<u32>,
+    output: Option<toml::Spanned<OutputKind>>,
+}
+
+/// A list of words, or a text whose words are separated by white space: there is no shell, and no quoting.
+struct Command(Vec<Word>);
+
+impl Operations {
+    /// Reads the text of a file called `file`. `vectors/clients/README.md` has its form.
+    ///
+    /// # Errors
+    /// Where it is no such file; the error names the line.
+    pub fn parse(file: &str, text: &str) -> Result<Self, OperationsError> {
+        let raw: RawFile = toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or_else(String::new, |span| format!(", line {}", line_of(text, span.start)));
+            OperationsError(format!("{file}{line}: {}", error.message()))
+        })?;
+        let mut lines = BTreeMap::new();
+        for (operation, line) in raw.operations {
+            let fail = |at: usize, what: String| OperationsError(format!("{file}, line {}: {what}", line_of(text, at)));
+            let at = line.command.span().start;
+            let words = line.command.into_inner().0;
+            if words.is_empty() {
+                return Err(fail(at, format!("{operation} has no program")));
+            }
+            if let Some(other) = words.iter().flat_map(Word::arguments).find(|argument| !operation.has(*argument)) {
+                return Err(fail(at, format!("{operation} has no {{{other}}}")));
+            }
+            if let Some(kind) = line.output.as_ref().filter(|kind| Some(*kind.get_ref()) != operation.output()) {
+                return Err(fail(kind.span().start, format!("{operation} has another output, or none")));
+            }
+            let mut env = raw.env.clone();
+            env.extend(line.env);
+            let patience = line.timeout_ms.or(raw.timeout_ms).map_or(PATIENCE, |ms| Duration::from_millis(ms.into()));
+            let output = line.output.map(toml::Spanned::into_inner);
+            lines.insert(operation, CommandLine { words, env, cwd: line.cwd, patience, output });
+        }
+        Ok(Self { name: raw.name.unwrap_or_else(|| file.to_owned()), lines })
+    }
+
+    /// A client that only does one thing: `command` is the operation `trace`.
+    ///
+    /// # Errors
+    /// Where a placeholder is none of that operation.
+    pub fn trace_alone(command: &[String]) -> Result<Self, OperationsError> {
+        let fail = |message: String| OperationsError(format!("the command: {message}"));
+        let words: Vec<Word> = command.iter().map(|word| Word::parse(word)).collect::<Result<_, _>>().map_err(fail)?;
+        if let Some(other) = words.iter().flat_map(Word::arguments).find(|argument| !Operation::Trace.has(*argument)) {
+            return Err(fail(format!("{} has no {{{other}}}", Operation::Trace)));
+        }
+        let line = CommandLine { words, env: BTreeMap::new(), cwd: None, patience: PATIENCE, output: None };
+        Ok(Self { name: command.join(" "), lines: BTreeMap::from([(Operation::Trace, line)]) })
+    }
+
+    /// The command line of an operation that the client has.
+    pub fn get(&self, operation: Operation) -> Option<&CommandLine> {
+        self.lines.get(&operation)
+    }
+
+    /// The same client, whose patience is `patience` whatever it says itself.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.lines.values_mut().for_each(|line| line.patience = patience);
+    }
+}
+
+impl CommandLine {
+    /// Whether the line says this argument.
+    pub fn says(&self, argument: Argument) -> bool {
+        self.words.iter().any(|word| word.arguments().any(|one| one == argument))
+    }
+
+    /// The words, with `values` in their places. An argument without a value is empty.
+    pub(super) fn words(&self, values: &BTreeMap<Argument, String>) -> Vec<String> {
+        let filled = |word: &Word| -> String {
+            let text = |piece: &Piece| match piece {
+                Piece::Text(text) => text.clone(),
+                Piece::Argument(argument) => values.get(argument).cloned().unwrap_or_default(),
+            };
+            word.0.iter().map(text).collect()
+        };
+        self.words.iter().map(filled).collect()
+    }
+}
+
+impl Word {
+    fn parse(text: &str) -> Result<Self, String> {
+        let (mut pieces, mut literal, mut rest) = (Vec::new(), String::new(), text);
+        while let Some(c) = rest.chars().next() {
+            if let Some(behind) = rest.strip_prefix("{{").or_else(|| rest.strip_prefix("}}")) {
+                literal.push(c);
+                rest = behind;
+            } else if let Some((name, behind)) = rest.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
+                let argument = name.parse().map_err(|()| format!("there is no placeholder {{{name}}}"))?;
+                if !literal.is_empty() {
+                    pieces.push(Piece::Text(core::mem::take(&mut literal)));
+                }
+                pieces.push(Piece::Argument(argument));
+                rest = behind;
+            } else if c == '{' || c == '}' {
+                return Err(format!("a brace that stands alone in {text:?}: write it twice"));
+            } else {
+                literal.push(c);
+                rest = rest.get(c.len_utf8()..).unwrap_or_default();
+            }
+        }
+        if !literal.is_empty() {
+            pieces.push(Piece::Text(literal));
+        }
+        Ok(Self(pieces))
+    }
+
+    fn arguments(&self) -> impl Iterator<Item = Argument> + '_ {
+        self.0.iter().filter_map(|piece| match piece {
+            Piece::Argument(argument) => Some(*argument),
+            Piece::Text(_) => None,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Command {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Words;
+        impl<'de> de::Visitor<'de> for Words {
+            type Value = Vec<String>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a command line: a text, or a list of texts")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(text.split_whitespace().map(ToOwned::to_owned).collect())
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                let mut words = Vec::new();
+                while let Some(word) = list.next_element()? {
+                    words.push(word);
+                }
+                Ok(words)
+            }
+        }
+        let words = deserializer.deserialize_any(Words)?;
+        words.iter().map(|word| Word::parse(word)).collect::<Result<_, _>>().map(Self).map_err(de::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for Operation {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        name.parse().map_err(|()| {
+            let known: Vec<_> = Operation::ALL.iter().map(ToString::to_string).collect();
+            de::Error::custom(format!("there is no operation {name}; there are {}", known.join(", ")))
+        })
+    }
+}
+
+/// The line, from 1, in which byte `at` of `text` stands.
+fn line_of(text: &str, at: usize) -> usize {
+    text.bytes().take(at).filter(|byte| *byte == b'\n').count().saturating_add(1)
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+
+    #[track_caller]
+    fn refused(text: &str, because: &str) {
+        let error = Operations::parse("x.toml", text).unwrap_err().to_string();
+        assert!(error.contains(because), "{error}");
+    }
+
+    #[test]
+    fn what_the_file_does_not_have_is_refused_with_its_line() {
+        refused("[operations.resume]\ncommand = [\"x\"]\ncomand = 1", "x.toml, line 3: unknown field `comand`");
+        refused("[operations.resume]\n\ncommand = \"x {pidd}\"", "x.toml, line 3: there is no placeholder {pidd}");
+        refused("[operations.resume]\ncommand = \"x {value}\"", "x.toml, line 2: resume has no {value}");
+        refused("[operations.resum]\ncommand = \"x\"", "there is no operation resum; there are process-info,");
+        refused("[operations.resume]\ncommand = \"x }\"", "a brace that stands alone");
+        refused("[operations.resume]\ncommand = []", "line 2: resume has no program");
+        refused("[operations.resume]\ncommand = \"x\"\noutput = \"stream\"", "line 3: resume has another output, or none");
+    }
+
+    #[test]
+    fn words_are_filled_and_never_split_again() {
+        let text = "[operations.set-env]\ncommand = ['set', '--{{name}}={name}', '{value}']";
+        let operations = Operations::parse("x.toml", text).unwrap();
+        let line = operations.get(Operation::SetEnv).unwrap();
+        let values = BTreeMap::from([(Argument::Name, "N".to_owned()), (Argument::Value, "a b $(c)".to_owned())]);
+        assert_eq!(line.words(&values), ["set", "--{name}=N", "a b $(c)"]);
+        assert!(line.says(Argument::Name) && !line.says(Argument::Pid));
+    }
+}

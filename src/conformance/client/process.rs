@@ -1,0 +1,123 @@
+//! The client under test as a process: started, waited for, and ended with all that it has started.
+
+use alloc::{sync::Arc, vec::Vec};
+use core::time::Duration;
+use std::io::{self, Read};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+/// How much of what it says is kept.
+const KEPT: usize = 1 << 20;
+/// How long to wait before it is looked at again.
+const PAUSE: Duration = Duration::from_millis(2);
+/// How long its output may stay open once it has ended: something that it started may hold it.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// A client that runs.
+pub(super) struct Running {
+    child: Child,
+    /// That it has ended, and whether well.
+    ended: Option<bool>,
+    stdout: Captured,
+    stderr: Captured,
+    began: Instant,
+}
+
+/// What a thread reads until the end.
+struct Captured {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    thread: JoinHandle<()>,
+}
+
+/// What became of it.
+#[derive(Clone, Debug)]
+pub(super) struct Ended {
+    /// `None`: it ran on, and was ended.
+    pub(super) status: Option<ExitStatus>,
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: Vec<u8>,
+    pub(super) after: Duration,
+}
+
+impl Ended {
+    pub(super) fn is_success(&self) -> bool {
+        self.status.is_some_and(|status| status.success())
+    }
+
+    pub(super) fn signal(&self) -> Option<i32> {
+        self.status.and_then(|status| status.signal())
+    }
+}
+
+impl Running {
+    /// Starts it as the leader of a process group of its own.
+    pub(super) fn start(command: &mut Command) -> io::Result<Self> {
+        let mut child = command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        Ok(Self { child, ended: None, stdout: Captured::start(stdout), stderr: Captured::start(stderr), began: Instant::now() })
+    }
+
+    /// Whether it has ended. Its process id stays its own until [`finish`](Self::finish).
+    pub(super) fn has_ended(&mut self) -> bool {
+        if self.ended.is_none() {
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            let status = self.pid().and_then(|pid| waitid(WaitId::Pid(pid), options).ok().flatten());
+            self.ended = status.map(|status| status.exit_status() == Some(0));
+        }
+        self.ended.is_some()
+    }
+
+    /// Whether it has ended, and well.
+    pub(super) fn is_success(&self) -> bool {
+        self.ended == Some(true)
+    }
+
+    /// Waits for its end, or ends it at `deadline`; and whatever it has started and left in its group.
+    pub(super) fn finish(mut self, deadline: Instant) -> Ended {
+        while !self.has_ended() && Instant::now() < deadline {
+            thread::sleep(PAUSE);
+        }
+        let has_ended = self.has_ended();
+        let after = self.began.elapsed();
+        if let Some(group) = self.pid() {
+            // It is not waited for yet, so the number is still its own. There may be nobody left who can be ended.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let status = self.child.wait().ok().filter(|_| has_ended);
+        Ended { status, stdout: self.stdout.finish(), stderr: self.stderr.finish(), after }
+    }
+
+    fn pid(&self) -> Option<Pid> {
+        i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
+    }
+}
+
+impl Captured {
+    fn start(stream: Option<impl Read + Send + 'static>) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&bytes);
+        let thread = thread::spawn(move || {
+            let Some(mut stream) = stream else { return };
+            let mut piece = [0; 8192];
+            while let Ok(count @ 1..) = stream.read(&mut piece) {
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                let room = KEPT.saturating_sub(kept.len());
+                kept.extend(piece.iter().take(count.min(room)));
+            }
+        });
+        Self { bytes, thread }
+    }
+
+    fn finish(self) -> Vec<u8> {
+        let began = Instant::now();
+        while !self.thread.is_finished() && began.elapsed() < LAST_WORDS {
+            thread::sleep(PAUSE);
+        }
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

@@ -1,0 +1,278 @@
+//! Judges the bytes of a request: as strictly as bytes can be judged, for a client has no excuse.
+
+use alloc::{
+    borrow::ToOwned as _,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use serde_json::Value;
+
+use super::faults::{Fault, misspelled};
+use super::operations::CommandLine;
+use super::scenario::Arguments;
+use super::{Argument, Operation};
+use crate::command::Command;
+use crate::vectors::{Subject, Type};
+
+/// What is wrong with a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Judgement {
+    pub(super) found: Vec<String>,
+    pub(super) fault: Option<Fault>,
+}
+
+/// A request as it came.
+pub(super) struct Seen<'a> {
+    /// As many bytes as its size field says, or as came.
+    pub(super) bytes: &'a [u8],
+    /// What came behind it.
+    pub(super) behind: &'a [u8],
+    /// How many descriptors came with it.
+    pub(super) fds: usize,
+    /// Whether all of it was to be read.
+    pub(super) is_whole: bool,
+}
+
+impl Seen<'_> {
+    /// The command of the header, if that came.
+    pub(super) fn command(&self) -> Option<Command> {
+        let code: [u8; 2] = self.bytes.get(16..18)?.try_into().ok()?;
+        Some(Command::from_code(u16::from_be_bytes(code)))
+    }
+
+    /// What is wrong with it, for an operation that was told `arguments` by `line`.
+    pub(super) fn judge(&self, operation: Operation, line: &CommandLine, arguments: &Arguments) -> Judgement {
+        let mut found = self.header(operation);
+        if self.is_whole && found.is_empty() {
+            found.extend(self.payload(operation, line, arguments));
+        }
+        if self.fds > 0 {
+            found.push(format!("{} descriptors ride on the request", self.fds));
+        }
+        if !self.behind.is_empty() {
+            found.push(format!("{} bytes come behind the request: {}", self.behind.len(), excerpt(self.behind)));
+        }
+        let fault = if found.is_empty() { None } else { self.diagnose(operation, line, arguments) };
+        Judgement { found, fault }
+    }
+
+    fn header(&self, operation: Operation) -> Vec<String> {
+        let mut found = Vec::new();
+        // One that was not read to its end may lack its last byte.
+        let mut header = [0; 20];
+        let there = if self.is_whole { 20 } else { 19 };
+        if self.bytes.len() < there {
+            found.push(format!("{} bytes of a header came", self.bytes.len()));
+            return found;
+        }
+        header.iter_mut().zip(self.bytes).for_each(|(to, from)| *to = *from);
+        if !header.starts_with(b"DOTNET_IPC_V1\0") {
+            found.push(format!("the magic is {}", hex::encode(header.get(..14).unwrap_or_default())));
+        }
+        let [.., size_low, size_high, set, id, reserved_low, reserved_high] = header;
+        let size = usize::from(u16::from_le_bytes([size_low, size_high]));
+        if self.is_whole && size != self.bytes.len() {
+            found.push(format!("the size field says {size}, and {} bytes came", self.bytes.len()));
+        }
+        let command = Command::from_code(u16::from_be_bytes([set, id]));
+        if !operation.commands().contains(&command) {
+            found.push(format!("the command is {command}, which does not do what was asked for"));
+        }
+        if (reserved_low, reserved_high) != (0, 0) {
+            found.push(format!("reserved is {reserved_low:02x}{reserved_high:02x}, not 0000"));
+        }
+        found
+    }
+
+    fn payload(&self, operation: Operation, line: &CommandLine, arguments: &Arguments) -> Vec<String> {
+        let mut found = Vec::new();
+        let command = self.command();
+        let decoded = match (Subject { kind: Type::Request, command, from_server: false }).decode(self.bytes) {
+            Ok(decoded) => decoded,
+            Err(refusal) => {
+                let fault = refusal.fault;
+                found.push(format!("the payload is malformed: {} (byte {})", refusal.message, fault.offset));
+                return found;
+            }
+        };
+        if !decoded.canonical {
+            found.push("it is not canonical: a bool other than 0 and 1, or bytes behind the last field".to_owned());
+        }
+        if let Some(limit) = decoded.limit {
+            found.push(format!("a server refuses it: {limit}"));
+        }
+        for (argument, field, value) in wanted(operation, line, arguments) {
+            match seen(&decoded.value, field) {
+                // Not all commands that do it have this field.
+                Field::NotThere => {}
+                Field::Values(seen) if seen.iter().any(|seen| value.is(seen)) => {}
+                Field::Values(seen) => {
+                    let seen: Vec<_> = seen.iter().map(|value| shortened(&value.to_string())).collect();
+                    found.push(format!("{argument} was to be {}, and {field} is {}", value.shown(), seen.join(", ")));
+                }
+            }
+        }
+        found
+    }
+
+    /// The fault by which the bytes are as they are.
+    fn diagnose(&self, operation: Operation, line: &CommandLine, arguments: &Arguments) -> Option<Fault> {
+        let all = [self.bytes, self.behind].concat();
+        if self.fds > 0 {
+            return Some(Fault::DescriptorWithTheRequest);
+        }
+        if let Some(code) = all.get(16..20).filter(|_| !operation.commands().contains(&self.command().unwrap_or(Command::OK))) {
+            let is_off = |command: &Command| {
+                let [set, id] = command.code().to_be_bytes();
+                code == [0, set, id, 0]
+                    || code.starts_with(&[set.wrapping_add(1), id])
+                    || code.starts_with(&[set.wrapping_sub(1), id])
+                    || code.starts_with(&[id, set])
+                    || code.starts_with(&[id, 0])
+            };
+            return operation.commands().iter().any(is_off).then_some(Fault::CommandSetOffByOne);
+        }
+        // An array: no text stands before it that tells where it begins.
+        let mut before = None;
+        for argument in [Argument::Name, Argument::Path, Argument::Provider, Argument::Value, Argument::Arguments] {
+            if let Some(text) = arguments.get(&argument).filter(|_| line.says(argument)) {
+                if let Some(fault) = misspelled(text, before, &all) {
+                    return Some(fault);
+                }
+                before = Some(text.as_str());
+            }
+        }
+        if operation == Operation::Attach {
+            let ms: Option<u32> = arguments.get(&Argument::TimeoutMs).and_then(|ms| ms.parse().ok());
+            let seen = all.get(20..24).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
+            return ms.filter(|ms| *ms > 0 && seen == Some(ms / 1000)).map(|_| Fault::AttachTimeoutInSeconds);
+        }
+        None
+    }
+}
+
+/// What a field must be.
+enum Wanted {
+    /// This text; absent is as good as empty.
+    Text(String),
+    /// No text at all.
+    Absent,
+    /// This number, text or bool, as it is written out.
+    Plain(String),
+    /// These ids alone, or all of them.
+    Events(String),
+}
+
+enum Field<'v> {
+    NotThere,
+    Values(Vec<&'v Value>),
+}
+
+/// The fields that the command line says.
+fn wanted<'a>(operation: Operation, line: &CommandLine, arguments: &'a Arguments) -> Vec<(Argument, &'static str, Wanted)> {
+    let mut all = Vec::new();
+    if operation == Operation::UnsetEnv {
+        all.push((Argument::Value, "value", Wanted::Absent));
+    }
+    for (argument, value) in arguments {
+        let is_said = match argument {
+            Argument::TimeoutMs => line.says(Argument::TimeoutMs) || line.says(Argument::TimeoutS),
+            Argument::ClientData => line.says(Argument::ClientData) || line.says(Argument::ClientDataFile),
+            other => line.says(*other),
+        };
+        if !is_said {
+            continue;
+        }
+        let text = |value: &'a String| Wanted::Text(value.clone());
+        let plain = |value: &'a String| Wanted::Plain(value.clone());
+        let (field, wanted) = match argument {
+            Argument::Name => ("name", text(value)),
+            Argument::Value => ("value", text(value)),
+            Argument::Path => match operation {
+                Operation::StartupHook => ("startupHookPath", text(value)),
+                Operation::Dump => ("dumpName", text(value)),
+                _ => ("profilerPath", text(value)),
+            },
+            Argument::Type if operation == Operation::PerfMap => ("perfMapType", plain(value)),
+            Argument::Type => ("dumpType", plain(value)),
+            Argument::Flags => ("flags", plain(value)),
+            Argument::Clsid => ("profilerGuid", plain(value)),
+            Argument::ClientData => ("clientData", plain(value)),
+            Argument::TimeoutMs => ("attachTimeout", plain(value)),
+            Argument::Session => ("sessionId", plain(value)),
+            Argument::Provider => ("providers.provider_name", text(value)),
+            Argument::Keywords => ("providers.keywords", plain(value)),
+            Argument::Level => ("providers.logLevel", plain(value)),
+            Argument::Arguments => ("providers.arguments", text(value)),
+            Argument::Tracepoint => ("providers.config.default_tracepoint_name", text(value)),
+            Argument::Events => ("providers.filter", Wanted::Events(value.clone())),
+            Argument::BufferMb => ("circularBufferMB", plain(value)),
+            Argument::Rundown => ("rundownKeyword", plain(value)),
+            Argument::Stacks => ("requestStackwalk", plain(value)),
+            Argument::BufferMode => ("sessionBufferMode", plain(value)),
+            _ => continue,
+        };
+        all.push((*argument, field, wanted));
+    }
+    all
+}
+
+/// The values of a field; of one of the providers', those of all of them.
+fn seen<'v>(value: &'v Value, field: &str) -> Field<'v> {
+    let mut values = Vec::from([value]);
+    for name in field.split('.') {
+        let mut next = Vec::new();
+        for value in values {
+            let field = value.get(name).or_else(|| value.get(format!("streaming_{name}")));
+            match field {
+                Some(Value::Array(list)) if name == "providers" => next.extend(list),
+                Some(value) => next.push(value),
+                None => {}
+            }
+        }
+        values = next;
+    }
+    if values.is_empty() { Field::NotThere } else { Field::Values(values) }
+}
+
+impl Wanted {
+    fn is(&self, seen: &Value) -> bool {
+        match (self, seen) {
+            (Self::Absent, seen) => seen.is_null(),
+            (Self::Text(text), Value::Null) => text.is_empty(),
+            (Self::Text(text), seen) => seen.as_str() == Some(text),
+            (Self::Plain(text), Value::String(seen)) => seen.eq_ignore_ascii_case(text),
+            (Self::Plain(text), seen) => seen.to_string() == *text,
+            (Self::Events(ids), seen) => {
+                let list = seen.get("event_ids").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+                let said: Vec<String> = list.iter().map(ToString::to_string).collect();
+                let enables = seen.get("enable") == Some(&Value::Bool(true));
+                said.join(",") == *ids && enables != ids.is_empty()
+            }
+        }
+    }
+
+    fn shown(&self) -> String {
+        match self {
+            Self::Absent => "absent".to_owned(),
+            Self::Text(text) => shortened(&format!("{text:?}")),
+            Self::Plain(text) => text.clone(),
+            Self::Events(ids) if ids.is_empty() => "all events".to_owned(),
+            Self::Events(ids) => format!("the events {ids}"),
+        }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(80) {
+        Some((cut, _)) => format!("{}… ({} bytes)", text.get(..cut).unwrap_or_default(), text.len()),
+        None => text.to_owned(),
+    }
+}
+
+pub(super) fn excerpt(bytes: &[u8]) -> String {
+    let (shown, rest) = bytes.split_at_checked(64).unwrap_or((bytes, &[]));
+    format!("{}{}", hex::encode(shown), if rest.is_empty() { "" } else { "…" })
+}

@@ -1,0 +1,333 @@
+//! Plays scenarios with a client, several at a time, and grades what came of them.
+
+use alloc::{
+    borrow::ToOwned as _,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+use core::num::NonZeroUsize;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use core::time::Duration;
+use std::fs;
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::conversation::{Conversation, Stop};
+use super::operations::CommandLine;
+use super::process::{Ended, Running};
+use super::scenario::{Arguments, Exit, Output, Scenario};
+use super::target::{StandIn, Target, text};
+use super::{Argument, Fault, Operations};
+use crate::conformance::player::{Direction, Player, Transcript};
+use crate::conformance::{Case, Detail, Glob, Grade, Report};
+
+/// How long a step of a script may take.
+const WITHIN: Duration = Duration::from_secs(10);
+/// What a client may need beside its patience: to start, and to end.
+const MARGIN: Duration = Duration::from_secs(3);
+/// How long a client may go on where all is lost.
+const LOST: Duration = Duration::from_millis(200);
+/// How many scenarios wait at a time whose runtime is silent.
+const SILENT_AT_A_TIME: usize = 16;
+
+/// How scenarios are played.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How many clients run at a time.
+    pub jobs: NonZeroUsize,
+    /// What the client must have.
+    pub require: Vec<Glob>,
+    /// The process behind `{pid}`.
+    pub stand_in: StandIn,
+}
+
+impl Scenario {
+    /// Whether a pattern chooses it: by name, section or operation.
+    pub fn is_chosen(&self, glob: &Glob) -> bool {
+        [self.name.as_str(), self.section.as_str(), self.operation.name()].iter().any(|text| glob.matches(text))
+    }
+}
+
+/// What came of one scenario.
+struct Verdict {
+    grade: Grade,
+    found: Vec<String>,
+    fault: Option<Fault>,
+    transcript: Transcript,
+}
+
+/// Plays `scenarios` with the client that `operations` describes. `done` is called with each case that is graded, in any order.
+pub fn run(scenarios: &[Scenario], operations: &Operations, options: &Options, done: &(dyn Fn(&Case) + Sync)) -> Report {
+    let (silent, others): (Vec<usize>, Vec<usize>) =
+        (0..scenarios.len()).partition(|nth| scenarios.get(*nth).is_some_and(|scenario| scenario.is_silent));
+    let cases: Mutex<Vec<(usize, Case)>> = Mutex::new(Vec::new());
+    let work = |list: &[usize], next: &AtomicUsize| {
+        while let Some(nth) = list.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let Some(scenario) = scenarios.get(*nth) else { return };
+            let case = graded(scenario, play(scenario, operations, &options.stand_in), &options.require);
+            done(&case);
+            cases.lock().unwrap_or_else(PoisonError::into_inner).push((*nth, case));
+        }
+    };
+    let (next_silent, next) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for _ in 0..silent.len().min(SILENT_AT_A_TIME) {
+            scope.spawn(|| work(&silent, &next_silent));
+        }
+        for _ in 0..others.len().min(options.jobs.get()) {
+            scope.spawn(|| work(&others, &next));
+        }
+    });
+    let mut cases = cases.into_inner().unwrap_or_else(PoisonError::into_inner);
+    cases.sort_by_key(|(nth, _)| *nth);
+    let mut cases: Vec<Case> = cases.into_iter().map(|(_, case)| case).collect();
+    name_by_sizes(&mut cases);
+    let mut report = Report::new("client", &operations.name);
+    cases.into_iter().for_each(|case| report.add(case));
+    report
+}
+
+/// Which sizes of an OK a client takes says which fault it has.
+fn name_by_sizes(cases: &mut [Case]) {
+    let grade_of = |cases: &[Case], size: u32, operation: &str| {
+        let name = format!("reply/ok-{size}/{operation}");
+        cases.iter().find(|case| case.name == name).map(|case| case.grade)
+    };
+    let mut named = Vec::new();
+    for (nth, case) in cases.iter().enumerate().filter(|(_, case)| case.grade == Grade::Fail && case.fault.is_none()) {
+        let Some((size, operation)) = case.name.strip_prefix("reply/ok-").and_then(|rest| rest.split_once('/')) else { continue };
+        let of = |size| grade_of(cases, size, operation);
+        let fault = match (size, of(20), of(24), of(28)) {
+            ("20" | "28", Some(Grade::Fail), Some(Grade::Pass), Some(Grade::Fail)) => Fault::ReplyOf24InsistedOn,
+            ("20", _, Some(Grade::Pass), Some(Grade::Pass)) => Fault::ReplySizeIgnored,
+            ("28", _, Some(Grade::Pass), _) => Fault::ReplyOf24InsistedOn,
+            _ => continue,
+        };
+        named.push((nth, fault));
+    }
+    for (nth, fault) in named {
+        if let Some(case) = cases.get_mut(nth) {
+            case.fault = Some(fault.name().to_owned());
+            if let Some(detail) = &mut case.detail {
+                detail.found.push(fault.sentence().to_owned());
+            }
+        }
+    }
+}
+
+fn graded(scenario: &Scenario, verdict: Verdict, require: &[Glob]) -> Case {
+    let Verdict { mut grade, mut found, fault, transcript } = verdict;
+    if grade == Grade::Unimplemented && require.iter().any(|glob| scenario.is_chosen(glob)) {
+        grade = Grade::Fail;
+        found.insert(0, "it is required".to_owned());
+    }
+    found.extend(fault.map(|fault| fault.sentence().to_owned()));
+    let mut spec = scenario.spec.clone();
+    spec.extend(fault.iter().flat_map(|fault| fault.spec()).map(ToString::to_string));
+    let mut known = Vec::new();
+    spec.retain(|one| {
+        !known.contains(one) && {
+            known.push(one.clone());
+            true
+        }
+    });
+    let detail = (grade != Grade::Pass).then(|| Detail {
+        sent: passages(&transcript, Direction::Sent),
+        expected: expected(scenario).to_owned(),
+        seen: passages(&transcript, Direction::Received),
+        found,
+    });
+    Case {
+        name: scenario.name.clone(),
+        section: scenario.section.clone(),
+        group: scenario.operation.to_string(),
+        title: scenario.title.clone(),
+        grade,
+        spec,
+        detail,
+        deviation: None,
+        fault: fault.map(|fault| fault.name().to_owned()),
+        hazard: None,
+    }
+}
+
+fn expected(scenario: &Scenario) -> &'static str {
+    match scenario.exit {
+        Exit::Zero => "the request as it was asked for, and exit status 0",
+        Exit::NonZero => "an exit status other than 0, in time",
+        Exit::Any => "the request as it was asked for, and an end in time",
+    }
+}
+
+fn passages(transcript: &Transcript, direction: Direction) -> Value {
+    let passages = transcript.0.iter().filter(|passage| passage.direction == direction);
+    passages
+        .map(|passage| {
+            let word = if direction == Direction::Sent { "sent" } else { "received" };
+            let hex = hex::encode(&passage.bytes);
+            json!({ "connection": passage.connection, "direction": word, "hex": hex, "more": passage.more, "fds": passage.fds })
+        })
+        .collect()
+}
+
+fn play(scenario: &Scenario, operations: &Operations, stand_in: &StandIn) -> Verdict {
+    let verdict = |grade, text: String| Verdict { grade, found: Vec::from([text]), fault: None, transcript: Transcript::default() };
+    let line = match told(scenario, operations) {
+        Ok(line) => line,
+        Err(lacks) => return verdict(Grade::Unimplemented, lacks),
+    };
+    match converse(scenario, line, stand_in) {
+        Ok(verdict) => verdict,
+        Err(trouble) => verdict(Grade::Fail, trouble),
+    }
+}
+
+/// The command line that tells the client all that the scenario needs, or what it lacks.
+fn told<'o>(scenario: &Scenario, operations: &'o Operations) -> Result<&'o CommandLine, String> {
+    let operation = scenario.operation;
+    let line = operations.get(operation).ok_or_else(|| format!("there is no operation {operation}"))?;
+    for needed in &scenario.needs {
+        if !needed.iter().any(|argument| line.says(*argument)) {
+            let names: Vec<_> = needed.iter().map(|argument| format!("{{{argument}}}")).collect();
+            return Err(format!("the command line of {operation} has no {}", names.join(" or ")));
+        }
+    }
+    if !scenario.is_silent && scenario.longest_wait() >= line.patience {
+        let (takes, waits) = (scenario.longest_wait().as_millis(), line.patience.as_millis());
+        return Err(format!("the runtime takes {takes} ms, and the client waits {waits} ms"));
+    }
+    Ok(line)
+}
+
+fn converse(scenario: &Scenario, line: &CommandLine, stand_in: &StandIn) -> Result<Verdict, String> {
+    let target = Target::start(stand_in).map_err(|error| format!("no process for it: {error}"))?;
+    let values = values(&scenario.arguments, &target).map_err(|error| format!("no file for it: {error}"))?;
+    let words = line.words(&values);
+    let mut command = Command::new(words.first().map_or("", String::as_str));
+    command.args(words.iter().skip(1)).envs(&line.env).env("TMPDIR", target.directory());
+    if let Some(directory) = &line.cwd {
+        command.current_dir(directory);
+    }
+    let mut network = target.network()?;
+    let mut client = Running::start(&mut command).map_err(|error| format!("{} cannot be started: {error}", words.join(" ")))?;
+
+    let began = Instant::now();
+    let gives_up = line.patience.saturating_add(MARGIN);
+    let player = Player::new(&mut network, WITHIN);
+    let mut conversation = Conversation::new(player, &mut client, scenario, line, &target.port, gives_up);
+    let played = conversation.play();
+    let transcript = conversation.transcript().clone();
+    drop(conversation);
+    // What is still open ends here: a client may wait for that.
+    drop(network);
+    let whole = gives_up.saturating_add(scenario.waits());
+    let deadline = match played {
+        Ok(()) => began.checked_add(whole).map(|deadline| deadline.max(later(MARGIN))),
+        Err(_) => None,
+    };
+    let ended = client.finish(deadline.unwrap_or_else(|| later(LOST)));
+
+    let mut verdict = Verdict { grade: Grade::Fail, found: Vec::new(), fault: None, transcript };
+    match played {
+        Ok(()) => verdict.judge_end(scenario, line, &ended, &target),
+        Err(Stop::Lacks(what)) => {
+            verdict.grade = Grade::Unimplemented;
+            verdict.found.push(what);
+        }
+        Err(Stop::Differs(found, fault)) => {
+            verdict.found = found;
+            verdict.fault = fault;
+        }
+    }
+    if verdict.grade == Grade::Fail {
+        verdict.found.push(format!("it was told: {}", shortened(&words.join(" "), 300)));
+        verdict.found.push(how(&ended));
+    }
+    Ok(verdict)
+}
+
+fn later(time: Duration) -> Instant {
+    let now = Instant::now();
+    now.checked_add(time).unwrap_or(now)
+}
+
+/// The arguments, with those that are of this target.
+fn values(arguments: &Arguments, target: &Target) -> std::io::Result<Arguments> {
+    let mut values = arguments.clone();
+    let paths = [
+        (Argument::Socket, &target.socket),
+        (Argument::Output, &target.output),
+        (Argument::Port, &target.port),
+        (Argument::UserEventsData, &target.user_events_data),
+    ];
+    values.extend(paths.map(|(argument, path)| (argument, text(path))));
+    values.insert(Argument::Tmpdir, text(target.directory()));
+    values.insert(Argument::Pid, target.process_id().to_string());
+    if let Some(data) = arguments.get(&Argument::ClientData).and_then(|digits| hex::decode(digits).ok()) {
+        fs::write(&target.client_data, data)?;
+        values.insert(Argument::ClientDataFile, text(&target.client_data));
+    }
+    if let Some(ms) = arguments.get(&Argument::TimeoutMs).and_then(|ms| ms.parse::<u32>().ok()) {
+        values.insert(Argument::TimeoutS, (ms / 1000).to_string());
+    }
+    Ok(values)
+}
+
+impl Verdict {
+    /// Judges how the client ended, and what it gave out.
+    fn judge_end(&mut self, scenario: &Scenario, line: &CommandLine, ended: &Ended, target: &Target) {
+        match (ended.status, scenario.exit) {
+            (None, _) => {
+                self.found.push(format!("it runs on after {} ms", ended.after.as_millis()));
+                self.fault = scenario.is_silent.then_some(Fault::NoReadTimeout);
+            }
+            (Some(_), _) if ended.signal().is_some() => self.found.push("a signal ends it".to_owned()),
+            (Some(_), Exit::Zero) if !ended.is_success() => {
+                self.found.push("all was well, and it ends as if it were not".to_owned());
+                let lost = scenario.name == "entries/without-equals";
+                self.fault = lost.then_some(Fault::EnvironmentEntryWithoutEquals);
+            }
+            (Some(_), Exit::NonZero) if ended.is_success() => {
+                self.found.push("it ends as if all were well, and it was not".to_owned());
+                self.fault = scenario.reveals;
+            }
+            _ => {}
+        }
+        if let (Some(output), Some(_), true) = (&scenario.output, line.output, self.found.is_empty()) {
+            let bytes = if line.says(Argument::Output) { fs::read(&target.output) } else { Ok(ended.stdout.clone()) };
+            match bytes {
+                Ok(bytes) => {
+                    let judgement = output.judge(&bytes);
+                    self.found = judgement.found;
+                    self.fault = judgement.fault;
+                }
+                Err(_) if matches!(output, Output::BeginOfStream(_)) => {}
+                Err(error) => self.found.push(format!("it gives out no file: {error}")),
+            }
+        }
+        if self.found.is_empty() {
+            self.grade = Grade::Pass;
+        }
+    }
+}
+
+/// How it ended, and what it said last.
+fn how(ended: &Ended) -> String {
+    let status = ended.status.map_or_else(|| "it did not end".to_owned(), |status| status.to_string());
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    let last: Vec<&str> = stderr.trim().lines().rev().take(3).collect();
+    let last = last.into_iter().rev().collect::<Vec<_>>().join(" | ");
+    if last.is_empty() { status } else { format!("{status}; on standard error: {}", shortened(&last, 300)) }
+}
+
+fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((cut, _)) => format!("{}… ({} bytes)", text.get(..cut).unwrap_or_default(), text.len()),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,132 @@
+//! The process that the client is told to look at, and the directory in which it finds its socket.
+
+use alloc::{
+    borrow::ToOwned,
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+use core::time::Duration;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::event::PollFlags;
+use tempfile::TempDir;
+
+use crate::conformance::player::SocketNetwork;
+use crate::endpoint::{ProcessStat, SocketName, UNKNOWN_KEY};
+use crate::io::{Until, unix, unix_fd};
+
+/// How long the process may take to start.
+const STARTS: Duration = Duration::from_secs(10);
+/// As many connections may wait.
+const BACKLOG: i32 = 16;
+
+/// How a process is started that calls [`stand_in`] and nothing else.
+#[derive(Clone, Debug)]
+pub struct StandIn {
+    /// The program.
+    pub program: OsString,
+    /// What it is given.
+    pub arguments: Vec<OsString>,
+}
+
+/// Stands for the process whose socket a scripted runtime has, until standard input ends: a socket, from which the listener comes.
+///
+/// The system tells a client which process listens at a socket (`SO_PEERCRED`): the one that called `listen` last. So that this is the
+/// process of the name, it is done here once more.
+///
+/// # Errors
+/// Where standard input is no such socket.
+pub fn stand_in() -> io::Result<()> {
+    let stdin = io::stdin();
+    unix::wait(stdin.as_fd(), PollFlags::IN, &Until::FOREVER).map_err(|_| io::ErrorKind::BrokenPipe)?;
+    if let Some((_, Some(listener))) = unix_fd::receive_fd(stdin.as_fd())? {
+        rustix::net::listen(&listener, BACKLOG)?;
+        drop(listener);
+        rustix::io::write(stdin.as_fd(), b"!")?;
+        // Until the end of the other side, of which nothing more comes.
+        stdin.lock().read_to_end(&mut Vec::new())?;
+    }
+    Ok(())
+}
+
+/// A live process and a private directory, which is its `TMPDIR` and the client's: there is the socket that it has by its name.
+pub(super) struct Target {
+    child: Child,
+    ours: UnixStream,
+    directory: TempDir,
+    pub(super) socket: PathBuf,
+    pub(super) output: PathBuf,
+    pub(super) port: PathBuf,
+    pub(super) user_events_data: PathBuf,
+    pub(super) client_data: PathBuf,
+}
+
+impl Target {
+    pub(super) fn start(stand_in: &StandIn) -> io::Result<Self> {
+        // A short name: the path of a socket has little room.
+        let directory = tempfile::Builder::new().prefix("dc-").tempdir()?;
+        let (ours, theirs) = UnixStream::pair()?;
+        ours.set_read_timeout(Some(STARTS))?;
+        let child = Command::new(&stand_in.program)
+            .args(&stand_in.arguments)
+            .env("TMPDIR", directory.path())
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::null())
+            .spawn()?;
+        let stat = fs::read(format!("/proc/{}/stat", child.id())).ok().and_then(|text| ProcessStat::parse(&text).ok());
+        let name = SocketName::new(child.id(), stat.map_or(UNKNOWN_KEY, |stat| stat.start_time));
+        let at = |name: &str| directory.path().join(name);
+        let target = Self {
+            socket: at(&name.to_string()),
+            output: at("output"),
+            port: at("port"),
+            user_events_data: at("user_events_data"),
+            client_data: at("client_data"),
+            child,
+            ours,
+            directory,
+        };
+        fs::write(&target.user_events_data, b"")?;
+        Ok(target)
+    }
+
+    /// Listens at the socket in the name of the process.
+    pub(super) fn network(&self) -> Result<SocketNetwork, String> {
+        let network = SocketNetwork::in_place_of_a_runtime(&self.socket).map_err(|error| error.to_string())?;
+        let hand_over = || -> io::Result<()> {
+            let listener = network.listener_of_ours().ok_or(io::ErrorKind::Unsupported)?;
+            unix_fd::send_fd(self.ours.as_fd(), listener.as_fd())?;
+            (&self.ours).read_exact(&mut [0])
+        };
+        hand_over().map_err(|error| format!("the process that stands in does not listen: {error}"))?;
+        Ok(network.with_port("p", &self.port))
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub(super) fn process_id(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        // It is ours, and nothing is lost with it.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A path as text for a command line.
+pub(super) fn text(path: &Path) -> String {
+    path.to_str().map_or_else(|| format!("{}", path.display()), ToOwned::to_owned)
+}

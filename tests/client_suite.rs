@@ -1,0 +1,282 @@
+//! `diagipc client`: a faultless client passes, one with a fault is failed with the fault's name, and the crate's own client passes.
+
+#![cfg(unix)]
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::conformance::client::{self, Fault, Operation};
+use dotnet_diagnostics_ipc::conformance::{Case, Grade, Report};
+use dotnet_diagnostics_ipc::vectors::{Plays, named_script_files};
+use tempfile::TempDir;
+
+const DIAGIPC: &str = env!("CARGO_BIN_EXE_diagipc");
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/clients").join(name)
+}
+
+fn diagipc(arguments: &[&str]) -> Output {
+    let own = Path::new(DIAGIPC).parent().unwrap();
+    let path = env::join_paths([own.to_owned()].into_iter().chain(env::split_paths(&env::var_os("PATH").unwrap()))).unwrap();
+    Command::new(DIAGIPC).arg("client").args(arguments).env("PATH", path).output().unwrap()
+}
+
+/// The file that describes `client.py`, with one of its faults.
+fn python(directory: &TempDir, fault: Option<Fault>) -> String {
+    let fault = fault.map_or(String::new(), |fault| format!("\"--fault\", \"{fault}\", "));
+    let text = fs::read_to_string(fixture("client.toml")).unwrap();
+    let text =
+        text.replace("\"CLIENT\"", &format!("'{}'", fixture("client.py").display())).replace("FAULT\"--", &format!("{fault}\"--"));
+    let file = directory.path().join("client.toml");
+    fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+/// The report of a run, and that its exit status is that of its cases.
+#[track_caller]
+fn report(operations: &str, only: &[&str]) -> Report {
+    let mut arguments = vec!["--json", "--operations", operations];
+    only.iter().for_each(|glob| arguments.extend(["--only", glob]));
+    let output = diagipc(&arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    let report: Report = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
+    assert_eq!(output.status.code(), Some(i32::from(report.counts.fail > 0)), "{said}");
+    report
+}
+
+#[track_caller]
+fn all_pass(report: &Report) {
+    let others: Vec<&Case> = report.cases.iter().filter(|case| case.grade != Grade::Pass).collect();
+    assert!(others.is_empty(), "{others:#?}");
+}
+
+/// The names of faults that a report has, and all of its failures.
+fn names(report: &Report) -> BTreeSet<&str> {
+    report.failures().filter_map(|case| case.fault.as_deref()).collect()
+}
+
+#[test]
+fn the_faultless_client_passes_all_scenarios() {
+    let directory = tempfile::tempdir().unwrap();
+    let report = report(&python(&directory, None), &[]);
+    all_pass(&report);
+    assert_eq!(report.cases.len(), client::scenarios().unwrap().len());
+}
+
+#[test]
+fn our_own_client_passes_all_scenarios() {
+    all_pass(&report(concat!(env!("CARGO_MANIFEST_DIR"), "/vectors/clients/diagipc.toml"), &[]));
+}
+
+/// What shows a fault.
+fn shows(fault: Fault) -> &'static [&'static str] {
+    match fault {
+        Fault::EmptyStringAsTwoBytes => &["text/empty/*"],
+        Fault::StringLengthInBytes
+        | Fault::StringLengthInChars
+        | Fault::StringLengthWithoutNul
+        | Fault::NonBmpTruncated
+        | Fault::WcharOf4Bytes => &["text/*/set-env/value", "text/non-bmp/trace/*", "text/non-bmp/attach/path"],
+        Fault::SizeTruncated | Fault::SizeClamped => &["size/*"],
+        Fault::CommandSetOffByOne => &["request/plain/*"],
+        Fault::AttachTimeoutInSeconds => &["request/attach/*", "request/plain/attach"],
+        Fault::DescriptorWithTheRequest | Fault::DescriptorAfterTheReply => {
+            &["request/plain/user-events", "streams/user-events-session"]
+        }
+        Fault::ConnectionReused => &["fallback/no-close"],
+        Fault::ReplyMagicUnchecked => &["reply/wrong-*/*", "replies/raw-bytes"],
+        Fault::ReplyCommandSetUnchecked => &["reply/wrong-*/*"],
+        Fault::ReplySizeIgnored => &["reply/ok-*/resume", "reply/ok-*/set-env", "size-field/session"],
+        Fault::ReplyOf24InsistedOn => &["reply/ok-*"],
+        Fault::EnvironmentCountIgnored | Fault::EnvironmentEntryWithoutEquals => {
+            &["entries/*", "environment/environment-bytes-left-over"]
+        }
+        Fault::NoReadTimeout => &["silence/*/resume", "silence/*/environment", "request/plain/environment"],
+        other => panic!("what shows {other}?"),
+    }
+}
+
+#[test]
+fn each_fault_is_told_by_its_name_and_by_no_other() {
+    for fault in Fault::ALL.iter().copied() {
+        let directory = tempfile::tempdir().unwrap();
+        let operations = python(&directory, Some(fault));
+        // What has nothing to do with it passes.
+        let report = report(&operations, &[shows(fault), &["request/plain/resume"]].concat());
+        let unnamed: Vec<&Case> = report.failures().filter(|case| case.fault.is_none()).collect();
+        assert!(unnamed.is_empty(), "{fault}: {unnamed:#?}");
+        assert_eq!(names(&report), BTreeSet::from([fault.name()]));
+        for case in report.failures() {
+            assert!(fault.spec().iter().all(|fact| case.spec.iter().any(|one| one == fact)), "{case:#?}");
+            let said = case.detail.as_ref().is_some_and(|detail| detail.found.iter().any(|line| line == fault.sentence()));
+            assert!(said, "{case:#?}");
+        }
+        let passes = fault == Fault::CommandSetOffByOne || report.counts.pass > 0;
+        assert!(passes && report.counts.unimplemented == 0, "{fault}: {:?}", report.counts);
+    }
+}
+
+#[test]
+fn a_fault_does_not_look_like_another_anywhere() {
+    let replies = ["environment", "replies", "streams", "reply", "pieces", "size-field", "entries"];
+    for (fault, only) in [(Fault::ReplyMagicUnchecked, &[][..]), (Fault::ReplyOf24InsistedOn, &replies)] {
+        let directory = tempfile::tempdir().unwrap();
+        let report = report(&python(&directory, Some(fault)), only);
+        assert_eq!(names(&report), BTreeSet::from([fault.name()]));
+        let unnamed = report.failures().filter(|case| case.fault.is_none()).map(|case| &case.name).collect::<Vec<_>>();
+        assert!(unnamed.iter().all(|name| name.starts_with("replies/")), "{unnamed:?}");
+    }
+}
+
+#[test]
+fn scenarios_are_many_named_once_and_rest_on_something() {
+    let scenarios = client::scenarios().unwrap();
+    let names: BTreeSet<_> = scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
+    assert_eq!(names.len(), scenarios.len());
+    assert!(scenarios.len() >= 400, "{}", scenarios.len());
+    assert!(scenarios.iter().all(|scenario| !scenario.spec.is_empty() && scenario.name.starts_with(&scenario.section)));
+    for operation in Operation::ALL {
+        assert!(scenarios.iter().any(|scenario| scenario.operation == *operation), "{operation}");
+    }
+    // Every script that plays the runtime, but those that tell the client what no operation says.
+    let mut left_out = Vec::new();
+    for (file, scripts) in named_script_files().unwrap() {
+        for script in scripts.scripts.iter().filter(|script| matches!(script.plays, Plays::Runtime(_))) {
+            if !names.contains(format!("{file}/{}", script.name).as_str()) {
+                left_out.push(script.name.clone());
+            }
+        }
+    }
+    left_out.sort();
+    assert_eq!(
+        left_out,
+        [
+            "environment-entry-at-the-limit",
+            "environment-entry-over-the-limit",
+            "environment-over-the-limit-of-bytes",
+            "environment-over-the-limit-of-entries",
+            "header-announces-65535",
+            "no-fallback-unless-told",
+            "old-collect",
+            "old-collect-refused",
+            "old-reply-cut",
+            "old-start-to-a-file",
+            "old-stop",
+            "reply-larger-than-the-buffer",
+            "reply-that-fills-the-buffer",
+            "stream-at-the-limit",
+            "stream-over-the-limit",
+            "tool-port-reply-with-the-advertise",
+        ]
+    );
+}
+
+#[test]
+fn what_a_client_lacks_is_unimplemented_and_may_be_required() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("one.toml");
+    let text = format!(
+        "timeout_ms = 3000\n[operations.set-env]\ncommand = ['python3', '-IS', '{}', '--pid', '{{pid}}', 'set-env', 'FIXED', '{{value}}']\n",
+        fixture("client.py").display()
+    );
+    fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let grades = |report: &Report| report.cases.iter().map(|case| (case.name.clone(), case.grade)).collect::<Vec<_>>();
+
+    let seen = report(file, &["text/latin/set-env/*", "request/plain/resume"]);
+    let expected = [
+        ("request/plain/resume", Grade::Unimplemented),
+        ("text/latin/set-env/value", Grade::Pass),
+        ("text/latin/set-env/name", Grade::Unimplemented),
+    ];
+    assert_eq!(grades(&seen), expected.map(|(name, grade)| (name.to_owned(), grade)));
+
+    let output = diagipc(&["--json", "--operations", file, "--only", "request/plain/resume", "--require", "resume"]);
+    assert_eq!(output.status.code(), Some(1));
+    let required: Report = serde_json::from_slice(&output.stdout).unwrap();
+    let found = &required.cases[0].detail.as_ref().unwrap().found;
+    assert_eq!(found[..], ["it is required", "there is no operation resume"].map(str::to_owned));
+}
+
+#[test]
+fn a_client_that_does_nothing_or_never_ends_is_failed_in_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("bad.toml");
+    let text = "timeout_ms = 100\n[operations]\nresume.command = 'true'\nperf-map-off.command = 'sleep 1000'\n\
+                stop.command = 'no-such-program-anywhere'\nenvironment.command = ['sh', '-c', 'kill -9 $$']\n";
+    fs::write(&file, text).unwrap();
+    let began = Instant::now();
+    let only = ["request/plain/resume", "request/plain/perf-map-off", "request/plain/stop", "request/plain/environment"];
+    let report = report(file.to_str().unwrap(), &only);
+    assert!(began.elapsed() < Duration::from_secs(30));
+    assert_eq!(report.counts.fail, 4, "{report:#?}");
+    let found = |name: &str| {
+        let case = report.cases.iter().find(|case| case.group == name).unwrap();
+        case.detail.as_ref().unwrap().found.join("\n")
+    };
+    assert!(found("resume").contains("it ends, and has not connected"), "{}", found("resume"));
+    assert!(found("perf-map-off").contains("it does not connect"), "{}", found("perf-map-off"));
+    assert!(found("stop").contains("cannot be started"), "{}", found("stop"));
+    assert!(found("environment").contains("signal: 9"), "{}", found("environment"));
+}
+
+#[test]
+fn a_lone_command_is_the_operation_trace() {
+    let client = fixture("client.py");
+    let output = diagipc(&[
+        "--json",
+        "--timeout",
+        "1000",
+        "--only",
+        "request/plain/*",
+        "--",
+        "python3",
+        "-IS",
+        client.to_str().unwrap(),
+        "--pid",
+        "{pid}",
+        "trace",
+        "{provider}",
+        "{keywords}",
+        "{level}",
+        "{arguments}",
+        "250",
+        "{rundown}",
+        "true",
+        "",
+        "0",
+        "CollectTracing4",
+        "{duration_ms}",
+        "{output}",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
+    let report: Report = serde_json::from_slice(&output.stdout).unwrap();
+    let passed: Vec<_> = report.cases.iter().filter(|case| case.grade == Grade::Pass).map(|case| case.group.as_str()).collect();
+    assert_eq!((passed, report.counts.unimplemented), (vec!["trace"], report.cases.len() - 1));
+}
+
+#[test]
+fn mistakes_of_use_are_told_and_no_client_is_started() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("wrong.toml");
+    fs::write(&file, "[operations.resume]\ncommand = 'x {nothing}'\n").unwrap();
+    let file = file.to_str().unwrap();
+    for (arguments, said) in [
+        (&["--operations", file][..], "wrong.toml, line 2: there is no placeholder {nothing}"),
+        (&["--operations", "/no/such/file"], "/no/such/file"),
+        (&["--list", "--only", "nothing-is-called-so"], "no scenario is chosen by nothing-is-called-so"),
+        (&["--only", "*"], "--operations"),
+        (&["--", "x", "{name}"], "trace has no {name}"),
+    ] {
+        let output = diagipc(arguments);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), stderr.contains(said)), (Some(2), true), "{arguments:?}: {stderr}");
+    }
+    let listed = String::from_utf8(diagipc(&["--list", "--only", "silence/*"]).stdout).unwrap();
+    assert!(listed.lines().count() > 20 && listed.lines().all(|line| line.starts_with("silence/")), "{listed}");
+}
