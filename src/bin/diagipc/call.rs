@@ -111,8 +111,8 @@ enum Operation {
 
 #[derive(Args)]
 struct Provider {
-    #[arg(long)]
-    provider: String,
+    #[arg(long = "provider")]
+    name: String,
     #[arg(long)]
     keywords: u64,
     #[arg(long)]
@@ -151,7 +151,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         (Some(path), _) => Endpoint::socket(path),
         (None, pid) => Endpoint::process(pid.context("a process or a socket")?),
     };
-    match ask(&arguments.operation, Client::new(endpoint).with_deadlines(deadlines), deadlines, out) {
+    match ask(&arguments.operation, &Client::new(endpoint).with_deadlines(deadlines), deadlines, out) {
         Ok(()) => Ok(Outcome::Well),
         Err(error) => {
             // Standard error may be closed as well.
@@ -161,17 +161,17 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     }
 }
 
-fn ask(operation: &Operation, client: Client, deadlines: Deadlines, out: &mut dyn Write) -> anyhow::Result<()> {
+fn ask(operation: &Operation, client: &Client, deadlines: Deadlines, out: &mut dyn Write) -> anyhow::Result<()> {
     match operation {
-        Operation::ProcessInfo { command } => process_info(&client, command, out),
-        Operation::Environment => environment(&client, out),
+        Operation::ProcessInfo { command } => process_info(client, command, out),
+        Operation::Environment => environment(client, out),
         Operation::Resume => Ok(client.resume()?),
         Operation::SetEnv { name, value } => Ok(client.set_environment_variable(name, Some(value))?),
         Operation::UnsetEnv { name } => Ok(client.set_environment_variable(name, None)?),
         Operation::StartupHook { path } => Ok(client.apply_startup_hook(path)?),
         Operation::PerfMap { kind } => Ok(client.enable_perf_map(PerfMapType(*kind))?),
         Operation::PerfMapOff => Ok(client.disable_perf_map()?),
-        Operation::Dump { path, kind, flags, command } => dump(&client, path, DumpType(*kind), DumpFlags(*flags), command),
+        Operation::Dump { path, kind, flags, command } => dump(client, path, DumpType(*kind), DumpFlags(*flags), command),
         Operation::Attach { clsid, path, data, timeout } => {
             let data = fs::read(data).with_context(|| data.display().to_string())?;
             let profiler_guid = clsid.parse()?;
@@ -182,13 +182,13 @@ fn ask(operation: &Operation, client: Client, deadlines: Deadlines, out: &mut dy
         Operation::StartupProfiler { clsid, path } => {
             Ok(client.startup_profiler(&StartupProfiler { profiler_guid: clsid.parse()?, profiler_path: path.as_str().into() })?)
         }
-        Operation::Trace(trace) => trace.run(&client),
+        Operation::Trace(trace) => trace.run(client),
         Operation::Stop { session } => match client.stop_tracing(*session)? {
             Some(other) if other != *session => bail!("session {other} was stopped"),
             _ => Ok(()),
         },
         Operation::UserEvents { provider, tracepoint, data, command, duration } => {
-            user_events(&client, provider, tracepoint, data, command, Duration::from_millis(*duration))
+            user_events(client, provider, tracepoint, data, command, Duration::from_millis(*duration))
         }
         Operation::ListenPort { path } => {
             let (_port, runtime) = at_port(path, deadlines)?;
@@ -283,7 +283,7 @@ fn user_events(
     let providers = [UserEventsProviderConfig {
         keywords: provider.keywords,
         log_level: EventLevel(provider.level),
-        provider_name: provider.provider.as_str().into(),
+        provider_name: provider.name.as_str().into(),
         arguments: provider.arguments(),
         filter: EventFilter::ALL,
         config: TracepointConfig { default_tracepoint_name: tracepoint.into(), tracepoints: Array::EMPTY },
@@ -313,7 +313,7 @@ impl Trace {
         let providers = [StreamingProviderConfig {
             keywords: self.provider.keywords,
             log_level: EventLevel(self.provider.level),
-            provider_name: self.provider.provider.as_str().into(),
+            provider_name: self.provider.name.as_str().into(),
             arguments: self.provider.arguments(),
             filter,
         }];
@@ -337,7 +337,7 @@ impl Trace {
         if self.command == "CollectTracing" {
             let provider = ProviderConfig {
                 arguments: self.provider.arguments(),
-                ..ProviderConfig::new(&self.provider.provider, self.provider.keywords, EventLevel(self.provider.level))
+                ..ProviderConfig::new(&self.provider.name, self.provider.keywords, EventLevel(self.provider.level))
             };
             let providers = [provider];
             let request = CollectTracing { circular_buffer_mb, format, providers: Array::new(&providers) };

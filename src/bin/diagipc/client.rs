@@ -7,11 +7,11 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use dotnet_diagnostics_ipc::conformance::client::{self, Operations, Options, Scenario, StandIn};
-use dotnet_diagnostics_ipc::conformance::{Case, Glob};
 
-use crate::{Outcome, codec as output};
+use crate::Outcome;
+use crate::output::{Output, Progress};
 
 /// How many clients run at a time: they mostly wait.
 const JOBS: usize = 8;
@@ -28,13 +28,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", required_unless_present_any = ["command", "list"])]
     operations: Option<PathBuf>,
 
-    /// Play only the scenarios that this pattern chooses, by name, section or operation
-    #[arg(long, value_name = "GLOB")]
-    only: Vec<String>,
-
-    /// Count it as failed where the client does not have what this pattern chooses
-    #[arg(long, value_name = "GLOB")]
-    require: Vec<String>,
+    #[command(flatten)]
+    output: Output,
 
     /// How long the client waits for a next byte before it gives up, whatever the file says
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
@@ -44,12 +39,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = NonZeroUsize::new(JOBS).unwrap_or(NonZeroUsize::MIN))]
     jobs: NonZeroUsize,
 
-    /// Print JSON: every case, with what was seen where it did not pass
-    #[arg(long)]
-    json: bool,
-
     /// List the scenarios, and start no client
-    #[arg(long, conflicts_with_all = ["json", "require"])]
+    #[arg(long, conflicts_with_all = ["json", "require", "junit", "html"])]
     list: bool,
 
     /// A client that only traces, and its arguments
@@ -64,17 +55,7 @@ pub(crate) fn stand_in() -> anyhow::Result<Outcome> {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let all = client::scenarios()?;
-    let globs = |patterns: &[String]| patterns.iter().map(Glob::new).collect::<Vec<_>>();
-    let (only, require) = (globs(&arguments.only), globs(&arguments.require));
-    for glob in only.iter().chain(&require) {
-        // A pattern that chooses nothing would make a run that says nothing look good.
-        if !all.iter().any(|scenario| scenario.is_chosen(glob)) {
-            bail!("no scenario is chosen by {glob}");
-        }
-    }
-    let chosen = |scenario: &Scenario| only.is_empty() || only.iter().any(|glob| scenario.is_chosen(glob));
-    let scenarios: Vec<Scenario> = all.into_iter().filter(chosen).collect();
+    let scenarios = arguments.output.choose(client::scenarios()?, Scenario::is_chosen)?;
     if arguments.list {
         for scenario in &scenarios {
             writeln!(out, "{}", scenario.name)?;
@@ -94,13 +75,9 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     }
     let program = env::current_exe().context("this program's own file")?.into();
     let stand_in = StandIn { program, arguments: vec!["stand-in".into()] };
-    let options = Options { jobs: arguments.jobs, require, stand_in };
-    let report = client::run(&scenarios, &operations, &options, &|_: &Case| {});
-    if arguments.json {
-        serde_json::to_writer_pretty(&mut *out, &report)?;
-        writeln!(out)?;
-    } else {
-        output::text(&report, out)?;
-    }
-    Ok(if report.counts.fail == 0 { Outcome::Well } else { Outcome::Faulty })
+    let options = Options { jobs: arguments.jobs, require: arguments.output.require().to_vec(), stand_in };
+    let progress = Progress::new(scenarios.len(), &arguments.output);
+    let report = client::run(&scenarios, &operations, &options, &|case| progress.done(case));
+    drop(progress);
+    arguments.output.write(&report, out)
 }

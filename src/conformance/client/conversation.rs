@@ -27,6 +27,8 @@ use crate::vectors::{Ending, Step};
 const WITHIN: Duration = Duration::from_secs(10);
 /// How long is waited before the client is looked at again.
 const SLICE: Duration = Duration::from_millis(20);
+/// How long is waited before a path is looked at again.
+const PAUSE: Duration = Duration::from_millis(5);
 /// How long the rest of something may take to come.
 const REST: Duration = Duration::from_secs(1);
 /// How long the runtime looks for what must not come.
@@ -63,6 +65,8 @@ pub(super) struct Conversation<'s, 'n> {
     pub(super) port: &'s Path,
     /// How long the client may take to give up.
     pub(super) gives_up: Duration,
+    /// Behind a whole reply the client did not go on.
+    pub(super) waits_for_more: bool,
     moves: VecDeque<Move>,
     requests: usize,
 }
@@ -77,7 +81,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
         gives_up: Duration,
     ) -> Self {
         let moves = scenario.moves.iter().cloned().collect();
-        Self { player, client, scenario, line, port, gives_up, moves, requests: 0 }
+        Self { player, client, scenario, line, port, gives_up, waits_for_more: false, moves, requests: 0 }
     }
 
     /// Plays all moves, and closes what is open then.
@@ -89,6 +93,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
                 Move::GivesUp { on } => self.given_up(&on)?,
                 Move::NothingWhole { on } => self.nothing_whole(&on)?,
                 Move::NotOn { on } => self.not_on(&on)?,
+                Move::Settles { on } => self.settles(&on)?,
             }
         }
         self.player.close_all().map_err(Stop::from)
@@ -181,7 +186,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
             if self.client.has_ended() || begun.elapsed() > WITHIN {
                 return Err(Stop::differs("it does not listen at its port"));
             }
-            thread::sleep(SLICE / 4);
+            thread::sleep(PAUSE);
         }
         Ok(())
     }
@@ -314,6 +319,17 @@ impl<'s, 'n> Conversation<'s, 'n> {
             _ => None,
         };
         Err(Stop::Differs(Vec::from([found]), fault))
+    }
+
+    /// The client has all that comes, and goes on; or it waits for more, and is left to it for a while.
+    fn settles(&mut self, on: &str) -> Result<(), Stop> {
+        let until = self.in_a(REST.min(self.line.patience.checked_div(2).unwrap_or_default()));
+        match self.player.receive(on, 64, until)? {
+            Received::End(_) => {}
+            Received::Nothing => self.waits_for_more = true,
+            Received::Bytes(bytes, _) => return Err(Stop::differs(format!("it sends more: {}", hex::encode(bytes)))),
+        }
+        Ok(())
     }
 
     fn not_on(&mut self, on: &str) -> Result<(), Stop> {

@@ -60,7 +60,7 @@ faults! {
     CommandSetOffByOne = "command-set-off-by-one",
         "The command set stands one byte off, or is one off.", ["F-85"];
     AttachTimeoutInSeconds = "attach-timeout-in-seconds",
-        "AttachProfiler's timeout is written in seconds, and is in milliseconds.", ["F-55"];
+        "The time-out of an attach is written in seconds, and is in milliseconds.", ["F-55"];
     DescriptorWithTheRequest = "descriptor-with-the-request",
         "The descriptor rides on the request's bytes, where it is lost.", ["F-20"];
     DescriptorAfterTheReply = "descriptor-after-the-reply",

@@ -118,8 +118,12 @@ pub(super) fn rename(moves: &mut [Move], from: &str, to: &str) {
     };
     for one in moves {
         match one {
-            Move::Request(Request { on, .. }) | Move::GivesUp { on } | Move::NothingWhole { on } | Move::NotOn { on } => {
-                renamed(on)
+            Move::Request(Request { on, .. })
+            | Move::GivesUp { on }
+            | Move::NothingWhole { on }
+            | Move::NotOn { on }
+            | Move::Settles { on } => {
+                renamed(on);
             }
             Move::Step(step) => match step {
                 Step::Accept(step) => renamed(&mut step.accept),

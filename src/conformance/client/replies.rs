@@ -79,7 +79,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         for (size, payload) in [(20, &[][..]), (24, &[0; 4]), (28, &[0; 8])] {
             let title = format!("An OK of {size} bytes");
             let scenario = Scenario::new(&format!("reply/ok-{size}/{operation}"), &title, &["F-1", "F-2", "F-41"], operation);
-            let moves = [asked(operation), vec![send("a", &ok(payload)), close("a")]].concat();
+            let moves =
+                [asked(operation), vec![send("a", &ok(payload)), Move::Settles { on: "a".to_owned() }, close("a")]].concat();
             all.push(scenario.plays(moves, Exit::Zero));
         }
     }

@@ -244,7 +244,10 @@ impl Wanted {
             (Self::Text(text), Value::Null) => text.is_empty(),
             (Self::Text(text), seen) => seen.as_str() == Some(text),
             (Self::Plain(text), Value::String(seen)) => seen.eq_ignore_ascii_case(text),
-            (Self::Plain(text), seen) => seen.to_string() == *text,
+            (Self::Plain(text), seen) => {
+                let seen = seen.to_string();
+                seen == *text
+            }
             (Self::Events(ids), seen) => {
                 let list = seen.get("event_ids").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
                 let said: Vec<String> = list.iter().map(ToString::to_string).collect();

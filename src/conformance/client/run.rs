@@ -15,16 +15,14 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use serde_json::{Value, json};
-
 use super::conversation::{Conversation, Stop};
 use super::operations::CommandLine;
 use super::process::{Ended, Running};
 use super::scenario::{Arguments, Exit, Output, Scenario};
 use super::target::{StandIn, Target, text};
 use super::{Argument, Fault, Operations};
-use crate::conformance::player::{Direction, Player, Transcript};
-use crate::conformance::{Case, Detail, Glob, Grade, Report};
+use crate::conformance::player::{Player, Transcript};
+use crate::conformance::{Case, Detail, Glob, Grade, Report, Turn};
 
 /// How long a step of a script may take.
 const WITHIN: Duration = Duration::from_secs(10);
@@ -88,7 +86,9 @@ pub fn run(scenarios: &[Scenario], operations: &Operations, options: &Options, d
     let mut cases: Vec<Case> = cases.into_iter().map(|(_, case)| case).collect();
     name_by_sizes(&mut cases);
     let mut report = Report::new("client", &operations.name);
-    cases.into_iter().for_each(|case| report.add(case));
+    for case in cases {
+        report.add(case);
+    }
     report
 }
 
@@ -102,15 +102,13 @@ fn name_by_sizes(cases: &mut [Case]) {
     for (nth, case) in cases.iter().enumerate().filter(|(_, case)| case.grade == Grade::Fail && case.fault.is_none()) {
         let Some((size, operation)) = case.name.strip_prefix("reply/ok-").and_then(|rest| rest.split_once('/')) else { continue };
         let of = |size| grade_of(cases, size, operation);
-        let fault = match (size, of(20), of(24), of(28)) {
-            ("20" | "28", Some(Grade::Fail), Some(Grade::Pass), Some(Grade::Fail)) => Fault::ReplyOf24InsistedOn,
-            ("20", _, Some(Grade::Pass), Some(Grade::Pass)) => Fault::ReplySizeIgnored,
-            ("28", _, Some(Grade::Pass), _) => Fault::ReplyOf24InsistedOn,
-            _ => continue,
-        };
-        named.push((nth, fault));
+        let grades = (of(20), of(24), of(28));
+        if matches!(size, "20" | "28") && grades == (Some(Grade::Fail), Some(Grade::Pass), Some(Grade::Fail)) {
+            named.push(nth);
+        }
     }
-    for (nth, fault) in named {
+    let fault = Fault::ReplyOf24InsistedOn;
+    for nth in named {
         if let Some(case) = cases.get_mut(nth) {
             case.fault = Some(fault.name().to_owned());
             if let Some(detail) = &mut case.detail {
@@ -136,24 +134,12 @@ fn graded(scenario: &Scenario, verdict: Verdict, require: &[Glob]) -> Case {
             true
         }
     });
-    let detail = (grade != Grade::Pass).then(|| Detail {
-        sent: passages(&transcript, Direction::Sent),
-        expected: expected(scenario).to_owned(),
-        seen: passages(&transcript, Direction::Received),
-        found,
-    });
-    Case {
-        name: scenario.name.clone(),
-        section: scenario.section.clone(),
-        group: scenario.operation.to_string(),
-        title: scenario.title.clone(),
-        grade,
-        spec,
-        detail,
-        deviation: None,
-        fault: fault.map(|fault| fault.name().to_owned()),
-        hazard: None,
-    }
+    let mut case = Case::new(&scenario.name, &scenario.section, scenario.operation.name(), &scenario.title, grade);
+    case.spec = spec;
+    case.fault = fault.map(|fault| fault.name().to_owned());
+    case.detail =
+        (grade != Grade::Pass).then(|| Detail::conversation(transcript.0.iter().map(Turn::from), expected(scenario), found));
+    case
 }
 
 fn expected(scenario: &Scenario) -> &'static str {
@@ -162,17 +148,6 @@ fn expected(scenario: &Scenario) -> &'static str {
         Exit::NonZero => "an exit status other than 0, in time",
         Exit::Any => "the request as it was asked for, and an end in time",
     }
-}
-
-fn passages(transcript: &Transcript, direction: Direction) -> Value {
-    let passages = transcript.0.iter().filter(|passage| passage.direction == direction);
-    passages
-        .map(|passage| {
-            let word = if direction == Direction::Sent { "sent" } else { "received" };
-            let hex = hex::encode(&passage.bytes);
-            json!({ "connection": passage.connection, "direction": word, "hex": hex, "more": passage.more, "fds": passage.fds })
-        })
-        .collect()
 }
 
 fn play(scenario: &Scenario, operations: &Operations, stand_in: &StandIn) -> Verdict {
@@ -220,21 +195,21 @@ fn converse(scenario: &Scenario, line: &CommandLine, stand_in: &StandIn) -> Resu
     let gives_up = line.patience.saturating_add(MARGIN);
     let player = Player::new(&mut network, WITHIN);
     let mut conversation = Conversation::new(player, &mut client, scenario, line, &target.port, gives_up);
-    let played = conversation.play();
-    let transcript = conversation.transcript().clone();
+    let outcome = conversation.play();
+    let (transcript, waits) = (conversation.transcript().clone(), conversation.waits_for_more);
     drop(conversation);
     // What is still open ends here: a client may wait for that.
     drop(network);
     let whole = gives_up.saturating_add(scenario.waits());
-    let deadline = match played {
+    let deadline = match outcome {
         Ok(()) => began.checked_add(whole).map(|deadline| deadline.max(later(MARGIN))),
         Err(_) => None,
     };
     let ended = client.finish(deadline.unwrap_or_else(|| later(LOST)));
 
     let mut verdict = Verdict { grade: Grade::Fail, found: Vec::new(), fault: None, transcript };
-    match played {
-        Ok(()) => verdict.judge_end(scenario, line, &ended, &target),
+    match outcome {
+        Ok(()) => verdict.judge_end(scenario, line, &ended, &target, waits),
         Err(Stop::Lacks(what)) => {
             verdict.grade = Grade::Unimplemented;
             verdict.found.push(what);
@@ -279,8 +254,8 @@ fn values(arguments: &Arguments, target: &Target) -> std::io::Result<Arguments> 
 }
 
 impl Verdict {
-    /// Judges how the client ended, and what it gave out.
-    fn judge_end(&mut self, scenario: &Scenario, line: &CommandLine, ended: &Ended, target: &Target) {
+    /// Judges how the client ended, and what it gave out. `waits_for_more`: behind a whole reply it did not go on.
+    fn judge_end(&mut self, scenario: &Scenario, line: &CommandLine, ended: &Ended, target: &Target, waits_for_more: bool) {
         match (ended.status, scenario.exit) {
             (None, _) => {
                 self.found.push(format!("it runs on after {} ms", ended.after.as_millis()));
@@ -290,7 +265,8 @@ impl Verdict {
             (Some(_), Exit::Zero) if !ended.is_success() => {
                 self.found.push("all was well, and it ends as if it were not".to_owned());
                 let lost = scenario.name == "entries/without-equals";
-                self.fault = lost.then_some(Fault::EnvironmentEntryWithoutEquals);
+                let by_entry = lost.then_some(Fault::EnvironmentEntryWithoutEquals);
+                self.fault = by_entry.or(waits_for_more.then_some(Fault::ReplySizeIgnored));
             }
             (Some(_), Exit::NonZero) if ended.is_success() => {
                 self.found.push("it ends as if all were well, and it was not".to_owned());

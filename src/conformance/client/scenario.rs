@@ -52,6 +52,8 @@ pub(super) enum Move {
     GivesUp { on: String },
     /// Whatever comes: no whole message that could be taken for a request.
     NothingWhole { on: String },
+    /// The client goes on, or waits for more than there is.
+    Settles { on: String },
     /// The client's next request, which must not come on this connection.
     NotOn { on: String },
 }
