@@ -176,7 +176,7 @@ fn moves(script: &Script, ask: &Ask, asked: Command) -> Option<Vec<Move>> {
                 _ => Move::Step(Step::Expect(step.clone())),
             },
             // How long a client waits is its own matter.
-            Step::ExpectEnd(step) if ask.patience_ms.is_some() => Move::GivesUp { on: step.on.clone() },
+            Step::ExpectEnd(step) => Move::GivesUp { on: step.on.clone() },
             Step::Send(step) => Move::Step(Step::Send(crate::vectors::Send { may_fail: true, ..step.clone() })),
             step => Move::Step(step.clone()),
         });
