@@ -128,7 +128,7 @@ fn a_server_that_does_something_wrong_fails_by_the_case_that_is_about_it() {
         ("error-size=28", "scripts/framing/unknown-set-0500"),
         ("error-without-close", "scripts/framing/unknown-set-0500"),
         ("never-answers", "scripts/framing/unknown-set-0500"),
-        ("environment-count-more=1", "requests/process/8600"),
+        ("environment-count-more=1", "requests/process/8022"),
         ("environment-bytes-more=4", "scripts/process/process-environment"),
         ("stop-another", "scripts/eventpipe/stop-id-unknown"),
         ("stream-never-ends", "scripts/eventpipe/collect-tracing2"),
@@ -142,7 +142,10 @@ fn a_server_that_does_something_wrong_fails_by_the_case_that_is_about_it() {
             Some(1) => assert_eq!(case(&Report::parse(&text).unwrap(), name).grade, Grade::Fail, "{wrong}"),
             // It cannot even be asked who it is.
             Some(3) => {
-                assert!(["magic", "command-set=4", "size-more=8", "never-answers", "no-header"].contains(&wrong), "{wrong}: {text}")
+                assert!(
+                    ["magic", "command-set=4", "size-more=8", "never-answers", "no-header"].contains(&wrong),
+                    "{wrong}: {text}"
+                );
             }
             other => panic!("{wrong}, {name}: {other:?} {text}"),
         }

@@ -54,6 +54,7 @@ fn suites(report: &mut Report, _: &Output) -> anyhow::Result<()> {
 fn suites(report: &mut Report, output: &Output) -> anyhow::Result<()> {
     let this = std::env::current_exe().context("this program's own file")?;
     report.absorb(crate::server::check(&this, output)?);
+    report.absorb(crate::client::check(&this, output)?);
     Ok(())
 }
 

@@ -4,11 +4,12 @@ use std::env;
 use std::fs;
 use std::io::Write;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use dotnet_diagnostics_ipc::conformance::client::{self, Operations, Options, Scenario, StandIn};
+use dotnet_diagnostics_ipc::conformance::{Glob, Report};
 
 use crate::Outcome;
 use crate::output::{Output, Progress};
@@ -73,11 +74,26 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     if let Some(ms) = arguments.timeout {
         operations.set_patience(Duration::from_millis(ms));
     }
-    let program = env::current_exe().context("this program's own file")?.into();
-    let stand_in = StandIn { program, arguments: vec!["stand-in".into()] };
-    let options = Options { jobs: arguments.jobs, require: arguments.output.require().to_vec(), stand_in };
+    let this = env::current_exe().context("this program's own file")?;
+    let options = Options { jobs: arguments.jobs, require: arguments.output.require().to_vec(), stand_in: as_process(&this) };
     let progress = Progress::new(scenarios.len(), &arguments.output);
     let report = client::run(&scenarios, &operations, &options, &|case| progress.done(case));
     drop(progress);
     arguments.output.write(&report, out)
+}
+
+/// This program as the process behind a scripted runtime.
+fn as_process(this: &Path) -> StandIn {
+    StandIn { program: this.into(), arguments: vec!["stand-in".into()] }
+}
+
+/// The suite against the built-in client, which is this program.
+pub(crate) fn check(this: &Path, output: &Output) -> anyhow::Result<Report> {
+    let scenarios = client::scenarios()?;
+    let mut operations = Operations::parse("diagipc.toml", include_str!("../../../vectors/clients/diagipc.toml"))?;
+    operations.set_program("diagipc", &this.display().to_string());
+    let jobs = NonZeroUsize::new(JOBS).unwrap_or(NonZeroUsize::MIN);
+    let options = Options { jobs, require: vec![Glob::new("*")], stand_in: as_process(this) };
+    let progress = Progress::new(scenarios.len(), output);
+    Ok(client::run(&scenarios, &operations, &options, &|case| progress.done(case)))
 }

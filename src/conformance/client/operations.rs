@@ -161,6 +161,16 @@ impl Operations {
         Ok(Self { name: command.join(" "), lines: BTreeMap::from([(Operation::Trace, line)]) })
     }
 
+    /// The same client, whose program `name` is the file `program`.
+    pub fn set_program(&mut self, name: &str, program: &str) {
+        let old = [Word(Vec::from([Piece::Text(name.to_owned())]))];
+        for line in self.lines.values_mut().filter(|line| line.words.starts_with(&old)) {
+            if let Some(first) = line.words.first_mut() {
+                *first = Word(Vec::from([Piece::Text(program.to_owned())]));
+            }
+        }
+    }
+
     /// The command line of an operation that the client has.
     pub fn get(&self, operation: Operation) -> Option<&CommandLine> {
         self.lines.get(&operation)

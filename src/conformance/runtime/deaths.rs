@@ -15,7 +15,9 @@ pub(super) fn kills(profile: Profile, command: Command, has_payload: bool, reaso
     match reason {
         // A stop reads what it has (F-7).
         Reason::Malformed { .. } if !has_payload => (is_8_or_9 || is_10) && command != Command::STOP_TRACING,
-        Reason::Malformed { kind: DecodeErrorKind::CountTooLarge { count, .. }, .. } => is_10 && count >= TOO_MANY_IDS,
+        Reason::Malformed { kind: DecodeErrorKind::CountTooLarge { count, .. }, .. } => {
+            is_10 && count >= TOO_MANY_IDS && command.set == Command::COLLECT_TRACING.set
+        }
         Reason::OverLimit { kind: LimitKind::AbsentName, .. } => is_dump(command) && profile != Profile::Strict,
         Reason::OverLimit { kind, .. } => match kind {
             LimitKind::ZeroBuffer | LimitKind::UnknownFormat(_) | LimitKind::TooManyProviders(_) => is_8_or_9,
