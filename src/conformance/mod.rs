@@ -28,7 +28,7 @@ pub mod record;
 pub mod report;
 #[cfg(unix)]
 pub mod runtime;
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 pub mod server;
 pub mod vectors;
 

@@ -20,7 +20,7 @@ mod report;
 mod requirements;
 mod runtime;
 mod scripts;
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 mod server;
 mod vectors;
 
@@ -47,7 +47,7 @@ enum Command {
     /// Asks a codec in any language everything that the golden vectors know
     Codec(codec::Arguments),
     /// Holds a live diagnostic server to the protocol
-    #[cfg(unix)]
+    #[cfg(any(unix, windows))]
     Server(server::Arguments),
     /// Holds a diagnostic client to the protocol
     #[cfg(unix)]
@@ -98,7 +98,7 @@ fn main() -> ExitCode {
     let outcome = match &arguments.command {
         Command::Check(arguments) => check::run(arguments, &mut out),
         Command::Codec(arguments) => codec::run(arguments, &mut out),
-        #[cfg(unix)]
+        #[cfg(any(unix, windows))]
         Command::Server(arguments) => server::run(arguments, &mut out),
         #[cfg(unix)]
         Command::Client(arguments) => client::run(arguments, &mut out),

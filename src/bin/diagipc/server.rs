@@ -3,12 +3,15 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::num::NonZeroUsize;
+#[cfg(unix)]
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::bail;
+#[cfg(unix)]
+use dotnet_diagnostics_ipc::conformance::Report;
+use dotnet_diagnostics_ipc::conformance::codec;
 use dotnet_diagnostics_ipc::conformance::server::{self, Options, Place, Profile, ServerCase, SpawnCommand};
-use dotnet_diagnostics_ipc::conformance::{Report, codec};
 use dotnet_diagnostics_ipc::vectors::{Hazard, named_script_files};
 
 use crate::Outcome;
@@ -17,6 +20,7 @@ use crate::output::{Output, Progress};
 /// More targets beside each other disturb each other.
 const MOST_JOBS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 /// The reference runtime mostly waits.
+#[cfg(unix)]
 const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 /// How long a target that is started may take until it is reached.
 const STARTS: Duration = Duration::from_secs(30);
@@ -31,7 +35,8 @@ const STARTS: Duration = Duration::from_secs(30);
 )]
 #[allow(clippy::struct_excessive_bools, clippy::doc_markdown, reason = "these are the switches and the help of a command")]
 pub(crate) struct Arguments {
-    /// A process id, the path of a socket, or port:PATH to wait there for a runtime that connects
+    /// A process id, the path of a socket, a pipe (`\\.\pipe\NAME`), or port:PATH to wait there for a runtime that connects. On Windows
+    /// a process id or a pipe
     #[arg(required_unless_present_any = ["spawn", "list"])]
     endpoint: Option<Place>,
 
@@ -137,6 +142,7 @@ fn list(cases: &[ServerCase<'_>], out: &mut dyn Write) -> anyhow::Result<Outcome
 }
 
 /// The suite against the reference runtime, which is this program.
+#[cfg(unix)]
 pub(crate) fn check(this: &Path, output: &Output) -> anyhow::Result<Report> {
     let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
     let cases = server::cases(&scripts, &vectors);

@@ -1,10 +1,8 @@
 //! A connection that is read to its end while other things are done.
 
-use alloc::{borrow::ToOwned as _, sync::Arc, vec};
+use alloc::{borrow::ToOwned as _, boxed::Box, sync::Arc, vec};
 use core::time::Duration;
-use std::io::{self, Read as _};
-use std::net::Shutdown;
-use std::os::unix::net::UnixStream;
+use std::io;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -18,19 +16,21 @@ type State = (Mutex<Drained>, Condvar);
 
 /// The thread that reads. It ends with the connection, or when this is dropped.
 pub(super) struct Background {
-    stream: UnixStream,
+    stop: Box<dyn Fn() + Send>,
     state: Arc<State>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Background {
-    pub(super) fn start(stream: &UnixStream) -> io::Result<Self> {
-        let (reader, stream) = (stream.try_clone()?, stream.try_clone()?);
-        reader.set_nonblocking(false)?;
+    /// Reads by `read`, which waits, and gives 0 at the end; `stop` ends its waiting.
+    pub(super) fn start(
+        read: impl FnMut(&mut [u8]) -> io::Result<usize> + Send + 'static,
+        stop: impl Fn() + Send + 'static,
+    ) -> io::Result<Self> {
         let state = Arc::new((Mutex::new(Drained::default()), Condvar::new()));
         let shared = state.clone();
-        let thread = thread::Builder::new().name("drain".to_owned()).spawn(move || read_to_the_end(reader, &shared))?;
-        Ok(Self { stream, state, thread: Some(thread) })
+        let thread = thread::Builder::new().name("drain".to_owned()).spawn(move || read_to_the_end(read, &shared))?;
+        Ok(Self { stop: Box::new(stop), state, thread: Some(thread) })
     }
 
     /// What was read, once the end has come or `patience` is over.
@@ -44,18 +44,17 @@ impl Background {
 
 impl Drop for Background {
     fn drop(&mut self) {
-        // Ends the thread's reading.
-        let _ = self.stream.shutdown(Shutdown::Both);
+        (self.stop)();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-fn read_to_the_end(mut stream: UnixStream, (state, ended): &State) {
+fn read_to_the_end(mut read: impl FnMut(&mut [u8]) -> io::Result<usize>, (state, ended): &State) {
     let mut buffer = vec![0; PIECE];
     loop {
-        let read = stream.read(&mut buffer);
+        let read = read(&mut buffer);
         let mut drained = state.lock().unwrap_or_else(PoisonError::into_inner);
         match read {
             Ok(0) => drained.end = Some(End::Closed),

@@ -1,15 +1,20 @@
 //! Plays the steps of an exchange script against the side under test.
 //!
-//! [`Player`] knows what the steps mean; a [`Network`] has the connections. `SocketNetwork` has real ones.
+//! [`Player`] knows what the steps mean; a [`Network`] has the connections. `SocketNetwork` and, on Windows, `PipeNetwork` have real
+//! ones.
 
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 mod background;
 mod network;
+#[cfg(windows)]
+mod pipes;
 #[cfg(unix)]
 mod sockets;
 mod transcript;
 
 pub use network::{Drained, Link, Network, Received, Sent, Trouble};
+#[cfg(windows)]
+pub use pipes::PipeNetwork;
 #[cfg(unix)]
 pub use sockets::SocketNetwork;
 pub use transcript::{Direction, Passage, Transcript};
@@ -104,13 +109,21 @@ impl<'n> Player<'n> {
     /// Plays all of `steps`. The connections that are left stay open until [`Player::close_all`].
     ///
     /// # Errors
-    /// The first step that went another way.
-    pub fn play<'s>(&mut self, steps: impl IntoIterator<Item = &'s Step>) -> Result<(), Failure> {
-        for (nth, step) in steps.into_iter().enumerate() {
-            self.step(step).map_err(|trouble| {
-                let text = serde_json::to_string(step).unwrap_or_default();
-                Failure { step: nth, text, trouble }
-            })?;
+    /// The first step that went another way. Where the network lacks what a step needs ([`Network::lacks`]), it is that step with
+    /// [`Trouble::Unavailable`], and none was played.
+    pub fn play<'s>(&mut self, steps: impl IntoIterator<Item = &'s Step, IntoIter: Clone>) -> Result<(), Failure> {
+        let failure = |step: usize, text: &Step, trouble: Trouble| {
+            let text = serde_json::to_string(text).unwrap_or_default();
+            Failure { step, text, trouble }
+        };
+        let steps = steps.into_iter().enumerate();
+        for (nth, step) in steps.clone() {
+            if let Some(why) = self.network.lacks(step) {
+                return Err(failure(nth, step, Trouble::Unavailable(why.to_owned())));
+            }
+        }
+        for (nth, step) in steps {
+            self.step(step).map_err(|trouble| failure(nth, step, trouble))?;
         }
         Ok(())
     }

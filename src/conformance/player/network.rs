@@ -4,7 +4,7 @@ use alloc::{string::String, vec::Vec};
 use core::{fmt, time::Duration};
 
 use crate::exchange::End;
-use crate::vectors::{Ending, FdKind, Life};
+use crate::vectors::{Ending, FdKind, Life, Step};
 
 /// A connection of a [`Network`], by its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,6 +84,13 @@ impl fmt::Display for Trouble {
 pub trait Network {
     /// The time since some beginning.
     fn now(&self) -> Duration;
+
+    /// Why a step cannot be played here as it is meant, whatever the peer does; `None` if it can. A script that has such a step is
+    /// not begun.
+    fn lacks(&self, step: &Step) -> Option<&'static str> {
+        let _ = step;
+        None
+    }
 
     /// Connects to the side under test.
     ///

@@ -11,7 +11,7 @@ use alloc::{
 };
 use core::time::Duration;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::net::Shutdown;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -233,6 +233,12 @@ fn listen(path: &Path) -> Result<Listening, crate::io::Error> {
     Ok(Listening { listener, _guard: guard })
 }
 
+fn in_background(stream: &UnixStream) -> io::Result<Background> {
+    let (mut reader, stopper) = (stream.try_clone()?, stream.try_clone()?);
+    reader.set_nonblocking(false)?;
+    Background::start(move |into| reader.read(into), move || drop(stopper.shutdown(Shutdown::Both)))
+}
+
 fn failed(what: &str) -> impl FnOnce(io::Error) -> Trouble + '_ {
     move |error| Trouble::Differs(format!("{what}: {error}"))
 }
@@ -374,7 +380,7 @@ impl Network for SocketNetwork {
 
     fn drain(&mut self, link: Link) -> Result<(), Trouble> {
         let connection = self.connection(link)?;
-        connection.background = Some(Background::start(&connection.stream).map_err(failed("reading in the background"))?);
+        connection.background = Some(in_background(&connection.stream).map_err(failed("reading in the background"))?);
         Ok(())
     }
 

@@ -11,9 +11,9 @@ use core::time::Duration;
 
 use super::ask::Came;
 use super::judge::{self, Judgement};
-use super::target::Subject;
+use super::target::{Subject, with_user_events};
 use super::{Options, Profile, ServerCase, ServerCaseKind, request};
-use crate::conformance::player::{Direction, Player, SocketNetwork, Transcript, Trouble};
+use crate::conformance::player::{Direction, Network, Player, Transcript, Trouble};
 use crate::conformance::{Case, Detail, Grade, Turn};
 use crate::hresult::HResult;
 use crate::message::{Message, Reply, process::ProcessInfo};
@@ -61,14 +61,14 @@ impl CasePlayer<'_> {
             attempt = second;
         }
         if let Some(why) = attempt.unavailable {
-            return Ok(Played::Unavailable(format!("{}: {why}", case.name())));
+            return Ok(Played::Unavailable(why));
         }
         let judgement = match attempt.result {
             Ok(judgement) => judgement,
             Err(_) if self.lacks_it(case, &attempt.transcript) => {
                 Judgement::new(Grade::Unimplemented, ["DS_IPC_E_UNKNOWN_COMMAND".to_owned()].into())
             }
-            Err(failure) => match self.refusal(&attempt.transcript) {
+            Err(failure) => match self.refusal(case, &attempt.transcript) {
                 Some((fact, text)) => Judgement::known(fact, text, [failure].into()),
                 None => Judgement::new(Grade::Fail, [failure].into()),
             },
@@ -142,10 +142,10 @@ impl CasePlayer<'_> {
                 Ok(started) => started,
                 Err(reason) => return Ok(Attempt::not_started(reason)),
             };
-            let mut network = with_user_events(network, self.options);
+            let mut network = with_user_events(network, self.options.stand_in_for_user_events);
             return Ok(attempt(&mut network, within, |player| play(player, &|player| dying(player, || spawned.death()))));
         }
-        let mut network = with_user_events(self.subject.shared()?, self.options);
+        let mut network = with_user_events(self.subject.shared()?, self.options.stand_in_for_user_events);
         let subject = &self.subject;
         let mut attempt = attempt(&mut network, within, |player| play(player, &|player| dying(player, || subject.death())));
         drop(network);
@@ -155,7 +155,7 @@ impl CasePlayer<'_> {
                     attempt.result = Err(format!("the target {death}"));
                 }
             }
-        } else if attempt.fails() {
+        } else if attempt.unavailable.is_none() && attempt.fails() {
             self.look_after(&mut attempt)?;
         }
         Ok(attempt)
@@ -185,8 +185,12 @@ impl CasePlayer<'_> {
     }
 
     /// The fact by which the target refuses what was asked.
-    fn refusal(&self, transcript: &Transcript) -> Option<(&'static str, &'static str)> {
-        errors(transcript).find_map(|(command, hresult)| self.profile.refuses(command?, hresult))
+    fn refusal(&self, case: &ServerCase<'_>, transcript: &Transcript) -> Option<(&'static str, &'static str)> {
+        errors(transcript).find_map(|(command, hresult)| {
+            let pieces = hresult == HResult::BAD_ENCODING && case.sends_in_pieces();
+            let of_pieces = || self.profile.refuses_pieces().filter(|_| pieces);
+            command.and_then(|command| self.profile.refuses(command, hresult)).or_else(of_pieces)
+        })
     }
 }
 
@@ -250,13 +254,8 @@ impl Attempt {
     }
 }
 
-/// The network, with what this run has for `user_events_data`.
-fn with_user_events(network: SocketNetwork, options: &Options) -> SocketNetwork {
-    if options.stand_in_for_user_events { network.with_stand_in_for_user_events() } else { network.with_kernels_user_events() }
-}
-
 fn attempt(
-    network: &mut SocketNetwork,
+    network: &mut dyn Network,
     within: Duration,
     play: impl FnOnce(&mut Player<'_>) -> Result<Judgement, Trouble>,
 ) -> Attempt {

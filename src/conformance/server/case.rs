@@ -8,7 +8,7 @@ use alloc::{
 };
 
 use crate::conformance::{Glob, codec::NamedFile};
-use crate::vectors::{Direction, Group, Hazard, Plays, Script, ScriptFile, Target, Test, Type};
+use crate::vectors::{Direction, Group, Hazard, Plays, Script, ScriptFile, Step, Target, Test, Type};
 
 /// One case.
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +111,14 @@ impl ServerCase<'_> {
         }
     }
 
+    /// The system for which it is meant; `None` is any.
+    pub fn platform(&self) -> Option<&str> {
+        match self.kind {
+            ServerCaseKind::Script { target, .. } => target.platform.as_deref(),
+            ServerCaseKind::Request { .. } => None,
+        }
+    }
+
     /// The facts and requirements that it rests on.
     pub fn spec(&self) -> Vec<String> {
         match self.kind {
@@ -131,6 +139,24 @@ impl ServerCase<'_> {
                     || (test.hazard.is_some() && group.command.as_deref().is_some_and(|name| name.starts_with("Dump/")))
             }
         }
+    }
+
+    /// Whether a message is sent in pieces: in chunks, or by several steps without a reply between them.
+    pub(super) fn sends_in_pieces(&self) -> bool {
+        let ServerCaseKind::Script { script, .. } = self.kind else { return false };
+        let mut sent: Vec<&str> = Vec::new();
+        script.steps.iter().any(|step| match step {
+            Step::Send(step) => {
+                let again = sent.contains(&step.on.as_str());
+                sent.push(&step.on);
+                again || step.chunks.len() > 1
+            }
+            Step::Expect(step) => {
+                sent.retain(|on| *on != step.on);
+                false
+            }
+            _ => false,
+        })
     }
 
     /// Whether `glob` chooses this by its name, or a part of it, or its number.

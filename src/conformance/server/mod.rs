@@ -8,14 +8,20 @@ mod ask;
 mod attempt;
 mod case;
 mod judge;
+mod left_out;
+mod place;
 mod profile;
 mod request;
 mod run;
+#[cfg(unix)]
 mod spawn;
 mod target;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
 
 pub use case::{ServerCase, ServerCaseKind, cases};
+pub use place::{Place, SpawnCommand};
 pub use profile::Profile;
 pub use run::{Options, run};
-pub use spawn::SpawnCommand;
-pub use target::Place;

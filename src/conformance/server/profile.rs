@@ -76,6 +76,11 @@ impl Profile {
                     || [Command::ENABLE_PERF_MAP, Command::DISABLE_PERF_MAP, Command::APPLY_STARTUP_HOOK].contains(&command);
                 lacks.then_some(("F-63", "Mono has no dumps, profilers, perf maps and startup hooks"))
             }
+            Self::CoreClr { .. }
+                if cfg!(windows) && command == Command::SET_ENVIRONMENT_VARIABLE && hresult == HResult::ENVVAR_NOT_FOUND =>
+            {
+                Some(("F-80", "on Windows an absent name is one that is not there"))
+            }
             Self::NativeAot if command == Command::SET_ENVIRONMENT_VARIABLE && hresult == HResult(0x0000_FFFF) => {
                 Some(("F-12", "NativeAOT sets no variables"))
             }
@@ -84,6 +89,12 @@ impl Profile {
             }
             _ => None,
         }
+    }
+
+    /// The fact by which this runtime refuses a message that comes in pieces, as malformed, where another one waits for the rest.
+    pub fn refuses_pieces(self) -> Option<(&'static str, &'static str)> {
+        let is_known = cfg!(windows) && matches!(self, Self::CoreClr { .. });
+        is_known.then_some(("P-39", "from a pipe the runtime takes what one read gives for the whole header, or the whole payload"))
     }
 }
 

@@ -15,7 +15,7 @@ use crate::conformance::player::{Player, Received, Sent, Trouble};
 use crate::exchange::End;
 use crate::message::eventpipe::StopTracing;
 use crate::message::{AnyRequest, Message, encode_to_vec};
-use crate::vectors::{Ending, FdKind, Group, Subject, Test, Type, Value};
+use crate::vectors::{EndStep, Ending, FdKind, Group, Step, Subject, Test, Type, Value};
 
 /// The connection that the request goes over, and the one that stops its session.
 const ON: &str = "a";
@@ -36,8 +36,16 @@ pub(super) struct Answered {
 
 /// Sends the request, and reads what comes of it.
 pub(super) fn play(player: &mut Player<'_>, group: &Group, test: &Test, within: Duration) -> Result<Answered, Trouble> {
-    let until = after(player, within);
     let wire = test.wire.as_deref().unwrap_or_default();
+    if is_cut(wire) {
+        // A server waits for the rest until the input ends (F-69).
+        let half_close = Step::EndStep(EndStep { on: ON.to_string(), end: Ending::HalfClose });
+        // Asked before anything is sent.
+        if let Some(why) = player.network().lacks(&half_close) {
+            return Err(Trouble::Unavailable(why.to_string()));
+        }
+    }
+    let until = after(player, within);
     player.open(ON, until)?;
     // A server that refuses early does not read the rest; what came says why.
     if let Sent::PeerGone(_) = player.send(ON, wire, None, until)? {}
@@ -46,7 +54,6 @@ pub(super) fn play(player: &mut Player<'_>, group: &Group, test: &Test, within: 
         let _ = player.send(ON, &[0], Some(FdKind::Null), until)?;
     }
     if is_cut(wire) {
-        // A server waits for the rest until the input ends (F-69).
         player.end(ON, Ending::HalfClose)?;
     }
     let came = next_message(player, ON, until)?;

@@ -13,6 +13,7 @@ use std::thread;
 
 use super::attempt::{CasePlayer, Played, WITHIN, entry};
 use super::judge::Judgement;
+use super::left_out::LeftOut;
 use super::target::Subject;
 use super::{Place, Profile, ServerCase, ServerCaseKind};
 use crate::conformance::player::Transcript;
@@ -44,6 +45,8 @@ enum Plan {
     Play,
     /// It may not be played, or not here.
     LeftOut(&'static str),
+    /// It is meant for another system.
+    Elsewhere(String),
     /// It came with a later version.
     Later(String),
 }
@@ -80,10 +83,12 @@ pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mu
 
     let mut entries: Vec<Option<Case>> = cases.iter().map(|_| None).collect();
     let (mut to_play, mut left_out, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut elsewhere = LeftOut::default();
     for (nth, (case, slot)) in cases.iter().zip(&mut entries).enumerate() {
         match plan(case, &subject, profile, options) {
             Plan::Play => to_play.push(nth),
             Plan::LeftOut(why) => left_out.push(why),
+            Plan::Elsewhere(why) => elsewhere.push(case, why),
             Plan::Later(found) => {
                 let judgement = Judgement::new(Grade::Unimplemented, [found].into());
                 let case = entry(options, case, judgement, &Transcript::default());
@@ -92,7 +97,7 @@ pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mu
             }
         }
     }
-    let (mut unavailable, mut lost) = (Vec::new(), None);
+    let (mut unavailable, mut lost) = (LeftOut::default(), None);
     let mut take = |news: News| match news {
         News::Played(nth, Played::Case(case, note)) => {
             done(&case);
@@ -101,7 +106,11 @@ pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mu
                 *slot = Some(*case);
             }
         }
-        News::Played(_, Played::Unavailable(why)) => unavailable.push(why),
+        News::Played(nth, Played::Unavailable(why)) => {
+            if let Some(case) = cases.get(nth) {
+                unavailable.push(case, why);
+            }
+        }
         News::Lost(reason) => lost = lost.take().or(Some(reason)),
     };
     let first = CasePlayer { subject, profile, options };
@@ -118,7 +127,8 @@ pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mu
             notes.push(format!("{n} cases were not played: {why}"));
         }
     }
-    notes.extend(unavailable.iter().map(|text| format!("not played, as this machine lacks what it needs: {text}")));
+    notes.extend(elsewhere.notes());
+    notes.extend(unavailable.notes());
     report.notes = notes;
     report
 }
@@ -128,6 +138,9 @@ fn plan(case: &ServerCase<'_>, subject: &Subject, profile: Profile, options: &Op
         Some(Hazard::SideEffect) if !options.allow_side_effects => return Plan::LeftOut(SIDE_EFFECTS),
         Some(Hazard::Harmful) if !options.allow_harmful => return Plan::LeftOut(HARMFUL),
         _ => {}
+    }
+    if let Some(platform) = case.platform().filter(|platform| *platform != std::env::consts::OS) {
+        return Plan::Elsewhere(format!("they are meant for {platform}"));
     }
     if let Some(since) = case.since().filter(|since| !profile.has(since)) {
         return Plan::Later(format!("came with .NET {since}; this is {profile}"));

@@ -7,8 +7,7 @@ use alloc::{
     sync::Arc,
     vec::Vec,
 };
-use core::{fmt, time::Duration};
-use std::ffi::OsString;
+use core::time::Duration;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -21,6 +20,7 @@ use std::time::Instant;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
+use super::SpawnCommand;
 use crate::conformance::player::{Network as _, SocketNetwork};
 use crate::io::{Until, discovery};
 use crate::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
@@ -30,28 +30,6 @@ use crate::vectors::Target;
 const PAUSE: Duration = Duration::from_millis(20);
 /// How much of what the target said is kept for an error.
 const LAST_WORDS: usize = 2000;
-
-/// What starts a target.
-///
-/// It gets a directory of its own as current directory and as `TMPDIR`. Where it is reached it says by the first line that it prints:
-/// the path of a socket, or a process id; or a socket with the name of a default port turns up in that directory, which is what every
-/// runtime does by itself.
-#[derive(Clone, Debug)]
-pub struct SpawnCommand {
-    /// The program.
-    pub program: OsString,
-    /// Its arguments.
-    pub arguments: Vec<OsString>,
-    /// How long it may take until it is reached.
-    pub patience: Duration,
-}
-
-impl fmt::Display for SpawnCommand {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Path::new(&self.program).display().fmt(f)?;
-        self.arguments.iter().try_for_each(|argument| write!(f, " {}", Path::new(argument).display()))
-    }
-}
 
 /// A target that runs. It is ended when this is dropped.
 pub(super) struct Spawned {

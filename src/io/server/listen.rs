@@ -112,7 +112,7 @@ mod windows {
             }
 
             fn collect_tracing(&self, _: CollectTracing<'_>) -> Result<StreamSession<'_>, HResult> {
-                Ok(StreamSession::new(1, |stream| stream.write_all(&[7; 50_000])))
+                Ok(StreamSession::new(1, |stream| stream.write_all(&std::vec![7; 50_000])))
             }
         }
 

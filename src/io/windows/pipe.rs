@@ -19,6 +19,11 @@ use crate::io::{Error, ErrorKind, Phase, Stopped, Transport, Until};
 /// How long to wait for a busy pipe before the canceller is looked at again.
 const SLICE: Duration = Duration::from_millis(20);
 
+/// How long a server may take from making a pipe to waiting for its client.
+const MOMENT: Duration = Duration::from_millis(10);
+/// The shortest wait for a busy pipe, in milliseconds: 0 and 1 are not so many but something else.
+const SHORTEST: u32 = 2;
+
 /// One end of a connected pipe, whose waits end at a deadline or by a [`Canceller`](crate::io::Canceller).
 ///
 /// Nothing is in flight between two calls. A read that is stopped is cancelled first, and what came in meanwhile is returned. A
@@ -66,9 +71,30 @@ impl PipeTransport {
         }
     }
 
+    /// Whether there is a pipe of this name, free or busy. It is not opened: its server does not notice.
+    ///
+    /// # Errors
+    /// `InvalidInput` for what is no name of a pipe, and whatever else the system says.
+    pub fn is_there(name: &str) -> Result<bool, Error> {
+        let path = PipePath::new(name).map_err(|error| Error::new(Phase::Find, error))?;
+        match handle::wait_until_free(&path, SHORTEST) {
+            Err(error) if is(&error, ERROR_FILE_NOT_FOUND) => Ok(false),
+            Err(error) if !is(&error, ERROR_SEM_TIMEOUT) => Err(Error::new(Phase::Find, error)),
+            _ => Ok(true),
+        }
+    }
+
     /// Takes over a pipe that [`handle`] has made.
     pub(super) fn new(pipe: OwnedHandle) -> io::Result<Self> {
         Ok(Self { pipe, done: Event::new()?, is_cut: false })
+    }
+
+    /// The same end once more, so that one thread can read while another one writes. The other end is closed once both are dropped.
+    ///
+    /// # Errors
+    /// Where the system gives no handles for it.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { pipe: self.pipe.try_clone()?, done: Event::new()?, is_cut: self.is_cut })
     }
 
     /// Which process made the pipe, by what the system says: whoever comes first can make a pipe of any name. For a pipe that a
@@ -93,11 +119,16 @@ impl PipeTransport {
 /// Waits for a slice of the time that is left.
 fn wait_until_free(path: &PipePath, until: &Until<'_>) -> Result<(), Error> {
     let slice = until.left().map_or(SLICE, |left| left.min(SLICE));
-    // 0 and 1 are not so many milliseconds but something else.
-    let milliseconds = u32::try_from(slice.as_millis()).unwrap_or_default().max(2);
+    let milliseconds = u32::try_from(slice.as_millis()).unwrap_or_default().max(SHORTEST);
     match handle::wait_until_free(path, milliseconds) {
-        Err(error) if !is(&error, ERROR_SEM_TIMEOUT) => Err(cannot_be_opened(path, error)),
-        _ => Ok(()),
+        Err(error) if is(&error, ERROR_SEM_TIMEOUT) => Ok(()),
+        Err(error) => Err(cannot_be_opened(path, error)),
+        Ok(()) => {
+            // It is made, but perhaps nobody waits for a client yet. A runtime that is overtaken there serves nobody any more: seen on
+            // 10.0.9 under wine.
+            std::thread::sleep(until.left().map_or(MOMENT, |left| left.min(MOMENT)));
+            Ok(())
+        }
     }
 }
 

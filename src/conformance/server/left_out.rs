@@ -1,0 +1,31 @@
+//! The cases that cannot be played here, and why.
+
+use alloc::{format, string::String, vec, vec::Vec};
+
+use super::ServerCase;
+
+/// The names of the cases by the reason, in the order in which a reason is first met.
+#[derive(Default)]
+pub(super) struct LeftOut(Vec<(String, Vec<String>)>);
+
+impl LeftOut {
+    /// Takes a case that cannot be played here, for this reason.
+    pub(super) fn push(&mut self, case: &ServerCase<'_>, why: String) {
+        match self.0.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, cases)) => cases.push(case.name()),
+            None => self.0.push((why, vec![case.name()])),
+        }
+    }
+
+    /// How many cases.
+    pub(super) fn len(&self) -> usize {
+        self.0.iter().map(|(_, cases)| cases.len()).sum()
+    }
+
+    /// A line for each reason.
+    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(|(why, cases)| {
+            format!("{} cases were not played, as what they need is not here: {why}: {}", cases.len(), cases.join(", "))
+        })
+    }
+}

@@ -1,0 +1,128 @@
+//! What a target is named by.
+
+use alloc::{borrow::ToOwned as _, format, string::String, vec::Vec};
+use core::{fmt, str::FromStr, time::Duration};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::endpoint::{PIPE_PREFIX, PipeName};
+
+/// Where the target is. All forms are read on every system; a run says which of them it does not have there.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::conformance::server::Place;
+///
+/// assert!(matches!("4242".parse()?, Place::Process(4242)));
+/// assert!(matches!("/tmp/my.socket".parse()?, Place::Socket(_)));
+/// assert!(matches!("port:/tmp/my.port".parse()?, Place::Port(_)));
+/// assert!(matches!(r"\\.\pipe\my-server".parse()?, Place::Pipe(name) if name == "my-server"));
+/// assert!(matches!("dotnet-diagnostic-4242".parse()?, Place::Pipe(_)));
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// The default port of a process of this machine.
+    Process(u32),
+    /// It listens at this socket. Not on Windows.
+    Socket(PathBuf),
+    /// It listens at the pipe of this name. Only on Windows.
+    Pipe(String),
+    /// It is a runtime that connects to this diagnostic port, at which the suite listens. Not on Windows.
+    Port(PathBuf),
+    /// It is started, and started again after its death. Not on Windows.
+    Spawn(SpawnCommand),
+}
+
+/// What starts a target.
+///
+/// It gets a directory of its own as current directory and as `TMPDIR`. Where it is reached it says by the first line that it prints:
+/// the path of a socket, or a process id; or a socket with the name of a default port turns up in that directory, which is what every
+/// runtime does by itself.
+#[derive(Clone, Debug)]
+pub struct SpawnCommand {
+    /// The program.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// How long it may take until it is reached.
+    pub patience: Duration,
+}
+
+impl FromStr for Place {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const WANTED: &str = "an endpoint is wanted: a process id, a socket's path, a pipe, or port:PATH";
+        if let Ok(id) = text.parse() {
+            return Ok(Self::Process(id));
+        }
+        if let Some(path) = text.strip_prefix("port:") {
+            return if path.is_empty() { Err("port: wants a path".to_owned()) } else { Ok(Self::Port(path.into())) };
+        }
+        match pipe(text) {
+            Some("") => Err(format!("{PIPE_PREFIX} wants a name")),
+            Some(name) => Ok(Self::Pipe(name.to_owned())),
+            None if text.is_empty() => Err(WANTED.to_owned()),
+            None => Ok(Self::Socket(text.into())),
+        }
+    }
+}
+
+/// The name of the pipe, if the text is one: behind its prefix, which Windows takes in either case, or that of a default port.
+fn pipe(text: &str) -> Option<&str> {
+    match text.split_at_checked(PIPE_PREFIX.len()) {
+        Some((prefix, name)) if prefix.eq_ignore_ascii_case(PIPE_PREFIX) => Some(name),
+        _ => PipeName::parse(text).is_ok().then_some(text),
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process(id) => write!(f, "process {id}"),
+            Self::Socket(path) => path.display().fmt(f),
+            Self::Pipe(name) => write!(f, "{PIPE_PREFIX}{name}"),
+            Self::Port(path) => write!(f, "port:{}", path.display()),
+            Self::Spawn(command) => command.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for SpawnCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Path::new(&self.program).display().fmt(f)?;
+        self.arguments.iter().try_for_each(|argument| write!(f, " {}", Path::new(argument).display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString as _;
+
+    use super::*;
+
+    #[test]
+    fn a_pipe_is_told_from_a_socket() {
+        for (text, shown) in [
+            (r"\\.\pipe\dotnet-diagnostic-12", r"\\.\pipe\dotnet-diagnostic-12"),
+            (r"\\.\PIPE\mine", r"\\.\pipe\mine"),
+            ("dotnet-diagnostic-12", r"\\.\pipe\dotnet-diagnostic-12"),
+        ] {
+            let place: Place = text.parse().unwrap();
+            assert!(matches!(&place, Place::Pipe(_)), "{place:?}");
+            assert_eq!(place.to_string(), shown);
+        }
+        for text in ["dotnet-diagnostic-12-345-socket", "./dotnet-diagnostic-12", r"\\server\pipe\mine", "é"] {
+            assert!(matches!(text.parse(), Ok(Place::Socket(_))), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_place_says_what_is_missing() {
+        for (text, said) in
+            [("", "an endpoint is wanted"), ("port:", "port: wants a path"), (r"\\.\pipe\", r"\\.\pipe\ wants a name")]
+        {
+            assert!(text.parse::<Place>().unwrap_err().starts_with(said), "{text}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! How a target is reached on Unix: at a socket, at a diagnostic port, or by starting it.
+
+use alloc::{
+    borrow::ToOwned as _,
+    boxed::Box,
+    format,
+    string::{String, ToString as _},
+};
+use core::time::Duration;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Instant;
+
+pub(super) use super::spawn::Spawned;
+use super::target::identity;
+use super::{Place, SpawnCommand};
+use crate::conformance::player::SocketNetwork;
+use crate::endpoint::SocketName;
+use crate::io::{Connect as _, Endpoint, UnlinkOnDrop, Until, bind_private, discovery};
+use crate::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
+use crate::vectors::Target;
+
+/// Connections to a target.
+pub(super) type TargetNetwork = SocketNetwork;
+
+/// How long managed code may take to begin.
+const BEGINS: Duration = Duration::from_secs(20);
+/// From managed code's first sign to where it does nothing more of interest; and how long a target is left alone that does not say.
+const SETTLED: Duration = Duration::from_millis(500);
+/// How long to wait before something is looked at again.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// How the target that many cases share is reached.
+pub(super) enum Reach {
+    /// It listens at this socket.
+    Socket(PathBuf),
+    /// It connects to this port.
+    Port(UnixListener, #[allow(dead_code, reason = "it removes the socket in the end")] UnlinkOnDrop),
+    /// It is started.
+    Spawn(SpawnCommand, Option<Box<Spawned>>),
+}
+
+impl Reach {
+    pub(super) fn find(place: &Place, within: Duration) -> Result<Self, String> {
+        let reach = match place {
+            Place::Process(id) => Self::Socket(discovery::endpoint_of(*id, &Until::FOREVER).map_err(|error| error.to_string())?),
+            Place::Socket(path) => Self::Socket(path.clone()),
+            Place::Pipe(_) => return Err(format!("{place}: this system has no named pipes, they are Windows's")),
+            Place::Port(path) => {
+                let (listener, guard) = bind_private(path).map_err(|error| error.to_string())?;
+                Self::Port(listener, guard)
+            }
+            Place::Spawn(command) => Self::Spawn(command.clone(), None),
+        };
+        if let Self::Socket(path) = &reach {
+            let until = Until { deadline: Instant::now().checked_add(within), canceller: None };
+            Endpoint::socket(path.clone()).connect(&until).map_err(|error| error.to_string())?;
+        }
+        Ok(reach)
+    }
+
+    pub(super) const fn can_spawn(&self) -> bool {
+        matches!(self, Self::Spawn(..))
+    }
+
+    pub(super) fn shared(&mut self, within: Duration) -> Result<SocketNetwork, String> {
+        match self {
+            Self::Socket(path) => {
+                let network = SocketNetwork::to_socket(path.clone());
+                Ok(if let Some(id) = process_of(path) {
+                    network.with_process(move || is_there(id))
+                } else {
+                    let path = path.clone();
+                    network.with_process(move || UnixStream::connect(&path).is_ok())
+                })
+            }
+            Self::Port(listener, _) => Ok(SocketNetwork::at_port(listener.try_clone().map_err(|error| error.to_string())?)),
+            Self::Spawn(command, spawned) => {
+                if let Some(running) = spawned.as_ref().filter(|spawned| spawned.death().is_none()) {
+                    return Ok(running.network());
+                }
+                *spawned = None;
+                let (started, mut network) = Spawned::start(command, &Target::default())?;
+                until_it_runs(&mut network, within)?;
+                *spawned = Some(Box::new(started));
+                Ok(network)
+            }
+        }
+    }
+
+    pub(super) fn own(&self, target: &Target, within: Duration) -> Result<(Spawned, SocketNetwork), String> {
+        let Self::Spawn(command, _) = self else { return Err("this target cannot be started".to_owned()) };
+        let (spawned, mut network) = Spawned::start(command, target)?;
+        let suspends = [PORTS_VARIABLE, DEFAULT_PORT_SUSPEND_VARIABLE].iter().any(|name| target.environment.contains_key(*name));
+        if !target.suspended && !suspends && !target.ports.iter().any(|port| port.suspend) {
+            until_it_runs(&mut network, within)?;
+        }
+        Ok((spawned, network))
+    }
+
+    pub(super) fn death(&self) -> Option<String> {
+        match self {
+            Self::Spawn(_, Some(spawned)) => spawned.death(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn end_shared(&mut self) -> bool {
+        match self {
+            Self::Spawn(_, spawned) => {
+                *spawned = None;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The network, with what there is for `user_events_data`: a socket in its place, or the file of this system.
+pub(super) fn with_user_events(network: SocketNetwork, stand_in: bool) -> SocketNetwork {
+    if stand_in { network.with_stand_in_for_user_events() } else { network.with_kernels_user_events() }
+}
+
+/// Waits until managed code runs, which is what scripts expect of a target that is not suspended. One that cannot be asked is given time.
+fn until_it_runs(network: &mut SocketNetwork, within: Duration) -> Result<(), String> {
+    let began = Instant::now();
+    while identity(network, within)?.is_some_and(|identity| !identity.runs) {
+        if began.elapsed() >= BEGINS {
+            return Err(format!("the target's managed code does not begin within {} s", BEGINS.as_secs()));
+        }
+        thread::sleep(PAUSE);
+    }
+    thread::sleep(SETTLED);
+    Ok(())
+}
+
+/// The process that the name of a socket tells.
+fn process_of(path: &Path) -> Option<u32> {
+    SocketName::of_path(path.to_str()?).ok().map(|name| name.pid)
+}
+
+fn is_there(id: u32) -> bool {
+    let Some(pid) = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw) else { return false };
+    // A process of somebody else is there, too.
+    !matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH))
+}

@@ -1,0 +1,82 @@
+//! How a target is reached on Windows: at a pipe.
+//!
+//! Nothing is started here, and nothing listens at a port.
+
+use alloc::{
+    borrow::ToOwned as _,
+    format,
+    string::{String, ToString as _},
+};
+use core::time::Duration;
+
+use super::Place;
+use crate::conformance::player::{Network as _, PipeNetwork};
+use crate::endpoint::{PIPE_PREFIX, PipeName};
+use crate::vectors::{Life, Target};
+
+/// Connections to a target.
+pub(super) type TargetNetwork = PipeNetwork;
+
+/// The pipe of the target that many cases share.
+pub(super) struct Reach(String);
+
+/// A target that was started: there is none.
+pub(super) enum Spawned {}
+
+impl Reach {
+    pub(super) fn find(place: &Place, _: Duration) -> Result<Self, String> {
+        let name = match place {
+            Place::Process(id) => PipeName::new(*id).to_string(),
+            Place::Pipe(name) => name.clone(),
+            Place::Socket(path) => {
+                let path = path.display();
+                return Err(format!(r"{path}: on Windows a runtime has a pipe, no socket: \\.\pipe\NAME, or its process id"));
+            }
+            Place::Port(_) => return Err(format!("{place}: nothing listens at a port on Windows yet")),
+            Place::Spawn(_) => {
+                return Err("--spawn is not there on Windows yet: start the target, and give its process id or pipe".to_owned());
+            }
+        };
+        // What is there answers, or not, as the first thing that it is asked.
+        match PipeNetwork::to_pipe(name.clone()).life(Life::Alive, Duration::ZERO).map_err(|trouble| trouble.to_string())? {
+            Life::Alive => Ok(Self(name)),
+            Life::Dead => Err(format!(r"{PIPE_PREFIX}{name} is not there")),
+        }
+    }
+
+    #[allow(clippy::unused_self, reason = "on Unix it depends on it")]
+    pub(super) const fn can_spawn(&self) -> bool {
+        false
+    }
+
+    #[allow(clippy::unnecessary_wraps, clippy::unused_self, reason = "on Unix it may have to be started")]
+    pub(super) fn shared(&mut self, _: Duration) -> Result<PipeNetwork, String> {
+        Ok(PipeNetwork::to_pipe(self.0.clone()))
+    }
+
+    #[allow(clippy::unused_self, reason = "on Unix it depends on it")]
+    pub(super) fn own(&self, _: &Target, _: Duration) -> Result<(Spawned, PipeNetwork), String> {
+        Err("this target cannot be started".to_owned())
+    }
+
+    #[allow(clippy::unused_self, reason = "on Unix it depends on it")]
+    pub(super) const fn death(&self) -> Option<String> {
+        None
+    }
+
+    #[allow(clippy::unused_self, reason = "on Unix it depends on it")]
+    pub(super) const fn end_shared(&mut self) -> bool {
+        false
+    }
+}
+
+/// The network as it is: Windows has no `user_events`.
+pub(super) const fn with_user_events(network: PipeNetwork, _: bool) -> PipeNetwork {
+    network
+}
+
+impl Spawned {
+    pub(super) const fn death(&self) -> Option<String> {
+        match *self {}
+    }
+}

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""windows_server.py DIAGIPC
+
+Holds .NET runtimes for Windows to the protocol by `DIAGIPC server`, all of it under wine: DIAGIPC is a diagipc.exe. Nothing may fail;
+which deviations are named, and what a pipe cannot do, is written out here. Prints one line a check. Exits with 1 if a check fails,
+with 77 if wine, a compiler for Windows or a runtime cannot be had here.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import launch
+import windows
+from windows import expect
+
+LONGEST = 300  # seconds for a run
+PIECES = ["header-in-bytes", "header-cut-behind-the-magic", "header-cut-in-size", "header-last-byte-late", "payload-in-bytes",
+          "payload-cut-in-two", "payload-with-the-headers-end", "wrong-magic-is-answered-behind-the-payload",
+          "half-a-message-is-waited-for"]
+# What both runtimes do, and by which fact.
+DEVIATIONS = {**{f"scripts/framing/{name}": "P-39" for name in PIECES}, "scripts/process/set-variable-without-a-name": "F-80"}
+NO_HALF_CLOSE, NO_RESET = "a pipe has no half-close", "a pipe has no reset"
+# Scripts that are not played, and why; requests are not played for the first reason alone.
+NOT_PLAYED = {
+    NO_HALF_CLOSE: ["eventpipe/half-close-of-the-stream", "framing/input-ends-behind-the-request"]
+                   + [f"framing/input-ends-after-{count}" for count in (0, 1, 13, 14, 16, 19, 20, 21, 27)],
+    NO_RESET: ["framing/bytes-behind-size", "framing/bytes-behind-size-after-an-error", "framing/second-request-with-the-first"],
+}
+# A session that begins while the start is held does not stream before it goes on, and 8.0.30 does not go on under wine.
+WHILE_HELD = ["scripts/framing/*", "scripts/process/*", "scripts/dump_profiler/*", "requests/*"]
+
+
+def add_random_numbers(wine):
+    """Puts into a wine what Rust's standard library wants of it."""
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "windows_prng.c")
+    library = os.path.join(wine.environment["WINEPREFIX"], "drive_c/windows/system32/bcryptprimitives.dll")
+    subprocess.run([windows.COMPILER, "-O2", "-shared", "-nostartfiles", "-Wl,-e,0", "-o", library, source, "-ladvapi32"], check=True,
+                   timeout=120)
+
+
+def server(wine, program, *arguments):
+    """The exit status of `diagipc server`, and what it says."""
+    done = subprocess.run([wine.wine, program, "server", *arguments, "--json"], env=wine.environment, cwd=wine.directory,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=LONGEST)
+    return done.returncode, json.loads(done.stdout)
+
+
+def not_played(report):
+    """The cases that a pipe cannot play, by the reason."""
+    seen = {}
+    for reason in NOT_PLAYED:
+        notes = [note for note in report["notes"] if f": {reason}" in note]
+        seen[reason] = sorted(name for note in notes for name in note.rsplit(": ", 1)[1].split(", "))
+    return seen
+
+
+def held_to_the_protocol(wine, program, endpoint, runtime, profile, only, fewest):
+    """Every read-only case that there is for this runtime."""
+    began = time.monotonic()
+    status, report = server(wine, program, endpoint, *(word for glob in only for word in ("--only", glob)))
+    print(f"{endpoint}: {report['counts']} in {time.monotonic() - began:.0f} s")
+    for case in report["cases"]:
+        if case["grade"] == "fail":
+            print(f"{case['name']} failed: {case['detail']['found']}")
+    expect(f"{runtime}: the target", (report.get("runtime"), report.get("profile"), report.get("lost")),
+           (f".NET {runtime}", profile, None))
+    expect(f"{runtime}: exit status, failures", (status, report["counts"]["fail"]), (0, 0))
+    passed = sum(case["grade"] in ("pass", "pass-lenient") for case in report["cases"])
+    expect(f"{runtime}: at least {fewest} cases pass", passed >= fewest, True)
+    expect(f"{runtime}: deviations, each by its fact",
+           {case["name"]: case["deviation"]["fact"] for case in report["cases"] if case.get("deviation")}, DEVIATIONS)
+    seen = not_played(report)
+    for reason, names in NOT_PLAYED.items():
+        wanted = [f"scripts/{name}" for name in names if not only or f"scripts/{name.split('/')[0]}/*" in only]
+        expect(f"{runtime}: scripts not played as {reason}", [name for name in seen[reason] if name.startswith("scripts/")],
+               sorted(wanted))
+    expect(f"{runtime}: requests not played as {NO_RESET}", [name for name in seen[NO_RESET] if name.startswith("requests/")], [])
+    known = [*NOT_PLAYED, "--allow-side-effects", "--allow-harmful", "--spawn", "they are meant for linux"]
+    notes = [note for note in report["notes"] if not any(reason in note for reason in known)]
+    expect(f"{runtime}: whatever else is not played, or went at the second try only", notes, [])
+
+
+def what_windows_does_not_have(wine, program):
+    """Each is told from a failure by its exit status, and says what is missing."""
+    for arguments, said in (["4000000001"], "is not there"), (["C:\\a.socket"], "on Windows a runtime has a pipe, no socket"), \
+            (["port:a"], "nothing listens at a port on Windows yet"), (["--spawn", "--", "a"], "--spawn is not there on Windows yet"):
+        done = subprocess.run([wine.wine, program, "server", *arguments], env=wine.environment, cwd=wine.directory,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=LONGEST)
+        expect(f"server {' '.join(arguments)}", (done.returncode, said in done.stdout.decode()), (3, True))
+
+
+def try_all(wine, program):
+    add_random_numbers(wine)
+    what_windows_does_not_have(wine, program)
+    with wine.runtime('"D:\\azmcp.exe" server start', {}) as runtime:
+        runtime.exchange(windows.message(0x0400))  # its pipe is there
+        time.sleep(1.5)                            # until managed code runs
+        held_to_the_protocol(wine, program, str(runtime.pid), "10.0.9", "coreclr-10", [], 120)
+        expect("it still runs", runtime.has_ended(0), None)
+    with wine.runtime("E:\\Sarif.Multitool.exe --version", {"DOTNET_DefaultDiagnosticPortSuspend": "1"}) as runtime:
+        runtime.exchange(windows.message(0x0400))
+        held_to_the_protocol(wine, program, runtime.pipe(), "8.0.30", "coreclr-8", WHILE_HELD, 70)
+        expect("it is still held", runtime.has_ended(0), None)
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    program = os.path.abspath(sys.argv[1])
+    if not os.path.exists(program):
+        sys.exit(f"there is no {program}")
+    missing = windows.what_is_missing()
+    if missing:
+        print(f"SKIPPED: a runtime for Windows cannot be had here: {missing}", file=sys.stderr)
+        sys.exit(launch.SKIP)
+    directory = tempfile.mkdtemp(prefix="dotnet-")
+    try:
+        try:
+            wine = windows.Wine(directory)
+        except (OSError, subprocess.SubprocessError) as error:
+            print(f"SKIPPED: wine cannot be used here: {error}", file=sys.stderr)
+            sys.exit(launch.SKIP)
+        try:
+            try_all(wine, program)
+        finally:
+            wine.close()
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    print(f"{windows.wrong} differ")
+    sys.exit(1 if windows.wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
