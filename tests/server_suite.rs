@@ -128,7 +128,7 @@ fn a_server_that_does_something_wrong_fails_by_the_case_that_is_about_it() {
         ("error-size=28", "scripts/framing/unknown-set-0500"),
         ("error-without-close", "scripts/framing/unknown-set-0500"),
         ("never-answers", "scripts/framing/unknown-set-0500"),
-        ("environment-count-more=1", "requests/process/8022"),
+        ("environment-count-more=1", "requests/tables/3480"),
         ("environment-bytes-more=4", "scripts/process/process-environment"),
         ("stop-another", "scripts/eventpipe/stop-id-unknown"),
         ("stream-never-ends", "scripts/eventpipe/collect-tracing2"),

@@ -126,6 +126,10 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     if let Some(name) = &arguments.name {
         report.target.clone_from(name);
     }
+    if report.cases.is_empty() && report.lost.is_none() {
+        // A run that says nothing must not look good.
+        bail!("none of the {} cases was played: {}", cases.len(), report.notes.join("; "));
+    }
     arguments.output.write(&report, out)
 }
 

@@ -79,7 +79,7 @@ impl Profile {
             Self::CoreClr { .. }
                 if cfg!(windows) && command == Command::SET_ENVIRONMENT_VARIABLE && hresult == HResult::ENVVAR_NOT_FOUND =>
             {
-                Some(("F-80", "on Windows an absent name is one that is not there"))
+                Some(("P-41", "on Windows an absent name is one that is not there"))
             }
             Self::NativeAot if command == Command::SET_ENVIRONMENT_VARIABLE && hresult == HResult(0x0000_FFFF) => {
                 Some(("F-12", "NativeAOT sets no variables"))
