@@ -123,9 +123,23 @@ impl<'n> Player<'n> {
             }
         }
         for (nth, step) in steps {
-            self.step(step).map_err(|trouble| failure(nth, step, trouble))?;
+            if let Err(trouble) = self.step(step) {
+                self.hear_out();
+                return Err(failure(nth, step, trouble));
+            }
         }
         Ok(())
+    }
+
+    /// Reads what is there on the connections that are not read in the background: it may say why a step went another way.
+    fn hear_out(&mut self) {
+        let open = self.connections.iter().filter(|(_, connection)| !connection.is_drained);
+        let names: Vec<_> = open.map(|(name, _)| name.clone()).collect();
+        for name in names {
+            let now = self.network.now();
+            // What cannot be read says nothing.
+            let _ = self.receive(&name, 400, now);
+        }
     }
 
     /// Closes what is open.

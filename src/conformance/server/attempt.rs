@@ -13,6 +13,7 @@ use super::ask::Came;
 use super::judge::{self, Judgement};
 use super::target::{Subject, with_user_events};
 use super::{Options, Profile, ServerCase, ServerCaseKind, request};
+use crate::command::Command;
 use crate::conformance::player::{Direction, Network, Player, Transcript, Trouble};
 use crate::conformance::{Case, Detail, Grade, Turn};
 use crate::hresult::HResult;
@@ -181,12 +182,15 @@ impl CasePlayer<'_> {
     /// Whether the target says that it does not know the command.
     fn lacks_it(&self, case: &ServerCase<'_>, transcript: &Transcript) -> bool {
         let must_have = matches!(self.profile, Profile::CoreClr { .. }) && case.since().is_some();
-        !must_have && !is_about_unknown_commands(case) && errors(transcript).any(|(_, hresult)| hresult == HResult::UNKNOWN_COMMAND)
+        !must_have
+            && !is_about_unknown_commands(case)
+            && replies(transcript).any(|(_, error)| error == Some(HResult::UNKNOWN_COMMAND))
     }
 
-    /// The fact by which the target refuses what was asked.
+    /// The fact by which the target answers what was asked in another way.
     fn refusal(&self, case: &ServerCase<'_>, transcript: &Transcript) -> Option<(&'static str, &'static str)> {
-        errors(transcript).find_map(|(command, hresult)| {
+        replies(transcript).find_map(|(command, error)| {
+            let Some(hresult) = error else { return self.profile.pretends(command?) };
             let pieces = hresult == HResult::BAD_ENCODING && case.sends_in_pieces();
             let of_pieces = || self.profile.refuses_pieces().filter(|_| pieces);
             command.and_then(|command| self.profile.refuses(command, hresult)).or_else(of_pieces)
@@ -279,17 +283,20 @@ fn dying(player: &mut Player<'_>, death: impl Fn() -> Option<String>) -> Option<
     death()
 }
 
-/// The errors that came, each with the command that was sent on its connection.
-fn errors(transcript: &Transcript) -> impl Iterator<Item = (Option<crate::command::Command>, HResult)> {
+/// The replies that came, each with the command that was sent on its connection, and its error.
+fn replies(transcript: &Transcript) -> impl Iterator<Item = (Option<Command>, Option<HResult>)> {
     transcript.0.iter().enumerate().filter_map(|(nth, passage)| {
         if passage.direction != Direction::Received {
             return None;
         }
         let (message, _) = Message::decode(&passage.bytes).ok()?;
-        let Ok(Reply::Error(error)) = message.reply_as::<ProcessInfo>() else { return None };
+        let error = match message.reply_as::<ProcessInfo>() {
+            Ok(Reply::Error(error)) => Some(error.hresult),
+            _ => None,
+        };
         let mut before = transcript.0.iter().take(nth);
         let asked = before.find(|one| one.connection == passage.connection && one.direction == Direction::Sent);
         let command = asked.and_then(|asked| Message::decode(&asked.bytes).ok()).map(|(message, _)| message.command);
-        Some((command, error.hresult))
+        Some((command, error))
     })
 }

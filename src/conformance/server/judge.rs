@@ -84,9 +84,7 @@ pub(super) fn judge(profile: Profile, group: &Group, test: &Test, answered: &Ans
     }
     let error = answered.came.error();
     let grade = match (&answered.came, error) {
-        (Came::Message(_), Some(HResult::UNKNOWN_COMMAND)) if verdict(group, test) != Verdict::Invalid => {
-            Some(Grade::Unimplemented)
-        }
+        (Came::Message(_), Some(HResult::UNKNOWN_COMMAND)) if lacks(profile, group, test) => Some(Grade::Unimplemented),
         (Came::Message(_), Some(hresult)) => refused(group, test, hresult),
         (Came::Message(_), None) => taken(group, test),
         _ => None,
@@ -110,6 +108,12 @@ fn came(came: &Came, error: Option<HResult>) -> String {
         None if matches!(came, Came::Message(_)) => "an OK comes".into(),
         None => format!("{came}"),
     }
+}
+
+/// Whether a target may say that it does not know the command.
+fn lacks(profile: Profile, group: &Group, test: &Test) -> bool {
+    let must_have = matches!(profile, Profile::CoreClr { .. }) && group.since.as_deref().is_some_and(|since| profile.has(since));
+    !must_have && refusal_of(group, test) != Some(HResult::UNKNOWN_COMMAND)
 }
 
 /// The grade of an OK; `None` where it is wrong.

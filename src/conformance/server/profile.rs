@@ -54,10 +54,17 @@ impl Profile {
         }
     }
 
-    /// Whether the vectors and scripts mean this when they say `net10.0.9`.
+    /// Whether the vectors and scripts mean this when they say `net10.0.9`. What was not recorded is held to what is known of the nearest
+    /// that was: 11 to that of 10, 6 and 7 to that of 8.
     pub fn is_called(self, name: &str) -> bool {
-        let called = name.strip_prefix("net").and_then(version);
-        matches!(self, Self::CoreClr { major, minor } if called == Some((major, minor)))
+        let Self::CoreClr { major, .. } = self else { return false };
+        let nearest = match major {
+            0..=4 => (3, 1),
+            5..=8 => (8, 0),
+            9 => (9, 0),
+            10.. => (10, 0),
+        };
+        name.strip_prefix("net").and_then(version) == Some(nearest)
     }
 
     /// The name by which the deviations of `script` speak of it, if they do.
@@ -87,8 +94,23 @@ impl Profile {
             Self::NativeAot if hresult == HResult::NOT_SUPPORTED && is_set(Command::ATTACH_PROFILER.set) => {
                 Some(("F-56", "a runtime without profiling refuses every command of it"))
             }
+            Self::NativeAot
+                if hresult == HResult::NOT_SUPPORTED
+                    && [Command::ENABLE_PERF_MAP, Command::DISABLE_PERF_MAP].contains(&command) =>
+            {
+                Some(("F-46", "a runtime without perf maps refuses them"))
+            }
+            Self::NativeAot if hresult == HResult::NOT_SUPPORTED && command == Command::APPLY_STARTUP_HOOK => {
+                Some(("F-63", "what is compiled ahead of time loads no hook"))
+            }
             _ => None,
         }
+    }
+
+    /// The fact by which this runtime says OK to `command` and does nothing.
+    pub fn pretends(self, command: Command) -> Option<(&'static str, &'static str)> {
+        let is_known = self == Self::NativeAot && command.set == Command::GENERATE_CORE_DUMP.set;
+        is_known.then_some(("F-63", "NativeAOT answers a dump with OK at once, and writes none"))
     }
 
     /// The fact by which this runtime refuses a message that comes in pieces, as malformed, where another one waits for the rest.
