@@ -282,3 +282,16 @@ fn mistakes_of_use_are_told_and_no_client_is_started() {
     let listed = String::from_utf8(diagipc(&["--list", "--only", "silence/*"]).stdout).unwrap();
     assert!(listed.lines().count() > 20 && listed.lines().all(|line| line.starts_with("silence/")), "{listed}");
 }
+
+/// An older runtime is asked nothing that it does not know, and the report says how much that is.
+#[test]
+fn a_profile_leaves_out_what_its_runtime_does_not_know() {
+    let listed = |profile: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_diagipc")).args(["client", "--list", "--profile", profile]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let (old, new) = (listed("coreclr-3.1"), listed("strict"));
+    assert!(old.lines().count() >= 100 && new.lines().count() >= 400, "{} of {}", old.lines().count(), new.lines().count());
+    assert!(new.contains("/process-info") && !old.contains("/process-info"), "ProcessInfo came with .NET 5");
+    assert!(old.lines().all(|name| new.contains(name)));
+}

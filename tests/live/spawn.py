@@ -24,9 +24,7 @@ def main():
     # Stays open in the runtime: one of them reads it, and would end with it.
     os.set_inheritable(os.open(directory + "/in", os.O_RDWR), True)
     os.environ.update(HOME=directory, LANG="C.UTF-8", DOTNET_SYSTEM_GLOBALIZATION_INVARIANT="1", AZURE_MCP_COLLECT_TELEMETRY="false")
-    # Where the runtime lies on this machine is nobody's business.
-    shown = executable if name in launch.OLD else os.path.basename(executable)
-    os.execv(executable, [shown, *launch.arguments_of(name, directory)])
+    os.execv(executable, [executable, *launch.arguments_of(name, directory)])
 
 
 if __name__ == "__main__":

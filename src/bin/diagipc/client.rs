@@ -7,8 +7,9 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use dotnet_diagnostics_ipc::conformance::client::{self, Operations, Options, Scenario, StandIn};
+use dotnet_diagnostics_ipc::conformance::server::Profile;
 use dotnet_diagnostics_ipc::conformance::{Glob, Report};
 
 use crate::Outcome;
@@ -31,6 +32,11 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     output: Output,
+
+    /// The runtime that is played: only what it knows is asked of the client. coreclr-3.1, coreclr-8, coreclr-9, coreclr-10,
+    /// coreclr-11, nativeaot, mono or strict
+    #[arg(long, value_name = "NAME", default_value = "strict")]
+    profile: Profile,
 
     /// How long the client waits for a next byte before it gives up, whatever the file says
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
@@ -56,7 +62,12 @@ pub(crate) fn stand_in() -> anyhow::Result<Outcome> {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let scenarios = arguments.output.choose(client::scenarios()?, Scenario::is_chosen)?;
+    let mut scenarios = arguments.output.choose(client::scenarios()?, Scenario::is_chosen)?;
+    let all = scenarios.len();
+    scenarios.retain(|scenario| scenario.since().is_none_or(|since| arguments.profile.has(&since.to_string())));
+    if scenarios.is_empty() {
+        bail!("{} knows nothing of what was chosen", arguments.profile);
+    }
     if arguments.list {
         for scenario in &scenarios {
             writeln!(out, "{}", scenario.name)?;
@@ -77,8 +88,13 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let this = env::current_exe().context("this program's own file")?;
     let options = Options { jobs: arguments.jobs, require: arguments.output.require().to_vec(), stand_in: as_process(&this) };
     let progress = Progress::new(scenarios.len(), &arguments.output);
-    let report = client::run(&scenarios, &operations, &options, &|case| progress.done(case));
+    let mut report = client::run(&scenarios, &operations, &options, &|case| progress.done(case));
     drop(progress);
+    report.profile = Some(arguments.profile.to_string());
+    let later = all.saturating_sub(scenarios.len());
+    if later > 0 {
+        report.notes.push(format!("{later} scenarios were not played: {} does not know what they ask", arguments.profile));
+    }
     arguments.output.write(&report, out)
 }
 

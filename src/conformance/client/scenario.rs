@@ -9,7 +9,7 @@ use alloc::{
 use core::time::Duration;
 
 use super::{Argument, Fault, Operation};
-use crate::command::Command;
+use crate::command::{Command, DotnetVersion};
 use crate::vectors::{LoadError, Step};
 
 /// Arguments of an operation.
@@ -39,6 +39,14 @@ pub struct Scenario {
     pub(super) reveals: Option<Fault>,
     /// Whether the runtime says nothing at some point, so that the client has to give up by itself.
     pub(super) is_silent: bool,
+}
+
+impl Scenario {
+    /// The first .NET that knows what the client is to ask.
+    pub fn since(&self) -> Option<DotnetVersion> {
+        let named = self.arguments.get(&Argument::Command).and_then(|name| name.parse::<Command>().ok());
+        named.or_else(|| self.operation.commands().last().copied()).and_then(Command::since)
+    }
 }
 
 /// What the scripted runtime does.
