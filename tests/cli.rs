@@ -349,7 +349,14 @@ fn vectors_can_be_taken_away_and_checked_elsewhere() {
     let path = directory.path().join("taken");
     let path = path.to_str().unwrap();
     run(&["vectors", "export", path], b"", 0);
-    for file in ["README.md", "schema/vectors.schema.json", "schema/exchanges.schema.json", "exchanges/README.md"] {
+    for file in [
+        "README.md",
+        "schema/vectors.schema.json",
+        "schema/exchanges.schema.json",
+        "schema/report.schema.json",
+        "exchanges/README.md",
+        "clients/README.md",
+    ] {
         assert!(fs::exists(format!("{path}/{file}")).unwrap(), "{file}");
     }
     assert_eq!(fs::read_dir(format!("{path}/exchanges")).unwrap().count(), vectors::script_files().unwrap().len() + 1);

@@ -48,6 +48,12 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("adapters/python/adapter.py", include_str!("../../../vectors/adapters/python/adapter.py")),
     ("adapters/c/adapter.c", include_str!("../../../vectors/adapters/c/adapter.c")),
     ("exchanges/README.md", include_str!("../../../vectors/exchanges/README.md")),
+    ("schema/report.schema.json", include_str!("../../../vectors/schema/report.schema.json")),
+    ("schema/REPORTS.md", include_str!("../../../vectors/schema/REPORTS.md")),
+    ("clients/README.md", include_str!("../../../vectors/clients/README.md")),
+    ("clients/diagipc.toml", include_str!("../../../vectors/clients/diagipc.toml")),
+    ("clients/examples.toml", include_str!("../../../vectors/clients/examples.toml")),
+    ("clients/dotnet-tools.toml", include_str!("../../../vectors/clients/dotnet-tools.toml")),
 ];
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
