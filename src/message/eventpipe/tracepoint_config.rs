@@ -92,7 +92,13 @@ fn first_repeat(ids: impl Iterator<Item = u32> + Clone) -> Option<usize> {
     let (mut first, mut start) = (None::<u32>, 0usize);
     loop {
         // With its position behind the id, equal ids stand in the order in which they came.
-        let mut chunk: heapless::Vec<(u32, u32), CHUNK> = positioned.clone().skip(start).take(CHUNK).collect();
+        let mut chunk = heapless::Vec::<(u32, u32), CHUNK>::new();
+        for one in positioned.clone().skip(start) {
+            // Full: the rest comes later.
+            if chunk.push(one).is_err() {
+                break;
+            }
+        }
         if chunk.is_empty() {
             return first.and_then(|position| usize::try_from(position).ok());
         }
