@@ -22,6 +22,8 @@ mod adapter;
 #[cfg(unix)]
 pub mod client;
 pub mod codec;
+#[cfg(unix)]
+pub mod fuzz_server;
 mod glob;
 pub mod player;
 pub mod record;

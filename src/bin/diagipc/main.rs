@@ -10,6 +10,8 @@ mod codec;
 mod decode;
 mod dump;
 mod encode;
+#[cfg(unix)]
+mod fuzz_server;
 mod input;
 mod items;
 mod output;
@@ -52,6 +54,9 @@ enum Command {
     /// Holds a diagnostic client to the protocol
     #[cfg(unix)]
     Client(client::Arguments),
+    /// Sends mutated requests to a live diagnostic server
+    #[cfg(unix)]
+    FuzzServer(fuzz_server::Arguments),
     /// Stands for a process that is diagnosed
     #[cfg(unix)]
     #[command(hide = true)]
@@ -102,6 +107,8 @@ fn main() -> ExitCode {
         Command::Server(arguments) => server::run(arguments, &mut out),
         #[cfg(unix)]
         Command::Client(arguments) => client::run(arguments, &mut out),
+        #[cfg(unix)]
+        Command::FuzzServer(arguments) => fuzz_server::run(arguments, &mut out),
         #[cfg(unix)]
         Command::StandIn => client::stand_in(),
         #[cfg(unix)]

@@ -15,7 +15,7 @@ use crate::wire::Encode;
 
 /// What came.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Came {
+pub(in crate::conformance) enum Came {
     /// A whole message.
     Message(Vec<u8>),
     /// 20 bytes that are no header.
@@ -39,7 +39,7 @@ impl fmt::Display for Came {
 
 impl Came {
     /// The error code, of an error message.
-    pub(super) fn error(&self) -> Option<HResult> {
+    pub(in crate::conformance) fn error(&self) -> Option<HResult> {
         let Self::Message(bytes) = self else { return None };
         let (message, _) = Message::decode(bytes).ok()?;
         match message.reply_as::<ProcessInfo>().ok()? {
@@ -71,12 +71,12 @@ pub(super) fn next_message(player: &mut Player<'_>, on: &str, until: Duration) -
 
 /// What `ProcessInfo2` says of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Identity {
+pub(in crate::conformance) struct Identity {
     /// `clrProductVersion`: `10.0.9`.
-    pub(super) version: String,
+    pub(in crate::conformance) version: String,
     /// Whether its managed code has begun: until then the command line is the executable alone, and no assembly has been entered (F-39,
     /// F-79).
-    pub(super) runs: bool,
+    pub(in crate::conformance) runs: bool,
 }
 
 /// Asks `ProcessInfo2`, a complete message (F-72). `None` where the answer is an error.

@@ -12,9 +12,9 @@ use crate::vectors::{Fault, Group, Hazard, Subject, Test, Type, Verdict};
 
 /// What is said of an answer.
 #[derive(Clone, Debug)]
-pub(super) struct Judgement {
+pub(in crate::conformance) struct Judgement {
     pub(super) grade: Grade,
-    pub(super) deviation: Option<Deviation>,
+    pub(in crate::conformance) deviation: Option<Deviation>,
     pub(super) found: Vec<String>,
 }
 
@@ -74,7 +74,13 @@ fn command(group: &Group) -> Option<Command> {
 }
 
 /// Grades what came. `death` is how the target ended, if it did.
-pub(super) fn judge(profile: Profile, group: &Group, test: &Test, answered: &Answered, death: Option<&str>) -> Judgement {
+pub(in crate::conformance) fn judge(
+    profile: Profile,
+    group: &Group,
+    test: &Test,
+    answered: &Answered,
+    death: Option<&str>,
+) -> Judgement {
     let mut found = answered.wrong.clone();
     if answered.left_open {
         found.push("the connection stays open".into());

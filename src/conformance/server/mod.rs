@@ -4,18 +4,18 @@
 //! the cases one after another (F-75) into a [`Report`](super::Report). Nothing that changes or harms a target is sent unless the
 //! [`Options`] allow it, and what that is, the `hazard` of vectors and scripts alone decides.
 
-mod ask;
+pub(super) mod ask;
 mod attempt;
 mod case;
-mod judge;
+pub(super) mod judge;
 mod left_out;
 mod place;
 mod profile;
-mod request;
+pub(super) mod request;
 mod run;
 #[cfg(unix)]
 mod spawn;
-mod target;
+pub(super) mod target;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]

@@ -18,20 +18,31 @@ use crate::message::{AnyRequest, Message, encode_to_vec};
 use crate::vectors::{EndStep, Ending, FdKind, Group, Step, Subject, Test, Type, Value};
 
 /// The connection that the request goes over, and the one that stops its session.
-const ON: &str = "a";
+pub(in crate::conformance) const ON: &str = "a";
 const STOP: &str = "stop";
 /// How long a server may take to close a connection that is over.
 const CLOSES: Duration = Duration::from_secs(1);
 
 /// What a server did with a request.
 #[derive(Clone, Debug)]
-pub(super) struct Answered {
+pub(in crate::conformance) struct Answered {
     /// What came first.
-    pub(super) came: Came,
+    pub(in crate::conformance) came: Came,
     /// What is wrong with it, and with what followed.
-    pub(super) wrong: Vec<String>,
+    pub(in crate::conformance) wrong: Vec<String>,
     /// Whether the connection stayed open behind a reply that ends it.
-    pub(super) left_open: bool,
+    pub(in crate::conformance) left_open: bool,
+}
+
+/// How long a server may take.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::conformance) struct Patience {
+    /// To its reply.
+    pub(in crate::conformance) reply: Duration,
+    /// From there to the end of what belongs to it.
+    pub(in crate::conformance) rest: Duration,
+    /// To close a connection that is over.
+    pub(in crate::conformance) close: Duration,
 }
 
 /// Sends the request, and reads what comes of it.
@@ -56,15 +67,26 @@ pub(super) fn play(player: &mut Player<'_>, group: &Group, test: &Test, within: 
     if is_cut(wire) {
         player.end(ON, Ending::HalfClose)?;
     }
+    let command = group.command.as_deref().and_then(|name| name.parse::<Command>().ok());
+    read(player, command, &test.value, Patience { reply: within, rest: within, close: CLOSES })
+}
+
+/// Reads what comes of a request that was sent, and ends its session. `asked` is its value.
+pub(in crate::conformance) fn read(
+    player: &mut Player<'_>,
+    command: Option<Command>,
+    asked: &Value,
+    patience: Patience,
+) -> Result<Answered, Trouble> {
+    let until = after(player, patience.reply);
     let came = next_message(player, ON, until)?;
     let mut answered = Answered { came, wrong: Vec::new(), left_open: false };
     let Came::Message(reply) = &answered.came else { return Ok(answered) };
-    let command = group.command.as_deref().and_then(|name| name.parse::<Command>().ok());
     let subject = Subject { kind: Type::Reply, command, from_server: true };
     let value = match subject.decode(reply) {
         Ok(decoded) if decoded.kind == Type::Reply => decoded.value,
         Ok(_) => {
-            answered.left_open = !closes(player)?;
+            answered.left_open = !closes(player, patience)?;
             return Ok(answered);
         }
         Err(refusal) => {
@@ -72,7 +94,7 @@ pub(super) fn play(player: &mut Player<'_>, group: &Group, test: &Test, within: 
             return Ok(answered);
         }
     };
-    follow(player, command, test, &value, until, &mut answered)?;
+    follow(player, command, asked, &value, patience, &mut answered)?;
     Ok(answered)
 }
 
@@ -80,25 +102,26 @@ pub(super) fn play(player: &mut Player<'_>, group: &Group, test: &Test, within: 
 fn follow(
     player: &mut Player<'_>,
     command: Option<Command>,
-    test: &Test,
+    asked: &Value,
     reply: &Value,
-    until: Duration,
+    patience: Patience,
     answered: &mut Answered,
 ) -> Result<(), Trouble> {
+    let until = after(player, patience.rest);
     let session_id = reply.get("sessionId").and_then(Value::as_str).and_then(|id| id.parse::<u64>().ok());
     match (command, session_id) {
         (Some(Command::STOP_TRACING), id) => {
-            let asked = test.value.get("sessionId").and_then(Value::as_str);
+            let asked = asked.get("sessionId").and_then(Value::as_str);
             if let (Some(id), Some(asked)) = (id, asked.filter(|asked| id.is_none_or(|id| id.to_string() != **asked))) {
                 answered.wrong.push(format!("session {asked} was to be stopped, {id} is said to be"));
             }
-            answered.left_open = !closes(player)?;
+            answered.left_open = !closes(player, patience)?;
         }
         (_, Some(id)) => stop(player, id, until, answered)?,
-        (Some(Command::PROCESS_ENVIRONMENT), None) => environment(player, reply, until, answered)?,
+        (Some(Command::PROCESS_ENVIRONMENT), None) => environment(player, reply, patience, answered)?,
         // A second reply may come (F-81).
         (Some(Command::GENERATE_CORE_DUMP | Command::GENERATE_CORE_DUMP2 | Command::GENERATE_CORE_DUMP3), None) => {}
-        _ => answered.left_open = !closes(player)?,
+        _ => answered.left_open = !closes(player, patience)?,
     }
     Ok(())
 }
@@ -129,7 +152,8 @@ fn stop(player: &mut Player<'_>, id: u64, until: Duration, answered: &mut Answer
 }
 
 /// Reads the block that was announced.
-fn environment(player: &mut Player<'_>, reply: &Value, until: Duration, answered: &mut Answered) -> Result<(), Trouble> {
+fn environment(player: &mut Player<'_>, reply: &Value, patience: Patience, answered: &mut Answered) -> Result<(), Trouble> {
+    let until = after(player, patience.rest);
     let announced = reply.get("nIncomingBytes").and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
     let mut block = Vec::new();
     while let Some(missing) = announced.checked_sub(block.len()).filter(|missing| *missing > 0) {
@@ -145,13 +169,13 @@ fn environment(player: &mut Player<'_>, reply: &Value, until: Duration, answered
     if let Err(refusal) = subject.decode(&block) {
         answered.wrong.push(format!("the environment is malformed: {refusal}"));
     }
-    answered.left_open = !closes(player)?;
+    answered.left_open = !closes(player, patience)?;
     Ok(())
 }
 
 /// Whether the server closes the connection.
-fn closes(player: &mut Player<'_>) -> Result<bool, Trouble> {
-    let until = after(player, CLOSES);
+fn closes(player: &mut Player<'_>, patience: Patience) -> Result<bool, Trouble> {
+    let until = after(player, patience.close);
     Ok(matches!(player.receive(ON, 1, until)?, Received::End(_)))
 }
 
@@ -180,7 +204,7 @@ fn size(wire: &[u8]) -> Option<u16> {
 }
 
 /// Whether a descriptor belongs to this request.
-fn wants_descriptor(wire: &[u8]) -> bool {
+pub(in crate::conformance) fn wants_descriptor(wire: &[u8]) -> bool {
     use crate::message::eventpipe::{CollectTracing5, CollectTracing6};
     let request = Message::decode_exact(wire).ok().and_then(|message| message.request().ok());
     matches!(

@@ -15,25 +15,35 @@ pub(super) use system::with_user_events;
 use system::{Reach, Spawned, TargetNetwork};
 
 /// The target of a run.
-pub(super) struct Subject {
+pub(in crate::conformance) struct Subject {
     reach: Reach,
     within: Duration,
+    /// Whether it is started again and again.
+    often: bool,
 }
 
 impl Subject {
     /// Finds the target, and looks whether it is trusted; `within` is how long it may take, of an answer as well.
-    pub(super) fn find(place: &Place, within: Duration) -> Result<Self, String> {
-        Ok(Self { reach: Reach::find(place, within)?, within })
+    pub(in crate::conformance) fn find(place: &Place, within: Duration) -> Result<Self, String> {
+        Ok(Self { reach: Reach::find(place, within)?, within, often: false })
+    }
+
+    /// Targets that are started again and again are there as soon as they answer, whatever their own code does next, and leave their
+    /// perf maps where they run.
+    #[cfg(unix)]
+    pub(in crate::conformance) fn started_often(mut self) -> Self {
+        self.often = true;
+        self
     }
 
     /// Whether a target can be had that is as a script wants it, and that may die.
-    pub(super) const fn can_spawn(&self) -> bool {
+    pub(in crate::conformance) const fn can_spawn(&self) -> bool {
         self.reach.can_spawn()
     }
 
     /// The target that cases share. It is started if it is not there.
-    pub(super) fn shared(&mut self) -> Result<TargetNetwork, String> {
-        self.reach.shared(self.within)
+    pub(in crate::conformance) fn shared(&mut self) -> Result<TargetNetwork, String> {
+        self.reach.shared(self.within, self.often)
     }
 
     /// A target for one case alone.
@@ -42,17 +52,17 @@ impl Subject {
     }
 
     /// How the shared target ended, if it is known to have.
-    pub(super) fn death(&self) -> Option<String> {
+    pub(in crate::conformance) fn death(&self) -> Option<String> {
         self.reach.death()
     }
 
     /// Ends the shared target, if it was started here; whether it was.
-    pub(super) fn end_shared(&mut self) -> bool {
+    pub(in crate::conformance) fn end_shared(&mut self) -> bool {
         self.reach.end_shared()
     }
 
     /// Whether the shared target still answers a complete `ProcessInfo`.
-    pub(super) fn answers(&mut self) -> Result<(), String> {
+    pub(in crate::conformance) fn answers(&mut self) -> Result<(), String> {
         let mut network = self.shared()?;
         let until = network.now().saturating_add(self.within);
         let mut player = Player::new(&mut network, self.within);
@@ -60,7 +70,7 @@ impl Subject {
     }
 
     /// What the shared target says it is.
-    pub(super) fn identity(&mut self) -> Result<Option<Identity>, String> {
+    pub(in crate::conformance) fn identity(&mut self) -> Result<Option<Identity>, String> {
         let mut network = self.shared()?;
         identity(&mut network, self.within)
     }

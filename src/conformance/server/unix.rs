@@ -22,12 +22,14 @@ use crate::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
 use crate::vectors::Target;
 
 /// Connections to a target.
-pub(super) type TargetNetwork = SocketNetwork;
+pub(in crate::conformance) type TargetNetwork = SocketNetwork;
 
 /// How long managed code may take to begin.
 const BEGINS: Duration = Duration::from_secs(20);
 /// From managed code's first sign to where it does nothing more of interest; and how long a target is left alone that does not say.
 const SETTLED: Duration = Duration::from_millis(500);
+/// The variable of .NET for the directory of perf maps, which is `/tmp` without it.
+const PERF_MAP_PATH: &str = "DOTNET_PerfMapJitDumpPath";
 /// How long to wait before something is looked at again.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -64,7 +66,7 @@ impl Reach {
         matches!(self, Self::Spawn(..))
     }
 
-    pub(super) fn shared(&mut self, within: Duration) -> Result<SocketNetwork, String> {
+    pub(super) fn shared(&mut self, within: Duration, often: bool) -> Result<SocketNetwork, String> {
         match self {
             Self::Socket(path) => {
                 let network = SocketNetwork::to_socket(path.clone());
@@ -81,8 +83,12 @@ impl Reach {
                     return Ok(running.network());
                 }
                 *spawned = None;
-                let (started, mut network) = Spawned::start(command, &Target::default())?;
-                until_it_runs(&mut network, within)?;
+                let mut target = Target::default();
+                if often {
+                    target.environment.insert(PERF_MAP_PATH.to_owned(), ".".to_owned());
+                }
+                let (started, mut network) = Spawned::start(command, &target)?;
+                until_it_runs(&mut network, within, if often { Duration::ZERO } else { SETTLED })?;
                 *spawned = Some(Box::new(started));
                 Ok(network)
             }
@@ -94,7 +100,7 @@ impl Reach {
         let (spawned, mut network) = Spawned::start(command, target)?;
         let suspends = [PORTS_VARIABLE, DEFAULT_PORT_SUSPEND_VARIABLE].iter().any(|name| target.environment.contains_key(*name));
         if !target.suspended && !suspends && !target.ports.iter().any(|port| port.suspend) {
-            until_it_runs(&mut network, within)?;
+            until_it_runs(&mut network, within, SETTLED)?;
         }
         Ok((spawned, network))
     }
@@ -123,7 +129,7 @@ pub(super) fn with_user_events(network: SocketNetwork, stand_in: bool) -> Socket
 }
 
 /// Waits until managed code runs, which is what scripts expect of a target that is not suspended. One that cannot be asked is given time.
-fn until_it_runs(network: &mut SocketNetwork, within: Duration) -> Result<(), String> {
+fn until_it_runs(network: &mut SocketNetwork, within: Duration, settled: Duration) -> Result<(), String> {
     let began = Instant::now();
     while identity(network, within)?.is_some_and(|identity| !identity.runs) {
         if began.elapsed() >= BEGINS {
@@ -131,7 +137,7 @@ fn until_it_runs(network: &mut SocketNetwork, within: Duration) -> Result<(), St
         }
         thread::sleep(PAUSE);
     }
-    thread::sleep(SETTLED);
+    thread::sleep(settled);
     Ok(())
 }
 

@@ -15,7 +15,7 @@ use crate::endpoint::{PIPE_PREFIX, PipeName};
 use crate::vectors::{Life, Target};
 
 /// Connections to a target.
-pub(super) type TargetNetwork = PipeNetwork;
+pub(in crate::conformance) type TargetNetwork = PipeNetwork;
 
 /// The pipe of the target that many cases share.
 pub(super) struct Reach(String);
@@ -50,7 +50,7 @@ impl Reach {
     }
 
     #[allow(clippy::unnecessary_wraps, clippy::unused_self, reason = "on Unix it may have to be started")]
-    pub(super) fn shared(&mut self, _: Duration) -> Result<PipeNetwork, String> {
+    pub(super) fn shared(&mut self, _: Duration, _: bool) -> Result<PipeNetwork, String> {
         Ok(PipeNetwork::to_pipe(self.0.clone()))
     }
 

@@ -1,0 +1,231 @@
+//! `diagipc fuzz-server`.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use comfy_table::CellAlignment;
+use dotnet_diagnostics_ipc::conformance::fuzz_server::{
+    Bases, Finding, FuzzCase, News, Options, Summary, Verdict, run as campaign,
+};
+use dotnet_diagnostics_ipc::conformance::server::{Place, Profile, SpawnCommand};
+use dotnet_diagnostics_ipc::vectors;
+use indicatif::{ProgressBar, ProgressDrawTarget};
+
+use crate::items::{Side, Splitter};
+use crate::output::plain;
+use crate::{Outcome, dump};
+
+/// How long a target that is started may take until it is reached.
+const STARTS: Duration = Duration::from_secs(30);
+
+/// Sends mutated requests to a live diagnostic server, and says which of them it does not survive.
+///
+/// The requests are valid ones of the vectors whose counts, numbers, strings, items, sizes and ends are changed. After each the target
+/// is asked a complete ProcessInfo. With --spawn what is found is made shorter, each try with a new target. The same seed gives the
+/// same cases with the same version of this program.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 nothing was found, 1 something was, 2 usage, 3 the target cannot be reached, or does not answer any more."
+)]
+#[allow(clippy::struct_excessive_bools, clippy::doc_markdown, reason = "these are the switches and the help of a command")]
+pub(crate) struct Arguments {
+    /// A process id, the path of a socket, or port:PATH to wait there for a runtime that connects
+    #[arg(required_unless_present_any = ["spawn", "list"])]
+    endpoint: Option<Place>,
+
+    /// Start the target by COMMAND, and again after its death. It gets a TMPDIR of its own, and is reached at the socket of a default
+    /// port there, or at the one whose path or process id is the first line that it prints
+    #[arg(long, requires = "command", conflicts_with = "endpoint")]
+    spawn: bool,
+
+    /// This may kill, wedge or exhaust the target, or make it give away its memory: it must be yours. Nothing is sent without
+    #[arg(long)]
+    allow_harmful: bool,
+
+    /// Of what all cases come
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// How many cases are sent
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    cases: u64,
+
+    /// The number of the first case: behind the last one of another run this goes on where it ended
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    first: u64,
+
+    /// The most cases a second
+    #[arg(long, value_name = "N", default_value = "100")]
+    rate: NonZeroU32,
+
+    /// How long the target may take to a ProcessInfo, before it is said to hang
+    #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    timeout: u64,
+
+    /// With --spawn: how many messages are tried to make that of a finding shorter
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    tries: u32,
+
+    /// By what runtime's known deviations findings are named: coreclr-10, strict, … Without it, by those of what the target says it is
+    #[arg(long, value_name = "NAME")]
+    profile: Option<Profile>,
+
+    /// Write for each finding NAME.json, an exchange script for `replay`, and NAME.txt, its messages in words
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Print JSON: the counts and the findings
+    #[arg(long)]
+    json: bool,
+
+    /// List the cases, and send none
+    #[arg(long, conflicts_with_all = ["json", "out", "endpoint", "spawn"])]
+    list: bool,
+
+    /// The command that starts the target, and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let bases = Bases::of(&vectors::files()?);
+    if arguments.list {
+        return list(arguments, &bases, out);
+    }
+    if !arguments.allow_harmful {
+        bail!("this may kill, wedge or exhaust the target: --allow-harmful says that it is yours");
+    }
+    let mut command = arguments.command.iter().cloned();
+    let place = match (&arguments.endpoint, command.next()) {
+        (Some(place), None) => place.clone(),
+        (None, Some(program)) => Place::Spawn(SpawnCommand { program, arguments: command.collect(), patience: STARTS }),
+        _ => bail!("a command is there without --spawn"),
+    };
+    if let Some(directory) = &arguments.out {
+        fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    }
+    let within = Duration::from_millis(arguments.timeout);
+    let options = Options {
+        seed: arguments.seed,
+        first: arguments.first,
+        cases: arguments.cases,
+        rate: arguments.rate,
+        within,
+        tries: arguments.tries,
+        profile: arguments.profile,
+    };
+    let target = if arguments.json { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let bar = ProgressBar::with_draw_target(Some(arguments.cases), target);
+    // What cannot be written is said when the campaign is over.
+    let mut written = Ok(());
+    let summary = campaign(&bases, &place, &options, &mut |news| match news {
+        News::Played(..) => bar.inc(1),
+        News::Found(finding) => {
+            let wrote = bar.suspend(|| found(finding, arguments, within, out));
+            if written.is_ok() {
+                written = wrote;
+            }
+        }
+    });
+    bar.finish_and_clear();
+    written?;
+    if arguments.json {
+        serde_json::to_writer_pretty(&mut *out, &summary)?;
+        writeln!(out)?;
+    } else {
+        text(&summary, out)?;
+    }
+    Ok(match (&summary.lost, summary.findings.is_empty()) {
+        (Some(_), _) => Outcome::Lost,
+        (None, true) => Outcome::Well,
+        (None, false) => Outcome::Faulty,
+    })
+}
+
+fn list(arguments: &Arguments, bases: &Bases, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    for nth in 0..arguments.cases {
+        let Some(case) = arguments.first.checked_add(nth).and_then(|number| bases.case(arguments.seed, number)) else { break };
+        let FuzzCase { number, message, delivery, .. } = &case;
+        writeln!(out, "{number}  {}  {}  {}  {}", case.command(), case.mutation(), delivery.name(), hex::encode(message))?;
+    }
+    Ok(Outcome::Well)
+}
+
+/// Says what was found, and writes its files.
+fn found(finding: &Finding, arguments: &Arguments, within: Duration, out: &mut dyn Write) -> anyhow::Result<()> {
+    if !arguments.json {
+        writeln!(out, "{}", plain(&finding.to_string()))?;
+        out.flush()?;
+    }
+    match &arguments.out {
+        Some(directory) => write(finding, directory, within),
+        None => Ok(()),
+    }
+}
+
+fn write(finding: &Finding, directory: &Path, within: Duration) -> anyhow::Result<()> {
+    let json = directory.join(format!("{}.json", finding.name()));
+    let mut file = File::create(&json).with_context(|| json.display().to_string())?;
+    serde_json::to_writer_pretty(&mut file, &finding.script_file(within))?;
+    writeln!(file)?;
+    let text = directory.join(format!("{}.txt", finding.name()));
+    let mut words = Vec::new();
+    writeln!(words, "{finding}\n\nThe message, {}:\n", finding.played().delivery.name())?;
+    message(&finding.played().message, &mut words)?;
+    if finding.played() != &finding.case {
+        writeln!(words, "As it was found, {}:\n", finding.case.delivery.name())?;
+        message(&finding.case.message, &mut words)?;
+    }
+    fs::write(&text, words).with_context(|| text.display().to_string())
+}
+
+/// A message in words.
+fn message(bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
+    for item in Splitter::new(bytes, Some(Side::Client), None) {
+        let end = item.offset.saturating_add(item.size);
+        dump::item(out, &item, bytes.get(item.offset..end).unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+/// The counts.
+fn text(summary: &Summary, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut table = crate::check::table(["command", "cases"]);
+    table.set_header(["command", "cases"].into_iter().chain(Verdict::ALL.map(Verdict::name)));
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let mark = |count: u64| if count > 0 { count.to_string() } else { String::new() };
+    for row in &summary.commands {
+        let counts = Verdict::ALL.map(|verdict| mark(row.verdicts.get(&verdict).copied().unwrap_or_default()));
+        table.add_row([plain(&row.command), row.verdicts.values().sum::<u64>().to_string()].into_iter().chain(counts));
+    }
+    let all = Verdict::ALL.map(|verdict| mark(summary.of(verdict)));
+    table.add_row(["all".to_owned(), summary.cases.to_string()].into_iter().chain(all));
+    writeln!(out, "\n{table}")?;
+    if let Some(reason) = &summary.lost {
+        writeln!(out, "\nLOST  {}", plain(reason))?;
+    }
+    let about: Vec<&str> = [&summary.runtime, &summary.profile].into_iter().flatten().map(String::as_str).collect();
+    let about = if about.is_empty() { String::new() } else { format!(" ({})", plain(&about.join(", "))) };
+    let (known, own) = (
+        summary.findings.iter().filter(|finding| finding.known.is_some()).count(),
+        summary.findings.iter().filter(|finding| finding.same_as.is_none()).count(),
+    );
+    let last = summary.first.saturating_add(summary.cases).saturating_sub(1);
+    writeln!(
+        out,
+        "\n{}{about}: seed {}, cases {} to {last}, {} starts, {} findings with {own} messages, {known} of them known",
+        plain(&summary.target),
+        summary.seed,
+        summary.first,
+        summary.starts,
+        summary.findings.len()
+    )?;
+    Ok(())
+}

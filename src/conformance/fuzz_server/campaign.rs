@@ -1,0 +1,290 @@
+//! Plays case after case, and makes findings of what goes wrong.
+
+use alloc::{
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+use core::num::NonZeroU32;
+use core::time::Duration;
+use std::thread;
+use std::time::Instant;
+
+use super::bases::Bases;
+use super::case::FuzzCase;
+use super::finding::{Finding, Key};
+use super::known::known;
+use super::minimise::minimise;
+use super::play::{Observed, play};
+use super::summary::Summary;
+use super::verdict::Verdict;
+use crate::conformance::server::target::Subject;
+use crate::conformance::server::{Place, Profile};
+
+/// After so many connections that were left open a target is started anew: a few hundred exhaust it (F-74).
+const LEFT_OPEN: u32 = 100;
+/// How old a target is that has done at its start what it does.
+const SETTLED: Duration = Duration::from_millis(500);
+
+/// What is played, and how.
+///
+/// ```
+/// use core::num::NonZeroU32;
+/// use core::time::Duration;
+/// use dotnet_diagnostics_ipc::conformance::fuzz_server::Options;
+///
+/// let rate = NonZeroU32::new(100).expect("it is not 0");
+/// let options = Options { seed: 1, first: 1, cases: 1000, rate, within: Duration::from_secs(5), tries: 64, profile: None };
+/// // Where it ended, another run goes on.
+/// let next = Options { first: options.first + options.cases, ..options };
+/// assert_eq!(next.first, 1001);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Of which all cases come.
+    pub seed: u64,
+    /// The number of the first case.
+    pub first: u64,
+    /// How many cases.
+    pub cases: u64,
+    /// The most cases a second.
+    pub rate: NonZeroU32,
+    /// How long the target may take to a complete `ProcessInfo`, before it is said to hang.
+    pub within: Duration,
+    /// How many messages are tried to make that of a finding shorter, each with a new target.
+    pub tries: u32,
+    /// By what something is known; `None`: by what the target says of itself.
+    pub profile: Option<Profile>,
+}
+
+/// What a campaign has to say while it goes on.
+#[derive(Clone, Copy, Debug)]
+pub enum News<'n> {
+    /// A case was played.
+    Played(&'n FuzzCase, Verdict),
+    /// Something new was found.
+    Found(&'n Finding),
+}
+
+/// Plays the cases against what is at `place`, one after another (F-75). `news` hears of each.
+///
+/// This may kill, wedge or exhaust the target, or make it give away its memory: it must be yours.
+///
+/// ```
+/// use core::num::NonZeroU32;
+/// use core::time::Duration;
+/// use dotnet_diagnostics_ipc::conformance::fuzz_server::{Bases, Delivery, News, Options, Verdict, run};
+/// use dotnet_diagnostics_ipc::conformance::runtime::{Config, Misbehaviour, Profile, ReferenceRuntime};
+/// use dotnet_diagnostics_ipc::conformance::server::Place;
+/// use dotnet_diagnostics_ipc::vectors;
+///
+/// // A runtime that answers a ProcessInfo with a payload by its memory.
+/// let directory = tempfile::tempdir()?;
+/// let misbehaviours = vec![Misbehaviour::parse("echo-payload")?];
+/// let config = Config { profile: Profile::CoreClr8, misbehaviours, ..Config::new(directory.path().join("socket")) };
+/// let runtime = ReferenceRuntime::start(config)?;
+///
+/// let rate = NonZeroU32::new(1000).expect("it is not 0");
+/// let options = Options { seed: 1, first: 1, cases: 30, rate, within: Duration::from_secs(5), tries: 0, profile: None };
+/// let mut played = 0;
+/// let summary = run(&Bases::of(&vectors::files()?), &Place::Socket(runtime.socket().into()), &options, &mut |news| {
+///     if let News::Played(case, _) = news {
+///         assert!(case.number <= 30 && (case.delivery != Delivery::Leave || case.steps().len() >= 3));
+///         played += 1;
+///     }
+/// });
+/// assert_eq!((played, summary.cases, &summary.lost), (30, 30, &None));
+/// let leak = summary.findings.iter().find(|finding| finding.verdict() == Verdict::Leaked).expect("there is one");
+/// assert_eq!(leak.known.as_ref().map(|known| known.fact.as_str()), Some("F-71"));
+/// assert_eq!(leak.script_file(options.within).scripts.len(), 1);
+/// assert!(summary.commands.iter().any(|row| row.verdicts.contains_key(&Verdict::Leaked)));
+/// runtime.stop();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn run(bases: &Bases, place: &Place, options: &Options, news: &mut dyn FnMut(News<'_>)) -> Summary {
+    let summary = Summary {
+        format: 1,
+        target: place.to_string(),
+        runtime: None,
+        profile: None,
+        seed: options.seed,
+        first: options.first,
+        cases: 0,
+        starts: 0,
+        commands: Vec::new(),
+        findings: Vec::new(),
+        lost: None,
+    };
+    let subject = match Subject::find(place, options.within) {
+        Ok(subject) => subject.started_often(),
+        Err(reason) => return Summary { lost: Some(reason), ..summary },
+    };
+    let starts = u64::from(subject.can_spawn());
+    let profile = options.profile.unwrap_or(Profile::Strict);
+    let mut campaign =
+        Campaign { subject, options, profile, left_open: 0, settles: Duration::ZERO, summary: Summary { starts, ..summary } };
+    if let Err(reason) = campaign.meet().and_then(|()| campaign.play_all(bases, news)) {
+        campaign.summary.lost = Some(reason);
+    }
+    campaign.summary
+}
+
+struct Campaign<'o> {
+    subject: Subject,
+    options: &'o Options,
+    profile: Profile,
+    /// Since the target was started.
+    left_open: u32,
+    /// How long a target that is started for one case alone is left in peace first.
+    settles: Duration,
+    summary: Summary,
+}
+
+impl Campaign<'_> {
+    /// Asks the target what it is, and looks that it answers at all.
+    fn meet(&mut self) -> Result<(), String> {
+        let identity = self.subject.identity()?;
+        self.subject.answers().map_err(|reason| format!("before the first case: {reason}"))?;
+        self.summary.runtime = identity.as_ref().map(|identity| format!(".NET {}", identity.version));
+        let said = identity.and_then(|identity| Profile::of_version(&identity.version));
+        self.profile = self.options.profile.or(said).unwrap_or(self.profile);
+        self.summary.profile = Some(self.profile.to_string());
+        Ok(())
+    }
+
+    fn play_all(&mut self, bases: &Bases, news: &mut dyn FnMut(News<'_>)) -> Result<(), String> {
+        let pause = Duration::from_secs(1).checked_div(self.options.rate.get()).unwrap_or_default();
+        for nth in 0..self.options.cases {
+            let began = Instant::now();
+            let Some(case) = self.options.first.checked_add(nth).and_then(|number| bases.case(self.options.seed, number)) else {
+                break;
+            };
+            let observed = self.play(&case)?;
+            self.summary.count(case.command(), observed.verdict);
+            news(News::Played(&case, observed.verdict));
+            let end = observed.death.clone().unwrap_or_else(|| observed.verdict.to_string());
+            let is_fatal = observed.verdict.is_fatal();
+            if observed.verdict.is_finding() {
+                if let Some(finding) = self.finding(case, observed)? {
+                    news(News::Found(finding));
+                }
+            }
+            if is_fatal && !self.subject.can_spawn() {
+                return Err(format!("the target does not serve any more: {end}"));
+            }
+            thread::sleep(pause.saturating_sub(began.elapsed()));
+        }
+        Ok(())
+    }
+
+    /// Plays a case, and has a new target for the next one where this one is of no use any more.
+    fn play(&mut self, case: &FuzzCase) -> Result<Observed, String> {
+        let observed = play(&mut self.subject, case, self.options.within)?;
+        if observed.verdict == Verdict::LeftOpen {
+            self.left_open = self.left_open.saturating_add(1);
+        }
+        if observed.verdict.is_fatal() || self.left_open >= LEFT_OPEN {
+            self.end_target();
+        }
+        Ok(observed)
+    }
+
+    /// The next case has a new target, if one can be started.
+    fn end_target(&mut self) {
+        if self.subject.end_shared() {
+            self.left_open = 0;
+            self.summary.starts = self.summary.starts.saturating_add(1);
+        }
+    }
+
+    /// Plays a case with a new target, which is of no use to another case afterwards.
+    fn play_alone(&mut self, case: &FuzzCase) -> Result<Observed, String> {
+        self.end_target();
+        if !self.settles.is_zero() {
+            let _ = self.subject.shared()?;
+            thread::sleep(self.settles);
+        }
+        self.play(case)
+    }
+
+    /// Makes a finding of a case; `None` if it is known already, or does not come again.
+    fn finding(&mut self, case: FuzzCase, observed: Observed) -> Result<Option<&Finding>, String> {
+        let verdict = observed.verdict;
+        let key = Key { command: case.command(), verdict, mutation: case.mutation(), death: observed.death.clone() };
+        if let Some(there) = self.summary.findings.iter_mut().find(|finding| finding.key == key) {
+            there.times = there.times.saturating_add(1);
+            return Ok(None);
+        }
+        let number = u32::try_from(self.summary.findings.len()).unwrap_or(u32::MAX).saturating_add(1);
+        let mut finding = Finding {
+            number,
+            minimised: case.clone(),
+            case,
+            same_as: None,
+            reproduced: None,
+            tries: 0,
+            times: 1,
+            known: None,
+            seen: observed.seen(),
+            key,
+        };
+        let mut last = observed;
+        if self.subject.can_spawn() {
+            // Some of it a runtime does only when it has been there for a while.
+            let times: &[Duration] = if verdict.is_fatal() { &[Duration::ZERO, SETTLED] } else { &[Duration::ZERO] };
+            for time in times {
+                self.settles = *time;
+                let again = self.play_alone(&finding.case)?;
+                let does = does(&again, &finding.key);
+                finding.reproduced = Some(does);
+                if does {
+                    last = self.make_shorter(&mut finding, again)?;
+                    break;
+                }
+            }
+        } else if !verdict.is_fatal() {
+            let again = self.play(&finding.case)?;
+            finding.reproduced = (!does(&again, &finding.key)).then_some(false);
+        }
+        // A machine that is busy makes a slow server of a good one.
+        if finding.reproduced == Some(false) && !verdict.is_fatal() {
+            return Ok(None);
+        }
+        if finding.known.is_none() {
+            finding.known = known(self.profile, &finding.minimised, &last);
+        }
+        finding.seen = last.seen();
+        self.summary.findings.push(finding);
+        Ok(self.summary.findings.last())
+    }
+
+    /// Takes the message of a finding that is like this one but for the mutation, or makes one; what came of what is played then.
+    fn make_shorter(&mut self, finding: &mut Finding, observed: Observed) -> Result<Observed, String> {
+        let mut others = self.summary.findings.iter().filter(|other| other.same_as.is_none() && other.reproduced == Some(true));
+        let like =
+            others.find(|other| other.key.is_like(&finding.key) && other.minimised.message.len() <= finding.case.message.len());
+        if let Some(like) = like {
+            finding.same_as = Some(like.number);
+            finding.minimised = like.minimised.clone();
+            finding.known.clone_from(&like.known);
+            return Ok(observed);
+        }
+        let mut last = observed;
+        let (minimised, tries) = minimise(&finding.case, self.options.tries, &mut |candidate| {
+            let observed = self.play_alone(candidate)?;
+            let does = does(&observed, &finding.key);
+            if does {
+                last = observed;
+            }
+            Ok(does)
+        })?;
+        finding.minimised = minimised;
+        finding.tries = tries;
+        Ok(last)
+    }
+}
+
+/// Whether what was observed is the same thing once more.
+fn does(observed: &Observed, key: &Key) -> bool {
+    observed.verdict == key.verdict && observed.death == key.death
+}

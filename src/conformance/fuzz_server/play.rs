@@ -1,0 +1,107 @@
+//! One case, sent to the target, and what the target did.
+
+use alloc::{string::String, vec::Vec};
+use core::time::Duration;
+
+use super::case::{Delivery, FuzzCase};
+use super::numbers;
+use super::verdict::Verdict;
+use crate::command::Command;
+use crate::conformance::player::{Network as _, Player};
+use crate::conformance::server::ask::Came;
+use crate::conformance::server::request::{Answered, Patience, read};
+use crate::conformance::server::target::Subject;
+use crate::header::MAGIC;
+use crate::vectors::{Life, Value};
+
+/// How long a server may take to a reply, unless it writes a dump. One that waits, as for a descriptor, is not waited for.
+const REPLY: Duration = Duration::from_secs(1);
+/// How long it may take to close a connection.
+const CLOSE: Duration = Duration::from_millis(250);
+/// From the end of a connection to the end of the process; and where it is known that something is wrong.
+const DIES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
+
+/// What the target did.
+#[derive(Clone, Debug)]
+pub(super) struct Observed {
+    pub(super) verdict: Verdict,
+    /// How its process ended, where that is known.
+    pub(super) death: Option<String>,
+    pub(super) answered: Answered,
+}
+
+impl Observed {
+    /// How many bytes came.
+    pub(super) fn seen(&self) -> usize {
+        match &self.answered.came {
+            Came::Message(bytes) | Came::NoMessage(bytes) | Came::End(_, bytes) | Came::Silence(bytes) => bytes.len(),
+        }
+    }
+}
+
+/// Sends a case to the target, which is started if it is not there, and asks it a `ProcessInfo` afterwards.
+///
+/// # Errors
+/// Where there is no target.
+pub(super) fn play(subject: &mut Subject, case: &FuzzCase, within: Duration) -> Result<Observed, String> {
+    let mut network = subject.shared()?;
+    let command = case.command();
+    let is_dump = command.set == Command::GENERATE_CORE_DUMP.set;
+    let patience = Patience { reply: if is_dump { within } else { within.min(REPLY) }, rest: within, close: CLOSE };
+    let mut player = Player::new(&mut network, within);
+    let nothing = || Answered { came: Came::Silence(Vec::new()), wrong: Vec::new(), left_open: false };
+    // Where it could not be sent, the question afterwards says more.
+    let answered = match player.play(&case.steps()) {
+        Ok(()) if case.delivery != Delivery::Leave => {
+            read(&mut player, Some(command), &Value::Null, patience).unwrap_or_else(|_| nothing())
+        }
+        _ => nothing(),
+    };
+    // The connections end with the network in any case.
+    let _ = player.close_all();
+
+    let mut is_dead = false;
+    if !matches!(answered.came, Came::Message(_)) {
+        is_dead = dies(&mut network, DIES[0]);
+    }
+    let verdict = if is_dead {
+        Verdict::Crash
+    } else if subject.answers().is_ok() {
+        mild(&answered, case)
+    } else if dies(&mut network, DIES[1].min(within)) {
+        Verdict::Crash
+    } else {
+        Verdict::Hang
+    };
+    let death = if verdict == Verdict::Crash { subject.death() } else { None };
+    Ok(Observed { verdict, death, answered })
+}
+
+/// Whether the process ends in time. Of some targets that is not known.
+fn dies(network: &mut crate::conformance::player::SocketNetwork, within: Duration) -> bool {
+    let until = network.now().saturating_add(within);
+    matches!(network.life(Life::Dead, until), Ok(Life::Dead))
+}
+
+/// The verdict on an answer of a server that goes on to serve.
+fn mild(answered: &Answered, case: &FuzzCase) -> Verdict {
+    // Bytes that the server never reads make the end of its stream a reset (F-70).
+    let has_surplus = numbers::size(&case.message).is_some_and(|size| usize::from(size) < case.message.len());
+    match &answered.came {
+        Came::Message(_) if !answered.wrong.is_empty() && !has_surplus => Verdict::Malformed,
+        Came::Message(_) if answered.left_open => Verdict::LeftOpen,
+        Came::Message(_) if answered.came.error().is_some() => Verdict::Error,
+        Came::Message(_) => Verdict::Ok,
+        Came::NoMessage(bytes) | Came::End(_, bytes) | Came::Silence(bytes) if !begins_a_message(bytes) => Verdict::Leaked,
+        Came::NoMessage(_) => Verdict::Malformed,
+        Came::End(_, bytes) | Came::Silence(bytes) if !bytes.is_empty() => Verdict::Malformed,
+        Came::End(..) => Verdict::Closed,
+        Came::Silence(_) if case.delivery == Delivery::Leave => Verdict::Left,
+        Came::Silence(_) => Verdict::Silent,
+    }
+}
+
+/// Whether these bytes, as far as they go, are a magic and what is behind it.
+fn begins_a_message(bytes: &[u8]) -> bool {
+    bytes.iter().zip(&MAGIC).all(|(byte, magic)| byte == magic)
+}

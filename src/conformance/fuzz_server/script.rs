@@ -1,0 +1,110 @@
+//! A finding as an exchange script.
+
+use alloc::{borrow::ToOwned as _, format, string::String, vec::Vec};
+use core::time::Duration;
+
+use super::finding::Finding;
+use super::verdict::Verdict;
+use crate::command::Command;
+use crate::conformance::server::request::ON;
+use crate::header::MAGIC;
+use crate::message::{encode_to_vec, process::ProcessInfo};
+use crate::vectors::{
+    Any, ClientPart, Drain, EndStep, Ending, Expect, ExpectEnd, ExpectNothing, ExpectTarget, ExpectedEnd, Hazard, Length, Life,
+    Literal, Open, Part, Pattern, Plays, Script, ScriptFile, Send, Step, Target, Until,
+};
+
+/// The connection on which it is asked whether the target still answers.
+const ASKS: &str = "z";
+/// For how long nothing comes on a connection that is left open, in milliseconds.
+const OPEN: u32 = 500;
+/// How long a process may take to end, in milliseconds.
+const ENDS: u32 = 10_000;
+
+impl Finding {
+    /// A file of one exchange script, which goes as the target went: its last step says what no server may do. `within` is how long
+    /// the target had to an answer.
+    pub fn script_file(&self, within: Duration) -> ScriptFile {
+        let within_ms = u32::try_from(within.as_millis()).unwrap_or(u32::MAX).clamp(1, 60_000);
+        let case = self.played();
+        let mut steps = case.steps();
+        steps.extend(self.outcome(within_ms));
+        // A conversation begins with one message, and the server answers.
+        let mut spec = Vec::from(["R-FLW-003".to_owned(), "R-FLW-004".to_owned()]);
+        spec.extend(self.known.as_ref().map(|known| known.fact.clone()));
+        let script = Script {
+            sc_id: self.number,
+            name: self.name(),
+            comment: self.comment(),
+            spec,
+            since: self.command().since().map(|version| format!("{version}")),
+            hazard: Some(Hazard::Harmful),
+            plays: Plays::Client(ClientPart { target: Target::default(), seen_on: Vec::new(), deviations: Vec::new() }),
+            steps,
+        };
+        let title = format!("A finding of diagipc fuzz-server: {}", self.command());
+        ScriptFile { format: 1, title, within_ms, number_of_scripts: 1, scripts: Vec::from([script]) }
+    }
+
+    fn comment(&self) -> String {
+        let (bytes, death) = (self.played().message.len(), self.death().map(|death| format!(", the target {death}")));
+        let known = self.known.as_ref().map(|known| format!("; {}: {}", known.fact, known.text));
+        format!(
+            "{}: {}{} after {bytes} bytes, made of tcId {} by {}{}",
+            self.command(),
+            self.verdict(),
+            death.unwrap_or_default(),
+            self.case.tc_id,
+            self.mutation(),
+            known.unwrap_or_default()
+        )
+    }
+
+    /// What comes of it.
+    fn outcome(&self, within_ms: u32) -> Vec<Step> {
+        let on = || ON.to_owned();
+        let expect = |parts| Step::Expect(Expect { on: on(), expect: Pattern(parts), with_fd: false, within_ms: None });
+        match self.verdict() {
+            Verdict::Crash => Vec::from([
+                Step::Drain(Drain { on: on(), drain: true }),
+                Step::ExpectEnd(ExpectEnd { on: on(), expect_end: ExpectedEnd::Any, last: Vec::new(), within_ms: Some(ENDS) }),
+                Step::ExpectTarget(ExpectTarget { expect_target: Life::Dead, within_ms: Some(ENDS) }),
+            ]),
+            Verdict::Hang => {
+                let question = encode_to_vec(Command::PROCESS_INFO, &ProcessInfo {}).unwrap_or_default();
+                let send = Vec::from([Literal::Bytes(question)]);
+                Vec::from([
+                    Step::EndStep(EndStep { on: on(), end: Ending::Close }),
+                    Step::Open(Open { open: ASKS.to_owned(), port: None, within_ms: None }),
+                    Step::Send(Send {
+                        on: ASKS.to_owned(),
+                        send,
+                        chunks: Vec::new(),
+                        with_fd: None,
+                        may_fail: false,
+                        within_ms: None,
+                    }),
+                    Step::ExpectNothing(ExpectNothing { on: ASKS.to_owned(), expect_nothing: within_ms }),
+                ])
+            }
+            Verdict::Leaked => {
+                let len = self.seen.min(MAGIC.len());
+                let not = MAGIC.get(..len).map(|magic| Literal::Bytes(magic.to_owned())).into_iter().collect();
+                Vec::from([expect(Vec::from([Part::Any(Any { any: Length::Fixed(len), name: None, not })]))])
+            }
+            Verdict::LeftOpen => Vec::from([
+                expect(Vec::from([
+                    Part::Literal(Literal::Bytes(MAGIC.to_vec())),
+                    any(2, Some("size")),
+                    Part::Until(Until { until: "size".to_owned(), most: u64::from(u16::MAX) }),
+                ])),
+                Step::ExpectNothing(ExpectNothing { on: on(), expect_nothing: OPEN }),
+            ]),
+            _ => Vec::from([expect(Vec::from([any(self.seen.max(1), None)]))]),
+        }
+    }
+}
+
+fn any(len: usize, name: Option<&str>) -> Part {
+    Part::Any(Any { any: Length::Fixed(len), name: name.map(str::to_owned), not: Vec::new() })
+}

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""fuzz_server.py [NAME]
+
+A short campaign of `diagipc fuzz-server` against net10.0.9, or the runtime NAME: it must find a death (F-72), and bring it down to a
+message of 20 bytes, without payload; `diagipc replay` must kill another process of that runtime with it. Prints a line a check; exits
+with 1 if one differs, with 77 if the runtime cannot be had here. $DIAGIPC is the program; without it, it is built.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import launch
+
+SECONDS = 120
+# Some of these have no payload.
+CASES = ["--seed", "1", "--first", "70", "--cases", "16", "--tries", "6"]
+wrong = 0
+
+
+def check(what, is_right, said=""):
+    global wrong
+    print(f"{what}: {'as expected' if is_right else 'DIFFERS'}", flush=True)
+    if not is_right:
+        wrong += 1
+        print(said, flush=True)
+
+
+def program():
+    given = os.environ.get("DIAGIPC")
+    if given:
+        return given
+    messages = subprocess.run(["cargo", "build", "--features", "cli", "--bin", "diagipc", "--message-format", "json"], check=True,
+                              cwd=os.path.join(HERE, "../.."), stdout=subprocess.PIPE, text=True).stdout
+    for message in map(json.loads, messages.splitlines()):
+        if message.get("executable") and message["target"]["name"] == "diagipc":
+            return message["executable"]
+    sys.exit("cargo did not say where the program is")
+
+
+def replayed(diagipc, name, script):
+    """Exit status of `replay` with a process of its own, and what it said."""
+    with launch.started(name, {"DOTNET_DefaultDiagnosticPortSuspend": "0"}) as (process, directory):
+        if not launch.default_socket(process, directory, 30):
+            return None, "no socket"
+        # Only a process that is waited for is gone when it has ended.
+        threading.Thread(target=process.wait, daemon=True).start()
+        done = subprocess.run([diagipc, "replay", script, "--allow-harmful", "--to", str(process.pid)], text=True, timeout=SECONDS,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "TMPDIR": directory})
+        return done.returncode, done.stdout
+
+
+def main():
+    name = sys.argv[1] if len(sys.argv) > 1 else "net10.0.9"
+    try:
+        launch.fetch(name)
+    except (OSError, subprocess.SubprocessError) as error:
+        print(f"SKIPPED: {name} cannot be had here: {error}", file=sys.stderr)
+        return launch.SKIP
+    diagipc = program()
+    with tempfile.TemporaryDirectory() as out:
+        done = subprocess.run([diagipc, "fuzz-server", "--allow-harmful", "--json", *CASES, "--out", out, "--spawn", "--", sys.executable,
+                               os.path.join(HERE, "spawn.py"), name], stdout=subprocess.PIPE, text=True, timeout=SECONDS)
+        check(f"{name}: something is found", done.returncode == 1, f"exit status {done.returncode}\n{done.stdout}")
+        findings = json.loads(done.stdout)["findings"] if done.stdout else []
+        small = [one for one in findings if one["verdict"] == "crash" and len(one["minimised"]["message"]) == 40]
+        known = [one for one in small if one["known"] and one["known"]["fact"] == "F-72" and one["reproduced"]]
+        check(f"{name}: a death by an empty payload, known as F-72", bool(known), json.dumps(findings, indent=1))
+        for one in known[:1]:
+            status, said = replayed(diagipc, name, os.path.join(out, one["name"] + ".json"))
+            check(f"{name}: {one['command']} without payload kills another process of it", status == 0, said)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
