@@ -20,6 +20,8 @@
 )]
 #![cfg_attr(feature = "vectors", doc = "| [`vectors`] | the golden vectors, and the codec by name that they are checked against |")]
 #![cfg_attr(feature = "conformance", doc = "| [`conformance`] | implementations in any language, held to the vectors |")]
+#![cfg_attr(feature = "arbitrary", doc = "| [`mod@arbitrary`] | values of any kind, made from the bytes of a fuzzer |")]
+#![cfg_attr(feature = "proptest", doc = "| [`strategies`] | the same for proptest: valid, on the edges, and hostile |")]
 #![no_std]
 #![deny(unsafe_code)]
 // Input never panics.
@@ -35,6 +37,8 @@ extern crate alloc;
 extern crate std;
 
 pub mod advertise;
+#[cfg(feature = "arbitrary")]
+pub mod arbitrary;
 pub mod command;
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -42,6 +46,9 @@ pub mod continuation;
 pub mod endpoint;
 pub mod exchange;
 pub mod flow;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod header;
 pub mod hresult;
 #[cfg(feature = "io-adapters")]
@@ -49,6 +56,8 @@ pub mod io;
 pub mod legacy;
 pub mod message;
 pub mod port;
+#[cfg(feature = "proptest")]
+pub mod strategies;
 pub mod user_events;
 #[cfg(feature = "vectors")]
 pub mod vectors;

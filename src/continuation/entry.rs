@@ -51,7 +51,7 @@ impl<'a> Entry<'a> {
     }
 
     /// The entry of these units from the wire, the NUL included if there is one.
-    pub(super) fn from_wire(units: &'a [u8]) -> Self {
+    pub(crate) fn from_wire(units: &'a [u8]) -> Self {
         match units.split_last_chunk::<2>() {
             Some((text, [0, 0])) => Self { text: IpcString::from_wire_units(text), terminated: true },
             _ => Self { text: IpcString::from_wire_units(units), terminated: false },

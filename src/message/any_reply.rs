@@ -73,6 +73,36 @@ macro_rules! replies {
             }
         }
 
+        #[cfg(feature = "arbitrary")]
+        impl<'a> ::arbitrary::Arbitrary<'a> for AnyReply<'a> {
+            fn arbitrary(input: &mut ::arbitrary::Unstructured<'a>) -> ::arbitrary::Result<Self> {
+                type Make<'a> = fn(&mut ::arbitrary::Unstructured<'a>) -> ::arbitrary::Result<AnyReply<'a>>;
+                let unknown: Make<'a> = |input| {
+                    // Without payload it would be the generic OK.
+                    let payload = Tail::arbitrary(input)?.0;
+                    Ok(if payload.is_empty() { Self::OkWithoutPayload } else { Self::Unknown { payload } })
+                };
+                let error: Make<'a> = |input| input.arbitrary().map(Self::Error);
+                let make: &[Make<'a>] = &[$(|input| input.arbitrary().map(Self::$Variant),)* error, unknown];
+                input.choose(make)?(input)
+            }
+        }
+
+        #[cfg(feature = "arbitrary")]
+        impl AnyReply<'_> {
+            /// Writes the payload of an OK of this type behind `out`.
+            pub(crate) fn generate(
+                reply_type: ReplyType,
+                choices: &mut crate::arbitrary::Choices<'_>,
+                out: &mut alloc::vec::Vec<u8>,
+            ) {
+                use crate::arbitrary::Generate as _;
+                match reply_type {
+                    $(ReplyType::$Variant => $Payload::generate(choices, out),)*
+                }
+            }
+        }
+
         #[cfg(feature = "vectors")]
         impl<'a> AnyReply<'a> {
             pub(crate) fn to_value(self) -> crate::vectors::Value {

@@ -90,6 +90,36 @@ macro_rules! requests {
             }
         }
 
+        #[cfg(feature = "arbitrary")]
+        impl<'a> ::arbitrary::Arbitrary<'a> for AnyRequest<'a> {
+            fn arbitrary(input: &mut ::arbitrary::Unstructured<'a>) -> ::arbitrary::Result<Self> {
+                type Make<'a> = fn(&mut ::arbitrary::Unstructured<'a>) -> ::arbitrary::Result<AnyRequest<'a>>;
+                let unknown: Make<'a> = |input| {
+                    Ok(Self::Unknown { command: unknown(input.arbitrary()?), payload: Tail::arbitrary(input)?.0 })
+                };
+                let make: &[Make<'a>] = &[$(|input| input.arbitrary().map(Self::$Request),)* unknown];
+                input.choose(make)?(input)
+            }
+        }
+
+        #[cfg(feature = "arbitrary")]
+        impl AnyRequest<'_> {
+            /// Writes the payload of one of them behind `out`, and says which.
+            pub(crate) fn generate(choices: &mut crate::arbitrary::Choices<'_>, out: &mut alloc::vec::Vec<u8>) -> Command {
+                use crate::arbitrary::{Choices, Generate as _};
+                type Make = fn(&mut Choices<'_>, &mut alloc::vec::Vec<u8>) -> Command;
+                let make: &[Make] = &[$(|choices, out| {
+                    $Request::generate(choices, out);
+                    $Request::COMMAND
+                },)*];
+                if let Some(make) = make.get(choices.below(make.len().saturating_add(1))) {
+                    return make(choices, out);
+                }
+                Tail::generate(choices, out);
+                unknown(Command { set: choices.byte(), id: choices.byte() })
+            }
+        }
+
         #[cfg(feature = "vectors")]
         impl<'a> AnyRequest<'a> {
             pub(crate) fn to_value(self) -> crate::vectors::Value {
@@ -149,6 +179,12 @@ requests! {
     DisablePerfMap;
     ApplyStartupHook<'a>;
     ProcessInfo3;
+}
+
+/// The command, or one beside it that is not known.
+#[cfg(feature = "arbitrary")]
+fn unknown(command: Command) -> Command {
+    if command.reply_type().is_some() { Command { id: command.id | 0x80, ..command } } else { command }
 }
 
 impl AnyRequest<'_> {

@@ -123,6 +123,19 @@ impl<'a, T: Decode<'a> + Copy> IntoIterator for &Array<'a, T> {
     }
 }
 
+#[cfg(feature = "arbitrary")]
+impl<'a, T: Decode<'a>> Array<'a, T> {
+    /// The items at the front of `bytes`: as many as can be read.
+    pub(crate) fn front_of(bytes: &'a [u8]) -> Self {
+        let (mut reader, mut count, mut len) = (Reader::new(bytes), 0u32, 0);
+        // An item without bytes could be read for ever.
+        while T::decode(&mut reader).is_ok() && reader.offset() > len {
+            (count, len) = (count.saturating_add(1), reader.offset());
+        }
+        Self(Repr::Wire { count, items: bytes.get(..len).unwrap_or_default(), of: PhantomData })
+    }
+}
+
 impl<T> Default for Array<'_, T> {
     fn default() -> Self {
         Self::EMPTY

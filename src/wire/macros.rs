@@ -34,6 +34,24 @@ macro_rules! wire_struct {
             }
         }
 
+        #[cfg(feature = "arbitrary")]
+        impl<'a> ::arbitrary::Arbitrary<'a> for $Name $(<$lt>)? {
+            #[allow(unused_variables, reason = "a payload may have no field")]
+            fn arbitrary(input: &mut ::arbitrary::Unstructured<'a>) -> ::arbitrary::Result<Self> {
+                Ok(Self { $($field: input.arbitrary()?,)* })
+            }
+        }
+
+        #[cfg(feature = "arbitrary")]
+        impl $(<$lt>)? $crate::arbitrary::Generate for $Name $(<$lt>)? {
+            $crate::arbitrary::lent! { $Name $(<$lt>)? }
+
+            #[allow(unused_variables, clippy::ptr_arg, reason = "a payload may have no field")]
+            fn generate(choices: &mut $crate::arbitrary::Choices<'_>, out: &mut alloc::vec::Vec<u8>) {
+                $(<$Type as $crate::arbitrary::Generate>::generate(choices, out);)*
+            }
+        }
+
         #[cfg(feature = "vectors")]
         impl<'a> $crate::vectors::FromFields<'a> for $Name $(<$lt>)? {
             #[allow(unused_variables, reason = "a payload may have no field")]
@@ -127,6 +145,24 @@ macro_rules! newtype {
         impl $crate::wire::Encode for $Name {
             fn encode<S: $crate::wire::Sink + ?Sized>(&self, sink: &mut S) -> Result<(), $crate::wire::EncodeError> {
                 self.0.encode(sink)
+            }
+        }
+
+        #[cfg(feature = "arbitrary")]
+        impl<'a> ::arbitrary::Arbitrary<'a> for $Name {
+            fn arbitrary(input: &mut ::arbitrary::Unstructured<'a>) -> ::arbitrary::Result<Self> {
+                // Half of them are as small as named values are.
+                let number: u32 = input.arbitrary()?;
+                Ok(Self(if number & 0x100 == 0 { number & 7 } else { number }))
+            }
+        }
+
+        #[cfg(feature = "arbitrary")]
+        impl $crate::arbitrary::Generate for $Name {
+            $crate::arbitrary::lent! { $Name }
+
+            fn generate(choices: &mut $crate::arbitrary::Choices<'_>, out: &mut alloc::vec::Vec<u8>) {
+                <u32 as $crate::arbitrary::Generate>::generate(choices, out);
             }
         }
 

@@ -47,12 +47,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         serde_json::to_writer_pretty(&mut *out, &items)?;
         writeln!(out)?;
     } else {
-        for item in &items {
-            dump::item(out, item, bytes.get(item.offset..item.offset.saturating_add(item.size)).unwrap_or_default())?;
-        }
-        if items.is_empty() {
-            writeln!(out, "no bytes")?;
-        }
+        dump::items(out, &items, &bytes)?;
     }
     let faulty = items.is_empty() || items.iter().any(|item| item.error.is_some());
     Ok(if faulty { Outcome::Faulty } else { Outcome::Well })

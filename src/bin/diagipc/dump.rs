@@ -5,12 +5,27 @@ use std::io::{self, Write};
 use dotnet_diagnostics_ipc::vectors::{Annotation, Subject};
 
 use crate::items::{Item, Kind};
-use crate::vectors::name;
 
 /// Bytes on a line.
 const WIDTH: usize = 16;
 /// Lines for one part, before the rest of its bytes is only counted.
 const LINES: usize = 4;
+
+/// The name of a value that is a word in JSON.
+pub(crate) fn name(word: &impl serde::Serialize) -> serde_json::Result<String> {
+    Ok(serde_json::to_value(word)?.as_str().unwrap_or_default().to_owned())
+}
+
+/// All that was found in `bytes`.
+pub(crate) fn items(out: &mut dyn Write, items: &[Item], bytes: &[u8]) -> io::Result<()> {
+    for found in items {
+        item(out, found, bytes.get(found.offset..found.offset.saturating_add(found.size)).unwrap_or_default())?;
+    }
+    if items.is_empty() {
+        writeln!(out, "no bytes")?;
+    }
+    Ok(())
+}
 
 pub(crate) fn item(out: &mut dyn Write, item: &Item, bytes: &[u8]) -> io::Result<()> {
     let kind = match item.kind {

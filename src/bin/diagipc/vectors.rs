@@ -5,8 +5,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
+use dotnet_diagnostics_ipc::fuzzing;
 use dotnet_diagnostics_ipc::vectors::{self as golden, Group, Test, Verdict};
 
+pub(crate) use crate::dump::name;
 use crate::{Outcome, check, dump};
 
 #[derive(clap::Args)]
@@ -37,6 +39,11 @@ enum Command {
         #[arg(long)]
         force: bool,
     },
+    /// Writes what a fuzzer begins with: for each target of fuzz/ a directory of seeds, and `dictionary.txt`
+    Corpus {
+        /// The directory; made if it is not there. Files of other names stay
+        directory: PathBuf,
+    },
 }
 
 /// What stands beside the vectors.
@@ -61,6 +68,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         Command::List { json } => list(*json, out),
         Command::Show { tc_id } => show(*tc_id, out),
         Command::Export { directory, force } => export(directory, *force, out),
+        Command::Corpus { directory } => corpus(directory, out),
     }?;
     Ok(Outcome::Well)
 }
@@ -97,11 +105,6 @@ fn list(json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
     }
     writeln!(out, "{table}")?;
     Ok(())
-}
-
-/// The name of a value that is a word in JSON.
-pub(crate) fn name(word: &impl serde::Serialize) -> serde_json::Result<String> {
-    Ok(serde_json::to_value(word)?.as_str().unwrap_or_default().to_owned())
 }
 
 fn show(tc_id: u32, out: &mut dyn Write) -> anyhow::Result<()> {
@@ -172,4 +175,19 @@ fn export(directory: &Path, force: bool, out: &mut dyn Write) -> anyhow::Result<
     }
     writeln!(out, "{written} files in {}", directory.display())?;
     Ok(())
+}
+
+fn corpus(directory: &Path, out: &mut dyn Write) -> anyhow::Result<()> {
+    let put = |path: PathBuf, bytes: &[u8]| fs::write(&path, bytes).with_context(|| path.display().to_string());
+    let targets = fuzzing::BODIES.iter().map(|(name, _)| *name).chain(fuzzing::OTHERS);
+    for target in targets {
+        let place = directory.join(target);
+        fs::create_dir_all(&place).with_context(|| place.display().to_string())?;
+        let seeds = fuzzing::seeds(target);
+        for seed in &seeds {
+            put(place.join(&seed.name), &seed.input)?;
+        }
+        writeln!(out, "{:>5} seeds in {}", seeds.len(), place.display())?;
+    }
+    put(directory.join("dictionary.txt"), fuzzing::dictionary().as_bytes())
 }

@@ -185,6 +185,24 @@ macro_rules! typed_session_request {
             }
         }
 
+        #[cfg(feature = "arbitrary")]
+        impl<'a> ::arbitrary::Arbitrary<'a> for $Request<'a> {
+            fn arbitrary(input: &mut ::arbitrary::Unstructured<'a>) -> ::arbitrary::Result<Self> {
+                Ok(if input.arbitrary()? { Self::UserEvents(input.arbitrary()?) } else { Self::Streaming(input.arbitrary()?) })
+            }
+        }
+
+        #[cfg(feature = "arbitrary")]
+        impl crate::arbitrary::Generate for $Request<'_> {
+            type Of<'o> = $Request<'o>;
+
+            fn generate(choices: &mut crate::arbitrary::Choices<'_>, out: &mut alloc::vec::Vec<u8>) {
+                let user_events = choices.yes();
+                out.extend_from_slice(&u32::from(user_events).to_le_bytes());
+                if user_events { UserEventsSession::generate(choices, out) } else { $Streaming::generate(choices, out) }
+            }
+        }
+
         #[cfg(feature = "vectors")]
         impl<'a> crate::vectors::ValueForm<'a> for $Request<'a> {
             fn to_value(&self) -> crate::vectors::Value {

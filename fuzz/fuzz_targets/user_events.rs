@@ -1,0 +1,3 @@
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| dotnet_diagnostics_ipc::fuzzing::user_events(input));

@@ -1,0 +1,79 @@
+//! Values of any kind, made from the bytes that a fuzzer chooses.
+//!
+//! Feature `arbitrary`. There are two ways:
+//!
+//! - `Arbitrary` of the crate `arbitrary`, for every message and every type of the grammar. It never allocates: what a type borrows,
+//!   it borrows from the fuzzer's bytes. An array takes as many items as stand there in wire form, so deep ones are rare.
+//! - [`Made`], [`MadeRequest`] and [`MadeReply`] own the bytes of a value that is written field by field, arrays in arrays included,
+//!   and lend the value. Each decodes, each is canonical, and a message is never too large to be one.
+//!
+//! [`Hostile`] is what a faulty or ill-meaning peer might send instead: a message that was valid before something happened to it.
+//!
+//! ```
+//! use arbitrary::Unstructured;
+//! use dotnet_diagnostics_ipc::arbitrary::MadeRequest;
+//! use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
+//!
+//! let chosen: Vec<u8> = (0..200).collect(); // by a fuzzer
+//! let mut chosen = Unstructured::new(&chosen);
+//!
+//! // Borrowed from what was chosen.
+//! let request: AnyRequest<'_> = chosen.arbitrary()?;
+//! println!("{request:?}");
+//!
+//! // With bytes of its own.
+//! let made: MadeRequest = chosen.arbitrary()?;
+//! assert_eq!(Message::decode_exact(made.bytes()).and_then(|message| message.request()), Ok(made.request()));
+//! # Ok::<(), arbitrary::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod borrowed;
+mod choices;
+mod generate;
+mod hostile;
+mod made;
+mod message;
+mod user_events;
+
+#[cfg(feature = "fuzzing")]
+pub(crate) use choices::EDGES;
+pub use choices::{Choices, Style};
+pub use generate::Generate;
+pub use hostile::Hostile;
+pub use made::Made;
+pub use message::{MadeReply, MadeRequest};
+
+/// `Arbitrary` of a struct whose fields may be anything.
+macro_rules! of_fields {
+    ($($Name:ident $(<$lt:lifetime>)? { $($field:ident),* })*) => {$(
+        impl<'a> ::arbitrary::Arbitrary<'a> for $Name $(<$lt>)? {
+            fn arbitrary(input: &mut ::arbitrary::Unstructured<'a>) -> ::arbitrary::Result<Self> {
+                Ok(Self { $($field: input.arbitrary()?,)* })
+            }
+        }
+    )*};
+}
+
+/// `Arbitrary` of what is one of a few values.
+macro_rules! one_of {
+    ($($Name:ident: $($value:expr),*;)*) => {$(
+        impl<'a> ::arbitrary::Arbitrary<'a> for $Name {
+            fn arbitrary(input: &mut ::arbitrary::Unstructured<'a>) -> ::arbitrary::Result<Self> {
+                input.choose(&[$($value),*]).copied()
+            }
+        }
+    )*};
+}
+
+/// The type with another lifetime, where it has one: within an implementation of [`Generate`].
+macro_rules! lent {
+    ($Name:ident) => {
+        type Of<'o> = $Name;
+    };
+    ($Name:ident <$lt:lifetime>) => {
+        type Of<'o> = $Name<'o>;
+    };
+}
+
+pub(crate) use {lent, of_fields, one_of};

@@ -1,0 +1,49 @@
+//! Bytes that claim to be canonical are written again the same, and those that do not are not.
+
+use alloc::{string::String, vec::Vec};
+use std::sync::LazyLock;
+
+use crate::vectors::{self, Direction, Subject, Type};
+
+/// Everything that a group of the vectors is read as, and its names in the line protocol.
+pub(super) static SUBJECTS: LazyLock<Vec<(Subject, Option<String>, Option<Direction>)>> = LazyLock::new(|| {
+    let mut subjects: Vec<(Subject, Option<String>, Option<Direction>)> = Vec::new();
+    for group in vectors::files().unwrap().iter().flat_map(|file| &file.groups) {
+        let Some(subject) = group.subject() else { continue };
+        if subjects.iter().all(|(known, ..)| *known != subject) {
+            subjects.push((subject, group.command.clone(), group.direction));
+        }
+    }
+    subjects
+});
+
+/// The subject that the first byte chooses, and the bytes to be read as it.
+pub(super) fn choose(input: &[u8]) -> Option<(&'static (Subject, Option<String>, Option<Direction>), &[u8])> {
+    let (which, wire) = input.split_first()?;
+    Some((&SUBJECTS[usize::from(*which) % SUBJECTS.len()], wire))
+}
+
+/// The type that a first byte chooses.
+pub fn kind(which: u8) -> Type {
+    SUBJECTS[usize::from(which) % SUBJECTS.len()].0.kind
+}
+
+/// Any bytes as any type of the vectors: ports, names, records, environments, messages.
+pub fn canonical(input: &[u8]) {
+    let Some(((subject, ..), wire)) = choose(input) else { return };
+    let decoded = subject.decode(wire);
+    // The annotated dump reads the same bytes by a way of its own; it ends where the decoder does.
+    let notes = subject.annotate(wire);
+    assert!(notes.list().iter().all(|note| note.offset <= wire.len()), "{subject:?}");
+    match decoded {
+        Ok(decoded) => {
+            let again = Subject { kind: decoded.kind, ..*subject }.encode(&decoded.value);
+            match again {
+                Ok(again) if decoded.canonical => assert_eq!(again, wire, "{subject:?} {}", decoded.value),
+                Ok(again) => assert_ne!(again, wire, "{subject:?} {}", decoded.value),
+                Err(_) => assert!(!decoded.canonical, "{subject:?} {}", decoded.value),
+            }
+        }
+        Err(refusal) => assert!(refusal.fault.offset <= wire.len(), "{subject:?} {refusal:?}"),
+    }
+}

@@ -1,0 +1,47 @@
+//! Words of the protocol, for fuzzers that cannot guess them.
+
+use alloc::string::String;
+use core::fmt::Write as _;
+
+use super::written;
+use crate::advertise::ADVERTISE_MAGIC;
+use crate::arbitrary::EDGES;
+use crate::command::Command;
+use crate::endpoint::NamePrefix;
+use crate::header::MAGIC;
+use crate::hresult::HResult;
+use crate::port::{PortType, SuspendMode};
+use crate::user_events::TRACEPOINT_FORMAT_V1;
+use crate::wire::IpcString;
+
+/// A dictionary in the form that libFuzzer and AFL++ read.
+pub fn dictionary() -> String {
+    let mut out = String::from("# Words of the .NET Diagnostic IPC Protocol. Written by `diagipc vectors corpus`.\n");
+    let mut word = |name: &str, bytes: &[u8]| {
+        let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        write!(out, "{name}=\"").unwrap();
+        bytes.iter().for_each(|byte| write!(out, "\\x{byte:02x}").unwrap());
+        out.push_str("\"\n");
+    };
+    word("magic", &MAGIC);
+    word("advertise", &ADVERTISE_MAGIC);
+    word("nettrace", b"Nettrace");
+    for command in Command::known().chain([Command::OK, Command::ERROR]) {
+        word(command.name().unwrap_or("reply"), &command.code().to_be_bytes());
+    }
+    for hresult in HResult::NAMED {
+        word(hresult.name().unwrap_or_default(), &hresult.0.to_le_bytes());
+    }
+    for edge in EDGES {
+        word("edge", &edge.to_le_bytes());
+    }
+    for text in ["", "a", "A=1", "=C:=C:\\"] {
+        word("string", &written(&IpcString::new(text)));
+    }
+    let texts = [NamePrefix::Current.text(), NamePrefix::Draft.text(), "-socket", r"\\.\pipe\", ";", ",", TRACEPOINT_FORMAT_V1];
+    let tags = [SuspendMode::Suspend.text(), SuspendMode::NoSuspend.text(), PortType::Connect.text(), PortType::Listen.text()];
+    for text in texts.into_iter().chain(tags) {
+        word("text", text.as_bytes());
+    }
+    out
+}

@@ -1,0 +1,88 @@
+//! What the targets of `fuzz/` do with their input, so that it is compiled and run with everything else. No interface for others.
+//!
+//! A body takes any bytes, and panics if the crate contradicts itself. The first bytes of most inputs choose; `seeds` knows how.
+#![forbid(unsafe_code)]
+#![allow(
+    missing_docs,
+    clippy::missing_panics_doc,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a body is a test: it is to panic"
+)]
+
+mod canonical;
+mod decode_any;
+mod diagnostic_port;
+mod dictionary;
+mod differential;
+mod environment;
+mod exchanges;
+mod names;
+mod roundtrip;
+mod seeds;
+mod user_events;
+
+pub use canonical::{canonical, kind};
+pub use decode_any::decode_any;
+pub use diagnostic_port::diagnostic_port;
+pub use dictionary::dictionary;
+pub use differential::differential;
+pub use environment::environment;
+pub use exchanges::{client_exchange, server_exchange};
+pub use names::{endpoint_names, ports};
+pub use roundtrip::roundtrip;
+pub use seeds::{Seed, seeds};
+pub use user_events::user_events;
+
+/// Every target whose body needs nothing but its input.
+pub const BODIES: [(&str, fn(&[u8])); 10] = [
+    ("decode_any", decode_any),
+    ("roundtrip", roundtrip),
+    ("canonical", canonical),
+    ("client_exchange", client_exchange),
+    ("server_exchange", server_exchange),
+    ("diagnostic_port", diagnostic_port),
+    ("environment", environment),
+    ("ports", ports),
+    ("endpoint_names", endpoint_names),
+    ("user_events", user_events),
+];
+
+/// The others: `differential` needs the codec in C, `cli_decode` the tool.
+pub const OTHERS: [&str; 2] = ["differential", "cli_decode"];
+
+/// Sizes of pieces, again and again; without any, all at once. A size of 0 is 1.
+struct Pieces<'p>(core::iter::Cycle<core::slice::Iter<'p, u8>>);
+
+impl<'p> Pieces<'p> {
+    fn new(sizes: &'p [u8]) -> Self {
+        Self(sizes.iter().cycle())
+    }
+
+    fn next(&mut self) -> usize {
+        self.0.next().map_or(usize::MAX, |size| usize::from(*size).max(1))
+    }
+}
+
+/// Text that is thrown away: what counts is that it can be made.
+struct Nowhere;
+
+impl core::fmt::Write for Nowhere {
+    fn write_str(&mut self, _: &str) -> core::fmt::Result {
+        Ok(())
+    }
+}
+
+fn show(value: impl core::fmt::Debug) {
+    core::fmt::Write::write_fmt(&mut Nowhere, format_args!("{value:?}")).unwrap();
+}
+
+/// What is written of a value.
+fn written(value: &(impl crate::wire::Encode + ?Sized)) -> alloc::vec::Vec<u8> {
+    let mut bytes = alloc::vec::Vec::new();
+    value.encode(&mut bytes).unwrap();
+    bytes
+}

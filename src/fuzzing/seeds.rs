@@ -1,0 +1,129 @@
+//! What a campaign begins with: the golden vectors, in the form of each target's input.
+
+use alloc::{format, string::String, vec::Vec};
+
+use super::canonical::SUBJECTS;
+use super::exchanges::COMMANDS;
+use crate::header::HEADER_LEN;
+use crate::message::Message;
+use crate::vectors::{self, Direction, Group, Type};
+
+/// An input, and a name for its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seed {
+    pub name: String,
+    pub input: Vec<u8>,
+}
+
+/// A fuzzer does better with short ones; what only long ones show, the vectors themselves show.
+const LONGEST: usize = 4096;
+
+/// The pieces that `decode_any` reads behind a first byte, by their numbers there.
+const PIECES: [(Type, u8); 20] = [
+    (Type::Byte, 0),
+    (Type::Ushort, 1),
+    (Type::Wchar, 1),
+    (Type::Uint, 2),
+    (Type::Ulong, 3),
+    (Type::HResult, 4),
+    (Type::Bool, 5),
+    (Type::Guid, 6),
+    (Type::Clsid, 6),
+    (Type::String, 7),
+    (Type::ByteArray, 8),
+    (Type::WcharArray, 9),
+    (Type::UintArray, 10),
+    (Type::StringArray, 11),
+    (Type::EventFilter, 12),
+    (Type::TracepointSet, 13),
+    (Type::TracepointConfig, 14),
+    (Type::ProviderConfig, 15),
+    (Type::StreamingProviderConfig, 16),
+    (Type::UserEventsProviderConfig, 17),
+];
+
+/// The seeds of a target, made of every vector that has bytes of its kind; none if there is no such target.
+pub fn seeds(target: &str) -> Vec<Seed> {
+    let files = vectors::files().unwrap();
+    let groups = files.iter().flat_map(|file| &file.groups);
+    let tests = groups.flat_map(|group| group.tests.iter().map(move |test| (group, test)));
+    let mut seeds = Vec::new();
+    for (group, test) in tests {
+        let Some(wire) = test.wire.as_ref().filter(|wire| wire.len() <= LONGEST) else { continue };
+        for (nth, input) in inputs(target, group, wire).into_iter().enumerate() {
+            seeds.push(Seed { name: format!("{}-{nth}", test.tc_id), input });
+        }
+    }
+    if target == "roundtrip" {
+        // Bytes to choose by, for what the first one chooses.
+        seeds.extend((1..=24).map(|which| Seed { name: format!("made-{which}"), input: chosen(which) }));
+    }
+    seeds
+}
+
+fn chosen(which: u8) -> Vec<u8> {
+    core::iter::once(which).chain((0..200_u8).map(|nth| nth.wrapping_mul(37))).collect()
+}
+
+/// The inputs of `target` that are made of the bytes of one vector.
+fn inputs(target: &str, group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
+    let behind = |front: &[u8]| Vec::from([[front, wire].concat()]);
+    let from = |direction| group.direction == Some(direction);
+    let is_of = |kinds: &[Type]| kinds.contains(&group.kind);
+    match target {
+        "decode_any" => match PIECES.iter().find(|(kind, _)| *kind == group.kind) {
+            Some((_, which)) => behind(&[*which]),
+            None if group.direction.is_some() => behind(&[]),
+            None => Vec::new(),
+        },
+        "roundtrip" if from(Direction::Client) => behind(&[0]),
+        "canonical" | "differential" => {
+            let subject = group.subject();
+            let which = SUBJECTS.iter().position(|(known, ..)| Some(*known) == subject);
+            which.and_then(|which| u8::try_from(which).ok()).map_or_else(Vec::new, |which| behind(&[which]))
+        }
+        "client_exchange" if from(Direction::Server) => {
+            let command = group.subject().and_then(|subject| subject.command);
+            let which = COMMANDS.iter().position(|(asked, _)| Some(*asked) == command).unwrap_or_default();
+            behind(&[u8::try_from(which).unwrap(), 200, 0, 1, 7, 20, 255])
+        }
+        "server_exchange" if from(Direction::Client) => behind(&[0, 1, 7, 20, 255]),
+        "diagnostic_port" if is_of(&[Type::Advertise]) => {
+            let one = |does: u8| [&[does, 1, 33, u8::try_from(wire.len() % 40).unwrap()], wire].concat();
+            Vec::from([[&[0][..], &one(3), &one(0)].concat(), [&[2][..], &one(3), &one(3), &one(1), &one(2)].concat()])
+        }
+        "environment" if is_of(&[Type::Environment]) => behind(&[64, 0, 1, 3, 7, 255]),
+        "ports" if is_of(&[Type::Ports, Type::PortsStrict, Type::DefaultPortSuspend]) => behind(&[]),
+        "endpoint_names" if is_of(&[Type::SocketName, Type::PipeName, Type::ProcessStat]) => behind(&[]),
+        "user_events" => of_user_events(group, wire),
+        "cli_decode" if group.direction.is_some() => {
+            // As text and as JSON.
+            [0, 1].into_iter().flat_map(|format| behind(&[format, 0])).collect()
+        }
+        "cli_decode" => {
+            let which = SUBJECTS.iter().position(|(known, ..)| known.kind == group.kind);
+            which.and_then(|which| u8::try_from(which).ok()).map_or_else(Vec::new, |which| behind(&[4, which]))
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn of_user_events(group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
+    let behind = |front: &[u8]| Vec::from([[front, wire].concat()]);
+    match group.kind {
+        Type::UserEventsRecord => behind(&[0]),
+        Type::Extension => {
+            let observed = [&[5, 0, u8::try_from(wire.len()).unwrap_or(u8::MAX)], wire].concat();
+            Vec::from([[&[1], wire].concat(), observed, [&[7], wire.get(5..).unwrap_or_default()].concat()])
+        }
+        Type::TracepointCommand => behind(&[2]),
+        Type::UserReg => behind(&[3]),
+        Type::UserUnreg => behind(&[4]),
+        Type::Request if group.command.as_deref() == Some("EventPipe/CollectTracing5") => {
+            // Behind `session_type`.
+            let session = Message::decode_exact(wire).ok().and(wire.get(HEADER_LEN.saturating_add(4)..));
+            session.map_or_else(Vec::new, |session| Vec::from([[&[6, 1, 1, 1], session].concat()]))
+        }
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,126 @@
+//! What goes to the kernel in a `user_events` session, and what a reader makes of it.
+
+use alloc::{string::ToString as _, vec, vec::Vec};
+
+use super::{show, written};
+use crate::message::eventpipe::{EventLevel, UserEventsSession};
+use crate::user_events::{
+    EventKey, EventTraits, Extension, Metadata, MetadataCache, MetadataSlot, Record, Seen, TracepointCommand, UserReg, UserUnreg,
+    WrittenRecord, route,
+};
+use crate::wire::{Decode, DecodeError, Encode, Reader};
+
+/// `[which, bytes …]`.
+pub fn user_events(input: &[u8]) {
+    let Some((which, bytes)) = input.split_first() else { return };
+    match which % 8 {
+        0 => record(bytes),
+        1 => extension(bytes),
+        2 => match TracepointCommand::parse(bytes) {
+            Ok(command) => {
+                assert_eq!(written(&command), bytes);
+                assert_eq!(command.to_string().as_bytes(), bytes);
+                assert_eq!(TracepointCommand::new(command.name()), Ok(command));
+            }
+            Err(error) => refused(error, bytes),
+        },
+        3 => structure::<UserReg>(bytes),
+        4 => structure::<UserUnreg>(bytes),
+        5 => cache(bytes),
+        6 => routes(bytes),
+        _ => {
+            if let Ok((name, rest)) = Metadata::new(bytes).split_provider_name() {
+                let named = Metadata::named(name, rest).unwrap();
+                assert!(named == Metadata::new(bytes) && named.len() == bytes.len());
+            }
+        }
+    }
+}
+
+fn refused(error: DecodeError, bytes: &[u8]) {
+    assert!(error.offset() <= bytes.len(), "{error}");
+    show(error.to_string());
+}
+
+fn record(bytes: &[u8]) {
+    let read = match WrittenRecord::decode(&mut Reader::new(bytes)) {
+        Ok(read) => read,
+        Err(error) => return refused(error, bytes),
+    };
+    // Parts may overlap or leave bytes out; written, they stand one behind the other.
+    let again = written(&read);
+    assert_eq!(WrittenRecord::decode(&mut Reader::new(&again)), Ok(read));
+    if let Record::V1(record) = read.record {
+        match record.extension() {
+            Ok(found) => assert_eq!(written(&found), record.extension),
+            Err(error) => refused(error, record.extension),
+        }
+    }
+}
+
+fn extension(bytes: &[u8]) {
+    match Extension::decode(&mut Reader::new(bytes)) {
+        Ok(read) => {
+            let items: Vec<_> = read.iter().collect();
+            show((&items, read.activity_id(), read.related_activity_id()));
+            assert_eq!(Extension::new(&items), read);
+            assert_eq!(written(&read), bytes);
+        }
+        Err(error) => refused(error, bytes),
+    }
+}
+
+fn structure<T: for<'a> Decode<'a> + Encode + PartialEq + core::fmt::Debug>(bytes: &[u8]) {
+    let mut reader = Reader::new(bytes);
+    match T::decode(&mut reader) {
+        Ok(read) => {
+            let again = written(&read);
+            assert_eq!(T::decode(&mut Reader::new(&again)).as_ref(), Ok(&read));
+            assert_eq!(again.len(), reader.offset());
+        }
+        Err(error) => refused(error, bytes),
+    }
+}
+
+/// A small cache against a list: `[event, length, metadata …]` again and again.
+fn cache(mut bytes: &[u8]) {
+    let (mut slots, mut room) = ([MetadataSlot::EMPTY; 3], vec![0; 48]);
+    let mut cache = MetadataCache::new(&mut slots, &mut room);
+    let mut list: Vec<(EventKey, &[u8], bool)> = Vec::new();
+    while let Some(([event, len], rest)) = bytes.split_first_chunk::<2>() {
+        let (metadata, rest) = rest.split_at(rest.len().min(usize::from(*len)));
+        bytes = rest;
+        let key = EventKey { tracepoint: u32::from(event & 1), process_id: 7, event_id: u16::from(event >> 1 & 3) };
+        let known = list.iter_mut().find(|(known, ..)| *known == key);
+        match (cache.insert(key, &Metadata::new(metadata)), known) {
+            (Ok(Seen::First), None) => list.push((key, metadata, false)),
+            (Ok(Seen::Again), Some((_, kept, _))) => assert_eq!(*kept, metadata),
+            (Ok(Seen::Different), Some((_, kept, ambiguous))) => {
+                assert_ne!(*kept, metadata);
+                *ambiguous = true;
+            }
+            (Err(_), None) => {
+                let used: usize = list.iter().map(|(_, kept, _)| kept.len()).sum();
+                assert!(list.len() == 3 || used + metadata.len() > 48);
+            }
+            other => panic!("{other:?}"),
+        }
+        for (key, kept, ambiguous) in &list {
+            assert_eq!((cache.get(*key), cache.is_ambiguous(*key)), (Some(Metadata::new(kept)), *ambiguous));
+        }
+        assert_eq!(cache.len(), list.len());
+    }
+}
+
+/// `[keywords, level, id, session …]`: an event goes where the request of its session says.
+fn routes(bytes: &[u8]) {
+    let Some(([keywords, level, id], payload)) = bytes.split_first_chunk::<3>() else { return };
+    let Ok(session) = UserEventsSession::decode(&mut Reader::new(payload)) else { return };
+    let event = EventTraits { keywords: u64::from(*keywords), level: EventLevel(u32::from(*level)), id: u32::from(*id) };
+    for provider in session.providers.iter().take(16) {
+        if let Some(name) = route(&provider, event).tracepoint() {
+            assert_eq!(provider.config.tracepoint_for(event.id), Some(name));
+            assert!(provider.filter.allows(event.id));
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Feature `arbitrary`: whatever a fuzzer chooses, what is made of it is what its type promises.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use arbitrary::{Arbitrary, Unstructured};
+use dotnet_diagnostics_ipc::advertise::Advertise;
+use dotnet_diagnostics_ipc::arbitrary::{Generate, Hostile, Made, MadeReply, MadeRequest, Style};
+use dotnet_diagnostics_ipc::continuation::Entry;
+use dotnet_diagnostics_ipc::endpoint::{PipeName, ProcessStat, SocketName};
+use dotnet_diagnostics_ipc::header::Header;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::legacy::{DraftCollectTracing, DraftErrorCode, OldRequest};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing5, CollectTracing6, EventFilter, StreamingProviderConfig, TracepointConfig, UserEventsProviderConfig,
+};
+use dotnet_diagnostics_ipc::message::process::ProcessInfo3Reply;
+use dotnet_diagnostics_ipc::message::profiler::AttachProfiler;
+use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message, encode_to_vec};
+use dotnet_diagnostics_ipc::port::{PortConfig, PortType, Ports, WritePorts};
+use dotnet_diagnostics_ipc::strategies;
+use dotnet_diagnostics_ipc::user_events::{Extension, ExtensionItem, TracepointCommand, UserReg, UserUnreg, WrittenRecord};
+use dotnet_diagnostics_ipc::wire::{Array, Decode, Encode, Guid, IpcString, Reader};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::{RngAlgorithm, TestRng};
+
+fn written(value: &impl Encode) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    value.encode(&mut bytes).unwrap();
+    bytes
+}
+
+/// Values borrowed from the input survive being written and read.
+macro_rules! survive {
+    ($input:expr, $made:expr; $($T:ty),*) => {$(
+        if let Ok(value) = <$T>::arbitrary($input) {
+            let bytes = written(&value);
+            let mut reader = Reader::new(&bytes);
+            assert_eq!(<$T>::decode(&mut reader), Ok(value));
+            assert_eq!(reader.rest(), &[]);
+            *$made.entry(stringify!($T)).or_default() += 1;
+        }
+    )*};
+}
+
+/// What is made of one input; how often each type was met is counted.
+fn borrowed(chosen: &[u8], made: &mut BTreeMap<&'static str, u32>) {
+    let input = &mut Unstructured::new(chosen);
+    survive!(input, made;
+        IpcString<'_>, Array<'_, u16>, Array<'_, IpcString<'_>>, Guid, HResult, EventFilter<'_>, TracepointConfig<'_>,
+        StreamingProviderConfig<'_>, UserEventsProviderConfig<'_>, CollectTracing5<'_>, CollectTracing6<'_>, AttachProfiler<'_>,
+        ProcessInfo3Reply<'_>, DraftCollectTracing<'_>, DraftErrorCode, OldRequest, Entry<'_>, UserReg, UserUnreg,
+        WrittenRecord<'_>);
+    let input = &mut Unstructured::new(chosen);
+    survive!(input, made; Extension<'_>);
+    let input = &mut Unstructured::new(chosen);
+    for item in input.arbitrary_iter::<ExtensionItem<'_>>().unwrap().flatten().take(1) {
+        let items = [item];
+        let extension = Extension::new(&items);
+        assert_eq!(Extension::decode(&mut Reader::new(&written(&extension))), Ok(extension));
+    }
+    let input = &mut Unstructured::new(chosen);
+    if let Ok(command) = TracepointCommand::arbitrary(input) {
+        assert_eq!(TracepointCommand::parse(&written(&command)), Ok(command));
+        *made.entry("TracepointCommand").or_default() += 1;
+    }
+    if let Ok(port) = PortConfig::arbitrary(input) {
+        let text = WritePorts::new(&[port]).map(|ports| ports.to_string());
+        assert_eq!(text.is_ok(), port.port_type == PortType::Connect, "{port:?}");
+        if let Ok(text) = text {
+            assert_eq!(Ports::new(&text).collect::<Vec<_>>(), [port]);
+        }
+        *made.entry("PortConfig").or_default() += 1;
+    }
+}
+
+/// Whole messages, borrowed from the input.
+fn messages(chosen: &[u8]) -> (AnyRequest<'_>, AnyReply<'_>) {
+    let input = &mut Unstructured::new(chosen);
+    let request = AnyRequest::arbitrary(input).unwrap();
+    let bytes = encode_to_vec(request.command(), &request).unwrap();
+    assert_eq!(Message::decode_exact(&bytes).unwrap().request(), Ok(request));
+    let reply = AnyReply::arbitrary(input).unwrap();
+    let _ = encode_to_vec(reply.command(), &reply).unwrap();
+    (request, reply)
+}
+
+fn made<T: Generate>(chosen: &[u8]) {
+    for style in [Style::Plain, Style::Boundary] {
+        let value = Made::<T>::new(chosen, style);
+        assert_eq!(written(&value.get()), value.bytes(), "{value:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_made_owns_canonical_bytes(chosen in vec(any::<u8>(), 0..800)) {
+        made::<Array<'_, Array<'_, IpcString<'_>>>>(&chosen);
+        made::<CollectTracing6<'_>>(&chosen);
+        made::<ProcessInfo3Reply<'_>>(&chosen);
+        made::<AttachProfiler<'_>>(&chosen);
+        made::<UserUnreg>(&chosen);
+        made::<DraftCollectTracing<'_>>(&chosen);
+        for style in [Style::Plain, Style::Boundary] {
+            let made = MadeRequest::new(&chosen, style);
+            let message = Message::decode_exact(made.bytes())?;
+            prop_assert!(message.is_canonical(&made.request()) && message.request()? == made.request());
+            let made = MadeReply::new(&chosen, style);
+            let message = Message::decode_exact(made.bytes())?;
+            prop_assert!(message.is_canonical(&made.reply()) && message.reply_to(made.answers())? == made.reply());
+            prop_assert!(made.bytes().len() <= 65_535);
+        }
+    }
+
+    #[test]
+    fn fixed_values_are_read_back(
+        header in strategies::fixed::<Header>(),
+        stat in strategies::fixed::<ProcessStat>(),
+        pipe in strategies::fixed::<PipeName>(),
+        socket in strategies::fixed::<SocketName>(),
+        advertise in strategies::fixed::<Advertise>(),
+    ) {
+        prop_assert_eq!(Header::decode(&header.to_bytes()), Ok(header));
+        prop_assert_eq!(ProcessStat::parse(stat.to_string().as_bytes()), Ok(stat));
+        prop_assert_eq!(PipeName::parse(&pipe.to_string()), Ok(pipe));
+        prop_assert_eq!(SocketName::parse(&socket.to_string()), Ok(socket));
+        prop_assert_eq!(Advertise::decode(&advertise.to_bytes()), Ok(advertise));
+    }
+}
+
+/// A generator that gives the same few values again and again would pass all of the above.
+#[test]
+fn every_kind_of_value_is_met() {
+    let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let (mut counts, mut kinds) = (BTreeMap::new(), BTreeMap::<String, u32>::new());
+    let (mut deep, mut refused, mut taken, mut over, mut limits) = (0, 0, 0, 0, 0);
+    for _ in 0..4000 {
+        let mut chosen = [0; 500];
+        random.fill_bytes(&mut chosen);
+        borrowed(&chosen, &mut counts);
+        let (request, reply) = messages(&chosen);
+        *kinds.entry(format!("borrowed request {}", name(&request))).or_default() += 1;
+        *kinds.entry(format!("borrowed reply {}", name(&reply))).or_default() += 1;
+        let made = MadeRequest::new(&chosen, Style::Plain);
+        *kinds.entry(format!("made request {}", name(&made.request()))).or_default() += 1;
+        if let AnyRequest::CollectTracing5(CollectTracing5::UserEvents(session)) = made.request() {
+            deep += u32::from(
+                session.providers.iter().any(|provider| provider.config.tracepoints.iter().any(|set| set.event_ids.len() > 1)),
+            );
+        }
+        *kinds.entry(format!("made reply {}", name(&MadeReply::new(&chosen, Style::Plain).reply()))).or_default() += 1;
+        let boundary = MadeRequest::new(&chosen, Style::Boundary);
+        limits += u32::from(boundary.request().check_limits().is_err());
+        over += u32::from(matches!(boundary.request(), AnyRequest::CollectTracing2(request) if request.providers.len() == 1001));
+        match Message::decode(&Hostile::new(&chosen, Style::Plain).0).and_then(|(message, _)| message.request()) {
+            Ok(_) => taken += 1,
+            Err(_) => refused += 1,
+        }
+    }
+    // 21 requests and an unknown one; 6 replies, errors, an unknown one and one without payload: both ways.
+    assert_eq!(kinds.len(), 2 * (22 + 9), "{kinds:?}");
+    assert!(kinds.values().all(|count| *count >= 8), "{kinds:?}");
+    assert_eq!(counts.len(), 23, "{counts:?}");
+    assert!(counts.values().all(|count| *count >= 20), "{counts:?}");
+    assert!(deep > 10 && refused > 1000 && taken > 500 && over > 0 && limits > 500, "{deep} {refused} {taken} {over} {limits}");
+}
+
+/// `CollectTracing2` of `CollectTracing2(CollectTracing2 { …`.
+fn name(message: &impl Debug) -> String {
+    format!("{message:?}").split(['(', ' ']).next().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,35 @@
+//! The body of the target `cli_decode`: `diagipc decode`, with any bytes and options. The fuzzer's program has this file as well.
+
+use std::io;
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::fuzzing::kind;
+
+use crate::dump;
+use crate::items::{Item, Side, Splitter};
+
+/// `[how, which, bytes …]`.
+pub(crate) fn cli_decode(input: &[u8]) {
+    let Some(([how, which], bytes)) = input.split_first_chunk::<2>() else { return };
+    let request = Command::known().nth(usize::from(*which));
+    let items: Vec<Item> = match how >> 1 & 3 {
+        0 => Splitter::new(bytes, None, None).collect(),
+        1 => Splitter::new(bytes, Some(Side::Client), request).collect(),
+        2 => vec![Item::whole(kind(*which), bytes)],
+        _ => Splitter::new(bytes, Some(Side::Server), request).collect(),
+    };
+    // Every byte is in one item, and in one only.
+    let mut at = 0;
+    for item in &items {
+        assert_eq!(item.offset, at, "{items:?}");
+        at += item.size;
+        assert!(item.error.as_ref().is_none_or(|problem| problem.fault.offset <= item.size), "{item:?}");
+    }
+    assert_eq!(at, bytes.len(), "{items:?}");
+    if how & 1 == 0 {
+        return dump::items(&mut io::sink(), &items, bytes).unwrap();
+    }
+    let json = serde_json::to_string(&items).unwrap();
+    let again: Vec<Item> = serde_json::from_str(&json).unwrap();
+    assert_eq!(serde_json::to_string(&again).unwrap(), json);
+}
