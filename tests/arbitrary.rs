@@ -38,7 +38,7 @@ macro_rules! survive {
             let bytes = written(&value);
             let mut reader = Reader::new(&bytes);
             assert_eq!(<$T>::decode(&mut reader), Ok(value));
-            assert_eq!(reader.rest(), &[]);
+            assert!(reader.rest().is_empty());
             *$made.entry(stringify!($T)).or_default() += 1;
         }
     )*};
@@ -65,6 +65,7 @@ fn borrowed(chosen: &[u8], made: &mut BTreeMap<&'static str, u32>) {
         assert_eq!(TracepointCommand::parse(&written(&command)), Ok(command));
         *made.entry("TracepointCommand").or_default() += 1;
     }
+    let input = &mut Unstructured::new(chosen);
     if let Ok(port) = PortConfig::arbitrary(input) {
         let text = WritePorts::new(&[port]).map(|ports| ports.to_string());
         assert_eq!(text.is_ok(), port.port_type == PortType::Connect, "{port:?}");

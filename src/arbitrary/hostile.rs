@@ -30,9 +30,10 @@ impl Hostile {
     pub fn new(chosen: &[u8], style: Style) -> Self {
         let (message, damage) = chosen.split_at_checked(chosen.len() / 2).unwrap_or_default();
         let choices = &mut Choices::new(damage, style);
-        let mut bytes = match choices.yes() {
-            true => MadeReply::new(message, style).bytes().to_vec(),
-            false => MadeRequest::new(message, style).bytes().to_vec(),
+        let mut bytes = if choices.yes() {
+            MadeReply::new(message, style).bytes().to_vec()
+        } else {
+            MadeRequest::new(message, style).bytes().to_vec()
         };
         for _ in 0..choices.below(4) {
             choices.damage(&mut bytes, 14);

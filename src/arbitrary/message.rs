@@ -137,7 +137,7 @@ impl<'a> Arbitrary<'a> for MadeReply {
 
 impl fmt::Debug for MadeReply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MadeReply").field("answers", &self.answers).field("reply", &self.reply()).finish()
+        f.debug_tuple("MadeReply").field(&self.answers).field(&self.reply()).finish()
     }
 }
 

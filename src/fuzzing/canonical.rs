@@ -3,41 +3,57 @@
 use alloc::{string::String, vec::Vec};
 use std::sync::LazyLock;
 
+use crate::header::Header;
 use crate::vectors::{self, Direction, Subject, Type};
 
-/// Everything that a group of the vectors is read as, and its names in the line protocol.
-pub(super) static SUBJECTS: LazyLock<Vec<(Subject, Option<String>, Option<Direction>)>> = LazyLock::new(|| {
-    let mut subjects: Vec<(Subject, Option<String>, Option<Direction>)> = Vec::new();
+/// What a group of the vectors is read as, and its names in the line protocol.
+pub(super) struct Asked {
+    pub(super) subject: Subject,
+    pub(super) command: Option<String>,
+    pub(super) direction: Option<Direction>,
+}
+
+/// One of each.
+pub(super) static SUBJECTS: LazyLock<Vec<Asked>> = LazyLock::new(|| {
+    let mut subjects: Vec<Asked> = Vec::new();
     for group in vectors::files().unwrap().iter().flat_map(|file| &file.groups) {
         let Some(subject) = group.subject() else { continue };
-        if subjects.iter().all(|(known, ..)| *known != subject) {
-            subjects.push((subject, group.command.clone(), group.direction));
+        if subjects.iter().all(|known| known.subject != subject) {
+            subjects.push(Asked { subject, command: group.command.clone(), direction: group.direction });
         }
     }
+    // A byte chooses.
+    assert!(subjects.len() <= 256);
     subjects
 });
 
 /// The subject that the first byte chooses, and the bytes to be read as it.
-pub(super) fn choose(input: &[u8]) -> Option<(&'static (Subject, Option<String>, Option<Direction>), &[u8])> {
+pub(super) fn choose(input: &[u8]) -> Option<(&'static Asked, &[u8])> {
     let (which, wire) = input.split_first()?;
     Some((&SUBJECTS[usize::from(*which) % SUBJECTS.len()], wire))
 }
 
 /// The type that a first byte chooses.
 pub fn kind(which: u8) -> Type {
-    SUBJECTS[usize::from(which) % SUBJECTS.len()].0.kind
+    SUBJECTS[usize::from(which) % SUBJECTS.len()].subject.kind
 }
 
 /// Any bytes as any type of the vectors: ports, names, records, environments, messages.
 pub fn canonical(input: &[u8]) {
-    let Some(((subject, ..), wire)) = choose(input) else { return };
+    let Some((Asked { subject, .. }, wire)) = choose(input) else { return };
     let decoded = subject.decode(wire);
     // The annotated dump reads the same bytes by a way of its own; it ends where the decoder does.
     let notes = subject.annotate(wire);
     assert!(notes.list().iter().all(|note| note.offset <= wire.len()), "{subject:?}");
     match decoded {
         Ok(decoded) => {
-            let again = Subject { kind: decoded.kind, ..*subject }.encode(&decoded.value);
+            // A request is what its header says, whatever was expected.
+            let command = if decoded.kind == Type::Request {
+                Header::decode(wire).ok().map(|header| header.command)
+            } else {
+                subject.command
+            };
+            let again = Subject { kind: decoded.kind, command, ..*subject }.encode(&decoded.value);
             match again {
                 Ok(again) if decoded.canonical => assert_eq!(again, wire, "{subject:?} {}", decoded.value),
                 Ok(again) => assert_ne!(again, wire, "{subject:?} {}", decoded.value),

@@ -20,7 +20,9 @@ pub fn dictionary() -> String {
     let mut word = |name: &str, bytes: &[u8]| {
         let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
         write!(out, "{name}=\"").unwrap();
-        bytes.iter().for_each(|byte| write!(out, "\\x{byte:02x}").unwrap());
+        for byte in bytes {
+            write!(out, "\\x{byte:02x}").unwrap();
+        }
         out.push_str("\"\n");
     };
     word("magic", &MAGIC);

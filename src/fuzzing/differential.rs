@@ -4,14 +4,14 @@ use alloc::string::String;
 
 use serde_json::json;
 
-use super::canonical::choose;
+use super::canonical::{Asked, choose};
 use crate::conformance::codec;
 use crate::vectors::Value;
 
 /// Any bytes as any type of the vectors, read by both: the same value, or a refusal in the same layer. `oracle` answers a question of
 /// the line protocol.
 pub fn differential(input: &[u8], oracle: &mut dyn FnMut(&str) -> String) {
-    let Some(((subject, command, direction), wire)) = choose(input) else { return };
+    let Some((Asked { subject, command, direction }, wire)) = choose(input) else { return };
     let question = json!({
         "id": 1, "op": "decode", "type": subject.kind, "command": command, "direction": direction, "wire": hex::encode(wire),
     });

@@ -37,8 +37,11 @@ pub use roundtrip::roundtrip;
 pub use seeds::{Seed, seeds};
 pub use user_events::user_events;
 
+/// A target: its name, and what it does with its input.
+pub type Body = (&'static str, fn(&[u8]));
+
 /// Every target whose body needs nothing but its input.
-pub const BODIES: [(&str, fn(&[u8])); 10] = [
+pub const BODIES: [Body; 10] = [
     ("decode_any", decode_any),
     ("roundtrip", roundtrip),
     ("canonical", canonical),

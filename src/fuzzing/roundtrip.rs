@@ -35,7 +35,6 @@ pub fn roundtrip(input: &[u8]) {
         0 => stable(chosen),
         1 => request(&AnyRequest::arbitrary(input).unwrap_or(AnyRequest::Unknown { command: Command::OK, payload: &[] })),
         2 => reply(input),
-        3 => made_messages(input),
         4 => made::<CollectTracing5<'_>>(input),
         5 => made::<Array<'_, UserEventsProviderConfig<'_>>>(input),
         6 => made::<ProcessInfo3Reply<'_>>(input),

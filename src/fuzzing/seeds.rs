@@ -79,7 +79,7 @@ fn inputs(target: &str, group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
         "roundtrip" if from(Direction::Client) => behind(&[0]),
         "canonical" | "differential" => {
             let subject = group.subject();
-            let which = SUBJECTS.iter().position(|(known, ..)| Some(*known) == subject);
+            let which = SUBJECTS.iter().position(|known| Some(known.subject) == subject);
             which.and_then(|which| u8::try_from(which).ok()).map_or_else(Vec::new, |which| behind(&[which]))
         }
         "client_exchange" if from(Direction::Server) => {
@@ -101,7 +101,7 @@ fn inputs(target: &str, group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
             [0, 1].into_iter().flat_map(|format| behind(&[format, 0])).collect()
         }
         "cli_decode" => {
-            let which = SUBJECTS.iter().position(|(known, ..)| known.kind == group.kind);
+            let which = SUBJECTS.iter().position(|known| known.subject.kind == group.kind);
             which.and_then(|which| u8::try_from(which).ok()).map_or_else(Vec::new, |which| behind(&[4, which]))
         }
         _ => Vec::new(),

@@ -83,7 +83,8 @@ macro_rules! replies {
                     Ok(if payload.is_empty() { Self::OkWithoutPayload } else { Self::Unknown { payload } })
                 };
                 let error: Make<'a> = |input| input.arbitrary().map(Self::Error);
-                let make: &[Make<'a>] = &[$(|input| input.arbitrary().map(Self::$Variant),)* error, unknown];
+                let without: Make<'a> = |_| Ok(Self::OkWithoutPayload);
+                let make: &[Make<'a>] = &[$(|input| input.arbitrary().map(Self::$Variant),)* without, error, unknown];
                 input.choose(make)?(input)
             }
         }
