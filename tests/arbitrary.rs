@@ -153,7 +153,12 @@ fn every_kind_of_value_is_met() {
         *kinds.entry(format!("made reply {}", name(&MadeReply::new(&chosen, Style::Plain).reply()))).or_default() += 1;
         let boundary = MadeRequest::new(&chosen, Style::Boundary);
         limits += u32::from(boundary.request().check_limits().is_err());
-        over += u32::from(matches!(boundary.request(), AnyRequest::CollectTracing2(request) if request.providers.len() == 1001));
+        over += u32::from(match boundary.request() {
+            AnyRequest::CollectTracing(request) => request.providers.len() == 1001,
+            AnyRequest::CollectTracing2(request) => request.providers.len() == 1001,
+            AnyRequest::CollectTracing4(request) => request.providers.len() == 1001,
+            _ => false,
+        });
         match Message::decode(&Hostile::new(&chosen, Style::Plain).0).and_then(|(message, _)| message.request()) {
             Ok(_) => taken += 1,
             Err(_) => refused += 1,

@@ -90,8 +90,8 @@ impl<'c> Choices<'c> {
     pub(crate) fn count(&mut self) -> u32 {
         match (self.style, self.byte()) {
             // One more provider than servers take (F-16).
-            (Style::Boundary, 255) => 1001,
-            (_, 250..) => 40,
+            (Style::Boundary, 248..) => 1001,
+            (Style::Plain, 250..) => 40,
             (Style::Boundary, byte) => u32::from(byte & 1),
             (Style::Plain, byte) => u32::from(byte & 3),
         }

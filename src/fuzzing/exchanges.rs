@@ -7,6 +7,7 @@ use crate::command::{Command, Continuation};
 use crate::exchange::{Asked, CheckOrder, Client, ClientAction, End, Outcome, Server, ServerAction, ServerOptions, ServerOutcome};
 use crate::hresult::HResult;
 use crate::message::server::ResultReply;
+use crate::message::{AnyReply, Message};
 
 /// What a client asks in `client_exchange`, by the first byte of the input.
 pub(super) const COMMANDS: [(Command, Continuation); 6] = [
@@ -33,9 +34,13 @@ pub fn client_exchange(input: &[u8]) {
     let (outcome, taken) = case.play(peer, &[]);
     let (again, _) = case.play(peer, sizes);
     assert_eq!(again, outcome);
-    if let Outcome::Ok { size, .. } | Outcome::Error { size, .. } = outcome {
-        assert_eq!(usize::from(size), taken);
-    }
+    let found = match outcome {
+        Outcome::Ok { size, .. } => Some((usize::from(size), None)),
+        Outcome::Error { size, hresult } => Some((usize::from(size), Some(hresult))),
+        _ => None,
+    };
+    assert_eq!(found, case.reply(peer));
+    assert!(found.is_none_or(|(size, _)| size == taken));
 }
 
 struct Asking {
@@ -47,6 +52,16 @@ struct Asking {
 }
 
 impl Asking {
+    /// The size of the reply at the front of `peer`, and its error, if there is a reply that fits.
+    fn reply(&self, peer: &[u8]) -> Option<(usize, Option<HResult>)> {
+        let (message, rest) = Message::decode(peer).ok()?;
+        let size = Some(peer.len() - rest.len()).filter(|size| *size <= self.room)?;
+        match message.reply_to(Some(self.asked.0)).ok()? {
+            AnyReply::Error(error) => Some((size, Some(error.hresult))),
+            _ => Some((size, None)),
+        }
+    }
+
     fn play(&self, peer: &[u8], sizes: &[u8]) -> (Outcome, usize) {
         let ((command, continuation), mut buffer) = (self.asked, vec![0; self.room]);
         let mut client = Client::with_payload(command, Some(continuation), &(), &mut buffer).unwrap();
@@ -85,6 +100,9 @@ pub fn server_exchange(input: &[u8]) {
         let (outcome, asked, taken) = serve(order, peer, &[], end);
         let (again, asked_again, _) = serve(order, peer, sizes, end);
         assert_eq!((again, asked_again), (outcome, asked));
+        let request = Message::decode(peer).and_then(|(message, _)| message.request()).ok();
+        let expected = request.filter(|request| request.check_limits().is_ok()).map(|request| request.command());
+        assert_eq!(asked, expected.filter(|command| command.reply_type().is_some()));
         assert!(taken <= peer.len());
     }
 }
