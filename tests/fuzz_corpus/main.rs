@@ -112,6 +112,20 @@ fn every_target_is_everywhere() {
     }
 }
 
+#[test]
+fn the_tool_writes_seeds_and_dictionary() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().join("new/corpus");
+    let status = Command::new(env!("CARGO_BIN_EXE_diagipc")).args(["vectors", "corpus"]).arg(&place).output().unwrap().status;
+    assert!(status.success());
+    for target in fuzzing::BODIES.iter().map(|(name, _)| *name).chain(fuzzing::OTHERS) {
+        let seeds = fuzzing::seeds(target);
+        assert_eq!(fs::read_dir(place.join(target)).unwrap().count(), seeds.len(), "{target}");
+        assert_eq!(fs::read(place.join(target).join(&seeds[0].name)).unwrap(), seeds[0].input);
+    }
+    assert_eq!(fs::read_to_string(place.join("dictionary.txt")).unwrap(), fuzzing::dictionary());
+}
+
 /// One word a line, `name="bytes"`, as libFuzzer reads it.
 #[test]
 fn the_dictionary_has_the_words_of_the_protocol() {
