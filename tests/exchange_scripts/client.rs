@@ -22,7 +22,7 @@ use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 use dotnet_diagnostics_ipc::vectors::{Ask, OkOutcome, ScriptEnd, ScriptOutcome, ScriptThen, Subject, Type, Value};
 use dotnet_diagnostics_ipc::wire::{Array, Decode as _, DecodeErrorKind, Reader};
 
-use self::words::{fault, text_of, words};
+use self::words::{fault, text_of};
 use crate::executor::{Spawner, within};
 use crate::network::{DEFAULT, Net};
 use crate::socket::{Frame, Socket};
@@ -162,7 +162,7 @@ impl Tool {
                 }
                 AdvertiseAction::Finished(AdvertiseOutcome::Ended { received, end }) => {
                     socket.close();
-                    return Err(ScriptOutcome::CutAdvertise { received: received.into(), end: words(end) });
+                    return Err(ScriptOutcome::CutAdvertise { received: received.into(), end: end.into() });
                 }
             }
         }
@@ -271,8 +271,8 @@ impl Tool {
         while received < reply.len() {
             match socket.read(&mut reply[received..], self.patience()).await {
                 Ok(n) => received += n,
-                Err(end) if received > 0 => return ScriptOutcome::Cut { received, end: words(end) },
-                Err(end) => return ScriptOutcome::NoReply { end: words(end) },
+                Err(end) if received > 0 => return ScriptOutcome::Cut { received, end: end.into() },
+                Err(end) => return ScriptOutcome::NoReply { end: end.into() },
             }
         }
         let reply = old(Type::OldReply).decode(&reply).expect("any number is a reply").value;
@@ -311,8 +311,8 @@ fn said(outcome: Outcome, command: Command, buffer: &[u8], asked: Option<Vec<Str
         }
         Outcome::Malformed { kind, offset } => ScriptOutcome::Malformed { error: fault(kind, offset) },
         Outcome::BufferTooSmall { size } => ScriptOutcome::BufferTooSmall { size: size.into() },
-        Outcome::NoReply { end, .. } => ScriptOutcome::NoReply { end: words(end) },
-        Outcome::Cut { received, end } => ScriptOutcome::Cut { received: received.into(), end: words(end) },
+        Outcome::NoReply { end, .. } => ScriptOutcome::NoReply { end: end.into() },
+        Outcome::Cut { received, end } => ScriptOutcome::Cut { received: received.into(), end: end.into() },
         other => panic!("{other:?} has no word"),
     }
 }

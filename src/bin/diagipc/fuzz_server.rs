@@ -1,6 +1,5 @@
 //! `diagipc fuzz-server`.
 
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::num::NonZeroU32;
@@ -12,16 +11,14 @@ use comfy_table::CellAlignment;
 use dotnet_diagnostics_ipc::conformance::fuzz_server::{
     Bases, Finding, FuzzCase, News, Options, Summary, Verdict, run as campaign,
 };
-use dotnet_diagnostics_ipc::conformance::server::{Place, Profile, SpawnCommand};
+use dotnet_diagnostics_ipc::conformance::server::Profile;
 use dotnet_diagnostics_ipc::vectors;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
 use crate::items::{Side, Splitter};
 use crate::output::plain;
+use crate::place::PlaceArguments;
 use crate::{Outcome, dump};
-
-/// How long a target that is started may take until it is reached.
-const STARTS: Duration = Duration::from_secs(30);
 
 /// Sends mutated requests to a live diagnostic server, and says which of them it does not survive.
 ///
@@ -34,14 +31,8 @@ const STARTS: Duration = Duration::from_secs(30);
 )]
 #[allow(clippy::struct_excessive_bools, clippy::doc_markdown, reason = "these are the switches and the help of a command")]
 pub(crate) struct Arguments {
-    /// A process id, the path of a socket, or port:PATH to wait there for a runtime that connects
-    #[arg(required_unless_present_any = ["spawn", "list"])]
-    endpoint: Option<Place>,
-
-    /// Start the target by COMMAND, and again after its death. It gets a TMPDIR of its own, and is reached at the socket of a default
-    /// port there, or at the one whose path or process id is the first line that it prints
-    #[arg(long, requires = "command", conflicts_with = "endpoint")]
-    spawn: bool,
+    #[command(flatten)]
+    place: PlaceArguments,
 
     /// This may kill, wedge or exhaust the target, or make it give away its memory: it must be yours. Nothing is sent without
     #[arg(long)]
@@ -86,10 +77,6 @@ pub(crate) struct Arguments {
     /// List the cases, and send none
     #[arg(long, conflicts_with_all = ["json", "out", "endpoint", "spawn"])]
     list: bool,
-
-    /// The command that starts the target, and its arguments
-    #[arg(last = true, value_name = "COMMAND")]
-    command: Vec<OsString>,
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
@@ -100,12 +87,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     if !arguments.allow_harmful {
         bail!("this may kill, wedge or exhaust the target: --allow-harmful says that it is yours");
     }
-    let mut command = arguments.command.iter().cloned();
-    let place = match (&arguments.endpoint, command.next()) {
-        (Some(place), None) => place.clone(),
-        (None, Some(program)) => Place::Spawn(SpawnCommand { program, arguments: command.collect(), patience: STARTS }),
-        _ => bail!("a command is there without --spawn"),
-    };
+    let place = arguments.place.place()?;
     if let Some(directory) = &arguments.out {
         fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     }

@@ -15,6 +15,8 @@ mod fuzz_server;
 mod input;
 mod items;
 mod output;
+#[cfg(any(unix, windows))]
+mod place;
 mod proxy;
 mod record;
 mod replay;

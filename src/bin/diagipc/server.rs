@@ -16,14 +16,13 @@ use dotnet_diagnostics_ipc::vectors::{Hazard, named_script_files};
 
 use crate::Outcome;
 use crate::output::{Output, Progress};
+use crate::place::{PlaceArguments, STARTS};
 
 /// More targets beside each other disturb each other.
 const MOST_JOBS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 /// The reference runtime mostly waits.
 #[cfg(unix)]
 const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(16).unwrap();
-/// How long a target that is started may take until it is reached.
-const STARTS: Duration = Duration::from_secs(30);
 
 /// Holds a live diagnostic server to the protocol.
 ///
@@ -35,15 +34,8 @@ const STARTS: Duration = Duration::from_secs(30);
 )]
 #[allow(clippy::struct_excessive_bools, clippy::doc_markdown, reason = "these are the switches and the help of a command")]
 pub(crate) struct Arguments {
-    /// A process id, the path of a socket, a pipe (`\\.\pipe\NAME`), or port:PATH to wait there for a runtime that connects. On Windows
-    /// a process id or a pipe
-    #[arg(required_unless_present_any = ["spawn", "list"])]
-    endpoint: Option<Place>,
-
-    /// Start the target by COMMAND, and again after its death. It gets a TMPDIR of its own, and is reached at the socket of a default
-    /// port there, or at the one whose path or process id is the first line that it prints
-    #[arg(long, requires = "command", conflicts_with = "endpoint")]
-    spawn: bool,
+    #[command(flatten)]
+    place: PlaceArguments,
 
     /// What the target is held to: auto, coreclr-3.1, coreclr-8, coreclr-9, coreclr-10, coreclr-11, nativeaot, mono or strict. auto asks
     /// ProcessInfo2; where there is none it is strict
@@ -81,10 +73,6 @@ pub(crate) struct Arguments {
     /// List the cases and what each may do to a target, and play none
     #[arg(long, conflicts_with_all = ["json", "junit", "html", "require", "endpoint", "spawn"])]
     list: bool,
-
-    /// The command that starts the target, and its arguments
-    #[arg(last = true, value_name = "COMMAND")]
-    command: Vec<OsString>,
 }
 
 /// A profile, or none: what the target says.
@@ -102,12 +90,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     if arguments.list {
         return list(&cases, out);
     }
-    let mut command = arguments.command.iter().cloned();
-    let place = match (&arguments.endpoint, command.next()) {
-        (Some(place), None) => place.clone(),
-        (None, Some(program)) => Place::Spawn(SpawnCommand { program, arguments: command.collect(), patience: STARTS }),
-        _ => bail!("a command is there without --spawn"),
-    };
+    let place = arguments.place.place()?;
     let options = Options {
         profile: arguments.profile.0,
         allow_side_effects: arguments.allow_side_effects,

@@ -21,6 +21,23 @@ pub enum Received {
     Nothing,
 }
 
+impl Received {
+    /// Takes bytes by `receive`, which is told how many at most, until there are `wanted` of them. What came instead of the rest.
+    pub(in crate::conformance) fn fill(
+        bytes: &mut Vec<u8>,
+        wanted: usize,
+        mut receive: impl FnMut(usize) -> Result<Self, Trouble>,
+    ) -> Result<Option<Self>, Trouble> {
+        while let Some(missing) = wanted.checked_sub(bytes.len()).filter(|missing| *missing > 0) {
+            match receive(missing)? {
+                Self::Bytes(more, _) => bytes.extend(more),
+                other => return Ok(Some(other)),
+            }
+        }
+        Ok(None)
+    }
+}
+
 /// What became of bytes that were sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sent {

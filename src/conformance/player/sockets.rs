@@ -433,12 +433,10 @@ impl SocketNetwork {
     /// Reads the advertise that comes first.
     fn take_advertise(&mut self, link: Link, until: Duration) -> Result<(), Trouble> {
         let mut bytes = Vec::new();
-        while let Some(missing) = ADVERTISE_LEN.checked_sub(bytes.len()).filter(|missing| *missing > 0) {
-            match self.receive(link, missing, until)? {
-                Received::Bytes(more, _) => bytes.extend(more),
-                Received::End(end) => return Err(Trouble::Differs(format!("{end} inside the advertise"))),
-                Received::Nothing => return Err(Trouble::differs("no whole advertise comes")),
-            }
+        match Received::fill(&mut bytes, ADVERTISE_LEN, |missing| self.receive(link, missing, until))? {
+            None => {}
+            Some(Received::End(end)) => return Err(Trouble::Differs(format!("{end} inside the advertise"))),
+            Some(_) => return Err(Trouble::differs("no whole advertise comes")),
         }
         Advertise::decode(&bytes).map(drop).map_err(|error| Trouble::Differs(format!("no advertise: {error}")))
     }

@@ -20,7 +20,7 @@ use crate::vectors::{
     Ask, AskLimits, Ending, OkOutcome, ScriptEnd, ScriptEnvironment, ScriptFault, ScriptOutcome, ScriptStop, ScriptStream,
     ScriptStreamEnd, ScriptThen, Subject, Type, Value, ValueForm as _,
 };
-use crate::wire::{DecodeError, DecodeErrorKind, ErrorKind as _};
+use crate::wire::DecodeErrorKind;
 
 /// The longest entry of an environment that is read.
 const ENTRY: usize = 131_072;
@@ -168,7 +168,7 @@ fn concluded(
                     ScriptOutcome::Ok(Box::new(OkOutcome { reply, asked: None, advertise: None, ..ok.clone() }))
                 }
                 Some(other) => refused(connection, other, None, None),
-                None => ScriptOutcome::NoReply { end: words(end_of(recording, nth)) },
+                None => ScriptOutcome::NoReply { end: end_of(recording, nth).into() },
             });
         }
         Then::Stream { .. } => {
@@ -203,7 +203,7 @@ fn stopped(reply: &Value, stop: &Connection) -> ScriptStop {
         }
         Some(Outcome::Error { hresult, .. }) => ScriptStop::Hresult(format!("0x{:08X}", hresult.0)),
         Some(Outcome::Malformed { kind, offset }) => {
-            ScriptStop::Malformed(fault(kind, usize::try_from(offset).unwrap_or(usize::MAX)))
+            ScriptStop::Malformed(ScriptFault::new(kind, usize::try_from(offset).unwrap_or(usize::MAX)))
         }
         _ => ScriptStop::NoReply,
     }
@@ -222,10 +222,10 @@ fn refused(connection: &Connection, outcome: Outcome, asked: Option<Vec<String>>
             }
         }
         Outcome::Malformed { kind, offset } => {
-            ScriptOutcome::Malformed { error: fault(kind, usize::try_from(offset).unwrap_or(usize::MAX)) }
+            ScriptOutcome::Malformed { error: ScriptFault::new(kind, usize::try_from(offset).unwrap_or(usize::MAX)) }
         }
-        Outcome::Cut { received, end } => ScriptOutcome::Cut { received: received.into(), end: words(end) },
-        Outcome::NoReply { end, .. } => ScriptOutcome::NoReply { end: words(end) },
+        Outcome::Cut { received, end } => ScriptOutcome::Cut { received: received.into(), end: end.into() },
+        Outcome::NoReply { end, .. } => ScriptOutcome::NoReply { end: end.into() },
         // The buffer has room for every message.
         Outcome::BufferTooSmall { size } => ScriptOutcome::BufferTooSmall { size: size.into() },
         Outcome::Ok { .. } => ScriptOutcome::NoReply { end: ScriptEnd::Closed },
@@ -245,9 +245,9 @@ fn environment(n_incoming_bytes: u32, mut block: &[u8], end: End) -> ScriptEnvir
             Ok(None) => {
                 match decoder.finish() {
                     Err(error) if !matches!(error.kind(), DecodeErrorKind::EndOfInput { .. }) => {
-                        found.error = Some(fault_of(error));
+                        found.error = Some(error.into());
                     }
-                    _ => found.cut = Some(words(end)),
+                    _ => found.cut = Some(end.into()),
                 }
                 return found;
             }
@@ -255,7 +255,7 @@ fn environment(n_incoming_bytes: u32, mut block: &[u8], end: End) -> ScriptEnvir
                 if let DecodeErrorKind::ErrorMessage { hresult } = error.kind() {
                     found.hresult = Some(format!("0x{:08X}", hresult.0));
                 }
-                found.error = Some(fault_of(error));
+                found.error = Some(error.into());
                 return found;
             }
         }
@@ -268,20 +268,4 @@ fn end_of(recording: &Recording, nth: usize) -> End {
         Some(_) => End::Closed,
         None => End::TimedOut,
     }
-}
-
-const fn words(end: End) -> ScriptEnd {
-    match end {
-        End::Closed => ScriptEnd::Closed,
-        End::Reset => ScriptEnd::Reset,
-        End::TimedOut => ScriptEnd::TimedOut,
-    }
-}
-
-fn fault_of(error: DecodeError) -> ScriptFault {
-    fault(error.kind(), error.offset())
-}
-
-fn fault(kind: DecodeErrorKind, offset: usize) -> ScriptFault {
-    ScriptFault { layer: kind.layer().name().to_owned(), kind: kind.name().to_owned(), offset }
 }

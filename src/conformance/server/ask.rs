@@ -54,12 +54,10 @@ pub(super) fn next_message(player: &mut Player<'_>, on: &str, until: Duration) -
     let mut bytes = Vec::new();
     let mut wanted = HEADER_LEN;
     loop {
-        while let Some(missing) = wanted.checked_sub(bytes.len()).filter(|missing| *missing > 0) {
-            match player.receive(on, missing, until)? {
-                Received::Bytes(more, _) => bytes.extend(more),
-                Received::End(end) => return Ok(Came::End(end, bytes)),
-                Received::Nothing => return Ok(Came::Silence(bytes)),
-            }
+        match Received::fill(&mut bytes, wanted, |missing| player.receive(on, missing, until))? {
+            None => {}
+            Some(Received::End(end)) => return Ok(Came::End(end, bytes)),
+            Some(_) => return Ok(Came::Silence(bytes)),
         }
         match Header::decode(&bytes) {
             Ok(header) if usize::from(header.size) > wanted => wanted = header.size.into(),

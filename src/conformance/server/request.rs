@@ -156,14 +156,9 @@ fn environment(player: &mut Player<'_>, reply: &Value, patience: Patience, answe
     let until = after(player, patience.rest);
     let announced = reply.get("nIncomingBytes").and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
     let mut block = Vec::new();
-    while let Some(missing) = announced.checked_sub(block.len()).filter(|missing| *missing > 0) {
-        match player.receive(ON, missing, until)? {
-            Received::Bytes(bytes, _) => block.extend(bytes),
-            other => {
-                answered.wrong.push(format!("{announced} bytes were announced, behind {} comes {other:?}", block.len()));
-                return Ok(());
-            }
-        }
+    if let Some(other) = Received::fill(&mut block, announced, |missing| player.receive(ON, missing, until))? {
+        answered.wrong.push(format!("{announced} bytes were announced, behind {} comes {other:?}", block.len()));
+        return Ok(());
     }
     let subject = Subject { kind: Type::Environment, command: None, from_server: true };
     if let Err(refusal) = subject.decode(&block) {

@@ -1,9 +1,12 @@
 //! What a client under test concludes.
 
-use alloc::{boxed::Box, string::String, vec::Vec};
+use alloc::{borrow::ToOwned as _, boxed::Box, string::String, vec::Vec};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+
+use crate::exchange::End;
+use crate::wire::{DecodeError, DecodeErrorKind, ErrorKind as _};
 
 /// What a client under test concludes. `vectors/exchanges/README.md` says what each key means.
 ///
@@ -234,7 +237,28 @@ impl ScriptOutcome {
     }
 }
 
+impl From<End> for ScriptEnd {
+    fn from(end: End) -> Self {
+        match end {
+            End::Closed => Self::Closed,
+            End::Reset => Self::Reset,
+            End::TimedOut => Self::TimedOut,
+        }
+    }
+}
+
+impl From<DecodeError> for ScriptFault {
+    fn from(error: DecodeError) -> Self {
+        Self::new(error.kind(), error.offset())
+    }
+}
+
 impl ScriptFault {
+    /// What is wrong at `offset`.
+    pub fn new(kind: DecodeErrorKind, offset: usize) -> Self {
+        Self { layer: kind.layer().name().to_owned(), kind: kind.name().to_owned(), offset }
+    }
+
     fn forget_what_does_not_bind(&mut self) {
         self.kind.clear();
         self.offset = 0;

@@ -9,7 +9,7 @@ use dotnet_diagnostics_ipc::flow::StreamEnd;
 use dotnet_diagnostics_ipc::vectors::{ScriptEnvironment, ScriptStop, ScriptStream, ScriptStreamEnd, ValueForm as _};
 use dotnet_diagnostics_ipc::wire::DecodeErrorKind;
 
-use super::words::{fault, fault_of, text_of, words};
+use super::words::{fault, text_of};
 use super::{BUFFER, Tool};
 use crate::executor::within;
 use crate::socket::{Frame, Socket};
@@ -123,9 +123,9 @@ impl Tool {
                             match decoder.finish() {
                                 // An error message had begun, and that is no count.
                                 Err(error) if !matches!(error.kind(), DecodeErrorKind::EndOfInput { .. }) => {
-                                    found.error = Some(fault_of(error));
+                                    found.error = Some(error.into());
                                 }
-                                _ => found.cut = Some(words(end)),
+                                _ => found.cut = Some(end.into()),
                             }
                             return found;
                         }
@@ -135,7 +135,7 @@ impl Tool {
                     if let DecodeErrorKind::ErrorMessage { hresult } = error.kind() {
                         found.hresult = Some(text_of(hresult));
                     }
-                    found.error = Some(fault_of(error));
+                    found.error = Some(error.into());
                     return found;
                 }
             }
