@@ -1,0 +1,142 @@
+//! What the conveniences that allocate take: never more than a constant times the bytes that are there, whatever their counts claim.
+
+use allocation_counter::{AllocationInfo, measure};
+use dotnet_diagnostics_ipc::advertise::Advertise;
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::exchange::diagnostic_port::{DiagnosticPort, SameCookie, Slot};
+use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
+use dotnet_diagnostics_ipc::message::{Message, encode_to_vec};
+use dotnet_diagnostics_ipc::vectors;
+use dotnet_diagnostics_ipc::wire::{Decode as _, Encode, EncodeError, Guid, IpcString, Reader};
+
+/// What a lie in a count may cost at most: nothing that a real count of the same bytes would not.
+const CLAIMS: [u32; 2] = [u32::MAX, 0x0000_2000];
+
+fn bytes_max(run: impl FnOnce()) -> usize {
+    usize::try_from(measure(run).bytes_max).unwrap()
+}
+
+/// A string of these units as it stands on the wire.
+fn wire(units: impl Iterator<Item = u16>) -> Vec<u8> {
+    let units: Vec<u8> = units.chain([0]).flat_map(u16::to_le_bytes).collect();
+    [&u32::try_from(units.len() / 2).unwrap().to_le_bytes()[..], &units].concat()
+}
+
+#[test]
+fn decoding_a_message_allocates_nothing() {
+    for file in vectors::files().unwrap() {
+        for group in &file.groups {
+            for bytes in group.tests.iter().filter_map(|test| test.wire.as_deref()) {
+                let AllocationInfo { count_total, .. } = measure(|| {
+                    let message = Message::decode_exact(bytes);
+                    let _ = message.as_ref().is_ok_and(|message| message.request().is_ok());
+                    let _ = message.is_ok_and(|message| message.reply_to(group.subject().and_then(|subject| subject.command)).is_ok());
+                });
+                assert_eq!(count_total, 0, "{}", group.name);
+            }
+        }
+    }
+}
+
+/// Three bytes of UTF-8 for two of UTF-16 at most, in a string that grows to twice its length and is moved when it grows.
+#[test]
+fn a_text_takes_no_more_than_four_times_its_bytes() {
+    for sample in ["a", "é", "語", "💩", "a語💩é"] {
+        for len in [0, 1, 2, 3, 7, 100, 1000, 30_000] {
+            let bytes = wire(sample.encode_utf16().cycle().take(len - len % sample.encode_utf16().count()));
+            let string = IpcString::decode(&mut Reader::new(&bytes)).unwrap();
+            let taken = bytes_max(|| drop(string.to_unicode()));
+            assert!(taken <= 4 * bytes.len() + 16, "{sample} × {len}: {taken} for {}", bytes.len());
+        }
+    }
+    // What turns out to be no text at its end.
+    let bytes = wire(std::iter::repeat_n(0x61, 30_000).chain([0xd800]));
+    let string = IpcString::decode(&mut Reader::new(&bytes)).unwrap();
+    let taken = bytes_max(|| assert_eq!(string.to_unicode(), None));
+    assert!(taken <= 4 * bytes.len(), "{taken}");
+}
+
+#[test]
+fn a_message_takes_its_own_size_and_one_too_long_takes_nothing() {
+    let text = "x".repeat(32_751);
+    for (len, size) in [(0, 30), (1, 32), (1000, 2030), (32_751, 65_532)] {
+        let request = SetEnvironmentVariable { name: text[..len].into(), value: IpcString::ABSENT };
+        let mut made = Vec::new();
+        let taken = bytes_max(|| made = encode_to_vec(Command::SET_ENVIRONMENT_VARIABLE, &request).unwrap());
+        assert_eq!((made.len(), taken), (size, size));
+    }
+    let long = "x".repeat(32_753);
+    let request = SetEnvironmentVariable { name: long.as_str().into(), value: IpcString::ABSENT };
+    let AllocationInfo { count_total, .. } = measure(|| {
+        let refused = encode_to_vec(Command::SET_ENVIRONMENT_VARIABLE, &request);
+        assert_eq!(refused, Err(EncodeError::MessageTooLarge { len: 65_536 }));
+    });
+    assert_eq!(count_total, 0);
+}
+
+#[test]
+fn a_vector_as_a_sink_takes_no_more_than_three_times_its_bytes() {
+    for len in [1, 100, 10_000] {
+        let text = "x".repeat(len);
+        let taken = bytes_max(|| IpcString::new(&text).encode(&mut Vec::new()).unwrap());
+        let bytes = 4 + 2 * (len + 1);
+        assert!(taken <= 3 * bytes + 16, "{taken} for {bytes}");
+    }
+}
+
+/// Every connection that is accepted costs the same, also while the table grows.
+#[test]
+fn a_held_connection_takes_no_more_than_six_slots() {
+    let slot = size_of::<Slot<u32>>();
+    for connections in [1u32, 8, 9, 100, 1000, 10_000] {
+        let taken = bytes_max(|| {
+            let mut port = DiagnosticPort::with_seed(Vec::new(), SameCookie::Replace, 1).unwrap();
+            for number in 0..connections {
+                let mut cookie = [0; 16];
+                cookie[..4].copy_from_slice(&number.to_le_bytes());
+                let advertise = Advertise { runtime_cookie: Guid::from_bytes(cookie), process_id: 1, future: 0 };
+                assert!(port.hold(advertise, number).is_ok());
+            }
+        });
+        let most = 6 * slot * usize::try_from(connections).unwrap().max(8);
+        assert!(taken <= most, "{connections}: {taken} of {most}");
+    }
+}
+
+/// The values of the vectors, which tools print: an id of four bytes becomes a number of JSON, a provider of twenty an object.
+#[test]
+fn a_value_takes_no_more_than_a_constant_times_its_bytes_whatever_its_counts_claim() {
+    const EACH: usize = 60;
+    const ONCE: usize = 8_192;
+    let (mut checked, mut dearest) = (0, (0, String::new()));
+    let mut check = |group: &vectors::Group, bytes: &[u8]| {
+        let subject = group.subject().unwrap();
+        let taken = bytes_max(|| {
+            drop(subject.decode(bytes));
+            drop(subject.annotate(bytes));
+        });
+        let each = taken.saturating_sub(ONCE) / bytes.len().max(1);
+        checked += 1;
+        if each > dearest.0 {
+            dearest = (each, group.name.clone());
+        }
+        assert!(taken <= ONCE + EACH * bytes.len(), "{}: {taken} for {} bytes: {}", group.name, bytes.len(), hex::encode(bytes));
+    };
+    for file in vectors::files().unwrap() {
+        for group in &file.groups {
+            for bytes in group.tests.iter().filter_map(|test| test.wire.as_deref()) {
+                check(group, bytes);
+                // Every place that may be a count; of long ones the first.
+                for at in 0..bytes.len().saturating_sub(3).min(120) {
+                    for claim in CLAIMS {
+                        let mut lying = bytes.to_vec();
+                        lying[at..at + 4].copy_from_slice(&claim.to_le_bytes());
+                        check(group, &lying);
+                    }
+                }
+            }
+        }
+    }
+    println!("{checked} inputs, at most {} bytes a byte, in {}", dearest.0, dearest.1);
+    assert!(checked > 50_000);
+}
