@@ -6,20 +6,24 @@ use std::fmt::Debug;
 use arbitrary::{Arbitrary, Unstructured};
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::arbitrary::{Generate, Hostile, Made, MadeReply, MadeRequest, Style};
+use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::continuation::Entry;
 use dotnet_diagnostics_ipc::endpoint::{PipeName, ProcessStat, SocketName};
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::legacy::{DraftCollectTracing, DraftErrorCode, OldRequest};
+use dotnet_diagnostics_ipc::legacy::{
+    CollectTracingWithoutFilterData, DraftCollectTracing, DraftErrorCode, OldReply, OldRequest, SessionIdWidth,
+};
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing5, CollectTracing6, EventFilter, StreamingProviderConfig, TracepointConfig, UserEventsProviderConfig,
+    CollectTracing5, CollectTracing6, EventFilter, ProviderConfig, SessionReply, StreamingProviderConfig, TracepointConfig,
+    UserEventsProviderConfig,
 };
 use dotnet_diagnostics_ipc::message::process::ProcessInfo3Reply;
 use dotnet_diagnostics_ipc::message::profiler::AttachProfiler;
-use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message, encode_to_vec};
+use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message, Reply, encode_to_vec};
 use dotnet_diagnostics_ipc::port::{PortConfig, PortType, Ports, WritePorts};
 use dotnet_diagnostics_ipc::strategies;
-use dotnet_diagnostics_ipc::user_events::{Extension, ExtensionItem, TracepointCommand, UserReg, UserUnreg, WrittenRecord};
+use dotnet_diagnostics_ipc::user_events::{Extension, ExtensionItem, Record, TracepointCommand, UserReg, UserUnreg, WrittenRecord};
 use dotnet_diagnostics_ipc::wire::{Array, Decode, Encode, Guid, IpcString, Reader};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -128,6 +132,89 @@ proptest! {
         prop_assert_eq!(SocketName::parse(&socket.to_string()), Ok(socket));
         prop_assert_eq!(Advertise::decode(&advertise.to_bytes()), Ok(advertise));
     }
+}
+
+proptest! {
+    /// For a codec under test: what is made is a message, what is nearly one is refused where it is none.
+    #[test]
+    fn strategies_give_messages_and_what_is_nearly_one(
+        request in prop_oneof![strategies::requests().boxed(), strategies::boundary_requests().boxed()],
+        reply in prop_oneof![strategies::replies().boxed(), strategies::boundary_replies().boxed()],
+        nearly in strategies::hostile_messages(),
+    ) {
+        let message = Message::decode_exact(request.bytes())?;
+        prop_assert_eq!(message.request()?, request.request());
+        prop_assert_eq!(format!("{request:?}"), format!("{:?}", request.request()));
+        let message = Message::decode_exact(reply.bytes())?;
+        prop_assert_eq!(message.reply_to(reply.answers())?, reply.reply());
+        prop_assert_eq!(format!("{reply:?}"), format!("MadeReply({:?}, {:?})", reply.answers(), reply.reply()));
+        if let Err(error) = Message::decode(&nearly) {
+            prop_assert!(error.offset() <= nearly.len());
+        }
+    }
+
+    #[test]
+    fn strategies_give_values_of_one_type_and_what_is_nearly_one(
+        plain in strategies::valid::<ProviderConfig<'_>>(),
+        edge in strategies::boundary::<ProviderConfig<'_>>(),
+        nearly in strategies::hostile::<ProviderConfig<'_>>(),
+    ) {
+        for made in [plain, edge] {
+            let mut reader = Reader::new(made.bytes());
+            prop_assert_eq!(ProviderConfig::decode(&mut reader)?, made.get());
+            prop_assert!(reader.rest().is_empty());
+            prop_assert_eq!(&made.clone(), &made);
+            prop_assert_eq!(format!("{made:?}"), format!("{:?}", made.get()));
+        }
+        if let Err(error) = ProviderConfig::decode(&mut Reader::new(&nearly)) {
+            prop_assert!(error.offset() <= nearly.len());
+        }
+    }
+}
+
+/// What a fuzzer's harness asks for by `arbitrary()`, and how often each was made of the same inputs.
+#[test]
+fn a_harness_gets_what_its_types_promise() {
+    let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let (mut known, mut errors, mut drafts, mut with_other_version) = (0, 0, 0, 0);
+    for _ in 0..2000 {
+        let mut chosen = [0; 300];
+        random.fill_bytes(&mut chosen);
+        let input = || Unstructured::new(&chosen);
+        let request = input().arbitrary::<MadeRequest>().unwrap();
+        assert!(Message::decode_exact(request.bytes()).unwrap().request().is_ok());
+        let reply = input().arbitrary::<MadeReply>().unwrap();
+        assert!(Message::decode_exact(reply.bytes()).unwrap().reply_to(reply.answers()).is_ok());
+        let made = input().arbitrary::<Made<EventFilter<'_>>>().unwrap();
+        assert_eq!(EventFilter::decode(&mut Reader::new(made.bytes())), Ok(made.get()));
+
+        let message = input().arbitrary::<Message<'_>>().unwrap();
+        assert!(encode_to_vec(message.command, &message.payload).is_ok());
+        known += u32::from(Command::known().any(|command| command == message.command));
+        if let Ok(Reply::Error(_)) = input().arbitrary::<Reply<'_, SessionReply>>() {
+            errors += 1;
+        }
+        let old = input().arbitrary::<OldReply>().unwrap();
+        let bytes = written(&old);
+        let width = if bytes.len() == 4 { SessionIdWidth::Bits32 } else { SessionIdWidth::Bits64 };
+        assert_eq!(OldReply::decode(&bytes, width), Ok((old, &[][..])));
+        // Only the draft has a path, and it has no format.
+        let session = input().arbitrary::<CollectTracingWithoutFilterData<'_>>().unwrap();
+        assert_eq!(session.output_path.is_some(), session.format.is_none());
+        drafts += u32::from(session.output_path.is_some());
+        if let Ok(port) = input().arbitrary::<PortConfig<'_>>() {
+            assert!(!port.address.trim().is_empty() && !port.address.contains([';', ',', '\0']));
+        }
+        if let Ok(record @ Record::Other { version, .. }) = input().arbitrary::<Record<'_>>() {
+            assert_eq!(record.version(), version);
+            assert_ne!(version, 1);
+            with_other_version += 1;
+        }
+    }
+    assert!(
+        known > 1000 && errors > 200 && drafts > 200 && with_other_version > 200,
+        "{known} {errors} {drafts} {with_other_version}"
+    );
 }
 
 /// A generator that gives the same few values again and again would pass all of the above.

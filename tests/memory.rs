@@ -30,7 +30,8 @@ fn decoding_a_message_allocates_nothing() {
                 let AllocationInfo { count_total, .. } = measure(|| {
                     let message = Message::decode_exact(bytes);
                     let _ = message.as_ref().is_ok_and(|message| message.request().is_ok());
-                    let _ = message.is_ok_and(|message| message.reply_to(group.subject().and_then(|subject| subject.command)).is_ok());
+                    let _ =
+                        message.is_ok_and(|message| message.reply_to(group.subject().and_then(|subject| subject.command)).is_ok());
                 });
                 assert_eq!(count_total, 0, "{}", group.name);
             }

@@ -1,0 +1,126 @@
+//! What errors and outcomes say to a person: each names what is wrong, and the numbers that it is about.
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::endpoint::check_path_len;
+use dotnet_diagnostics_ipc::exchange::diagnostic_port::{DiagnosticPort, SameCookie, Slot, SlotsError};
+use dotnet_diagnostics_ipc::exchange::ladder::Losses;
+use dotnet_diagnostics_ipc::exchange::{End, Illegal, Reason, RespondError};
+use dotnet_diagnostics_ipc::flow::Flow;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::legacy::draft_set_name;
+use dotnet_diagnostics_ipc::port::{PortConfig, SuspensionError, WritePorts};
+use dotnet_diagnostics_ipc::user_events::CacheFull;
+use dotnet_diagnostics_ipc::wire::{DecodeErrorKind, EncodeError, Guid, Layer, LimitKind};
+
+#[track_caller]
+fn says(what: impl ToString, words: &str) {
+    assert_eq!(what.to_string(), words);
+}
+
+#[test]
+fn what_does_not_encode() {
+    says(EncodeError::BufferTooSmall { needed: 28 }, "the buffer is smaller than the 28 bytes of the message");
+    says(EncodeError::MessageTooLarge { len: 65_536 }, "the message takes 65536 bytes, its size field can say 65535");
+    says(EncodeError::CountTooLarge { count: 4_294_967_296 }, "4294967296 items are more than a 32-bit count can say");
+    says(EncodeError::PartTooLong { len: 437, max: 436 }, "437 bytes are more than the 436 that there is room for");
+    says(EncodeError::EventIdTooLarge { id: 65_536 }, "event id 65536 does not fit 16 bits");
+    says(EncodeError::EmptyName, "a name that may not be empty");
+    says(EncodeError::ForbiddenUnit { unit: 0x20 }, "unit 0x0020 cannot stand in this name");
+    says(EncodeError::NotUnknown { code: 3 }, "0x03 is known, and has a form of its own");
+    says(EncodeError::UnknownLabelNotLast { label: 9 }, "something follows label 0x09, which is not known");
+}
+
+#[test]
+fn what_a_caller_acknowledges_wrongly() {
+    says(Illegal::NotAsked, "the exchange did not ask for this");
+    says(Illegal::TooMany { asked: 20, said: 21 }, "21 bytes were acknowledged, 20 were asked for");
+    says(Illegal::NoBytes, "no byte was received: acknowledge the end of the input instead");
+    says(Illegal::BufferTooShort { needed: 32 }, "the buffer must have 32 bytes");
+
+    let illegal = RespondError::from(Illegal::NotAsked);
+    let too_small = RespondError::from(EncodeError::BufferTooSmall { needed: 24 });
+    says(illegal, "the exchange did not ask for this");
+    says(too_small, "the buffer is smaller than the 24 bytes of the message");
+    for error in [illegal, too_small] {
+        assert_eq!(std::error::Error::source(&error).unwrap().to_string(), error.to_string());
+    }
+}
+
+#[test]
+fn how_a_connection_ends() {
+    for (end, name, words) in [
+        (End::Closed, "closed", "the connection was closed"),
+        (End::Reset, "reset", "the connection was reset"),
+        (End::TimedOut, "timed_out", "the time was over"),
+    ] {
+        assert_eq!(end.name(), name);
+        says(end, words);
+    }
+}
+
+#[test]
+fn why_a_server_refuses() {
+    let malformed = Reason::Malformed { kind: DecodeErrorKind::SizeTooSmall { size: 19 }, offset: 14 };
+    let over = Reason::OverLimit { kind: LimitKind::NoProviders, offset: 29 };
+    for (reason, words, hresult) in [
+        (Reason::EndOfInput { received: 19 }, "the connection ended after 19 bytes of the request", HResult::BAD_ENCODING),
+        (malformed, "at byte 14: size 19 is less than the 20 bytes of the header", HResult::BAD_ENCODING),
+        (
+            Reason::UnknownCommand { command: Command { set: 2, id: 0x63 } },
+            "the command EventPipe/0x63 is not known",
+            HResult::UNKNOWN_COMMAND,
+        ),
+        (over, "at byte 29: no provider", HResult::BAD_ENCODING),
+        (Reason::TooManyProviders { limit: 3, found: 4 }, "4 providers are more than 3", HResult::BAD_ENCODING),
+        (Reason::NoDescriptor, "no file descriptor came", HResult::BAD_ENCODING),
+    ] {
+        says(reason, words);
+        assert_eq!(reason.hresult(), hresult, "{words}");
+    }
+}
+
+#[test]
+fn what_a_port_has_no_room_for() {
+    says(SlotsError::InUse { index: 7 }, "slot 7 still has a connection of an earlier port");
+    says(SlotsError::TooMany, "more than 4294967295 slots");
+    says(SuspensionError::TooManyPorts { capacity: 2 }, "more than 2 ports");
+    says(SuspensionError::NoSuchPort, "no such port");
+    says(CacheFull::Slots { capacity: 16 }, "all 16 slots of the metadata cache are in use");
+    says(CacheFull::Bytes { needed: 40, left: 39 }, "the metadata take 40 bytes, 39 are left in the cache");
+
+    let error = WritePorts::new(&[PortConfig::new("/a"), PortConfig::new("/b;c")]).unwrap_err();
+    assert_eq!(error.index(), 1);
+    says(error, "port 1: no text gives a port of this address and type");
+    assert!(DiagnosticPort::<[Slot<()>; 0]>::new([], SameCookie::Replace).is_ok());
+    assert!(check_path_len(108, 107).is_err() && check_path_len(107, 107).is_ok());
+}
+
+#[test]
+fn names_of_the_protocol() {
+    for (layer, name) in [
+        (Layer::Transport, "transport"),
+        (Layer::Header, "header"),
+        (Layer::Payload, "payload"),
+        (Layer::Limits, "limits"),
+        (Layer::Reply, "reply"),
+    ] {
+        says(layer, name);
+    }
+    let names = [0x00, 0x01, 0x02, 0x03, 0x04, 0xff].map(draft_set_name);
+    assert_eq!(names, [None, Some("Miscellaneous"), Some("EventPipe"), None, None, Some("Server")]);
+    says(Losses::NONE, "nothing");
+
+    let error = "01234567-89ab-cdef-0123-456789abcdeg".parse::<Guid>().unwrap_err();
+    assert_eq!(error.offset(), 35);
+    says(error, "no GUID (xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx) from byte 35 on");
+}
+
+#[test]
+fn a_flow_line_by_line() {
+    says(
+        Flow::GENERAL,
+        "client -> runtime: request\nruntime -> client: reply\nclient <-> runtime: continuation (if any)\nclient <-> runtime: close",
+    );
+    let flow = Flow::of(Command::COLLECT_TRACING2, None).unwrap();
+    assert!(flow.to_string().contains(", on a second connection"), "{flow}");
+}
