@@ -11,7 +11,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
     TracepointSet, request_rundown, rundown_keyword,
 };
 use dotnet_diagnostics_ipc::message::process::{PerfMapType, ProcessInfo, ResumeRuntime};
-use dotnet_diagnostics_ipc::wire::{Array, Decode, ErrorKind as _, IpcString, Layer, Reader};
+use dotnet_diagnostics_ipc::wire::{Array, Decode, DecodeErrorKind, ErrorKind as _, IpcString, Layer, Reader};
 
 fn read<'a, T: Decode<'a>>(wire: &'a [u8]) -> T {
     T::decode(&mut Reader::new(wire)).unwrap()
@@ -244,4 +244,33 @@ fn numbers_have_the_names_of_the_document() {
     let perf_maps = [Some("DISABLED"), Some("ALL"), Some("JITDUMP"), Some("PERFMAP"), None, None, None];
     assert_eq!(names(|n| PerfMapType(n).name()), perf_maps);
     assert_eq!((DumpFlags::LOGGING.0, DumpFlags::VERBOSE_LOGGING.0, DumpFlags::CRASH_REPORT.0), (1, 2, 4));
+}
+
+#[test]
+fn a_fault_of_the_bytes_has_the_answer_that_runtimes_give() {
+    for (kind, hresult) in [
+        (DecodeErrorKind::BadMagic, HResult::UNKNOWN_MAGIC),
+        (DecodeErrorKind::UnexpectedCommand { code: 0x0299 }, HResult::UNKNOWN_COMMAND),
+        (DecodeErrorKind::ErrorMessage { hresult: HResult::FAIL }, HResult::FAIL),
+        (DecodeErrorKind::SizeTooSmall { size: 19 }, HResult::BAD_ENCODING),
+        (DecodeErrorKind::EndOfInput { needed: 20 }, HResult::BAD_ENCODING),
+        (DecodeErrorKind::CountTooLarge { count: 9, remaining: 8 }, HResult::BAD_ENCODING),
+    ] {
+        assert_eq!(kind.hresult(), hresult, "{kind}");
+    }
+}
+
+#[test]
+fn an_array_is_what_it_is_made_of() {
+    let ids = Array::from(&[4, 5]);
+    assert_eq!((ids.len(), format!("{ids:?}")), (2, "[4, 5]".to_owned()));
+    assert_eq!(ids.iter().size_hint(), (2, Some(2)));
+    let mut sum = 0;
+    for id in &ids {
+        sum += id;
+    }
+    assert_eq!((sum, ids.into_iter().max()), (9, Some(5)));
+    assert_eq!(Array::<u32>::default(), Array::EMPTY);
+    let wire = read::<Array<'_, u32>>(b"\x02\0\0\0\x04\0\0\0\x05\0\0\0");
+    assert_eq!((wire, wire.iter().len(), format!("{wire:?}")), (ids, 2, "[4, 5]".to_owned()));
 }

@@ -2,6 +2,8 @@
 
 use std::convert::Infallible;
 use std::fmt::{Debug, Write as _};
+use std::num::NonZero;
+use std::thread;
 
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::Command;
@@ -16,7 +18,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 };
 use dotnet_diagnostics_ipc::port::{DefaultPortSuspend, Ignored, Ports, strict};
 use dotnet_diagnostics_ipc::user_events::{Extension, TracepointCommand, UserReg, UserUnreg, WrittenRecord};
-use dotnet_diagnostics_ipc::vectors::{self, Subject, Type, Value};
+use dotnet_diagnostics_ipc::vectors::{self, Group, Subject, Test, Type, Value};
 use dotnet_diagnostics_ipc::wire::{Array, Decode, Guid, IpcString, Reader};
 
 const BYTES: [u8; 5] = [0x00, 0x01, 0x7f, 0x80, 0xff];
@@ -160,30 +162,55 @@ fn verdict(subject: Subject, bytes: &[u8]) -> Result<bool, String> {
     }
 }
 
+/// What one part of the vectors came to.
+#[derive(Default)]
+struct Tally {
+    taken: u32,
+    refused: u32,
+    failures: Vec<String>,
+}
+
+impl Tally {
+    fn add(&mut self, group: &Group, test: &Test) {
+        let Some(mut bytes) = test.wire.clone() else { return };
+        let subject = group.subject().unwrap();
+        let mut wrong = verdict(subject, &bytes).err().map(|line| format!("unchanged: {line}"));
+        for (at, byte) in changes(bytes.len()) {
+            let original = std::mem::replace(&mut bytes[at], byte);
+            match verdict(subject, &bytes) {
+                Ok(true) => self.taken += 1,
+                Ok(false) => self.refused += 1,
+                Err(line) => wrong = wrong.or_else(|| Some(format!("byte {at} = {byte:#04x}: {line}"))),
+            }
+            bytes[at] = original;
+        }
+        self.failures.extend(wrong.map(|line| format!("{} tcId {}: {:.400}", group.name, test.tc_id, line)));
+    }
+}
+
 #[test]
 fn no_byte_makes_the_codec_panic_or_contradict_itself() {
-    let mut failures = Vec::new();
-    let (mut taken, mut refused) = (0_u32, 0_u32);
-    for file in vectors::files().unwrap() {
-        for group in &file.groups {
-            let subject = group.subject().unwrap();
-            for test in &group.tests {
-                let Some(mut bytes) = test.wire.clone() else { continue };
-                let mut wrong = verdict(subject, &bytes).err().map(|line| format!("unchanged: {line}"));
-                for (at, byte) in changes(bytes.len()) {
-                    let original = std::mem::replace(&mut bytes[at], byte);
-                    match verdict(subject, &bytes) {
-                        Ok(true) => taken += 1,
-                        Ok(false) => refused += 1,
-                        Err(line) => wrong = wrong.or_else(|| Some(format!("byte {at} = {byte:#04x}: {line}"))),
-                    }
-                    bytes[at] = original;
-                }
-                failures.extend(wrong.map(|line| format!("{} tcId {}: {:.400}", group.name, test.tc_id, line)));
-            }
-        }
-    }
+    let files = vectors::files().unwrap();
+    let tests: Vec<_> =
+        files.iter().flat_map(|file| &file.groups).flat_map(|group| group.tests.iter().map(move |test| (group, test))).collect();
+    // Neighbours are alike: every thread gets some of each kind.
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let parts: Vec<Tally> = thread::scope(|scope| {
+        let parts: Vec<_> = (0..threads)
+            .map(|part| {
+                let tests = tests.iter().skip(part).step_by(threads);
+                scope.spawn(move || {
+                    let mut tally = Tally::default();
+                    tests.for_each(|(group, test)| tally.add(group, test));
+                    tally
+                })
+            })
+            .collect();
+        parts.into_iter().map(|part| part.join().unwrap()).collect()
+    });
+    let failures: Vec<&str> = parts.iter().flat_map(|part| &part.failures).map(String::as_str).collect();
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
     // Were nearly all refused, nothing would have been tried.
+    let (taken, refused): (u32, u32) = (parts.iter().map(|part| part.taken).sum(), parts.iter().map(|part| part.refused).sum());
     assert!(taken > 20_000 && refused > 20_000, "{taken} taken, {refused} refused");
 }
