@@ -2,7 +2,8 @@
 """Runs every target for a number of executions, and prints a table of what it did. From the root of the repository:
 
     python3 fuzz/campaign.py                                    # 110 million, as RESULTS.md tells
-    python3 fuzz/campaign.py --sanitizer address --millions 1 decode_any ports
+    python3 fuzz/campaign.py --sanitizer address --seconds 20   # what the gate does
+    python3 fuzz/campaign.py --millions 1 decode_any ports
 
 It builds the targets, writes the seeds and the dictionary, and runs one target a job. The dear targets have fewer of the executions. A find ends that target, and the exit status is 1;
 the input is in fuzz/artifacts/TARGET/. Corpora stay in fuzz/corpus/, so that the next run goes on from there. Needs a nightly
@@ -38,7 +39,7 @@ STATISTIC = re.compile(r"^stat::(\w+):\s+(\d+)$", re.M)
 COVERAGE = re.compile(r"^#\d+\s.*\bcov: (\d+)", re.M)
 
 
-def run(target, runs, seed, program):
+def run(target, limit, seed, program):
     """Executions, a second, peak of memory in MiB, edges reached; the end of what it said, if it found something."""
     (ROOT / "fuzz/artifacts" / target).mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
@@ -49,7 +50,7 @@ def run(target, runs, seed, program):
                 CORPUS / target,
                 f"-dict={CORPUS / 'dictionary.txt'}",
                 f"-artifact_prefix={ROOT / 'fuzz/artifacts' / target}/",
-                f"-runs={runs}",
+                limit,
                 f"-seed={seed}",
                 "-timeout=10",
                 "-print_final_stats=1",
@@ -77,6 +78,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="all, if none is named")
     parser.add_argument("--millions", type=float, default=110, help="of executions, of all targets (default: %(default)s)")
+    parser.add_argument("--seconds", type=int, help="of each target, instead of a number of executions")
     parser.add_argument("--seed", type=int, default=1, help="of libFuzzer (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="targets beside each other (default: %(default)s)")
     parser.add_argument(
@@ -108,7 +110,8 @@ def main():
     def one(target):
         nonlocal total
         runs = int(arguments.millions * 1e6 * SHARES.get(target, 9) / parts)
-        figures, said = run(target, runs, arguments.seed, built / target)
+        limit = f"-max_total_time={arguments.seconds}" if arguments.seconds else f"-runs={runs}"
+        figures, said = run(target, limit, arguments.seed, built / target)
         with lock:
             if figures is None:
                 finds.append((target, said))

@@ -27,8 +27,12 @@ pub const CASES: [Case; 18] = [
         user_events(&repeated(MOST - 12, &[&[0; 29][..], b"\x01\0\0\0\0\0\0\0\0\0\0\0"].concat()))
     }),
     ("providers with a filter", COLLECT_TRACING5, || streaming(&repeated(MOST - 21, &[0; 25]))),
-    ("providers with an id", COLLECT_TRACING5, || streaming(&repeated(MOST - 21, &[&[0; 21][..], b"\x01\0\0\0\x07\0\0\0"].concat()))),
-    ("a filter of ids", COLLECT_TRACING5, || streaming(&[b"\x01\0\0\0", &[0; 21][..], &repeated(MOST - 21 - 4 - 21, b"\x07\0\0\0")].concat())),
+    ("providers with an id", COLLECT_TRACING5, || {
+        streaming(&repeated(MOST - 21, &[&[0; 21][..], b"\x01\0\0\0\x07\0\0\0"].concat()))
+    }),
+    ("a filter of ids", COLLECT_TRACING5, || {
+        streaming(&[b"\x01\0\0\0", &[0; 21][..], &repeated(MOST - 21 - 4 - 21, b"\x07\0\0\0")].concat())
+    }),
     ("providers", COLLECT_TRACING2, || [&[0; 9][..], &repeated(MOST - 9, &[0; 20])].concat()),
     ("providers with names", COLLECT_TRACING2, || {
         [&[0; 9][..], &repeated(MOST - 9, &[&[0; 12][..], b"\x02\0\0\0a\0\0\0\x02\0\0\0b\0\0\0"].concat())].concat()
