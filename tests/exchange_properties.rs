@@ -6,13 +6,10 @@ use dotnet_diagnostics_ipc::exchange::{
     Then,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing2, CollectTracing5, EventFilter, EventLevel, Format, ProviderConfig, StopTracing, TracepointConfig,
-    TracepointSet, UserEventsProviderConfig, UserEventsSession,
-};
+use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, StopTracing, UserEventsSession};
 use dotnet_diagnostics_ipc::message::process::{EnablePerfMap, PerfMapType, ProcessEnvironment, ProcessInfo2};
 use dotnet_diagnostics_ipc::message::{AnyReply, Message, Request as _, server::ResultReply};
-use dotnet_diagnostics_ipc::wire::{Array, DecodeErrorKind, IpcString};
+use dotnet_diagnostics_ipc::wire::{Array, DecodeErrorKind};
 use proptest::prelude::*;
 
 const OK_24: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
@@ -407,30 +404,6 @@ fn a_buffer_that_is_too_small_loses_nothing() {
     assert_eq!(client.action(), ClientAction::Finished(Outcome::Ok { size: 32, then }));
 }
 
-/// The same of a request, of as many bytes as the first buffer has, and of one more.
-#[test]
-fn a_server_goes_on_in_a_larger_buffer() {
-    let request = [b"DOTNET_IPC_V1\0\x20\0\x04\x05\0\0", &[1, 0, 0, 0][..], &[0; 8]].concat();
-    let mut exact = [0; 32];
-    let mut server = Server::new();
-    assert_eq!(server.enlarged(&exact), Err(Illegal::NotAsked));
-    exact[..20].copy_from_slice(&request[..20]);
-    server.received(&exact, 20).unwrap();
-    assert_eq!(server.action(), ServerAction::Receive(20..32), "it has room");
-
-    let mut server = Server::new();
-    server.received(&exact[..31], 20).unwrap();
-    assert_eq!(server.action(), ServerAction::Finished(ServerOutcome::BufferTooSmall { size: 32 }));
-    assert_eq!(server.enlarged(&exact[..31]), Err(Illegal::BufferTooShort { needed: 32 }));
-    assert_eq!(server.action(), ServerAction::Finished(ServerOutcome::BufferTooSmall { size: 32 }));
-    server.enlarged(&exact).unwrap();
-    assert_eq!(server.action(), ServerAction::Receive(20..32));
-    let mut longer = [0; 40];
-    longer[..32].copy_from_slice(&request);
-    server.received(&longer, 12).unwrap();
-    assert_eq!(server.action(), ServerAction::Decode(0..32));
-}
-
 #[test]
 fn a_client_has_room_for_a_reply_as_long_as_its_buffer() {
     let mut buffer = [0; 24];
@@ -454,82 +427,6 @@ fn a_client_that_still_sends_can_only_run_out_of_time() {
             assert_eq!(client.action(), ClientAction::Finished(Outcome::NoReply { end: End::TimedOut, request_sent }));
         }
     }
-}
-
-/// A caller's own limit: as many providers as it says, and not one more.
-#[test]
-fn a_server_takes_as_many_providers_as_its_limit_says() {
-    let provider = ProviderConfig::new("P", 1, EventLevel::VERBOSE);
-    for (providers, limit, over) in [(2, 2, false), (3, 2, true), (1, 2, false)] {
-        let providers = vec![provider; providers];
-        let request = CollectTracing2 {
-            circular_buffer_mb: 1,
-            format: Format::NET_TRACE,
-            request_rundown: false,
-            providers: Array::new(&providers),
-        };
-        let mut buffer = [0; 256];
-        let len = request.encode_message(&mut buffer).unwrap();
-        let mut server = Server::with_options(ServerOptions { max_providers: limit, ..ServerOptions::DEFAULT });
-        server.received(&buffer, 20).unwrap();
-        server.received(&buffer, len - 20).unwrap();
-        let found = u32::try_from(providers.len()).unwrap();
-        match server.request(&buffer).unwrap() {
-            Asked::Request(_) => assert!(!over),
-            Asked::TooManyProviders { limit: 2, found: 3 } => assert!(over),
-            other => panic!("{other:?}"),
-        }
-        let refused = ServerAction::Refuse(Reason::TooManyProviders { limit, found });
-        assert_eq!(server.action(), if over { refused } else { ServerAction::Respond });
-    }
-}
-
-/// What fails once the kernel is asked is answered behind the descriptor by a runtime, and at once by a strict server; what is wrong by
-/// itself at once by both (F-19, F-21).
-#[test]
-fn a_fault_of_a_user_events_session_is_answered_before_or_behind_its_descriptor() {
-    let ids = [TracepointSet { tracepoint_name: "t".into(), event_ids: Array::new(&[1, 1]) }];
-    let provider = |name: &'static str, sets: &'static [TracepointSet<'static>]| UserEventsProviderConfig {
-        keywords: 0,
-        log_level: EventLevel::VERBOSE,
-        provider_name: name.into(),
-        arguments: IpcString::ABSENT,
-        filter: EventFilter::ALL,
-        config: TracepointConfig { default_tracepoint_name: "d".into(), tracepoints: Array::new(sets) },
-    };
-    let ids: &'static [_] = Box::leak(Box::new(ids));
-    for (provider, late) in [(provider("P", ids), true), (provider("", &[]), false)] {
-        let providers = [provider];
-        let session = UserEventsSession { rundown_keyword: 0, providers: Array::new(&providers) };
-        let request = CollectTracing5::UserEvents(session);
-        let why = request.check_limits().unwrap_err();
-        assert_eq!(why.hresult() == HResult::FAIL, late, "{why}");
-        let mut buffer = [0; 256];
-        let len = request.encode_message(&mut buffer).unwrap();
-        for strict in [false, true] {
-            let mut server = server(strict);
-            server.received(&buffer, 20).unwrap();
-            server.received(&buffer, len - 20).unwrap();
-            assert_eq!(server.request(&buffer), Ok(Asked::OverLimit(why)));
-            let behind = server.action() == ServerAction::ReceiveFd;
-            assert_eq!(behind, late && !strict);
-            if behind {
-                server.fd_received().unwrap();
-            }
-            let offset = u32::try_from(why.offset()).unwrap();
-            assert_eq!(server.action(), ServerAction::Refuse(Reason::OverLimit { kind: why.kind(), offset }));
-        }
-    }
-    // A session that streams never waits for a descriptor.
-    let session =
-        CollectTracing2 { circular_buffer_mb: 0, format: Format::NET_TRACE, request_rundown: false, providers: Array::EMPTY };
-    let mut buffer = [0; 64];
-    let len = session.encode_message(&mut buffer).unwrap();
-    let mut server = server(false);
-    server.received(&buffer, 20).unwrap();
-    server.received(&buffer, len - 20).unwrap();
-    assert!(matches!(server.request(&buffer), Ok(Asked::OverLimit(_))));
-    assert!(matches!(server.action(), ServerAction::Refuse(Reason::OverLimit { .. })));
 }
 
 #[test]

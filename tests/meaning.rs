@@ -11,7 +11,9 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
     TracepointSet, request_rundown, rundown_keyword,
 };
 use dotnet_diagnostics_ipc::message::process::{PerfMapType, ProcessInfo, ResumeRuntime};
-use dotnet_diagnostics_ipc::wire::{Array, Decode, DecodeErrorKind, ErrorKind as _, IpcString, Layer, Reader};
+use dotnet_diagnostics_ipc::wire::{
+    Array, Decode, DecodeErrorKind, EncodeError, ErrorKind as _, Guid, IpcString, Layer, Reader, Sink as _, SliceSink,
+};
 
 fn read<'a, T: Decode<'a>>(wire: &'a [u8]) -> T {
     T::decode(&mut Reader::new(wire)).unwrap()
@@ -273,4 +275,26 @@ fn an_array_is_what_it_is_made_of() {
     assert_eq!(Array::<u32>::default(), Array::EMPTY);
     let wire = read::<Array<'_, u32>>(b"\x02\0\0\0\x04\0\0\0\x05\0\0\0");
     assert_eq!((wire, wire.iter().len(), format!("{wire:?}")), (ids, 2, "[4, 5]".to_owned()));
+}
+
+#[test]
+fn a_sink_says_what_it_has() {
+    let mut buffer = [0; 4];
+    let mut sink = SliceSink::new(&mut buffer);
+    assert!(sink.is_empty() && sink.len() == 0);
+    sink.put(b"ab");
+    assert!(!sink.is_empty() && sink.len() == 2);
+    sink.put(b"cde");
+    assert_eq!((sink.len(), sink.finish()), (5, Err(EncodeError::BufferTooSmall { needed: 5 })));
+}
+
+#[test]
+fn a_guid_prints_its_first_three_groups_as_numbers() {
+    let guid: Guid = "33221100-5544-7766-8899-aabbccddeeff".parse().unwrap();
+    let bytes = [0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff];
+    assert_eq!(guid.to_bytes(), bytes);
+    assert_eq!(
+        (guid.to_string(), format!("{guid:?}")),
+        ("33221100-5544-7766-8899-aabbccddeeff".to_owned(), format!("Guid({guid})"))
+    );
 }

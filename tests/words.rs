@@ -6,11 +6,13 @@ use dotnet_diagnostics_ipc::exchange::diagnostic_port::{DiagnosticPort, SameCook
 use dotnet_diagnostics_ipc::exchange::ladder::Losses;
 use dotnet_diagnostics_ipc::exchange::{End, Illegal, Reason, RespondError};
 use dotnet_diagnostics_ipc::flow::Flow;
+use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::legacy::draft_set_name;
+use dotnet_diagnostics_ipc::message::eventpipe::TracepointConfig;
 use dotnet_diagnostics_ipc::port::{PortConfig, SuspensionError, WritePorts};
 use dotnet_diagnostics_ipc::user_events::CacheFull;
-use dotnet_diagnostics_ipc::wire::{DecodeErrorKind, EncodeError, Guid, Layer, LimitKind};
+use dotnet_diagnostics_ipc::wire::{Array, Decode as _, DecodeErrorKind, EncodeError, Guid, IpcString, Layer, LimitKind, Reader};
 
 #[track_caller]
 fn says(what: impl ToString, words: &str) {
@@ -28,6 +30,41 @@ fn what_does_not_encode() {
     says(EncodeError::ForbiddenUnit { unit: 0x20 }, "unit 0x0020 cannot stand in this name");
     says(EncodeError::NotUnknown { code: 3 }, "0x03 is known, and has a form of its own");
     says(EncodeError::UnknownLabelNotLast { label: 9 }, "something follows label 0x09, which is not known");
+}
+
+#[test]
+fn what_a_server_does_not_take() {
+    says(LimitKind::ZeroBuffer, "a circular buffer of 0 MB");
+    says(LimitKind::UnknownFormat(2), "format 2 is neither 0 (NetPerf) nor 1 (NetTrace)");
+    says(LimitKind::LogLevelOutOfRange(6), "level 6 is above 5 (Verbose)");
+    says(LimitKind::NoProviders, "no provider");
+    says(LimitKind::TooManyProviders(1001), "1001 providers are more than 1000");
+    says(LimitKind::EmptyProviderName, "a provider without a name");
+    says(LimitKind::NoTracepoint, "neither a default tracepoint nor a set");
+    says(LimitKind::EmptyTracepointName, "a tracepoint without a name");
+    says(LimitKind::TracepointNameTooLong(437), "a name of 437 bytes; a tracepoint's may have 436");
+    says(LimitKind::DuplicateEventId(7), "event id 7 stands twice in the provider's sets");
+    says(LimitKind::UnknownBufferMode(2), "buffer mode 2 is neither 0 (drop) nor 1 (block)");
+    says(LimitKind::UnknownPerfMapType(4), "perf map type 4 is not 1 (all), 2 (jitdump) or 3 (perfmap)");
+    says(LimitKind::UnknownDumpType(5), "dump type 5 is not one of 1 to 4");
+    says(LimitKind::AbsentName, "a name or path that may not be absent");
+}
+
+/// The path is for people and for tools: it is printed, and may be empty.
+#[test]
+fn where_a_fault_stands() {
+    let bare = u32::decode(&mut Reader::new(b"\x01")).unwrap_err();
+    assert!(bare.path().is_empty());
+    says(bare.path(), "");
+    let indexed = Array::<IpcString<'_>>::decode(&mut Reader::new(b"\x01\0\0\0\x01\0\0\0a\0")).unwrap_err();
+    assert!(!indexed.path().is_empty());
+    assert_eq!(format!("{:?}", indexed.path()), "Path([0])");
+    let rooted = Header::decode(b"D").unwrap_err();
+    assert!(!rooted.path().is_empty());
+    assert_eq!(format!("{:?}", rooted.path()), "Path(header)");
+    let in_field = TracepointConfig::decode(&mut Reader::new(b"\x01\0\0\0a\0")).unwrap_err();
+    assert!(!in_field.path().is_empty());
+    says(in_field.path(), "default_tracepoint_name");
 }
 
 #[test]

@@ -1,0 +1,229 @@
+//! A server step by step: which acknowledgement leads where, and which it did not ask for.
+
+use dotnet_diagnostics_ipc::exchange::{
+    Asked, CheckOrder, End, Illegal, Reason, Server, ServerAction, ServerOptions, ServerOutcome,
+};
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::message::Request as _;
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing2, CollectTracing5, EventFilter, EventLevel, Format, ProviderConfig, SessionReply, TracepointConfig,
+    TracepointSet, UserEventsProviderConfig, UserEventsSession,
+};
+use dotnet_diagnostics_ipc::message::process::ProcessEnvironmentReply;
+use dotnet_diagnostics_ipc::wire::{Array, IpcString};
+
+fn server(strict: bool) -> Server {
+    let order = if strict { CheckOrder::Strict } else { CheckOrder::AsShipped };
+    Server::with_options(ServerOptions { order, ..ServerOptions::DEFAULT })
+}
+
+/// A request of as many bytes as the buffer has, and of one more.
+#[test]
+fn a_server_goes_on_in_a_larger_buffer() {
+    let request = [b"DOTNET_IPC_V1\0\x20\0\x04\x05\0\0", &[1, 0, 0, 0][..], &[0; 8]].concat();
+    let mut exact = [0; 32];
+    let mut server = Server::new();
+    assert_eq!(server.enlarged(&exact), Err(Illegal::NotAsked));
+    exact[..20].copy_from_slice(&request[..20]);
+    server.received(&exact, 20).unwrap();
+    assert_eq!(server.action(), ServerAction::Receive(20..32), "it has room");
+
+    let mut server = Server::new();
+    server.received(&exact[..31], 20).unwrap();
+    assert_eq!(server.action(), ServerAction::Finished(ServerOutcome::BufferTooSmall { size: 32 }));
+    assert_eq!(server.enlarged(&exact[..31]), Err(Illegal::BufferTooShort { needed: 32 }));
+    assert_eq!(server.action(), ServerAction::Finished(ServerOutcome::BufferTooSmall { size: 32 }));
+    server.enlarged(&exact).unwrap();
+    assert_eq!(server.action(), ServerAction::Receive(20..32));
+    let mut longer = [0; 40];
+    longer[..32].copy_from_slice(&request);
+    server.received(&longer, 12).unwrap();
+    assert_eq!(server.action(), ServerAction::Decode(0..32));
+}
+
+/// A caller's own limit: as many providers as it says, and not one more.
+#[test]
+fn a_server_takes_as_many_providers_as_its_limit_says() {
+    let provider = ProviderConfig::new("P", 1, EventLevel::VERBOSE);
+    for (providers, limit, over) in [(2, 2, false), (3, 2, true), (1, 2, false)] {
+        let providers = vec![provider; providers];
+        let request = CollectTracing2 {
+            circular_buffer_mb: 1,
+            format: Format::NET_TRACE,
+            request_rundown: false,
+            providers: Array::new(&providers),
+        };
+        let mut buffer = [0; 256];
+        let len = request.encode_message(&mut buffer).unwrap();
+        let mut server = Server::with_options(ServerOptions { max_providers: limit, ..ServerOptions::DEFAULT });
+        server.received(&buffer, 20).unwrap();
+        server.received(&buffer, len - 20).unwrap();
+        let found = u32::try_from(providers.len()).unwrap();
+        match server.request(&buffer).unwrap() {
+            Asked::Request(_) => assert!(!over),
+            Asked::TooManyProviders { limit: 2, found: 3 } => assert!(over),
+            other => panic!("{other:?}"),
+        }
+        let refused = ServerAction::Refuse(Reason::TooManyProviders { limit, found });
+        assert_eq!(server.action(), if over { refused } else { ServerAction::Respond });
+    }
+}
+
+/// What fails once the kernel is asked is answered behind the descriptor by a runtime, and at once by a strict server; what is wrong by
+/// itself at once by both (F-19, F-21).
+#[test]
+fn a_fault_of_a_user_events_session_is_answered_before_or_behind_its_descriptor() {
+    let ids = [TracepointSet { tracepoint_name: "t".into(), event_ids: Array::new(&[1, 1]) }];
+    let provider = |name: &'static str, sets: &'static [TracepointSet<'static>]| UserEventsProviderConfig {
+        keywords: 0,
+        log_level: EventLevel::VERBOSE,
+        provider_name: name.into(),
+        arguments: IpcString::ABSENT,
+        filter: EventFilter::ALL,
+        config: TracepointConfig { default_tracepoint_name: "d".into(), tracepoints: Array::new(sets) },
+    };
+    let ids: &'static [_] = Box::leak(Box::new(ids));
+    for (provider, late) in [(provider("P", ids), true), (provider("", &[]), false)] {
+        let providers = [provider];
+        let session = UserEventsSession { rundown_keyword: 0, providers: Array::new(&providers) };
+        let request = CollectTracing5::UserEvents(session);
+        let why = request.check_limits().unwrap_err();
+        assert_eq!(why.hresult() == HResult::FAIL, late, "{why}");
+        let mut buffer = [0; 256];
+        let len = request.encode_message(&mut buffer).unwrap();
+        for strict in [false, true] {
+            let mut server = server(strict);
+            server.received(&buffer, 20).unwrap();
+            server.received(&buffer, len - 20).unwrap();
+            assert_eq!(server.request(&buffer), Ok(Asked::OverLimit(why)));
+            let behind = server.action() == ServerAction::ReceiveFd;
+            assert_eq!(behind, late && !strict);
+            if behind {
+                server.fd_received().unwrap();
+            }
+            let offset = u32::try_from(why.offset()).unwrap();
+            assert_eq!(server.action(), ServerAction::Refuse(Reason::OverLimit { kind: why.kind(), offset }));
+        }
+    }
+    // A session that streams never waits for a descriptor.
+    let session =
+        CollectTracing2 { circular_buffer_mb: 0, format: Format::NET_TRACE, request_rundown: false, providers: Array::EMPTY };
+    let mut buffer = [0; 64];
+    let len = session.encode_message(&mut buffer).unwrap();
+    let mut server = server(false);
+    server.received(&buffer, 20).unwrap();
+    server.received(&buffer, len - 20).unwrap();
+    assert!(matches!(server.request(&buffer), Ok(Asked::OverLimit(_))));
+    assert!(matches!(server.action(), ServerAction::Refuse(Reason::OverLimit { .. })));
+}
+
+/// What was not asked for is a mistake in the caller's loop, and said to be one.
+#[test]
+fn a_server_says_what_it_did_not_ask_for() {
+    let not_asked = Err(Illegal::NotAsked);
+    let receiving = |server: &mut Server| {
+        let buffer = &mut [0; 64];
+        assert_eq!(server.fd_received(), not_asked);
+        assert_eq!(server.fd_missing(), not_asked);
+        assert_eq!(server.sent(1), not_asked);
+        assert_eq!(server.send_failed(), not_asked);
+        assert_eq!(server.piece(buffer, 1), not_asked);
+        assert_eq!(server.continuation_ended(), not_asked);
+        assert_eq!(server.enlarged(buffer), not_asked);
+        assert_eq!(server.closed(), not_asked);
+        assert_eq!(server.respond(&(), buffer), Err(Illegal::NotAsked.into()));
+        assert_eq!(server.refuse(HResult::FAIL, buffer), Err(Illegal::NotAsked.into()));
+        assert_eq!(server.break_off(HResult::FAIL, buffer), Err(Illegal::NotAsked.into()));
+        assert!(matches!(server.request(buffer), Err(Illegal::NotAsked)));
+    };
+    let mut server = Server::new();
+    receiving(&mut server);
+    assert_eq!(server.action(), ServerAction::Receive(0..20));
+    let mut buffer = [0; 64];
+    buffer[..20].copy_from_slice(b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0");
+    server.received(&buffer, 20).unwrap();
+    receiving(&mut server);
+    assert_eq!(server.action(), ServerAction::Receive(20..28));
+
+    server.received(&buffer, 8).unwrap();
+    assert!(matches!(server.request(&buffer), Ok(Asked::Request(_))));
+    assert_eq!(server.received(&buffer, 1), not_asked);
+    assert_eq!(server.ended(End::Closed), not_asked);
+    server.refuse(HResult::FAIL, &mut buffer).unwrap();
+    assert_eq!(server.action(), ServerAction::Send(0..24));
+    assert_eq!(server.ended(End::Reset), not_asked);
+    server.send_failed().unwrap();
+    assert_eq!(server.action(), ServerAction::Close);
+    server.closed().unwrap();
+    assert!(matches!(server.action(), ServerAction::Finished(_)));
+}
+
+/// An environment block: in pieces as long as the buffer, to its last byte and no further.
+#[test]
+fn a_server_sends_as_many_bytes_as_it_announced() {
+    let mut buffer = [0; 64];
+    let mut server = Server::new();
+    buffer[..20].copy_from_slice(b"DOTNET_IPC_V1\0\x14\0\x04\x02\0\0");
+    server.received(&buffer, 20).unwrap();
+    assert!(matches!(server.request(&buffer), Ok(Asked::Request(_))));
+    server.respond(&ProcessEnvironmentReply { n_incoming_bytes: 8, future: 0 }, &mut buffer).unwrap();
+    server.sent(26).unwrap();
+    assert_eq!(server.action(), ServerAction::Continue { left: Some(8) });
+    assert_eq!(server.piece(&[0; 4], 5), Err(Illegal::BufferTooShort { needed: 5 }));
+    assert_eq!(server.piece(&[0; 9], 9), Err(Illegal::TooMany { asked: 8, said: 9 }));
+    assert_eq!(server.continuation_ended(), Err(Illegal::NotAsked));
+    server.piece(&[0; 4], 0).unwrap();
+    assert_eq!(server.action(), ServerAction::Continue { left: Some(8) }, "nothing came");
+    server.piece(&[0; 4], 4).unwrap();
+    assert_eq!(server.action(), ServerAction::Send(0..4));
+    server.sent(4).unwrap();
+    assert_eq!(server.action(), ServerAction::Continue { left: Some(4) });
+    server.piece(&[0; 4], 4).unwrap();
+    server.sent(4).unwrap();
+    assert_eq!(server.action(), ServerAction::Close);
+}
+
+/// A session of `user_events` has its connection until the client goes, and waits for a descriptor before (F-21, F-23).
+#[test]
+fn a_client_that_goes_ends_a_session_or_leaves_it_without_a_descriptor() {
+    let request = CollectTracing5::UserEvents(UserEventsSession { rundown_keyword: 0, providers: Array::EMPTY });
+    let config = TracepointConfig { default_tracepoint_name: "d".into(), tracepoints: Array::EMPTY };
+    let providers = [UserEventsProviderConfig {
+        keywords: 0,
+        log_level: EventLevel::VERBOSE,
+        provider_name: "P".into(),
+        arguments: IpcString::ABSENT,
+        filter: EventFilter::ALL,
+        config,
+    }];
+    assert!(request.check_limits().is_err());
+    let request = CollectTracing5::UserEvents(UserEventsSession { rundown_keyword: 0, providers: Array::new(&providers) });
+    let mut buffer = [0; 256];
+    let len = request.encode_message(&mut buffer).unwrap();
+    let asked = || {
+        let mut server = Server::new();
+        server.received(&buffer, 20).unwrap();
+        server.received(&buffer, len - 20).unwrap();
+        assert!(matches!(server.request(&buffer), Ok(Asked::Request(_))));
+        assert_eq!(server.action(), ServerAction::ReceiveFd);
+        server
+    };
+    let mut server = asked();
+    server.ended(End::Closed).unwrap();
+    assert_eq!(server.action(), ServerAction::Refuse(Reason::NoDescriptor));
+    let mut server = asked();
+    server.fd_missing().unwrap();
+    assert_eq!(server.action(), ServerAction::Refuse(Reason::NoDescriptor));
+
+    for (end, outcome) in [(End::Closed, ServerOutcome::Answered), (End::Reset, ServerOutcome::Answered)] {
+        let mut server = asked();
+        server.fd_received().unwrap();
+        server.respond(&SessionReply { session_id: 1 }, &mut [0; 64]).unwrap();
+        server.sent(28).unwrap();
+        assert_eq!(server.action(), ServerAction::Hold);
+        assert_eq!(server.ended(End::TimedOut), Err(Illegal::NotAsked));
+        server.ended(end).unwrap();
+        server.closed().unwrap();
+        assert_eq!(server.action(), ServerAction::Finished(outcome));
+    }
+}
