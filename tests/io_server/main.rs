@@ -4,6 +4,8 @@
 mod clients;
 mod requests;
 mod runtime;
+mod sessions;
+mod transports;
 
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::fd::AsFd as _;
