@@ -1,0 +1,93 @@
+//! Endpoints that are no socket, are not trusted, or have no time.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::io::trust::{Distrust, TrustPolicy};
+use dotnet_diagnostics_ipc::io::{Canceller, Client, Connect as _, Deadlines, Endpoint, ErrorKind, Phase, Until};
+
+#[test]
+fn an_endpoint_is_written_as_it_is_found() {
+    assert_eq!(Endpoint::process(12).to_string(), "process 12");
+    assert_eq!(Endpoint::socket("/tmp/dotnet-diagnostic-12-345-socket").to_string(), "/tmp/dotnet-diagnostic-12-345-socket");
+    let pipe = r"\\.\pipe\dotnet-diagnostic-12";
+    assert_eq!(Endpoint::pipe("dotnet-diagnostic-12").to_string(), pipe);
+    assert_eq!(Endpoint::pipe(pipe), Endpoint::pipe("dotnet-diagnostic-12"));
+}
+
+#[test]
+fn a_pipe_is_none_of_this_system_s() {
+    let error = Client::new(Endpoint::pipe("dotnet-diagnostic-12")).process_info().unwrap_err();
+    assert_eq!(error.to_string(), "looking for the endpoint: this system has no named pipes");
+    assert!(matches!(error.kind(), ErrorKind::Unsupported(_)));
+}
+
+#[test]
+fn an_endpoint_is_trusted_by_the_policy_that_it_was_given() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let path = directory.path().join("socket");
+    let _listener = UnixListener::bind(&path).unwrap();
+    let endpoint = Endpoint::socket(&path);
+    assert_eq!(TrustPolicy::default(), TrustPolicy::CHECKED);
+    assert_eq!(endpoint, endpoint.clone().trusting(TrustPolicy::default()));
+    let error = endpoint.connect(&Until::FOREVER).unwrap_err();
+    let place = directory.path().display();
+    let why = format!("others can replace what is in {place} (mode 777, not sticky)");
+    assert_eq!(error.to_string(), format!("looking at who owns the endpoint: {why}"));
+    assert_eq!(std::error::Error::source(&error).unwrap().to_string(), why);
+    endpoint.trusting(TrustPolicy::CHECKED.allowing_shared_directory()).connect(&Until::FOREVER).unwrap();
+}
+
+#[test]
+fn a_refusal_says_who_is_not_trusted() {
+    let other = Distrust::OtherOwner { path: "/tmp/s".into(), owner: 1001, ours: 1000 };
+    assert_eq!(other.to_string(), "/tmp/s belongs to user 1001, neither to us (user 1000) nor to root");
+    let peer = Distrust::PeerOwner { owner: 1001, ours: 1000 };
+    assert_eq!(peer.to_string(), "user 1001 listens there, neither we (user 1000) nor root");
+    let process = Distrust::PeerProcess { process_id: 123, expected: 12 };
+    assert_eq!(process.to_string(), "process 123 listens there, not process 12");
+}
+
+/// Somebody who listens, and whose backlog is full as long as the stream lasts.
+fn busy() -> (UnixListener, UnixStream, Endpoint, tempfile::TempDir) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let first = UnixStream::connect(&path).unwrap();
+    (listener, first, Endpoint::socket(path), directory)
+}
+
+#[test]
+fn a_runtime_too_busy_to_accept_is_waited_for_until_the_deadline() {
+    let (_listener, _first, endpoint, _directory) = busy();
+    let deadlines = Deadlines { connect: Some(Duration::from_millis(60)), ..Deadlines::DEFAULT };
+    let error = Client::new(endpoint).with_deadlines(deadlines).process_info().unwrap_err();
+    assert!(matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)), "{error:?}");
+    assert_eq!(error.to_string(), "connecting: the time was over");
+}
+
+#[test]
+fn a_wait_for_a_busy_runtime_is_cancelled_and_ends_once_there_is_room() {
+    let (listener, _first, endpoint, _directory) = busy();
+    let canceller = Canceller::new().unwrap();
+    thread::scope(|scope| {
+        let until = Until { deadline: None, canceller: Some(&canceller) };
+        let waiting = scope.spawn(move || endpoint.connect(&until));
+        thread::sleep(Duration::from_millis(30));
+        canceller.cancel();
+        let error = waiting.join().unwrap().unwrap_err();
+        assert!(matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::Cancelled)), "{error:?}");
+    });
+    let path = listener.local_addr().unwrap().as_pathname().unwrap().to_path_buf();
+    thread::scope(|scope| {
+        let until = Until { deadline: Some(Instant::now() + Duration::from_secs(10)), canceller: None };
+        let waiting = scope.spawn(move || Endpoint::socket(path).connect(&until));
+        thread::sleep(Duration::from_millis(30));
+        let _accepted = listener.accept().unwrap();
+        waiting.join().unwrap().unwrap();
+    });
+}
