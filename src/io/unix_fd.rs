@@ -182,6 +182,18 @@ mod tests {
         assert!(matches!(receive_fd(theirs.as_fd()), Ok(None)));
     }
 
+    /// Who asks to be told who sends gets that with the descriptor.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn credentials_that_come_too_are_no_descriptor() {
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        rustix::net::sockopt::set_socket_passcred(&theirs, true).unwrap();
+        send_fd(ours.as_fd(), file("data").as_fd()).unwrap();
+        assert_eq!(read(receive_fd(theirs.as_fd()).unwrap().unwrap().1.unwrap()), "data");
+        ours.write_all(b"x").unwrap();
+        assert!(matches!(receive_fd(theirs.as_fd()), Ok(Some((FdByte(b'x'), None)))));
+    }
+
     #[test]
     fn the_first_of_many_is_kept_and_the_others_are_closed() {
         let (ours, theirs) = UnixStream::pair().unwrap();

@@ -50,7 +50,8 @@ fn a_connection_whose_canceller_was_used_sends_nothing() {
 #[test]
 fn what_a_runtime_would_refuse_goes_out_only_without_limits() {
     let dump = GenerateCoreDump3 { dump_name: "/d".into(), dump_type: DumpType(9), flags: DumpFlags::NONE };
-    let why = "sending the request: a runtime would refuse it: GenerateCoreDump3.dumpType at byte 30: dump type 9 is not one of 1 to 4";
+    let why =
+        "sending the request: a runtime would refuse it: GenerateCoreDump3.dumpType at byte 30: dump type 9 is not one of 1 to 4";
     let peer = Peer::saying(&[&[], FAILED, FAILED]);
     let client = Client::new(&peer);
     let error = client.generate_core_dump3(&dump).unwrap_err();
@@ -79,8 +80,7 @@ fn an_attach_says_in_its_request_how_long_it_may_take() {
     let peer = Peer::saying(&[DONE]);
     let deadlines = Deadlines::default();
     assert_eq!(deadlines, Deadlines::DEFAULT);
-    let attach =
-        AttachProfiler { attach_timeout: 5000, profiler_guid: Guid::NIL, profiler_path: "/p".into(), client_data: b"" };
+    let attach = AttachProfiler { attach_timeout: 5000, profiler_guid: Guid::NIL, profiler_path: "/p".into(), client_data: b"" };
     Client::new(&peer).with_deadlines(deadlines).attach_profiler(&attach).unwrap();
     assert_eq!(peer.asked(0, 24)[16..], [3, 1, 0, 0, 0x88, 0x13, 0, 0]);
 }

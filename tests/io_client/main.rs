@@ -77,12 +77,8 @@ impl Connect for Peer {
 
 const PROVIDERS: &[ProviderConfig<'_>] = &[ProviderConfig::new("P", 1, EventLevel::ERROR)];
 /// A message of 57 bytes.
-const COLLECT: CollectTracing2<'_> = CollectTracing2 {
-    circular_buffer_mb: 1,
-    format: Format::NET_TRACE,
-    request_rundown: false,
-    providers: Array::new(PROVIDERS),
-};
+const COLLECT: CollectTracing2<'_> =
+    CollectTracing2 { circular_buffer_mb: 1, format: Format::NET_TRACE, request_rundown: false, providers: Array::new(PROVIDERS) };
 const USER_EVENTS: CollectTracing5<'_> = CollectTracing5::UserEvents(UserEventsSession {
     rundown_keyword: 0,
     providers: Array::new(&[UserEventsProviderConfig {

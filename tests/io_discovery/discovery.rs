@@ -273,6 +273,24 @@ fn a_directory_that_is_not_there_has_no_socket() {
 }
 
 #[test]
+fn a_tmpdir_that_is_a_file_is_told_and_others_are_looked_at() {
+    let home = directory();
+    let (file, below) = (home.path().join("file"), home.path().join("file/below"));
+    fs::write(&file, "").unwrap();
+    let (first, second) = (Process::idle(&file), Process::idle(&below));
+    let listener = Process::listener(home.path());
+    let seen = processes().unwrap();
+    for (process, path) in [(&first, &file), (&second, &below)] {
+        let unseen: Vec<_> = seen.unseen.iter().filter(|unseen| unseen.process_id == Some(process.id())).collect();
+        assert_eq!(unseen.len(), 1, "{:?}", seen.unseen);
+        assert_eq!((&unseen[0].path, unseen[0].why), (path, io::ErrorKind::NotADirectory));
+        let text = not_found(process.id());
+        assert!(text.contains(&format!("could not look at {}: not a directory", path.display())), "{text}");
+    }
+    assert_eq!(of_directory(seen, home.path())[0].process_id, Some(listener.id()));
+}
+
+#[test]
 fn a_relative_tmpdir_is_taken_from_where_the_process_is() {
     let home = directory();
     fs::create_dir(home.path().join("sub")).unwrap();

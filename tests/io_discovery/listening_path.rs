@@ -103,6 +103,13 @@ fn a_path_is_never_cut() {
 }
 
 #[test]
+fn the_root_is_no_path_to_listen_at() {
+    let error = bind_private("/").unwrap_err();
+    assert!(matches!((error.phase(), error.kind()), (Phase::Listen, ErrorKind::NotAnEndpoint(_))), "{error}");
+    assert_eq!(error.to_string(), "listening: a path without a name");
+}
+
+#[test]
 fn another_socket_in_its_place_is_not_deleted() {
     let home = directory();
     let path = home.path().join("port");

@@ -56,6 +56,22 @@ fn in_another_pid_namespace_the_name_has_the_id_of_there() {
 }
 
 #[test]
+fn what_is_no_runtime_in_another_pid_namespace_is_told_with_its_id_of_there() {
+    needs_root!();
+    let home = directory();
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork", "--kill-child", "cat"]).env("TMPDIR", home.path()).stdout(Stdio::null());
+    let outer = Process::start(&mut command);
+    let children = format!("/proc/{0}/task/{0}/children", outer.id());
+    await_that(|| !fs::read_to_string(&children).unwrap().is_empty());
+    let id = child_of(outer.id());
+    let place = home.path().display();
+    await_that(|| fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|comm| comm.trim() == "cat"));
+    let text = not_found(id);
+    assert!(text.contains(&format!("a socket of process {id} in {place}, where its process id is 1 (no .NET process")), "{text}");
+}
+
+#[test]
 fn a_listener_outside_our_pid_namespace_has_no_id() {
     needs_root!();
     let home = directory();

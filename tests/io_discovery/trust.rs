@@ -16,7 +16,13 @@ fn what_is_no_socket_is_refused() {
     let (file, sub, link) = (home.path().join("file"), home.path().join("directory"), home.path().join("link"));
     fs::write(&file, "").unwrap();
     fs::create_dir(&sub).unwrap();
-    symlink(&file, &link).unwrap();
+    // From here, and in so many words.
+    symlink("./file", &link).unwrap();
+    let fifo = home.path().join("fifo");
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    assert_eq!(refused(&fifo), Distrust::NotASocket { path: fifo.clone(), is: "a FIFO" });
+    let device = Path::new("/dev/null");
+    assert_eq!(refused(device), Distrust::NotASocket { path: device.to_path_buf(), is: "a device" });
     assert_eq!(refused(&file), Distrust::NotASocket { path: file.clone(), is: "a file" });
     assert_eq!(refused(&sub), Distrust::NotASocket { path: sub.clone(), is: "a directory" });
     assert_eq!(refused(&link), Distrust::NotASocket { path: file.clone(), is: "a file" });

@@ -263,3 +263,34 @@ fn an_advertise_in_pieces_is_one() {
     }
     assert_eq!(port.wait_for(Which::Any, &soon()).unwrap().process_id(), 8);
 }
+
+#[test]
+fn a_runtime_is_told_by_what_it_advertised() {
+    let _together = together();
+    let Listening { port, path, .. } = &listen(PortOptions::default());
+    assert_eq!(PortOptions::default(), PortOptions::DEFAULT);
+    let _stream = come(path, 5);
+    let found = port.wait_for(Which::Cookie(advertise(5).runtime_cookie), &soon()).unwrap();
+    assert_eq!(found.advertise(), advertise(5));
+    let said = format!("{found:?}");
+    assert!(said.starts_with("PortRuntime { advertise: Advertise {") && said.contains("process_id: 5"), "{said}");
+    assert_eq!(format!("{port:?}"), "PortListener { .. }");
+}
+
+#[test]
+fn a_resume_that_is_not_answered_is_cancelled() {
+    let _together = together();
+    let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
+    let canceller = Canceller::new().unwrap();
+    let mut stream = come(path, 5);
+    let found = port.wait_for(Which::Any, &soon()).unwrap();
+    let error = thread::scope(|scope| {
+        let call = scope.spawn(|| found.resume(&Until { deadline: None, canceller: Some(&canceller) }).unwrap_err());
+        let mut asked = [0; 20];
+        stream.read_exact(&mut asked).unwrap();
+        assert_eq!(&asked, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0");
+        canceller.cancel();
+        call.join().unwrap()
+    });
+    assert!(matches!((error.phase(), error.kind()), (Phase::Reply, ErrorKind::Cancelled)), "{error}");
+}

@@ -164,6 +164,27 @@ fn a_runtime_gets_in_also_where_no_descriptor_is_left() {
     drop(silent);
 }
 
+/// And where nobody has one to give, the port waits until there is one.
+#[test]
+fn a_runtime_that_came_while_no_descriptor_was_left_gets_in_later() {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let _alone = ALONE.write().unwrap_or_else(PoisonError::into_inner);
+    let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
+    let limit = getrlimit(Resource::Nofile);
+    let mut runtime = UnixStream::from(socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap());
+    // What is open stays so.
+    setrlimit(Resource::Nofile, Rlimit { current: Some(0), maximum: limit.maximum }).unwrap();
+    let connected = connect(&runtime, &SocketAddrUnix::new(path).unwrap());
+    thread::sleep(Duration::from_millis(120));
+    setrlimit(Resource::Nofile, limit).unwrap();
+    connected.unwrap();
+    runtime.write_all(&advertise(77).to_bytes()).unwrap();
+    assert_eq!(port.wait_for(Which::Any, &soon()).unwrap().process_id(), 77);
+    let counts = port.counts().unwrap();
+    assert_eq!((counts.accepted, counts.silent_dropped), (1, 0));
+}
+
 /// The time that the threads of ports have used so far, in ticks, of which there are 100 in a second.
 fn ticks() -> u64 {
     let mut ticks = 0;

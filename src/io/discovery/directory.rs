@@ -91,11 +91,13 @@ mod tests {
         symlink("/var/tmp", root.join("tmp")).unwrap();
         symlink("../../../../../../var/tmp/deep", root.join("up")).unwrap();
         symlink("loop", root.join("loop")).unwrap();
+        symlink("./var/./tmp", root.join("here")).unwrap();
         let within = |path: &str| within(&root, Path::new(path));
         assert_eq!(within("/tmp").unwrap(), root.join("var/tmp"));
         assert_eq!(within("/tmp/deep/").unwrap(), root.join("var/tmp/deep"));
         assert_eq!(within("/up/../deep").unwrap(), root.join("var/tmp/deep"));
         assert_eq!(within("/../outside").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(within("/here/deep").unwrap(), root.join("var/tmp/deep"));
         assert!(within("/loop").is_err());
     }
 }

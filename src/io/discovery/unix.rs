@@ -298,4 +298,22 @@ mod tests {
         assert_eq!(owner(1, UNKNOWN_KEY, &[place(1)], &table), Some(1));
         assert_eq!(owner(12, 7, &[place(12)], &table), None);
     }
+
+    #[test]
+    fn a_socket_of_which_nothing_is_listed_is_tried() {
+        let home = tempfile::tempdir().unwrap();
+        let candidate = |path: &str| Candidate { path: home.path().join(path), name: SocketName::new(u32::MAX, 7), owner: 0 };
+        let mut listeners = Listeners::default();
+        // There is no such process, so no list of its network namespace.
+        let mut ask = |path: &str| ask(&candidate(path), Some(u32::MAX), &mut listeners);
+        let listener = std::os::unix::net::UnixListener::bind(home.path().join("listens")).unwrap();
+        assert_eq!(ask("listens"), Some((State::Listening, Some(std::process::id()))));
+        drop(listener);
+        assert_eq!(ask("listens"), Some((State::Stale, Some(u32::MAX))));
+        assert_eq!(ask("gone"), None);
+        std::fs::write(home.path().join("file"), "").unwrap();
+        let below_a_file = State::Unknown(std::io::ErrorKind::NotADirectory);
+        assert_eq!(ask("file/below"), Some((below_a_file, Some(u32::MAX))));
+        let Some((State::Unknown(_), Some(u32::MAX))) = ask(&"x".repeat(200)) else { panic!("no socket has such a path") };
+    }
 }

@@ -323,3 +323,26 @@ impl Drop for CloseOnDrop {
         self.0.close();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::port_listener::readiness::System;
+    use crate::wire::Guid;
+
+    #[test]
+    fn a_connection_that_nobody_took_in_time_waits_again_until_it_ends() {
+        let directory = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(directory.path().join("port")).unwrap();
+        let (queue, woken) = Queue::new().unwrap();
+        let mut pump = Pump::<System>::new(listener, Arc::new(queue), woken, PortOptions::DEFAULT, 1).unwrap();
+        let (stream, theirs) = UnixStream::pair().unwrap();
+        let advertise = Advertise { runtime_cookie: Guid::from_bytes([7; 16]), process_id: 7, future: 0 };
+        pump.hold_again(advertise, Held { id: FIRST, stream });
+        assert_eq!(pump.find(&Which::Process(7)).map(|(_, found)| found), Some(advertise));
+        assert_eq!(pump.counts.handed_out, 0);
+        drop(theirs);
+        assert!(pump.turn(&mut Vec::new()).is_some());
+        assert_eq!((pump.find(&Which::Any), pump.counts.ended_waiting), (None, 1));
+    }
+}
