@@ -33,7 +33,7 @@ fn the_writer_of_a_stream_counts_what_it_sent() {
     impl Handler for Counting {
         fn collect_tracing2(&self, _: CollectTracing2<'_>) -> Result<StreamSession<'_>, HResult> {
             Ok(StreamSession::new(1, |stream| {
-                for piece in [&b"Nettrace"[..], &[], &[0; 70_000]] {
+                for piece in [&b"Nettrace"[..], &[], &vec![0; 70_000]] {
                     stream.write_all(piece)?;
                     stream.flush()?;
                     self.0.lock().unwrap().push((stream.streamed(), format!("{stream:?}")));
