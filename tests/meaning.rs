@@ -281,7 +281,7 @@ fn an_array_is_what_it_is_made_of() {
 fn a_sink_says_what_it_has() {
     let mut buffer = [0; 4];
     let mut sink = SliceSink::new(&mut buffer);
-    assert!(sink.is_empty() && sink.len() == 0);
+    assert_eq!((sink.is_empty(), sink.len()), (true, 0));
     sink.put(b"ab");
     assert!(!sink.is_empty() && sink.len() == 2);
     sink.put(b"cde");

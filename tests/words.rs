@@ -15,6 +15,7 @@ use dotnet_diagnostics_ipc::user_events::CacheFull;
 use dotnet_diagnostics_ipc::wire::{Array, Decode as _, DecodeErrorKind, EncodeError, Guid, IpcString, Layer, LimitKind, Reader};
 
 #[track_caller]
+#[allow(clippy::needless_pass_by_value, reason = "most are made where they are asked")]
 fn says(what: impl ToString, words: &str) {
     assert_eq!(what.to_string(), words);
 }

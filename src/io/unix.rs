@@ -170,8 +170,7 @@ pub(crate) fn connect(path: &Path, until: &Until<'_>) -> Result<UnixTransport, E
             Err(Errno::AGAIN) => {
                 let pause = Instant::now().checked_add(BACKLOG_PAUSE);
                 let deadline = until.deadline.into_iter().chain(pause).min();
-                // Nothing is awaited but the pause's end, and the canceller.
-                match wait(stream.as_fd(), PollFlags::empty(), &Until { deadline, ..*until }) {
+                match pause_until(&Until { deadline, ..*until }) {
                     Ok(()) | Err(Stopped::TimedOut) => {}
                     Err(stopped) => return Err(stopped.during(Phase::Connect)),
                 }
@@ -183,6 +182,18 @@ pub(crate) fn connect(path: &Path, until: &Until<'_>) -> Result<UnixTransport, E
                 return Err(Error::new(Phase::Find, ErrorKind::NotAnEndpoint(text)));
             }
             Err(errno) => return Err(Error::connecting(errno.into())),
+        }
+    }
+}
+
+/// Waits until the deadline, or until it is cancelled. The socket itself cannot be waited for: as long as it is not connected, `poll` says
+/// at once that it has hung up.
+fn pause_until(until: &Until<'_>) -> Result<(), Stopped> {
+    match until.canceller {
+        Some(canceller) => wait(canceller.wake(), PollFlags::IN, until),
+        None => {
+            std::thread::sleep(until.left().unwrap_or(BACKLOG_PAUSE));
+            Ok(())
         }
     }
 }
