@@ -189,13 +189,11 @@ pub(crate) fn connect(path: &Path, until: &Until<'_>) -> Result<UnixTransport, E
 /// Waits until the deadline, or until it is cancelled. The socket itself cannot be waited for: as long as it is not connected, `poll` says
 /// at once that it has hung up.
 fn pause_until(until: &Until<'_>) -> Result<(), Stopped> {
-    match until.canceller {
-        Some(canceller) => wait(canceller.wake(), PollFlags::IN, until),
-        None => {
-            std::thread::sleep(until.left().unwrap_or(BACKLOG_PAUSE));
-            Ok(())
-        }
+    if let Some(canceller) = until.canceller {
+        return wait(canceller.wake(), PollFlags::IN, until);
     }
+    std::thread::sleep(until.left().unwrap_or(BACKLOG_PAUSE));
+    Ok(())
 }
 
 /// A socket that does not block, and that no other program inherits.
