@@ -200,3 +200,122 @@ fn beyond_the_end(error: &Fault) -> (&'static str, &'static str) {
         _ => ("F-7", "the runtime does not look at the end of the payload"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::server::ask::Came;
+    use crate::exchange::End;
+    use crate::message::{encode_to_vec, server::ErrorReply};
+    use crate::vectors::{File, files};
+    use alloc::vec;
+
+    const CORECLR: Profile = Profile::CoreClr { major: 10, minor: 0 };
+
+    fn error(hresult: HResult) -> Came {
+        Came::Message(encode_to_vec(Command::ERROR, &ErrorReply { hresult, message: None }).unwrap())
+    }
+
+    fn ok() -> Came {
+        Came::Message(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0".to_vec())
+    }
+
+    fn find(files: &[File], tc_id: u32) -> (&Group, &Test) {
+        let all = files.iter().flat_map(|file| &file.groups).flat_map(|group| group.tests.iter().map(move |test| (group, test)));
+        all.into_iter().find(|(_, test)| test.tc_id == tc_id).unwrap()
+    }
+
+    /// The grade, the fact of a deviation, and what was found.
+    fn judged(files: &[File], profile: Profile, tc_id: u32, came: Came, left_open: bool) -> (Grade, Option<String>, Vec<String>) {
+        let (group, test) = find(files, tc_id);
+        let judgement = judge(profile, group, test, &Answered { came, wrong: Vec::new(), left_open }, None);
+        (judgement.grade, judgement.deviation.map(|one| one.fact), judgement.found)
+    }
+
+    #[test]
+    fn what_comes_in_place_of_the_right_answer_is_said_in_words() {
+        let files = files().unwrap();
+        let found = |tc_id, came| {
+            let (grade, fact, found) = judged(&files, Profile::Strict, tc_id, came, false);
+            assert_eq!((grade, fact), (Grade::Fail, None));
+            found
+        };
+        let invalid = tc_id_of(&files, |_, test| test.result == Verdict::Invalid && test.error.is_some());
+        assert_eq!(found(invalid, ok()), ["an OK comes"]);
+        assert_eq!(found(invalid, Came::Silence(Vec::new())), ["nothing more behind 0 bytes"]);
+        let valid = tc_id_of(&files, |_, test| test.result == Verdict::Valid && test.hazard.is_none());
+        assert_eq!(found(valid, error(HResult::BAD_ENCODING)), ["the error 0x80131384 DS_IPC_E_BAD_ENCODING comes"]);
+        assert_eq!(found(valid, Came::End(End::Reset, vec![1])), ["the connection was reset behind 1 bytes"]);
+        assert_eq!(found(valid, Came::NoMessage(vec![0xab; 2])), ["bytes that are no header: abab"]);
+    }
+
+    /// The number of a request to a server of which `is_meant` says so.
+    #[track_caller]
+    fn tc_id_of(files: &[File], is_meant: impl Fn(&Group, &Test) -> bool) -> u32 {
+        let groups = files.iter().flat_map(|file| &file.groups).filter(|group| group.kind == Type::Request);
+        let mut all = groups.flat_map(|group| group.tests.iter().map(move |test| (group, test)));
+        let is_whole = |test: &Test| test.wire.as_deref().is_some_and(|wire| !is_cut(wire) && message_of(wire).is_none());
+        let found = all.find(|(group, test)| group.command.is_some() && is_whole(test) && is_meant(group, test));
+        found.expect("there is one").1.tc_id
+    }
+
+    #[test]
+    fn a_payload_that_ends_too_early_and_is_taken_is_known_by_why() {
+        let files = files().unwrap();
+        let is_harmful = |test: &Test| test.hazard == Some(Hazard::Harmful) && test.acceptable_on.is_empty();
+        let with = |kind: &str, field: &str| {
+            tc_id_of(&files, |_, test| {
+                let fault = test.error.as_ref();
+                is_harmful(test)
+                    && fault.is_some_and(|one| one.kind == kind && one.field.as_deref().unwrap_or("").starts_with(field))
+            })
+        };
+        let known = |tc_id, came| {
+            let (grade, fact, found) = judged(&files, CORECLR, tc_id, came, false);
+            (grade, fact.unwrap_or_default(), found.len())
+        };
+        let informational = |fact: &str| (Grade::Informational, String::from(fact), 1);
+        assert_eq!(known(with("unexpected_end", ""), ok()), informational("F-7"));
+        assert_eq!(known(with("count_too_large", "CollectTracing"), ok()), informational("F-8"));
+        assert_eq!(known(with("unexpected_end", "AttachProfiler.client"), ok()), informational("F-54"));
+        // Refused as what it is not.
+        assert_eq!(known(with("unexpected_end", ""), error(HResult::FAIL)), informational("F-7"));
+        // A wait for a descriptor that nobody sends.
+        let waits = known(with("count_too_large", "CollectTracing"), Came::Silence(Vec::new()));
+        assert_eq!(waits, informational("F-8"));
+        // Memory of the runtime in place of an answer.
+        let process = tc_id_of(&files, |group, test| {
+            group.command.as_deref() == Some("Process/ProcessInfo") && test.result == Verdict::Invalid
+        });
+        assert_eq!(known(process, Came::NoMessage(vec![0; 20])), informational("F-71"));
+        // None of this is known of any other server.
+        let (grade, fact, _) = judged(&files, Profile::Strict, with("unexpected_end", ""), ok(), false);
+        assert_eq!((grade, fact), (Grade::Fail, None));
+    }
+
+    #[test]
+    fn what_a_runtime_is_known_to_take_or_to_leave_open_is_no_failure() {
+        let files = files().unwrap();
+        // 3.1 without a createdump (P-40).
+        let dump = tc_id_of(&files, |group, test| {
+            group.command.as_deref() == Some("Dump/GenerateCoreDump") && test.result == Verdict::Valid
+        });
+        let old = Profile::CoreClr { major: 3, minor: 1 };
+        assert_eq!(judged(&files, old, dump, error(HResult::FAIL), true).1.as_deref(), Some("P-40"));
+        assert_eq!(judged(&files, CORECLR, dump, error(HResult::FAIL), true).0, Grade::Fail);
+        // A session that is refused, from .NET 9 on (F-74).
+        let bad = tc_id_of(&files, |group, test| {
+            let refused = test.error.is_some() && test.acceptable_on.is_empty();
+            refused && group.command.as_deref() == Some("EventPipe/CollectTracing2")
+        });
+        let left = |profile| judged(&files, profile, bad, error(HResult::BAD_ENCODING), true);
+        assert_eq!(left(CORECLR).1.as_deref(), Some("F-74"));
+        assert_eq!(left(CORECLR).2, ["the connection stays open"]);
+        assert_eq!(left(Profile::CoreClr { major: 8, minor: 0 }).0, Grade::Fail);
+        // What a vector says is taken by a runtime of this name (F-73).
+        let taken =
+            tc_id_of(&files, |_, test| test.acceptable_on.iter().any(|name| name.starts_with("net10.")) && test.error.is_some());
+        assert_eq!(judged(&files, CORECLR, taken, ok(), false).1.as_deref(), Some("F-73"));
+        assert_eq!(judged(&files, old, taken, Came::Silence(vec![1]), false).0, Grade::Fail);
+    }
+}

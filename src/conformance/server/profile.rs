@@ -154,3 +154,48 @@ impl fmt::Display for Profile {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fact(known: Option<(&'static str, &'static str)>) -> Option<&'static str> {
+        known.map(|(fact, _)| fact)
+    }
+
+    #[test]
+    fn what_mono_and_programs_compiled_ahead_of_time_lack_is_known_by_its_fact() {
+        let (lacks, unknown) = (HResult::NOT_SUPPORTED, HResult::UNKNOWN_COMMAND);
+        for (command, mono, nativeaot) in [
+            (Command::GENERATE_CORE_DUMP2, Some("F-63"), None),
+            (Command::ATTACH_PROFILER, Some("F-63"), Some("F-56")),
+            (Command::STARTUP_PROFILER, Some("F-63"), Some("F-56")),
+            (Command::ENABLE_PERF_MAP, Some("F-63"), Some("F-46")),
+            (Command::DISABLE_PERF_MAP, Some("F-63"), Some("F-46")),
+            (Command::APPLY_STARTUP_HOOK, Some("F-63"), Some("F-63")),
+            (Command::COLLECT_TRACING2, None, None),
+            (Command::RESUME_RUNTIME, None, None),
+        ] {
+            assert_eq!(fact(Profile::Mono.refuses(command, lacks)), mono, "{command}");
+            assert_eq!(fact(Profile::NativeAot.refuses(command, lacks)), nativeaot, "{command}");
+            // Neither says so by another error, and no other runtime lacks it.
+            for profile in [Profile::Mono, Profile::NativeAot] {
+                assert_eq!(profile.refuses(command, unknown), None, "{profile}: {command}");
+            }
+            for profile in [Profile::Strict, Profile::CoreClr { major: 10, minor: 0 }] {
+                assert_eq!(profile.refuses(command, lacks), None, "{profile}: {command}");
+            }
+        }
+        // F-12: no variable is set, and the error is a number of 16 bits.
+        let set = |profile: Profile, code| fact(profile.refuses(Command::SET_ENVIRONMENT_VARIABLE, HResult(code)));
+        assert_eq!((set(Profile::NativeAot, 0xffff), set(Profile::NativeAot, 0x8000_4005)), (Some("F-12"), None));
+        assert_eq!(set(Profile::Mono, 0xffff), None);
+    }
+
+    #[test]
+    fn an_ok_to_a_dump_is_a_pretence_of_programs_compiled_ahead_of_time_alone() {
+        assert_eq!(fact(Profile::NativeAot.pretends(Command::GENERATE_CORE_DUMP3)), Some("F-63"));
+        assert_eq!(Profile::NativeAot.pretends(Command::RESUME_RUNTIME), None);
+        assert_eq!(Profile::Mono.pretends(Command::GENERATE_CORE_DUMP3), None);
+    }
+}
