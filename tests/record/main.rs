@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 mod commands;
+mod long;
 mod runtime;
 #[path = "../schema/mod.rs"]
 mod schema;

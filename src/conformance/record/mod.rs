@@ -25,3 +25,6 @@ pub use log::{Event, Log, Recording, Seen, Side, Totals};
 #[cfg(unix)]
 pub use proxy::{Proxy, Summary};
 pub use script::script_file;
+
+#[cfg(test)]
+mod tests;
