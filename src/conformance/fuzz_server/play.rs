@@ -105,3 +105,42 @@ fn mild(answered: &Answered, case: &FuzzCase) -> Verdict {
 fn begins_a_message(bytes: &[u8]) -> bool {
     bytes.iter().zip(&MAGIC).all(|(byte, magic)| byte == magic)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::fuzz_server::Mutation;
+    use crate::exchange::End;
+
+    #[test]
+    fn of_a_server_that_goes_on_the_answer_decides() {
+        let case = |delivery, behind: &[u8]| FuzzCase {
+            number: 1,
+            tc_id: 1,
+            base: crate::command::Command::RESUME_RUNTIME,
+            mutations: Vec::from([Mutation::ExtraBytes]),
+            message: [b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", behind].concat(),
+            delivery,
+        };
+        let answered = |came| Answered { came, wrong: Vec::new(), left_open: false };
+        let verdict = |came| mild(&answered(came), &case(Delivery::Whole, &[]));
+        let magic = || b"DOTNET_IPC_V1\0".to_vec();
+        let ok = || Came::Message(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0".to_vec());
+        let error = Came::Message(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80".to_vec());
+        assert_eq!((verdict(ok()), verdict(error)), (Verdict::Ok, Verdict::Error));
+        assert_eq!(verdict(Came::NoMessage(Vec::from([7; 20]))), Verdict::Leaked);
+        assert_eq!(verdict(Came::Silence(Vec::from([7]))), Verdict::Leaked);
+        // It begins as a message does, and is none.
+        assert_eq!(verdict(Came::NoMessage([magic(), Vec::from([0; 6])].concat())), Verdict::Malformed);
+        assert_eq!(verdict(Came::End(End::Closed, magic())), Verdict::Malformed);
+        assert_eq!(verdict(Came::Silence(magic())), Verdict::Malformed);
+        assert_eq!(verdict(Came::End(End::Reset, Vec::new())), Verdict::Closed);
+        assert_eq!(verdict(Came::Silence(Vec::new())), Verdict::Silent);
+        assert_eq!(mild(&answered(Came::Silence(Vec::new())), &case(Delivery::Leave, &[])), Verdict::Left);
+        assert_eq!(mild(&Answered { left_open: true, ..answered(ok()) }, &case(Delivery::Whole, &[])), Verdict::LeftOpen);
+        // What is wrong counts, but where bytes are behind the message that the server never reads (F-70).
+        let wrong = || Answered { wrong: Vec::from(["the stream: reset".into()]), ..answered(ok()) };
+        assert_eq!(mild(&wrong(), &case(Delivery::Whole, &[])), Verdict::Malformed);
+        assert_eq!(mild(&wrong(), &case(Delivery::Whole, &[1])), Verdict::Ok);
+    }
+}
