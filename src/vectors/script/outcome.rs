@@ -264,3 +264,59 @@ impl ScriptFault {
         self.offset = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[track_caller]
+    fn agrees(said: &Value, expected: &Value) -> bool {
+        let of = |value: &Value| serde_json::from_value::<ScriptOutcome>(value.clone()).unwrap();
+        let (said, expected) = (of(said), of(expected));
+        assert!(expected.agrees_with(&expected) && said.agrees_with(&said));
+        assert_eq!(said.agrees_with(&expected), expected.agrees_with(&said));
+        said.agrees_with(&expected)
+    }
+
+    /// Each place at which an outcome has a reason.
+    fn with_error(layer: &str, kind: &str, offset: usize) -> [Value; 5] {
+        let error = json!({ "layer": layer, "kind": kind, "offset": offset });
+        let ok = |key: &str, value: Value| json!({ "outcome": "ok", "reply": {}, "then": "close", key: value });
+        [
+            json!({ "outcome": "malformed", "error": error }),
+            json!({ "outcome": "bad_advertise", "error": error }),
+            ok("stop", json!({ "malformed": error })),
+            ok("environment", json!({ "entries": [], "error": error })),
+            ok("second", json!({ "outcome": "malformed", "error": error })),
+        ]
+    }
+
+    #[test]
+    fn of_a_reason_the_layer_binds_and_neither_kind_nor_offset() {
+        let expected = with_error("header", "bad_magic", 0);
+        for (said, expected) in with_error("header", "no_dotnet_here", 13).iter().zip(&expected) {
+            assert!(agrees(said, expected) && said != expected);
+        }
+        for (said, expected) in with_error("reply", "bad_magic", 0).iter().zip(&expected) {
+            assert!(!agrees(said, expected));
+        }
+    }
+
+    #[test]
+    fn all_else_binds() {
+        let ok = json!({ "outcome": "ok", "reply": { "sessionId": "1" }, "then": "stream", "stop": "ok" });
+        let others = [
+            json!({ "outcome": "ok", "reply": { "sessionId": "2" }, "then": "stream", "stop": "ok" }),
+            json!({ "outcome": "ok", "reply": { "sessionId": "1" }, "then": "stream", "stop": "no_reply" }),
+            json!({ "outcome": "ok", "reply": { "sessionId": "1" }, "then": "stream" }),
+            json!({ "outcome": "no_reply", "end": "closed" }),
+        ];
+        for other in &others {
+            assert!(!agrees(other, &ok));
+        }
+        assert!(!agrees(&json!({ "outcome": "no_reply", "end": "reset" }), &others[3]));
+        let cut = |received: usize| json!({ "outcome": "cut", "received": received, "end": "closed" });
+        assert!(agrees(&cut(19), &cut(19)) && !agrees(&cut(18), &cut(19)));
+    }
+}
