@@ -260,4 +260,26 @@ mod tests {
         let all = Misbehaviours(std::vec![Misbehaviour::parse("truncate=1").unwrap(), Misbehaviour::parse("truncate=2").unwrap()]);
         assert_eq!((all.number(MisbehaviourKind::Truncate), all.has(MisbehaviourKind::Magic)), (Some(2), false));
     }
+
+    #[test]
+    fn a_number_is_taken_where_there_is_one_and_refused_where_there_is_none() {
+        let one = Misbehaviour::parse("refuse=0x80131385").unwrap();
+        assert_eq!(
+            (one.kind(), one.number(), one.to_string()),
+            (MisbehaviourKind::Refuse, Some(0x8013_1385), "refuse=0x80131385".into())
+        );
+        let refused = |text: &str| Misbehaviour::parse(text).unwrap_err().to_string();
+        assert_eq!(refused("magic=1"), "magic=1: it takes no number");
+        assert_eq!(refused("truncate=4294967296"), "truncate=4294967296: the number is none of 32 bits");
+        assert_eq!(refused("sleeps"), "sleeps: no misbehaviour has this name");
+    }
+
+    /// What a user reads of it in the errata.
+    #[test]
+    fn each_is_an_example_of_a_fact_or_of_none() {
+        let is_fact =
+            |text: &str| text.split_once('-').is_some_and(|(kind, n)| ["F", "P"].contains(&kind) && n.parse::<u8>().is_ok());
+        assert!(MisbehaviourKind::ALL.iter().all(|kind| kind.spec().is_empty() || is_fact(kind.spec())));
+        assert_eq!((MisbehaviourKind::StopAnother.spec(), MisbehaviourKind::Magic.spec()), ("F-31", ""));
+    }
 }
