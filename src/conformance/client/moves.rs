@@ -140,3 +140,31 @@ pub(super) fn rename(moves: &mut [Move], from: &str, to: &str) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::format;
+
+    /// A client that leaves a question out goes on at a later connection, which then is the earlier one.
+    #[test]
+    fn a_connection_is_renamed_wherever_it_stands() {
+        let moves = |steps: &str| serde_json::from_str::<Vec<Step>>(steps).unwrap().into_iter().map(Move::Step);
+        let of_connections = r#"[{ "accept": "b" }, { "open": "b" }, { "on": "b", "send": ["00"] }, { "on": "b", "expect": ["00"] },
+            { "on": "b", "expect_any_of": [{ "label": "one", "expect": ["00"] }] }, { "on": "b", "expect_nothing": 5 },
+            { "on": "b", "drain": true }, { "on": "b", "expect_end": "any" }, { "on": "b", "end": "close" }]"#;
+        let named = |name: &str| {
+            let on = || name.to_owned();
+            let own = [Move::NothingWhole { on: on() }, Move::NotOn { on: on() }, Move::Settles { on: on() }];
+            let steps = of_connections.replace("\"b\"", &format!("\"{name}\""));
+            moves(&steps).chain(own).chain([gives_up(name), request(name)]).collect::<Vec<_>>()
+        };
+        // A port may be called so as well, and stays what it is.
+        let others = r#"[{ "wait": 5 }, { "expect_target": "alive" }, { "port": "b", "listen": true },
+            { "expect_no_connection": 5, "port": "b" }]"#;
+        let others: Vec<Move> = moves(others).chain(named("c")).collect();
+        let mut all = [named("b"), others.clone()].concat();
+        rename(&mut all, "b", "a");
+        assert_eq!(all, [named("a"), others].concat());
+    }
+}

@@ -279,3 +279,67 @@ pub(super) fn excerpt(bytes: &[u8]) -> String {
     let (shown, rest) = bytes.split_at_checked(64).unwrap_or((bytes, &[]));
     format!("{}{}", hex::encode(shown), if rest.is_empty() { "" } else { "…" })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::client::Operations;
+    use crate::conformance::client::scenario::usual;
+
+    const SET: &[u8] = b"DOTNET_IPC_V1\0\x32\0\x04\x03\0\0\x05\0\0\0N\0A\0M\0E\0\0\0\x06\0\0\0v\0a\0l\0u\0e\0\0\0";
+
+    /// What is found in bytes of a client that was to set NAME to value.
+    fn judged(bytes: &[u8], behind: &[u8], is_whole: bool) -> Judgement {
+        let operations = Operations::parse("x.toml", "[operations.set-env]\ncommand = \"x {name} {value}\"\n").unwrap();
+        let line = operations.get(Operation::SetEnv).unwrap();
+        Seen { bytes, behind, fds: 0, is_whole }.judge(Operation::SetEnv, line, &usual(Operation::SetEnv))
+    }
+
+    fn with(at: usize, byte: u8) -> Vec<u8> {
+        let mut bytes = SET.to_vec();
+        bytes[at] = byte;
+        bytes
+    }
+
+    #[test]
+    fn a_request_that_is_right_has_nothing_wrong() {
+        assert_eq!(judged(SET, &[], true).found, [] as [String; 0]);
+        // Of one that was not read to its end the header alone is judged.
+        assert_eq!(judged(&SET[..20], &[], false).found, [] as [String; 0]);
+    }
+
+    #[test]
+    fn each_thing_that_is_wrong_is_said() {
+        let found = |bytes: &[u8]| judged(bytes, &[], true).found;
+        assert_eq!(found(&SET[..19]), ["19 bytes of a header came"]);
+        assert_eq!(found(&with(12, b'2')), ["the magic is 444f544e45545f4950435f563200"]);
+        assert_eq!(found(&SET[..49]), ["the size field says 50, and 49 bytes came"]);
+        assert_eq!(found(&with(17, 4)), ["the command is Process/ProcessInfo2, which does not do what was asked for"]);
+        assert_eq!(found(&with(19, 1)), ["reserved is 0001, not 0000"]);
+        let malformed = found(&with(20, 200));
+        assert!(matches!(&malformed[..], [one] if one.starts_with("the payload is malformed: ")), "{malformed:?}");
+        assert_eq!(found(&with(24, b'X')), ["name was to be \"NAME\", and name is \"XAME\""]);
+        let surplus = judged(SET, &[0xab; 70], true).found;
+        assert_eq!(surplus, [format!("70 bytes come behind the request: {}…", "ab".repeat(64))]);
+    }
+
+    #[test]
+    fn what_was_wanted_is_shown_in_words() {
+        assert_eq!(Wanted::Absent.shown(), "absent");
+        assert_eq!(Wanted::Plain("4".to_owned()).shown(), "4");
+        assert_eq!(Wanted::Text("a".to_owned()).shown(), "\"a\"");
+        assert_eq!(Wanted::Text("a".repeat(100)).shown(), format!("\"{}… (102 bytes)", "a".repeat(79)));
+        assert_eq!(Wanted::Events(String::new()).shown(), "all events");
+        assert_eq!(Wanted::Events("1,2".to_owned()).shown(), "the events 1,2");
+    }
+
+    #[test]
+    fn ids_of_events_are_wanted_alone_or_all_of_them() {
+        let seen = |enable: bool, ids: &[u32]| serde_json::json!({ "enable": enable, "event_ids": ids });
+        let (all, some) = (Wanted::Events(String::new()), Wanted::Events("1,2".to_owned()));
+        assert!(all.is(&seen(false, &[])) && some.is(&seen(true, &[1, 2])));
+        assert!(!all.is(&seen(true, &[])) && !some.is(&seen(false, &[1, 2])) && !some.is(&seen(true, &[2, 1])));
+        assert!(Wanted::Text(String::new()).is(&Value::Null) && !Wanted::Text("a".to_owned()).is(&Value::Null));
+        assert!(Wanted::Absent.is(&Value::Null) && !Wanted::Absent.is(&"".into()));
+    }
+}
