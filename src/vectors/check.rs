@@ -62,3 +62,61 @@ fn check_encoding(subject: Subject, test: &Test, wire: Option<&[u8]>, found: &mu
         (Err(failure), _) => found.push(format!("not encoded: {failure}")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vectors::{File, files};
+
+    /// The first test of which `is_meant` says so, as `change` makes it, and what is found in it then.
+    #[track_caller]
+    fn found(files: &[File], is_meant: impl Fn(&Group, &Test) -> bool, change: impl Fn(&mut Group, &mut Test)) -> Vec<String> {
+        let mut all =
+            files.iter().flat_map(|file| &file.groups).flat_map(|group| group.tests.iter().map(move |test| (group, test)));
+        let (group, test) = all.find(|(group, test)| is_meant(group, test)).expect("there is one");
+        assert_eq!(check(group, test), [] as [String; 0]);
+        let (mut group, mut test) = (group.clone(), test.clone());
+        change(&mut group, &mut test);
+        check(&group, &test)
+    }
+
+    #[test]
+    fn a_test_that_says_what_is_not_so_is_found() {
+        let files = files().unwrap();
+        let is_plain = |group: &Group, test: &Test| {
+            group.kind == Type::Request
+                && group.command.is_some()
+                && test.result == Verdict::Valid
+                && test.canonical
+                && test.error.is_none()
+        };
+        let layer = |test: &Test| test.error.as_ref().map(|error| error.layer.clone()).unwrap_or_default();
+        let is_refused = |_: &Group, test: &Test| test.wire.is_some() && layer(test) == "payload";
+        let is_limited = |_: &Group, test: &Test| test.wire.is_some() && layer(test) == "limits";
+        let begin = |found: Vec<String>, beginnings: &[&str]| {
+            let fits = found.len() == beginnings.len() && found.iter().zip(beginnings).all(|(one, begin)| one.starts_with(begin));
+            assert!(fits, "{found:#?}");
+        };
+        let other = || Fault { layer: "header".into(), kind: "bad_magic".into(), offset: 0, field: None };
+
+        begin(
+            found(&files, is_plain, |group, _| group.command = Some("No/Such".into())),
+            &["the group's command Some(\"No/Such\") is not"],
+        );
+        begin(found(&files, is_plain, |_, test| test.value = "other".into()), &["decoded to ", "not encoded: "]);
+        let canonical = ["canonical is true; expected false", "encoded to "];
+        begin(found(&files, is_plain, |_, test| test.canonical = false), &canonical);
+        begin(found(&files, is_plain, |_, test| test.error = Some(other())), &["taken; expected "]);
+        begin(found(&files, is_plain, |_, test| test.wire = None), &["encoded to "]);
+        let is_error = |group: &Group, test: &Test| group.kind == Type::Error && is_plain_wire(test);
+        begin(found(&files, is_error, |group, _| group.kind = Type::Reply), &["decoded as Error; expected Reply", "not encoded: "]);
+        begin(found(&files, is_refused, |_, test| test.error = Some(other())), &["refused for "]);
+        begin(found(&files, is_refused, |_, test| test.result = Verdict::Valid), &["refused for "]);
+        begin(found(&files, is_limited, |_, test| test.error = None), &["the limits refuse it for "]);
+        begin(found(&files, is_limited, |_, test| test.error = Some(other())), &["the limits refuse it for "]);
+    }
+
+    fn is_plain_wire(test: &Test) -> bool {
+        test.wire.is_some() && test.result == Verdict::Valid && test.canonical
+    }
+}

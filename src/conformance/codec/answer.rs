@@ -74,3 +74,29 @@ fn text<'o>(object: &'o Map<String, Value>, key: &str) -> Result<Option<&'o str>
         Some(_) => Err(format!("`{key}` is no text")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_none_of_the_line_protocol_says_so() {
+        let refused = |line: &str| Answer::parse(line).unwrap_err();
+        assert!(refused("ok").starts_with("no JSON: "));
+        assert_eq!(refused("[]"), "no JSON object");
+        assert_eq!(refused(r#"{ "id": 1 }"#), "`result` is none of ok, error and unsupported");
+        assert_eq!(refused(r#"{ "result": "ok", "canonical": 1 }"#), "`canonical` is neither true nor false");
+        assert_eq!(refused(r#"{ "result": "ok", "wire": 0 }"#), "`wire` is no text");
+        assert!(refused(r#"{ "result": "ok", "wire": "0" }"#).starts_with("`wire`: "));
+        assert_eq!(refused(r#"{ "result": "error", "layer": false }"#), "`layer` is no text");
+    }
+
+    #[test]
+    fn null_is_as_good_as_absent_but_for_a_value() {
+        let of = |line: &str| Answer::parse(line).unwrap().said;
+        let said = of(r#"{ "result": "ok", "value": null, "wire": null, "canonical": null }"#);
+        assert_eq!(said, Said::Ok { value: Some(Value::Null), wire: None, canonical: None });
+        assert_eq!(of(r#"{ "result": "ok" }"#), Said::Ok { value: None, wire: None, canonical: None });
+        assert_eq!(of(r#"{ "result": "error", "layer": null }"#), Said::Error { layer: None, value: None });
+    }
+}

@@ -252,3 +252,39 @@ impl CodecCase<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The grade of `line` for the first case of which `is_meant` says so, as `change` makes its test.
+    #[track_caller]
+    fn judged(files: &[NamedFile], is_meant: impl Fn(&CodecCase<'_>) -> bool, change: impl Fn(&mut Test), line: &str) -> Judgement {
+        let case = cases(files).into_iter().find(|case| is_meant(case)).expect("there is one");
+        let mut test = case.test.clone();
+        change(&mut test);
+        CodecCase { test: &test, ..case }.judge(&Answer::parse(line).unwrap())
+    }
+
+    #[test]
+    fn a_refusal_and_other_bytes_are_judged_by_what_the_vector_says() {
+        let files = embedded().unwrap();
+        let same = |_: &mut Test| {};
+        let refusal = r#"{ "result": "error", "layer": "limits", "value": 1 }"#;
+        let decodes = |case: &CodecCase<'_>| case.operation == Operation::Decode;
+        // A leniency need not be had.
+        let lenient = |case: &CodecCase<'_>| decodes(case) && case.test.result == Verdict::Acceptable;
+        assert_eq!(judged(&files, lenient, same, refusal), Judgement::PASS);
+        let limited = |case: &CodecCase<'_>| decodes(case) && is_of_limits(case.test) && case.test.result == Verdict::Invalid;
+        assert_eq!(judged(&files, limited, same, refusal), Judgement::fail("refused, and read as another value"));
+        assert_eq!(judged(&files, limited, same, r#"{ "result": "error", "layer": "limits" }"#), Judgement::PASS);
+        assert_eq!(judged(&files, limited, |test| test.error = None, refusal), Judgement::fail("the vector gives no reason"));
+        // Bytes that nobody writes are written in another way, which must be one.
+        let other = |case: &CodecCase<'_>| case.operation == Operation::Encode && case.test.wire.is_some() && !case.test.canonical;
+        let none = judged(&files, other, same, r#"{ "result": "ok", "wire": "00" }"#);
+        assert!(
+            none.grade == Grade::Fail && none.found.as_deref().is_some_and(|found| found.starts_with("these bytes are none: ")),
+            "{none:?}"
+        );
+    }
+}
