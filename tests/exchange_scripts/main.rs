@@ -8,6 +8,8 @@ mod network;
 mod player;
 mod runtime;
 mod socket;
+#[cfg(unix)]
+mod sockets;
 
 use dotnet_diagnostics_ipc::vectors::{self, Plays};
 

@@ -1,0 +1,263 @@
+//! The player over real sockets: what it says where a step goes another way.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::conformance::player::{Direction, Failure, Link, Network as _, Player, SocketNetwork, Trouble};
+use dotnet_diagnostics_ipc::vectors::Step;
+use tempfile::TempDir;
+
+/// How long a step may take that is not to come.
+const SHORT: Duration = Duration::from_millis(30);
+
+fn steps(text: &str) -> Vec<Step> {
+    serde_json::from_str(text).unwrap()
+}
+
+/// Where a server is that does `serves` with the first connection.
+fn server(serves: impl FnOnce(UnixStream) + Send + 'static) -> (TempDir, PathBuf) {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    thread::spawn(move || serves(listener.accept().unwrap().0));
+    (directory, path)
+}
+
+fn play(mut network: SocketNetwork, text: &str) -> Result<(), Failure> {
+    Player::new(&mut network, SHORT).play(&steps(text))
+}
+
+/// The step that went another way, by its number, and what came.
+#[track_caller]
+fn differs(network: SocketNetwork, text: &str) -> (usize, String) {
+    let failure = play(network, text).unwrap_err();
+    assert!(matches!(failure.trouble, Trouble::Differs(_)), "{failure}");
+    (failure.step, failure.trouble.to_string())
+}
+
+#[track_caller]
+fn unavailable(network: SocketNetwork, text: &str) -> String {
+    match play(network, text).unwrap_err().trouble {
+        Trouble::Unavailable(why) => why,
+        other @ Trouble::Differs(_) => panic!("{other}"),
+    }
+}
+
+/// A server that reads `len` bytes, says `answer` and closes.
+fn says(len: usize, answer: &'static [u8]) -> (TempDir, PathBuf) {
+    server(move |mut stream| {
+        stream.read_exact(&mut vec![0; len]).unwrap();
+        stream.write_all(answer).unwrap();
+    })
+}
+
+/// A server that says `answer` and waits for the end.
+fn holds(answer: &'static [u8]) -> (TempDir, PathBuf) {
+    server(move |mut stream| {
+        stream.write_all(answer).unwrap();
+        let _ = stream.read_to_end(&mut Vec::new());
+    })
+}
+
+#[test]
+fn what_comes_in_place_of_what_is_expected_is_said() {
+    for (answer, expected, said) in [
+        (&b"ab"[..], r#"{ "on": "a", "expect_nothing": 200 }"#, "6162 comes"),
+        (b"ab", r#"{ "on": "a", "expect_end": "closed", "within_ms": 5000 }"#, "6162 comes"),
+        (b"", r#"{ "on": "a", "expect_nothing": 200 }"#, "the end comes: the connection was closed"),
+        (b"", r#"{ "on": "a", "expect_end": "reset", "within_ms": 5000 }"#, "the end is closed"),
+        (b"", r#"{ "on": "a", "expect": ["61"], "within_ms": 5000 }"#, "the connection was closed behind 0 bytes "),
+        (b"b", r#"{ "on": "a", "expect": ["61"], "within_ms": 5000 }"#, "at byte 0 expected 61, came 62 (all: 1 bytes 62)"),
+    ] {
+        let (_directory, path) = says(0, answer);
+        let text = format!(r#"[{{ "open": "a" }}, {expected}]"#);
+        assert_eq!(differs(SocketNetwork::to_socket(path), &text), (1, said.to_owned()));
+    }
+    let (_directory, path) = holds(b"a");
+    let text = r#"[{ "open": "a" }, { "on": "a", "expect": ["6162"] }]"#;
+    assert_eq!(differs(SocketNetwork::to_socket(path), text), (1, "nothing more comes behind 1 bytes 61".to_owned()));
+    let (_directory, path) = holds(b"");
+    let text = r#"[{ "open": "a" }, { "on": "a", "expect_end": "any" }]"#;
+    assert_eq!(differs(SocketNetwork::to_socket(path), text), (1, "no end comes".to_owned()));
+}
+
+#[test]
+fn a_stream_that_is_drained_must_end_as_the_script_says() {
+    let last = |last: &str| {
+        format!(
+            r#"[{{ "open": "a" }}, {{ "on": "a", "drain": true }}, {{ "on": "a", "expect_end": "closed", "last": "{last}", "within_ms": 5000 }}]"#
+        )
+    };
+    let (_directory, path) = says(0, b"stream\x01");
+    assert_eq!(play(SocketNetwork::to_socket(path), &last("01")), Ok(()));
+    let (_directory, path) = says(0, b"stream\x01");
+    let said = (2, "the last of 7 bytes are 1 bytes 01".to_owned());
+    assert_eq!(differs(SocketNetwork::to_socket(path), &last("02")), said);
+    let (_directory, path) = holds(b"stream");
+    let text = last("01").replace("5000", "30");
+    assert_eq!(differs(SocketNetwork::to_socket(path), &text), (2, "no end comes".to_owned()));
+    // Nothing says that it is read in the background.
+    let (_directory, path) = holds(b"");
+    let mut network = SocketNetwork::to_socket(path);
+    let link = network.open(None, SHORT).unwrap();
+    let error = network.drained(link, Duration::ZERO).unwrap_err();
+    assert_eq!(error, Trouble::differs("the connection is not read in the background"));
+}
+
+#[test]
+fn what_cannot_be_sent_is_said_with_what_came_before() {
+    // The server refuses, and reads nothing of what follows.
+    let (_directory, path) = says(1, b"refused");
+    let sends =
+        r#"[{ "open": "a" }, { "on": "a", "send": ["00"] }, { "wait": 100 }, { "on": "a", "send": ["0011"], "may_fail": MAY }]"#;
+    let (step, said) = differs(SocketNetwork::to_socket(path), &sends.replace("MAY", "false"));
+    assert_eq!(step, 3);
+    assert!(
+        said.starts_with("the peer does not read any more: ") && said.ends_with("; before that came 7 bytes 72656675736564"),
+        "{said}"
+    );
+    let (_directory, path) = says(1, b"refused");
+    assert_eq!(play(SocketNetwork::to_socket(path), &sends.replace("MAY", "true")), Ok(()));
+
+    // It lives, and reads nothing.
+    let (_directory, path) = server(|stream| {
+        thread::sleep(Duration::from_millis(300));
+        drop(stream);
+    });
+    let mut network = SocketNetwork::to_socket(path);
+    let mut player = Player::new(&mut network, SHORT);
+    player.open("a", SHORT).unwrap();
+    let until = player.network().now() + SHORT;
+    let error = player.send("a", &vec![0; 4_000_000], None, until).unwrap_err().to_string();
+    assert!(
+        error.starts_with("the peer does not read: ") && error.ends_with(" of 4000000 bytes could not be sent in time"),
+        "{error}"
+    );
+    // The script itself is wrong.
+    let (_directory, path) = holds(b"");
+    let text = r#"[{ "open": "a" }, { "on": "a", "send": ["0011"], "chunks": [1] }]"#;
+    assert_eq!(differs(SocketNetwork::to_socket(path), text), (1, "the script's chunks do not add up to 2 bytes".to_owned()));
+}
+
+#[test]
+fn connections_that_are_not_there_are_no_panic() {
+    let directory = TempDir::new().unwrap();
+    let nobody = || SocketNetwork::to_socket(directory.path().join("nobody"));
+    assert_eq!(differs(nobody(), r#"[{ "open": "a", "within_ms": 30 }]"#).0, 0);
+    assert_eq!(differs(nobody(), r#"[{ "on": "b", "send": ["00"] }]"#).1, "there is no connection b");
+    assert_eq!(differs(nobody(), r#"[{ "accept": "a" }]"#).1, "the player does not listen there");
+    assert_eq!(unavailable(nobody(), r#"[{ "open": "a", "port": "p" }]"#), "there is no port p");
+    assert_eq!(unavailable(nobody(), r#"[{ "port": "p", "listen": true }]"#), "there is no port p");
+    let ours = || SocketNetwork::in_place_of_a_runtime(directory.path().join("ours")).unwrap();
+    assert_eq!(differs(ours(), r#"[{ "open": "a" }]"#).1, "the player itself listens there");
+    assert_eq!(differs(ours(), r#"[{ "accept": "a" }]"#).1, "nobody connects");
+    let called = ours();
+    let _client = UnixStream::connect(directory.path().join("ours")).unwrap();
+    assert_eq!(differs(called, r#"[{ "expect_no_connection": 30 }]"#).1, "somebody connects");
+    assert!(!directory.path().join("ours").exists());
+    // Something else lies there.
+    let file = directory.path().join("file");
+    std::fs::write(&file, b"").unwrap();
+    let port = nobody().with_port("p", &file);
+    assert_eq!(differs(port, r#"[{ "port": "p", "listen": true }]"#).0, 0);
+    // One name for two connections; and one that the script has closed.
+    let (_directory, path) = holds(b"");
+    let twice = r#"[{ "open": "a" }, { "open": "a" }]"#;
+    assert_eq!(differs(SocketNetwork::to_socket(&path), twice), (1, "a stands for two connections".to_owned()));
+    let closed = r#"[{ "open": "a" }, { "on": "a", "end": "close" }, { "on": "a", "expect": ["00"] }]"#;
+    let listener = UnixListener::bind(directory.path().join("closed")).unwrap();
+    let said = differs(SocketNetwork::to_socket(directory.path().join("closed")), closed);
+    assert_eq!(said, (2, "the script has closed the connection".to_owned()));
+    drop(listener);
+}
+
+/// What a script needs and this machine lacks is no fault of the side under test.
+#[test]
+fn a_descriptor_is_handed_over_if_there_is_one() {
+    let sends = |kind: &str| format!(r#"[{{ "open": "a" }}, {{ "on": "a", "send": ["00"], "with_fd": "{kind}" }}]"#);
+    let network = || {
+        let (directory, path) = holds(b"");
+        (directory, SocketNetwork::to_socket(path))
+    };
+    for kind in ["null", "pipe"] {
+        let (_directory, network) = network();
+        assert_eq!(play(network, &sends(kind)), Ok(()), "{kind}");
+    }
+    let (_directory, none) = network();
+    assert_eq!(unavailable(none, &sends("user_events_data")), "nothing here stands for user_events_data");
+    let (_directory, network) = network();
+    let broken = network.with_user_events(|| Err(std::io::ErrorKind::PermissionDenied.into()));
+    assert_eq!(unavailable(broken, &sends("user_events_data")), "no descriptor to hand over: permission denied");
+}
+
+#[test]
+fn a_runtime_that_connects_says_an_advertise_first() {
+    const ADVERTISE: &[u8] = b"ADVR_V1\0\x67\x45\x3e\x12\x9b\xe8\xd3\x12\xa4\x56\x42\x66\x14\x17\x40\0\x39\x30\0\0\0\0\0\0\0\0";
+    let directory = TempDir::new().unwrap();
+    let open = |name: &str, said: &[u8], holds: bool| {
+        let path: &Path = &directory.path().join(name);
+        let network = SocketNetwork::at_port(UnixListener::bind(path).unwrap());
+        let mut runtime = UnixStream::connect(path).unwrap();
+        runtime.write_all(said).unwrap();
+        let runtime = holds.then_some(runtime);
+        let played = play(network, r#"[{ "open": "a" }]"#).map_err(|failure| failure.trouble.to_string());
+        drop(runtime);
+        played
+    };
+    assert_eq!(open("whole", ADVERTISE, true), Ok(()));
+    assert_eq!(open("cut", &ADVERTISE[..33], false), Err("the connection was closed inside the advertise".to_owned()));
+    assert_eq!(open("slow", &ADVERTISE[..33], true), Err("no whole advertise comes".to_owned()));
+    let other = open("other", &[&b"ADVR_V2\0"[..], &ADVERTISE[8..]].concat(), true).unwrap_err();
+    assert!(other.starts_with("no advertise: "), "{other}");
+    let network = SocketNetwork::at_port(UnixListener::bind(directory.path().join("nobody")).unwrap());
+    assert_eq!(differs(network, r#"[{ "open": "a" }]"#).1, "the runtime does not connect");
+}
+
+#[test]
+fn whether_the_target_lives_is_asked_of_its_process() {
+    let directory = TempDir::new().unwrap();
+    let network = || SocketNetwork::to_socket(directory.path().join("nobody"));
+    let (alive, dead) = (r#"[{ "expect_target": "alive" }]"#, r#"[{ "expect_target": "dead" }]"#);
+    assert_eq!(unavailable(network(), alive), "whose process the target is is not known");
+    assert_eq!(differs(network().with_process(|| false), alive).1, "the target is dead");
+    assert_eq!(differs(network().with_process(|| true), dead).1, "the target lives");
+    // It takes a moment to end.
+    let asked = Arc::new(AtomicBool::new(false));
+    let dies = network().with_process(move || !asked.swap(true, Ordering::Relaxed));
+    assert_eq!(play(dies, dead), Ok(()));
+}
+
+/// What went over the connections is there for reports, and what was captured for later steps.
+#[test]
+fn a_failure_keeps_what_came_on_other_connections() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let streams = Arc::clone(&kept);
+    thread::spawn(move || {
+        for said in [&b"one"[..], b"two"] {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(said).unwrap();
+            streams.lock().unwrap().push(stream);
+        }
+    });
+    let mut network = SocketNetwork::to_socket(path);
+    let mut player = Player::new(&mut network, SHORT);
+    let text = r#"[{ "open": "a" }, { "open": "b" }, { "on": "b", "expect": [{ "any": 3, "as": "what" }], "within_ms": 5000 },
+        { "on": "b", "expect": ["00"] }]"#;
+    let failure = player.play(&steps(text)).unwrap_err();
+    assert_eq!(failure.step, 3);
+    assert_eq!(player.captures().get("what").map(Vec::as_slice), Some(&b"two"[..]));
+    let came: Vec<_> =
+        player.transcript().0.iter().map(|one| (one.connection.as_str(), one.direction, one.bytes.as_slice())).collect();
+    assert_eq!(came, [("b", Direction::Received, &b"two"[..]), ("a", Direction::Received, b"one")]);
+    player.close_all().unwrap();
+    assert_eq!(player.link("a"), Err(Trouble::differs("there is no connection a")));
+    assert!(matches!(network.receive(Link(9), 1, SHORT), Err(Trouble::Differs(_))));
+}
