@@ -295,3 +295,149 @@ fn a_profile_leaves_out_what_its_runtime_does_not_know() {
     assert!(new.contains("/process-info") && !old.contains("/process-info"), "ProcessInfo came with .NET 5");
     assert!(old.lines().all(|name| new.contains(name)));
 }
+
+/// What is found in a case, and what is found of all.
+fn found<'r>(report: &'r Report, name: &str) -> (Grade, Vec<&'r str>) {
+    let case = report.cases.iter().find(|case| case.name == name).unwrap_or_else(|| panic!("{name} was not played"));
+    let found = case.detail.iter().flat_map(|detail| &detail.found);
+    (case.grade, found.map(String::as_str).collect())
+}
+
+/// A command line of `odd.py`.
+fn odd(operation: &str, what: &str, more: &str) -> String {
+    let client = fixture("odd.py");
+    format!("[operations.{operation}]\ncommand = ['python3', '-IS', '{}', '{what}', '{{socket}}', {more}]\n", client.display())
+}
+
+#[test]
+fn what_a_client_sends_too_little_or_too_much_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("odd.toml");
+    let play = |lines: &[String], only: &[&str]| {
+        fs::write(&file, format!("timeout_ms = 1000\n{}", lines.concat())).unwrap();
+        report(file.to_str().unwrap(), only)
+    };
+    let first = play(
+        &[
+            odd("resume", "nothing-sent", ""),
+            odd("perf-map-off", "more-behind", ""),
+            odd("environment", "half-a-header", ""),
+            odd("startup-hook", "rubbish", "'{path}'"),
+            odd("process-info", "no-file", "'{output}'") + "output = 'process-info'\n",
+            "[operations.listen-port]\ncommand = 'true'\n".to_owned(),
+        ],
+        &["request/plain/*", "replies/process-info2-reply", "size/one-too-long/startup-hook", "tool_ports/tool-port"],
+    );
+    let second = play(
+        &[
+            odd("resume", "more-while-waiting", ""),
+            odd("perf-map-off", "more-after-the-reply", ""),
+            odd("startup-hook", "less-than-a-size", "'{path}'"),
+        ],
+        &["silence/at-once/resume", "reply/ok-20/perf-map-off", "size/one-too-long/startup-hook"],
+    );
+    for (report, name, said) in [
+        (&first, "request/plain/resume", "it connects, and sends no request"),
+        (&first, "request/plain/perf-map-off", "3 bytes come behind the request: 616263"),
+        (&first, "size/one-too-long/startup-hook", "it sends 30 bytes, and the size field says 30840"),
+        (&first, "replies/process-info2-reply", "it gives out no file: No such file or directory (os error 2)"),
+        (&second, "silence/at-once/resume", "it sends more on that connection: 6875727279"),
+        (&second, "reply/ok-20/perf-map-off", "it sends more: 7468616e6b73"),
+        (&second, "size/one-too-long/startup-hook", "it sends 10 bytes, and the size field says "),
+        (&first, "request/plain/environment", "9 bytes of a header came"),
+    ] {
+        let (grade, found) = found(report, name);
+        assert!(grade == Grade::Fail && found.contains(&said), "{name}: {found:?}");
+        assert!(found.iter().any(|line| line.starts_with("it was told: python3 -IS ")), "{name}: {found:?}");
+    }
+    let (grade, at_a_port) = found(&first, "tool_ports/tool-port");
+    assert_eq!((grade, at_a_port[0]), (Grade::Fail, "it does not listen at its port"));
+}
+
+/// A client that cannot be told which command to ask is judged by what it asks.
+#[test]
+fn a_client_that_asks_another_command_than_the_script_has_is_answered_as_a_runtime_would() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("fixed.toml");
+    let client = fixture("client.py");
+    let line = |operation: &str, words: &str, more: &str| {
+        let client = client.display();
+        format!("[operations.{operation}]\ncommand = ['sh', '-c', 'exec python3 -IS {client} --pid $0 {words}', '{{pid}}'{more}]\n")
+    };
+    let play = |lines: &str, only: &[&str]| {
+        fs::write(&file, format!("timeout_ms = 1000\n{lines}")).unwrap();
+        report(file.to_str().unwrap(), only)
+    };
+    let dump = line("dump", "dump $1 $2 $3 GenerateCoreDump3", ", '{path}', '{type}', '{flags}'");
+    let lines = line("process-info", "process-info ProcessInfo3", "") + &dump;
+    let newer = play(&lines, &["request/plain/process-info", "replies/dump-one-reply"]);
+    // It is not known to the runtime, and the client asks again.
+    assert_eq!(found(&newer, "request/plain/process-info"), (Grade::Pass, vec![]));
+    // The replies to a dump are the same whatever its command.
+    assert_eq!(found(&newer, "replies/dump-one-reply"), (Grade::Pass, vec![]));
+    // The script has an older one further down, on another connection.
+    let scripts = ["fallback/fallback-process-info-3-to-2", "fallback/fallback-process-info-3-to-1", "replies/process-info3-reply"];
+    let older = play(&line("process-info", "process-info ProcessInfo2", ""), &scripts);
+    assert_eq!(found(&older, scripts[0]), (Grade::Pass, vec![]));
+    assert_eq!(found(&older, scripts[1]), (Grade::Pass, vec![]));
+    // Here it has none.
+    let lacks = (Grade::Unimplemented, vec!["it asks Process/ProcessInfo2, not Process/ProcessInfo3"]);
+    assert_eq!(found(&older, scripts[2]), lacks);
+    // It is told, and does not do it.
+    let told = play(&line("process-info", "process-info ProcessInfo", ", '{command}'"), &["replies/process-info3-reply"]);
+    let (grade, said) = found(&told, "replies/process-info3-reply");
+    assert_eq!((grade, said[0]), (Grade::Fail, "it was to ask Process/ProcessInfo3, and asks Process/ProcessInfo"));
+}
+
+#[test]
+fn what_a_client_cannot_do_is_no_failure() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("few.toml");
+    // It has no patience for a late reply, and asks ProcessInfo3 alone; where it is started is its own matter.
+    let once = "import os, socket; s = socket.socket(socket.AF_UNIX); s.connect(open('where').read()); \
+                s.sendall(b'DOTNET_IPC_V1\\0\\x14\\0\\x04\\x08\\0\\0'); s.recv(99); os._exit(1)";
+    fs::write(directory.path().join("once.py"), once).unwrap();
+    let text = format!(
+        "timeout_ms = 50\n[operations.resume]\ncommand = 'true'\n[operations.process-info]\ncwd = '{0}'\ntimeout_ms = 1000\n\
+         command = ['sh', '-c', 'printf %s $0 > where && exec python3 -IS once.py', '{{socket}}', '{{command}}']\n",
+        directory.path().display()
+    );
+    fs::write(&file, text).unwrap();
+    let late = ["replies/reply-late", "fallback/fallback-process-info-3-to-2"];
+    let report = report(file.to_str().unwrap(), &late);
+    let (grade, said) = found(&report, late[0]);
+    assert!(grade == Grade::Unimplemented && said[0].ends_with("ms, and the client waits 50 ms"), "{said:?}");
+    assert_eq!(found(&report, late[1]), (Grade::Unimplemented, vec!["it asks no older command after UNKNOWN_COMMAND"]));
+}
+
+/// The system says of a socket which process called `listen` last: that is the one whose name it has.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_process_that_stands_in_for_a_runtime_listens_until_its_input_ends() {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg, sockopt};
+    use std::io::{IoSlice, Read as _};
+    use std::mem::MaybeUninit;
+    use std::os::fd::{AsFd as _, OwnedFd};
+    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::process::Stdio;
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    ours.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut child = Command::new(DIAGIPC).arg("stand-in").stdin(Stdio::from(OwnedFd::from(theirs))).spawn().unwrap();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let fds = [listener.as_fd()];
+    assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
+    sendmsg(&ours, &[IoSlice::new(b"!")], &mut control, SendFlags::empty()).unwrap();
+    ours.read_exact(&mut [0]).unwrap();
+
+    let peer = UnixStream::connect(&path).unwrap();
+    let listens = sockopt::socket_peercred(&peer).unwrap().pid.as_raw_nonzero().get();
+    assert_eq!(u32::try_from(listens).unwrap(), child.id());
+    assert!(child.try_wait().unwrap().is_none());
+    drop(ours);
+    assert!(child.wait().unwrap().success());
+}
