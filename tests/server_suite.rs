@@ -248,3 +248,36 @@ fn nothing_is_left_running() {
         assert!(state.is_empty() || state.contains(") Z "), "{pid} runs: {state}");
     }
 }
+
+/// What is not the server's fault is no failure: a moment, a command that it may lack, a descriptor that is not here. A target that
+/// does not start for a case is.
+#[test]
+fn what_is_no_fault_of_the_server_is_said_beside_the_grades() {
+    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/servers/flaky.py").display().to_string();
+    let [flaky, lacks, descriptor, own] = [
+        "scripts/framing/unknown-set-0500",
+        "scripts/process/process-info2",
+        "scripts/user_events/user-events",
+        "scripts/ports/port-advertise",
+    ];
+    let mut arguments = vec!["--profile", "strict", "--allow-harmful", "--timeout", "1000", "--jobs", "4"];
+    arguments.extend([flaky, lacks, descriptor, own].iter().flat_map(|name| ["--only", name]));
+    let report = report(&[&arguments[..], &["--spawn", "--", "python3", &server]].concat(), 1);
+    let notes = report.notes.join("\n");
+    assert_eq!(case(&report, flaky).grade, Grade::Pass, "{notes}");
+    assert!(notes.contains(&format!("{flaky}: went as it must at the second try only; at the first: step 2 ")), "{notes}");
+    assert_eq!(case(&report, lacks).grade, Grade::Unimplemented);
+    let not_started = case(&report, own);
+    let found = &not_started.detail.as_ref().unwrap().found;
+    assert_eq!((not_started.grade, found.len()), (Grade::Fail, 1), "{found:?}");
+    assert!(found[0].starts_with("the target ended with status 7 before it could be reached"), "{found:?}");
+    // Where the system has user_events the server is asked for a session, and lacks that, too.
+    let files = ["/sys/kernel/tracing/user_events_data", "/sys/kernel/debug/tracing/user_events_data"];
+    if files.iter().any(|file| fs::File::options().read(true).write(true).open(file).is_ok()) {
+        assert_eq!(case(&report, descriptor).grade, Grade::Unimplemented);
+    } else {
+        let said = "1 cases were not played, as what they need is not here: no descriptor to hand over: ";
+        assert!(notes.contains(said) && notes.contains(descriptor), "{notes}");
+        assert!(report.cases.iter().all(|case| case.name != descriptor));
+    }
+}
