@@ -17,13 +17,13 @@ fn long_answers_are_kept_in_part_and_drained() {
     log.piece(stream, Side::Client, COLLECT, Vec::new());
     log.piece(stream, Side::Runtime, SESSION, Vec::new());
     for _ in 0..3 {
-        log.piece(stream, Side::Runtime, &[5; 40_000], Vec::new());
+        log.piece(stream, Side::Runtime, &vec![5; 40_000], Vec::new());
     }
     log.ended(stream, Side::Client, Ending::Close);
     // No reply at all, and more than is kept.
     let memory = log.opened();
     log.piece(memory, Side::Client, RESUME, Vec::new());
-    log.piece(memory, Side::Runtime, &[7; 140_000], Vec::new());
+    log.piece(memory, Side::Runtime, &vec![7; 140_000], Vec::new());
     log.ended(memory, Side::Runtime, Ending::Close);
 
     let file: ScriptFile = script_file(&log.recording(), "long").unwrap();
