@@ -3,16 +3,17 @@
 use std::collections::BTreeSet;
 
 use dotnet_diagnostics_ipc::command::{Command, Continuation, DotnetVersion, ReplyType};
+use dotnet_diagnostics_ipc::exchange::ladder::{Losses, TracingRung};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType};
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing2, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format, SessionBufferMode, StopTracing, TracepointConfig,
-    TracepointSet, request_rundown, rundown_keyword,
+    CollectTracing2, CollectTracing5, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format, SessionBufferMode, StopTracing,
+    StreamingProviderConfig, StreamingSession, TracepointConfig, TracepointSet, request_rundown, rundown_keyword,
 };
 use dotnet_diagnostics_ipc::message::process::{PerfMapType, ProcessInfo, ResumeRuntime};
 use dotnet_diagnostics_ipc::wire::{
-    Array, Decode, DecodeErrorKind, EncodeError, ErrorKind as _, Guid, IpcString, Layer, Reader, Sink as _, SliceSink,
+    Array, Decode, DecodeErrorKind, EncodeError, ErrorKind as _, Guid, IpcString, Layer, LimitKind, Reader, Sink as _, SliceSink,
 };
 
 fn read<'a, T: Decode<'a>>(wire: &'a [u8]) -> T {
@@ -297,4 +298,48 @@ fn a_guid_prints_its_first_three_groups_as_numbers() {
         (guid.to_string(), format!("{guid:?}")),
         ("33221100-5544-7766-8899-aabbccddeeff".to_owned(), format!("Guid({guid})"))
     );
+}
+
+#[test]
+fn a_string_is_compared_with_text_and_says_how_many_units_are_left() {
+    let wire = read::<IpcString<'_>>(b"\x03\0\0\0h\0i\0\0\0");
+    for text in [wire, IpcString::new("hi"), IpcString::from_units(&[0x68, 0x69])] {
+        assert!(text == *"hi" && text == "hi");
+        assert!(text != *"ho" && text != "ho");
+    }
+    assert_ne!(IpcString::ABSENT, IpcString::new(""));
+    let mut units = wire.units();
+    assert_eq!(units.size_hint(), (2, Some(2)));
+    units.next();
+    assert_eq!(units.size_hint(), (1, Some(1)));
+    assert_eq!((units.next(), units.size_hint()), (Some(0x69), (0, Some(0))));
+}
+
+#[test]
+fn what_is_lost_twice_is_lost_once() {
+    let both = Losses::DUMP_FLAGS.with(Losses::ERROR_TEXT);
+    assert_eq!(both.with(Losses::ERROR_TEXT), both);
+    assert!(both.contains(Losses::DUMP_FLAGS) && both.contains(Losses::ERROR_TEXT) && !both.contains(Losses::OF_REPLY));
+}
+
+#[test]
+fn a_ladder_is_held_to_the_limits_of_its_first_rung() {
+    let good = [StreamingProviderConfig {
+        keywords: 0,
+        log_level: EventLevel::VERBOSE,
+        provider_name: "P".into(),
+        arguments: IpcString::ABSENT,
+        filter: EventFilter::ALL,
+    }];
+    for (providers, kind) in [(&good[..], None), (&[], Some(LimitKind::NoProviders))] {
+        let request = CollectTracing5::Streaming(StreamingSession {
+            circular_buffer_mb: 1,
+            format: Format::NET_TRACE,
+            rundown_keyword: 0,
+            request_stackwalk: false,
+            providers: Array::new(providers),
+        });
+        let rung = TracingRung::from(&request);
+        assert_eq!(rung.check_limits().err().map(|error| error.kind()), kind);
+    }
 }
