@@ -73,7 +73,7 @@ fn a_server_takes_as_many_providers_as_its_limit_says() {
 /// itself at once by both (F-19, F-21).
 #[test]
 fn a_fault_of_a_user_events_session_is_answered_before_or_behind_its_descriptor() {
-    let ids = [TracepointSet { tracepoint_name: "t".into(), event_ids: Array::new(&[1, 1]) }];
+    static TWICE: [TracepointSet<'_>; 1] = [TracepointSet { tracepoint_name: IpcString::new("t"), event_ids: Array::new(&[1, 1]) }];
     let provider = |name: &'static str, sets: &'static [TracepointSet<'static>]| UserEventsProviderConfig {
         keywords: 0,
         log_level: EventLevel::VERBOSE,
@@ -82,8 +82,7 @@ fn a_fault_of_a_user_events_session_is_answered_before_or_behind_its_descriptor(
         filter: EventFilter::ALL,
         config: TracepointConfig { default_tracepoint_name: "d".into(), tracepoints: Array::new(sets) },
     };
-    let ids: &'static [_] = Box::leak(Box::new(ids));
-    for (provider, late) in [(provider("P", ids), true), (provider("", &[]), false)] {
+    for (provider, late) in [(provider("P", &TWICE), true), (provider("", &[]), false)] {
         let providers = [provider];
         let session = UserEventsSession { rundown_keyword: 0, providers: Array::new(&providers) };
         let request = CollectTracing5::UserEvents(session);
