@@ -3,6 +3,7 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::LazyLock;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -130,12 +131,11 @@ async fn what_a_runtime_would_refuse_goes_out_only_without_limits() {
 #[tokio::test]
 async fn a_reply_of_any_length_comes_whole() {
     // 20 + 8 + 16 + (4 + 2 × 20,000) + 4 + 4
-    let mut says = b"DOTNET_IPC_V1\0\x78\x9c\xff\0\0\0".to_vec();
-    says.extend([0; 24]);
-    says.extend(20_000u32.to_le_bytes());
-    says.extend([b'x', 0].repeat(19_999));
-    says.extend([0; 10]);
-    let said: &'static [u8] = says.leak();
+    static SAYS: LazyLock<Vec<u8>> = LazyLock::new(|| {
+        let length = &20_000u32.to_le_bytes();
+        [&b"DOTNET_IPC_V1\0\x78\x9c\xff\0\0\0"[..], &[0; 24], length, &[b'x', 0].repeat(19_999), &[0; 10]].concat()
+    });
+    let said = SAYS.as_slice();
     for room in ROOM {
         let answer = AsyncConnection::new(peer(room, 20, said)).call(&ProcessInfo {}).await.unwrap();
         assert!(answer.message() == said);
