@@ -7,7 +7,7 @@ use anyhow::bail;
 use dotnet_diagnostics_ipc::conformance::server::{Place, SpawnCommand};
 
 /// How long a target that is started may take until it is reached.
-pub(crate) const STARTS: Duration = Duration::from_secs(30);
+const STARTS: Duration = Duration::from_secs(30);
 
 /// An endpoint, or the command that starts the target.
 #[derive(clap::Args)]
@@ -33,8 +33,13 @@ impl PlaceArguments {
         let mut command = self.command.iter().cloned();
         Ok(match (&self.endpoint, command.next()) {
             (Some(place), None) => place.clone(),
-            (None, Some(program)) => Place::Spawn(SpawnCommand { program, arguments: command.collect(), patience: STARTS }),
+            (None, Some(program)) => spawned(program, command.collect()),
             _ => bail!("a command is there without --spawn"),
         })
     }
+}
+
+/// The target that a command starts.
+pub(crate) fn spawned(program: OsString, arguments: Vec<OsString>) -> Place {
+    Place::Spawn(SpawnCommand { program, arguments, patience: STARTS })
 }

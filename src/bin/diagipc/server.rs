@@ -1,6 +1,5 @@
 //! `diagipc server`.
 
-use std::ffi::OsString;
 use std::io::Write;
 use std::num::NonZeroUsize;
 #[cfg(unix)]
@@ -11,12 +10,12 @@ use anyhow::bail;
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::conformance::Report;
 use dotnet_diagnostics_ipc::conformance::codec;
-use dotnet_diagnostics_ipc::conformance::server::{self, Options, Place, Profile, ServerCase, SpawnCommand};
+use dotnet_diagnostics_ipc::conformance::server::{self, Options, Profile, ServerCase};
 use dotnet_diagnostics_ipc::vectors::{Hazard, named_script_files};
 
 use crate::Outcome;
 use crate::output::{Output, Progress};
-use crate::place::{PlaceArguments, STARTS};
+use crate::place::PlaceArguments;
 
 /// More targets beside each other disturb each other.
 const MOST_JOBS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
@@ -133,8 +132,7 @@ fn list(cases: &[ServerCase<'_>], out: &mut dyn Write) -> anyhow::Result<Outcome
 pub(crate) fn check(this: &Path, output: &Output) -> anyhow::Result<Report> {
     let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
     let cases = server::cases(&scripts, &vectors);
-    let arguments = ["runtime", "--profile", "strict"].map(OsString::from).to_vec();
-    let place = Place::Spawn(SpawnCommand { program: this.into(), arguments, patience: STARTS });
+    let place = crate::place::spawned(this.into(), ["runtime", "--profile", "strict"].map(Into::into).to_vec());
     let options = Options {
         profile: Some(Profile::Strict),
         // It is a target of our own, to which nothing is harmful.
