@@ -17,6 +17,24 @@ fn server(strict: bool) -> Server {
     Server::with_options(ServerOptions { order, ..ServerOptions::DEFAULT })
 }
 
+/// The header of a message comes, and then its payload.
+fn hear(server: &mut Server, message: &[u8]) {
+    server.received(message, 20).unwrap();
+    server.received(message, message.len() - 20).unwrap();
+}
+
+/// A provider of a `user_events` session, with a default tracepoint and these sets.
+fn provider<'a>(name: &'a str, sets: &'a [TracepointSet<'a>]) -> UserEventsProviderConfig<'a> {
+    UserEventsProviderConfig {
+        keywords: 0,
+        log_level: EventLevel::VERBOSE,
+        provider_name: name.into(),
+        arguments: IpcString::ABSENT,
+        filter: EventFilter::ALL,
+        config: TracepointConfig { default_tracepoint_name: "d".into(), tracepoints: Array::new(sets) },
+    }
+}
+
 /// A request of as many bytes as the buffer has, and of one more.
 #[test]
 fn a_server_goes_on_in_a_larger_buffer() {
@@ -56,8 +74,7 @@ fn a_server_takes_as_many_providers_as_its_limit_says() {
         let mut buffer = [0; 256];
         let len = request.encode_message(&mut buffer).unwrap();
         let mut server = Server::with_options(ServerOptions { max_providers: limit, ..ServerOptions::DEFAULT });
-        server.received(&buffer, 20).unwrap();
-        server.received(&buffer, len - 20).unwrap();
+        hear(&mut server, &buffer[..len]);
         let found = u32::try_from(providers.len()).unwrap();
         match server.request(&buffer).unwrap() {
             Asked::Request(_) => assert!(!over),
@@ -74,14 +91,6 @@ fn a_server_takes_as_many_providers_as_its_limit_says() {
 #[test]
 fn a_fault_of_a_user_events_session_is_answered_before_or_behind_its_descriptor() {
     static TWICE: [TracepointSet<'_>; 1] = [TracepointSet { tracepoint_name: IpcString::new("t"), event_ids: Array::new(&[1, 1]) }];
-    let provider = |name: &'static str, sets: &'static [TracepointSet<'static>]| UserEventsProviderConfig {
-        keywords: 0,
-        log_level: EventLevel::VERBOSE,
-        provider_name: name.into(),
-        arguments: IpcString::ABSENT,
-        filter: EventFilter::ALL,
-        config: TracepointConfig { default_tracepoint_name: "d".into(), tracepoints: Array::new(sets) },
-    };
     for (provider, late) in [(provider("P", &TWICE), true), (provider("", &[]), false)] {
         let providers = [provider];
         let session = UserEventsSession { rundown_keyword: 0, providers: Array::new(&providers) };
@@ -92,8 +101,7 @@ fn a_fault_of_a_user_events_session_is_answered_before_or_behind_its_descriptor(
         let len = request.encode_message(&mut buffer).unwrap();
         for strict in [false, true] {
             let mut server = server(strict);
-            server.received(&buffer, 20).unwrap();
-            server.received(&buffer, len - 20).unwrap();
+            hear(&mut server, &buffer[..len]);
             assert_eq!(server.request(&buffer), Ok(Asked::OverLimit(why)));
             let behind = server.action() == ServerAction::ReceiveFd;
             assert_eq!(behind, late && !strict);
@@ -110,8 +118,7 @@ fn a_fault_of_a_user_events_session_is_answered_before_or_behind_its_descriptor(
     let mut buffer = [0; 64];
     let len = session.encode_message(&mut buffer).unwrap();
     let mut server = server(false);
-    server.received(&buffer, 20).unwrap();
-    server.received(&buffer, len - 20).unwrap();
+    hear(&mut server, &buffer[..len]);
     assert!(matches!(server.request(&buffer), Ok(Asked::OverLimit(_))));
     assert!(matches!(server.action(), ServerAction::Refuse(Reason::OverLimit { .. })));
 }
@@ -186,23 +193,14 @@ fn a_server_sends_as_many_bytes_as_it_announced() {
 #[test]
 fn a_client_that_goes_ends_a_session_or_leaves_it_without_a_descriptor() {
     let request = CollectTracing5::UserEvents(UserEventsSession { rundown_keyword: 0, providers: Array::EMPTY });
-    let config = TracepointConfig { default_tracepoint_name: "d".into(), tracepoints: Array::EMPTY };
-    let providers = [UserEventsProviderConfig {
-        keywords: 0,
-        log_level: EventLevel::VERBOSE,
-        provider_name: "P".into(),
-        arguments: IpcString::ABSENT,
-        filter: EventFilter::ALL,
-        config,
-    }];
+    let providers = [provider("P", &[])];
     assert!(request.check_limits().is_err());
     let request = CollectTracing5::UserEvents(UserEventsSession { rundown_keyword: 0, providers: Array::new(&providers) });
     let mut buffer = [0; 256];
     let len = request.encode_message(&mut buffer).unwrap();
     let asked = || {
         let mut server = Server::new();
-        server.received(&buffer, 20).unwrap();
-        server.received(&buffer, len - 20).unwrap();
+        hear(&mut server, &buffer[..len]);
         assert!(matches!(server.request(&buffer), Ok(Asked::Request(_))));
         assert_eq!(server.action(), ServerAction::ReceiveFd);
         server

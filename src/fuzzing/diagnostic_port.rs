@@ -100,9 +100,7 @@ fn receive(wire: &[u8], sizes: &[u8], end: End) -> AdvertiseOutcome {
     loop {
         match receiver.action() {
             AdvertiseAction::Receive(range) => {
-                let n = range.len().min(pieces.next()).min(wire.len() - taken);
-                buffer[range.start..range.start + n].copy_from_slice(&wire[taken..taken + n]);
-                taken += n;
+                let n = pieces.receive(range, &mut buffer, wire, &mut taken);
                 if n == 0 { receiver.ended(end).unwrap() } else { receiver.received(&buffer, n).unwrap() }
             }
             AdvertiseAction::Finished(outcome) => {

@@ -77,9 +77,7 @@ impl Asking {
                 }
                 ClientAction::SendFd => client.fd_sent().unwrap(),
                 ClientAction::Receive(range) => {
-                    let n = range.len().min(pieces.next()).min(peer.len() - taken);
-                    buffer[range.start..range.start + n].copy_from_slice(&peer[taken..taken + n]);
-                    taken += n;
+                    let n = pieces.receive(range, &mut buffer, peer, &mut taken);
                     if n == 0 { client.ended(self.end).unwrap() } else { client.received(&buffer, n).unwrap() }
                 }
                 ClientAction::Finished(outcome) => {
@@ -116,9 +114,7 @@ fn serve(order: CheckOrder, peer: &[u8], sizes: &[u8], end: End) -> (ServerOutco
         assert_eq!(server.action(), server.action());
         match server.action() {
             ServerAction::Receive(range) => {
-                let n = range.len().min(pieces.next()).min(peer.len() - taken);
-                buffer[range.start..range.start + n].copy_from_slice(&peer[taken..taken + n]);
-                taken += n;
+                let n = pieces.receive(range, &mut buffer, peer, &mut taken);
                 if n == 0 { server.ended(end).unwrap() } else { server.received(&buffer, n).unwrap() }
             }
             ServerAction::Decode(range) => {

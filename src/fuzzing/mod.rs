@@ -25,6 +25,8 @@ mod roundtrip;
 mod seeds;
 mod user_events;
 
+use core::ops::Range;
+
 pub use canonical::{canonical, kind};
 pub use decode_any::decode_any;
 pub use diagnostic_port::diagnostic_port;
@@ -67,6 +69,14 @@ impl<'p> Pieces<'p> {
 
     fn next(&mut self) -> usize {
         self.0.next().map_or(usize::MAX, |size| usize::from(*size).max(1))
+    }
+
+    /// What is left of `peer` from `taken` on, as much as a piece has, into this range of the buffer. How many bytes; 0 is the end.
+    fn receive(&mut self, range: Range<usize>, buffer: &mut [u8], peer: &[u8], taken: &mut usize) -> usize {
+        let n = range.len().min(self.next()).min(peer.len() - *taken);
+        buffer[range.start..range.start + n].copy_from_slice(&peer[*taken..*taken + n]);
+        *taken += n;
+        n
     }
 }
 
