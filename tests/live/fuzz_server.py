@@ -15,20 +15,13 @@ import threading
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+import checks
 import launch
+from checks import check
 
 SECONDS = 120
 # Some of these have no payload.
 CASES = ["--seed", "1", "--first", "70", "--cases", "16", "--tries", "6"]
-wrong = 0
-
-
-def check(what, is_right, said=""):
-    global wrong
-    print(f"{what}: {'as expected' if is_right else 'DIFFERS'}", flush=True)
-    if not is_right:
-        wrong += 1
-        print(said, flush=True)
 
 
 def program():
@@ -74,7 +67,7 @@ def main():
         for one in known[:1]:
             status, said = replayed(diagipc, name, os.path.join(out, one["name"] + ".json"))
             check(f"{name}: {one['command']} without payload kills another process of it", status == 0, said)
-    return 1 if wrong else 0
+    return 1 if checks.wrong else 0
 
 
 if __name__ == "__main__":

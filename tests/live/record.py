@@ -15,19 +15,12 @@ import time
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+import checks
 import launch
+from checks import check
 
 SECONDS = 60
 RECORDED, OTHER = "net10.0.9", "net8.0.30"
-wrong = 0
-
-
-def check(what, is_right, said=""):
-    global wrong
-    print(f"{what}: {'as expected' if is_right else 'DIFFERS'}", flush=True)
-    if not is_right:
-        wrong += 1
-        print(said, flush=True)
 
 
 def run(*command, environment=None):
@@ -80,7 +73,7 @@ def main():
             status, said = run(diagipc, "record", "--out", out, "--to", socket, "--", trace, "{socket}", "1", "{tmpdir}/trace")
             check("trace is recorded by socket", status == 0 and " bytes, complete" in said, said)
         with_runtime(RECORDED, record)
-        if wrong:
+        if checks.wrong:
             sys.exit(1)
         files = {name: os.path.join(out, name + ".json") for name in ("info", "trace")}
         scripts = {}
@@ -120,7 +113,7 @@ def main():
                 player.kill()
                 said, _ = player.communicate()
             check(f"{name} from a script that plays the runtime", status == 0 and player.returncode == 0, client + said)
-    sys.exit(1 if wrong else 0)
+    sys.exit(1 if checks.wrong else 0)
 
 
 if __name__ == "__main__":
