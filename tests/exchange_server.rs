@@ -50,6 +50,7 @@ fn a_server_goes_on_in_a_larger_buffer() {
     server.received(&exact[..31], 20).unwrap();
     assert_eq!(server.action(), ServerAction::Finished(ServerOutcome::BufferTooSmall { size: 32 }));
     assert_eq!(server.enlarged(&exact[..31]), Err(Illegal::BufferTooShort { needed: 32 }));
+    assert_eq!(server.enlarged(&[0; 32]), Err(Illegal::NotAsked), "the front is missing");
     assert_eq!(server.action(), ServerAction::Finished(ServerOutcome::BufferTooSmall { size: 32 }));
     server.enlarged(&exact).unwrap();
     assert_eq!(server.action(), ServerAction::Receive(20..32));

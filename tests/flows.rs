@@ -1,5 +1,7 @@
 //! Who speaks when: the rows of the table as the document and the errata tell them, written out by hand.
 
+use std::time::Duration;
+
 use dotnet_diagnostics_ipc::command::{Command, Continuation, ReplyType};
 use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome, Then};
 use dotnet_diagnostics_ipc::flow::{Connection, Deadline, Flow, Speaker, StreamEnd, What};
@@ -121,11 +123,26 @@ fn the_old_protocol_streams_behind_a_bare_session_id() {
     );
 }
 
+/// What a report calls them, where the document prints them, and how long their reply may take.
 #[test]
-fn every_wait_for_a_reply_has_an_end() {
-    for flow in Flow::ALL {
-        let (Deadline::Within(time) | Deadline::AttachTimeoutAnd(time) | Deadline::OnceDrained(time)) = flow.reply;
-        assert!(!time.is_zero(), "{}", flow.name);
+fn every_row_has_its_name_its_section_and_its_time() {
+    let within = |seconds| Deadline::Within(Duration::from_secs(seconds));
+    let seconds = Duration::from_secs;
+    let rows = [
+        (Flow::GENERAL, "general", "General Flow", within(5)),
+        (Flow::ASK, "ask", "General Flow", within(5)),
+        (Flow::DUMP, "dump", "CreateCoreDump", within(600)),
+        (Flow::ATTACH, "attach", "AttachProfiler", Deadline::AttachTimeoutAnd(seconds(5))),
+        (Flow::STOP, "stop", "StopTracing", Deadline::OnceDrained(seconds(30))),
+        (Flow::STREAM, "stream", "General Flow, the example for EventPipe", within(5)),
+        (Flow::USER_EVENTS, "user_events", "CollectTracing5, passing_file_descriptor (printed with the reply first)", within(5)),
+        (Flow::ENVIRONMENT, "environment", "ProcessEnvironment", within(5)),
+        (Flow::PORT, "port", "Dataflow", within(5)),
+        (Flow::OLD, "old", "Current Implementation (OLD)", within(5)),
+    ];
+    assert_eq!(Flow::ALL, rows.map(|(flow, ..)| flow));
+    for (flow, name, section, reply) in rows {
+        assert_eq!((flow.name, flow.section, flow.reply), (name, section, reply));
     }
 }
 

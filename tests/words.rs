@@ -147,6 +147,22 @@ fn names_of_the_protocol() {
     let names = [0x00, 0x01, 0x02, 0x03, 0x04, 0xff].map(draft_set_name);
     assert_eq!(names, [None, Some("Miscellaneous"), Some("EventPipe"), None, None, Some("Server")]);
     says(Losses::NONE, "nothing");
+    for (command, shown, debugged) in [
+        (Command::COLLECT_TRACING2, "EventPipe/CollectTracing2", "Command(0x0203 EventPipe/CollectTracing2)"),
+        (Command { set: 2, id: 0x63 }, "EventPipe/0x63", "Command(0x0263 EventPipe/0x63)"),
+        (Command { set: 0x63, id: 1 }, "0x63/0x01", "Command(0x6301 0x63/0x01)"),
+    ] {
+        says(command, shown);
+        assert_eq!(format!("{command:?}"), debugged);
+    }
+    for (code, shown, debugged) in [
+        (HResult::BAD_ENCODING, "0x80131384 DS_IPC_E_BAD_ENCODING", "HResult(0x80131384 DS_IPC_E_BAD_ENCODING)"),
+        (HResult(0x8007_0002), "0x80070002", "HResult(0x80070002)"),
+    ] {
+        says(code, shown);
+        assert_eq!(format!("{code:?}"), debugged);
+    }
+    says("Collect".parse::<Command>().unwrap_err(), "no command: write it as EventPipe/CollectTracing2, CollectTracing2 or 0x0203");
 
     let error = "01234567-89ab-cdef-0123-456789abcdeg".parse::<Guid>().unwrap_err();
     assert_eq!(error.offset(), 35);

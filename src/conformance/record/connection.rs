@@ -115,6 +115,12 @@ impl Connection {
         self.runtime.get(range.start..range.end.min(self.runtime.len()))
     }
 
+    /// What the runtime sent behind the first reply.
+    pub(super) fn behind_the_reply(&self) -> &[u8] {
+        let reply = self.segments.iter().find(|segment| segment.kind == Kind::Reply);
+        reply.and_then(|reply| self.runtime.get(reply.range.end..)).unwrap_or_default()
+    }
+
     fn push(&mut self, kind: Kind, len: usize) {
         let start = self.segments.last().map_or(0, |segment| segment.range.end);
         if len > 0 && start < self.runtime.len() {
@@ -144,9 +150,8 @@ impl Connection {
                     }
                     // A second reply, if there is one (F-81).
                     Then::AnotherReply => {
-                        let begin = begin.saturating_add(size.into());
-                        let second = self.runtime.get(begin..).unwrap_or_default();
-                        if let Some(Outcome::Ok { size, .. } | Outcome::Error { size, .. }) = outcome(self.request(), second, end) {
+                        let second = outcome(self.request(), self.behind_the_reply(), end);
+                        if let Some(Outcome::Ok { size, .. } | Outcome::Error { size, .. }) = second {
                             self.push(Kind::Reply, size.into());
                         }
                     }

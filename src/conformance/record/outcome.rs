@@ -144,7 +144,10 @@ fn concluded(
         subject.decode(bytes).ok().map(|decoded| decoded.value)
     });
     let Some(outcome) = connection.outcome else { return ScriptOutcome::NoReply { end: ScriptEnd::Closed } };
-    let Outcome::Ok { then, .. } = outcome else { return refused(connection, outcome, asked, advertise) };
+    let Outcome::Ok { then, .. } = outcome else {
+        let reply = connection.segment(Kind::Reply).unwrap_or_default();
+        return refused(connection, outcome, reply, asked, advertise);
+    };
     let mut replies = connection.segments.iter().filter(|segment| segment.kind == Kind::Reply);
     let mut next_reply = || replies.next().and_then(|segment| connection.runtime.get(segment.range.clone()));
     let mut ok = OkOutcome {
@@ -160,14 +163,14 @@ fn concluded(
     match then {
         Then::AnotherReply => {
             ok.then = ScriptThen::AnotherReply;
-            let rest = next_reply().unwrap_or_default();
-            let second = connection::outcome(connection.request(), rest, end_of(recording, nth));
+            let second = connection::outcome(connection.request(), connection.behind_the_reply(), end_of(recording, nth));
+            let reply = next_reply().unwrap_or_default();
             ok.second = Some(match second {
                 Some(Outcome::Ok { .. }) => {
-                    let reply = reply_value(connection, rest);
+                    let reply = reply_value(connection, reply);
                     ScriptOutcome::Ok(Box::new(OkOutcome { reply, asked: None, advertise: None, ..ok.clone() }))
                 }
-                Some(other) => refused(connection, other, None, None),
+                Some(other) => refused(connection, other, reply, None, None),
                 None => ScriptOutcome::NoReply { end: end_of(recording, nth).into() },
             });
         }
@@ -210,10 +213,16 @@ fn stopped(reply: &Value, stop: &Connection) -> ScriptStop {
 }
 
 /// What is said of all that is no OK.
-fn refused(connection: &Connection, outcome: Outcome, asked: Option<Vec<String>>, advertise: Option<Value>) -> ScriptOutcome {
+fn refused(
+    connection: &Connection,
+    outcome: Outcome,
+    reply: &[u8],
+    asked: Option<Vec<String>>,
+    advertise: Option<Value>,
+) -> ScriptOutcome {
     match outcome {
         Outcome::Error { hresult, .. } => {
-            let value = reply_value(connection, connection.segment(Kind::Reply).unwrap_or_default());
+            let value = reply_value(connection, reply);
             ScriptOutcome::Error {
                 hresult: format!("0x{:08X}", hresult.0),
                 message: value.get("message").cloned(),

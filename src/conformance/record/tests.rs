@@ -128,7 +128,7 @@ fn an_older_command_is_part_of_what_is_asked() {
 /// F-81: a dump may be answered twice.
 #[test]
 fn a_second_reply_is_told_as_what_it_is() {
-    let dump = message(1, 1, &[&string("/tmp/core")[..], &[1, 0, 0, 0, 0, 0, 0, 0]].concat());
+    let dump = message(1, 3, &[&string("/tmp/core")[..], &[1, 0, 0, 0, 0, 0, 0, 0]].concat());
     let second = |answer: &[u8], end| {
         let first = ok(&[0; 4]);
         let said = outcome(&[(dump.clone(), [&first, answer].concat(), end)]);
@@ -137,7 +137,11 @@ fn a_second_reply_is_told_as_what_it_is() {
     };
     assert_eq!(second(&[], CLOSE), json!({ "outcome": "no_reply", "end": "closed" }));
     assert_eq!(second(&error(FAIL), CLOSE), json!({ "outcome": "error", "hresult": "0x80004005" }));
-    assert_eq!(second(&ok(&[0; 4])[..0], Some(Ending::Reset)), json!({ "outcome": "no_reply", "end": "reset" }));
+    assert_eq!(second(&[], Some(Ending::Reset)), json!({ "outcome": "no_reply", "end": "reset" }));
+    assert_eq!(second(&ok(&[0; 4])[..23], CLOSE), json!({ "outcome": "cut", "received": 23, "end": "closed" }));
+    assert_eq!(second(b"DOTNET_IPC_V2\0\x14\0\xff\0\0\0", CLOSE)["outcome"], "malformed");
+    let told = message(0xff, 0xff, &[&FAIL[..], &string("no room")].concat());
+    assert_eq!(second(&told, CLOSE), json!({ "outcome": "error", "hresult": "0x80004005", "message": "no room" }));
     let again = second(&ok(&[0; 4]), CLOSE);
     assert_eq!((&again["outcome"], &again["then"]), (&json!("ok"), &json!("another_reply")));
 }

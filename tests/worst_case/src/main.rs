@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::process::ExitCode;
 
 use dotnet_diagnostics_ipc::continuation::Environment;
-use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, EventFilter, ProviderConfig, TracepointConfig};
+use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, EventFilter, EventLevel, ProviderConfig, TracepointConfig};
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo3, ProcessInfo3Reply};
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message, Reply};
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
@@ -47,23 +47,15 @@ fn measured_walk(decoded: &Decoded<'_>) -> u64 {
         Decoded::Request(AnyRequest::CollectTracing(request)) => providers(request.providers),
         Decoded::Request(AnyRequest::CollectTracing2(request)) => providers(request.providers),
         Decoded::Request(AnyRequest::CollectTracing5(CollectTracing5::Streaming(session))) => {
-            let each = session.providers.iter().map(|provider| {
-                provider.keywords
-                    ^ u64::from(provider.log_level.0)
-                    ^ text(provider.provider_name)
-                    ^ text(provider.arguments)
-                    ^ filter(provider.filter)
-            });
+            let each = session
+                .providers
+                .iter()
+                .map(|p| provider(p.keywords, p.log_level, p.provider_name, p.arguments) ^ filter(p.filter));
             sum(each)
         }
         Decoded::Request(AnyRequest::CollectTracing5(CollectTracing5::UserEvents(session))) => {
-            let each = session.providers.iter().map(|provider| {
-                provider.keywords
-                    ^ u64::from(provider.log_level.0)
-                    ^ text(provider.provider_name)
-                    ^ text(provider.arguments)
-                    ^ filter(provider.filter)
-                    ^ tracepoints(provider.config)
+            let each = session.providers.iter().map(|p| {
+                provider(p.keywords, p.log_level, p.provider_name, p.arguments) ^ filter(p.filter) ^ tracepoints(p.config)
             });
             sum(each)
         }
@@ -86,10 +78,12 @@ fn measured_walk(decoded: &Decoded<'_>) -> u64 {
 }
 
 fn providers(providers: Array<'_, ProviderConfig<'_>>) -> u64 {
-    let each = providers.iter().map(|provider| {
-        provider.keywords ^ u64::from(provider.log_level.0) ^ text(provider.provider_name) ^ text(provider.arguments)
-    });
-    sum(each)
+    sum(providers.iter().map(|p| provider(p.keywords, p.log_level, p.provider_name, p.arguments)))
+}
+
+/// The fields that every provider has.
+fn provider(keywords: u64, log_level: EventLevel, name: IpcString<'_>, arguments: IpcString<'_>) -> u64 {
+    keywords ^ u64::from(log_level.0) ^ text(name) ^ text(arguments)
 }
 
 fn filter(filter: EventFilter<'_>) -> u64 {

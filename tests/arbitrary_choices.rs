@@ -1,0 +1,290 @@
+//! Feature `arbitrary`: how values are chosen. A fuzzer that never gets an absent string, or a message that is a byte too short, does
+//! not find what they break.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use arbitrary::{Arbitrary, Unstructured};
+use dotnet_diagnostics_ipc::arbitrary::{Generate, Hostile, Made, MadeReply, MadeRequest, Style};
+use dotnet_diagnostics_ipc::continuation::Entry;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::legacy::CollectTracingWithoutFilterData;
+use dotnet_diagnostics_ipc::message::Reply;
+use dotnet_diagnostics_ipc::message::eventpipe::SessionReply;
+use dotnet_diagnostics_ipc::port::PortConfig;
+use dotnet_diagnostics_ipc::wire::{Array, Guid, IpcString};
+use proptest::prelude::RngCore as _;
+use proptest::test_runner::{RngAlgorithm, TestRng};
+
+const TRIES: u32 = 4000;
+
+/// What `look` calls each of the inputs, which are the same ones every time, and how often.
+fn met<K: Ord>(mut look: impl FnMut(&[u8]) -> Option<K>) -> BTreeMap<K, u32> {
+    let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let mut counts = BTreeMap::new();
+    for _ in 0..TRIES {
+        let mut chosen = [0; 300];
+        random.fill_bytes(&mut chosen);
+        if let Some(kind) = look(&chosen) {
+            *counts.entry(kind).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// One in twenty at least is of each kind, and of no other.
+#[track_caller]
+fn often(counts: &BTreeMap<&'static str, u32>, kinds: &[&'static str]) {
+    assert_eq!(counts.keys().copied().collect::<BTreeSet<_>>(), kinds.iter().copied().collect(), "{counts:?}");
+    assert!(counts.values().all(|count| *count >= TRIES / 20), "{counts:?}");
+}
+
+fn borrowed<'a, T: Arbitrary<'a>>(chosen: &'a [u8]) -> Option<T> {
+    Unstructured::new(chosen).arbitrary().ok()
+}
+
+#[test]
+fn strings_are_absent_text_or_units_that_are_no_text() {
+    often(
+        &met(|chosen| {
+            let string: IpcString<'_> = borrowed(chosen)?;
+            Some(match (string == IpcString::ABSENT, string.is_unicode()) {
+                (true, _) => "absent",
+                (_, true) => "text",
+                (_, false) => "units",
+            })
+        }),
+        &["absent", "text", "units"],
+    );
+    let longest = met(|chosen| borrowed::<IpcString<'_>>(chosen).map(|string| string.units().count()));
+    assert!(longest.keys().any(|len| *len > 20), "{longest:?}");
+}
+
+#[test]
+fn entries_have_names_and_values() {
+    let counts = met(|chosen| borrowed::<Entry<'_>>(chosen).map(|entry| entry.name().units().count()));
+    assert!(counts.keys().any(|len| *len > 20), "{counts:?}");
+    assert!(counts.get(&0).is_none_or(|empty| *empty < TRIES / 2), "{counts:?}");
+}
+
+#[test]
+fn codes_have_a_name_or_none() {
+    let kind = |code: HResult| if code.name().is_some() { "named" } else { "unnamed" };
+    often(&met(|chosen| borrowed(chosen).map(kind)), &["named", "unnamed"]);
+    often(&met(|chosen| Some(kind(Made::<HResult>::new(chosen, Style::Plain).get()))), &["named", "unnamed"]);
+    let named = met(|chosen| Made::<HResult>::new(chosen, Style::Plain).get().name());
+    assert!(HResult::NAMED.iter().all(|code| named.contains_key(code.name().unwrap())), "{named:?}");
+}
+
+#[test]
+fn replies_are_ok_with_and_without_payload_or_errors() {
+    let counts = met(|chosen| {
+        Some(match borrowed::<Reply<'_, SessionReply>>(chosen)? {
+            Reply::Ok(_) => "ok",
+            Reply::OkWithoutPayload => "ok without payload",
+            Reply::Error(_) => "error",
+        })
+    });
+    often(&counts, &["ok", "ok without payload", "error"]);
+}
+
+#[test]
+fn sessions_have_the_fields_of_each_layout() {
+    let counts = met(|chosen| {
+        let session: CollectTracingWithoutFilterData<'_> = borrowed(chosen)?;
+        Some(match (session.output_path.is_some(), session.format.is_some(), session.request_rundown.is_some()) {
+            (true, false, false) => "draft",
+            (false, true, false) => "CollectTracing",
+            (false, true, true) => "CollectTracing2",
+            _ => "of no layout",
+        })
+    });
+    often(&counts, &["draft", "CollectTracing", "CollectTracing2"]);
+}
+
+/// The address ends where the variable's text would end it.
+#[test]
+fn an_address_is_what_stands_before_a_separator() {
+    let text = |text: &'static str| {
+        // As many bytes as the text's, then what is chosen behind it.
+        let mut chosen = text.as_bytes().to_vec();
+        chosen.extend([1, 1]);
+        chosen
+    };
+    let mut seen = BTreeSet::new();
+    for chosen in ["/a;b", "/a,b", "/a\0b", "/a b", " ;b", ";b"].map(text) {
+        for len in 0..=chosen.len() {
+            let mut input = chosen.clone();
+            input.push(u8::try_from(len).unwrap());
+            if let Some(port) = borrowed::<PortConfig<'_>>(&input) {
+                seen.insert(port.address.to_owned());
+            }
+        }
+    }
+    assert!(seen.contains("/a"), "{seen:?}");
+    assert!(seen.iter().all(|address| !address.trim().is_empty() && !address.contains([';', ',', '\0'])), "{seen:?}");
+}
+
+fn numbers(style: Style) -> BTreeMap<u64, u32> {
+    met(|chosen| Some(Made::<u64>::new(chosen, style).get()))
+}
+
+#[test]
+fn numbers_are_small_or_any() {
+    let counts = numbers(Style::Plain);
+    assert!((0..8).all(|number| counts[&number] > TRIES / 40), "{:?}", counts.range(..8));
+    assert!(counts.range(1 << 32..).count() > TRIES as usize / 4);
+    let between = counts.keys().filter(|number| (8..256).contains(*number)).count();
+    assert!(between < 10, "{between}");
+}
+
+/// Both sides of every check.
+#[test]
+fn numbers_are_on_the_edges() {
+    let counts = numbers(Style::Boundary);
+    let edges: Vec<u64> = vec![
+        0,
+        1,
+        2,
+        4,
+        5,
+        6,
+        7,
+        255,
+        256,
+        999,
+        1000,
+        1001,
+        65_535,
+        65_536,
+        (1 << 31) - 1,
+        1 << 31,
+        (1 << 31) + 1,
+        (1 << 32) - 1,
+        1 << 32,
+        1 << 63,
+        u64::MAX,
+    ];
+    assert_eq!(counts.keys().copied().collect::<Vec<_>>(), edges);
+    assert!(counts.values().all(|count| *count > TRIES / 80), "{counts:?}");
+}
+
+#[test]
+fn arrays_have_none_a_few_or_many_items() {
+    let lengths = |style| met(|chosen| Some(Made::<Array<'_, bool>>::new(chosen, style).get().len()));
+    let counts = lengths(Style::Plain);
+    assert_eq!(counts.keys().copied().collect::<Vec<_>>(), [0, 1, 2, 3, 40]);
+    assert!(counts.values().all(|count| *count > TRIES / 80), "{counts:?}");
+    let counts = lengths(Style::Boundary);
+    assert_eq!(counts.keys().copied().collect::<Vec<_>>(), [0, 1, 1001]);
+    assert!(counts.values().all(|count| *count > TRIES / 80), "{counts:?}");
+}
+
+#[test]
+fn text_is_of_each_kind() {
+    let texts = |style| {
+        met(|chosen| {
+            let made = Made::<IpcString<'_>>::new(chosen, style);
+            let string = made.get();
+            (string != IpcString::ABSENT).then(|| string.units().collect::<Vec<u16>>())
+        })
+    };
+    let units = |text: &str| text.encode_utf16().collect::<Vec<_>>();
+    for style in [Style::Plain, Style::Boundary] {
+        let counts = texts(style);
+        let absent = TRIES - counts.values().sum::<u32>();
+        assert!(absent > TRIES / 12 && absent < TRIES / 4, "{absent}");
+        for known in ["", "a", "Microsoft-Windows-DotNETRuntime", "A=1", "=C:=C:\\", "/tmp/\u{e9}.nettrace", "\u{1f600}"] {
+            assert!(counts[&units(known)] > TRIES / 80, "{known}");
+        }
+        for odd in [&[0][..], &[0x61, 0, 0x62], &[0xd800], &[0xdc00, 0xd800]] {
+            assert!(counts[odd] > TRIES / 80, "{odd:?}");
+        }
+        // Any units, each pair of bytes one.
+        assert!(counts.keys().any(|units| units.len() == 12 && units.iter().any(|unit| *unit > 0x7f)));
+    }
+    let printable = |units: &&Vec<u16>| units.len() > 8 && units.iter().all(|unit| (0x20..0x80).contains(unit));
+    assert!(texts(Style::Plain).keys().filter(printable).count() > 100);
+    // Around what fits: a pipe's name, the path of a socket, a tracepoint's name, the kernel's command.
+    let boundary = texts(Style::Boundary);
+    let filled: BTreeSet<usize> = boundary.keys().filter(|units| units.iter().all(|unit| *unit == 0x78)).map(Vec::len).collect();
+    assert_eq!(filled, BTreeSet::from([0, 1, 31, 255, 256, 436, 437, 511]));
+}
+
+#[test]
+fn guids_are_zero_all_ones_or_any() {
+    let counts = met(|chosen| {
+        Some(match Made::<Guid>::new(chosen, Style::Plain).bytes() {
+            [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] => "zero",
+            [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff] => "ones",
+            _ => "any",
+        })
+    });
+    often(&counts, &["zero", "ones", "any"]);
+}
+
+/// The message that was valid, and what came of it.
+fn damaged(chosen: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let hostile = Hostile::new(chosen, Style::Plain).0;
+    let front = &chosen[..chosen.len() / 2];
+    let request = MadeRequest::new(front, Style::Plain).bytes().to_vec();
+    let reply = MadeReply::new(front, Style::Plain).bytes().to_vec();
+    // The one that is nearer: a command is seldom what is changed.
+    let is_reply = hostile.get(16) == Some(&0xff);
+    (if is_reply { reply } else { request }, hostile)
+}
+
+#[test]
+fn damage_is_of_each_kind() {
+    let counts = met(|chosen| {
+        let (valid, hostile) = damaged(chosen);
+        let changed: Vec<usize> =
+            (0..valid.len().min(hostile.len())).filter(|at| valid[*at] != hostile[*at] && !(14..16).contains(at)).collect();
+        Some(match changed.as_slice() {
+            [] if hostile.len() < valid.len() => "cut",
+            [] if hostile.len() > valid.len() => "grown",
+            [] => "whole",
+            [at] if hostile.len() == valid.len() && (valid[*at] ^ hostile[*at]).is_power_of_two() => "a bit",
+            [first, .., last] if hostile.len() == valid.len() && last - first < 4 => "a number",
+            _ => "more",
+        })
+    });
+    assert_eq!(counts.len(), 6, "{counts:?}");
+    assert!(counts.values().all(|count| *count > TRIES / 80), "{counts:?}");
+}
+
+/// Three of four have a size that is their own, seven of eight changes are behind the magic.
+#[test]
+fn most_damage_gets_past_the_header() {
+    let counts = met(|chosen| {
+        let hostile = Hostile::new(chosen, Style::Plain).0;
+        let Some((header, _)) = hostile.split_first_chunk::<20>() else { return Some("shorter than a header") };
+        Some(match (header.starts_with(b"DOTNET_IPC_V1\0"), usize::from(u16::from_le_bytes([header[14], header[15]]))) {
+            (false, _) => "no magic",
+            (true, size) if size == hostile.len() => "its own size",
+            (true, _) => "another size",
+        })
+    });
+    assert_eq!(counts.len(), 4, "{counts:?}");
+    let share = |kind| f64::from(counts[kind]) / f64::from(TRIES);
+    assert!(share("its own size") > 0.6 && share("its own size") < 0.95, "{counts:?}");
+    assert!(share("another size") > 0.02 && share("no magic") > 0.02 && share("no magic") < 0.3, "{counts:?}");
+}
+
+/// Doubling stops long before a message cannot be that large.
+#[test]
+fn damage_makes_nothing_out_of_bounds() {
+    let lengths = met(|chosen| Some(Hostile::new(chosen, Style::Boundary).0.len()));
+    assert!(lengths.keys().all(|len| *len <= 65_535 + 3 * 4096), "{lengths:?}");
+}
+
+/// The same bytes are the same value: a case can be named by them.
+#[test]
+fn what_is_made_is_decided_by_the_bytes() {
+    fn twice<T: Generate>(chosen: &[u8]) -> bool {
+        Made::<T>::new(chosen, Style::Plain) == Made::<T>::new(chosen, Style::Plain)
+    }
+    let counts = met(|chosen| {
+        Some(twice::<IpcString<'_>>(chosen) && Hostile::new(chosen, Style::Plain) == Hostile::new(chosen, Style::Plain))
+    });
+    assert_eq!(counts, BTreeMap::from([(true, TRIES)]));
+}
