@@ -60,6 +60,12 @@ fn strings_are_absent_text_or_units_that_are_no_text() {
 }
 
 #[test]
+fn arrays_have_as_many_items_as_there_are_bytes_for() {
+    let counts = met(|chosen| borrowed::<Array<'_, u16>>(chosen).map(|array| array.len()));
+    assert!(counts.len() > 20, "{counts:?}");
+}
+
+#[test]
 fn entries_have_names_and_values() {
     let counts = met(|chosen| borrowed::<Entry<'_>>(chosen).map(|entry| entry.name().units().count()));
     assert!(counts.keys().any(|len| *len > 20), "{counts:?}");
@@ -233,13 +239,16 @@ fn damaged(chosen: &[u8]) -> (Vec<u8>, Vec<u8>) {
     (if is_reply { reply } else { request }, hostile)
 }
 
+/// Where the damaged message differs from the valid one, but for the size.
+fn changed(valid: &[u8], hostile: &[u8]) -> Vec<usize> {
+    (0..valid.len().min(hostile.len())).filter(|at| valid[*at] != hostile[*at] && !(14..16).contains(at)).collect()
+}
+
 #[test]
 fn damage_is_of_each_kind() {
     let counts = met(|chosen| {
         let (valid, hostile) = damaged(chosen);
-        let changed: Vec<usize> =
-            (0..valid.len().min(hostile.len())).filter(|at| valid[*at] != hostile[*at] && !(14..16).contains(at)).collect();
-        Some(match changed.as_slice() {
+        Some(match changed(&valid, &hostile).as_slice() {
             [] if hostile.len() < valid.len() => "cut",
             [] if hostile.len() > valid.len() => "grown",
             [] => "whole",
@@ -250,6 +259,20 @@ fn damage_is_of_each_kind() {
     });
     assert_eq!(counts.len(), 6, "{counts:?}");
     assert!(counts.values().all(|count| *count > TRIES / 80), "{counts:?}");
+}
+
+#[test]
+fn every_bit_is_set_and_cleared() {
+    let counts = met(|chosen| {
+        let (valid, hostile) = damaged(chosen);
+        match changed(&valid, &hostile).as_slice() {
+            [at] if hostile.len() == valid.len() && (valid[*at] ^ hostile[*at]).is_power_of_two() => {
+                Some(((valid[*at] ^ hostile[*at]).trailing_zeros(), hostile[*at] > valid[*at]))
+            }
+            _ => None,
+        }
+    });
+    assert_eq!(counts.len(), 16, "{counts:?}");
 }
 
 /// Three of four have a size that is their own, seven of eight changes are behind the magic.
