@@ -1,4 +1,4 @@
-#![no_main]
+#![cfg_attr(not(feature = "afl"), no_main)]
 
 #[path = "../../tests/fuzz_corpus/cli_decode.rs"]
 mod cli_decode;
@@ -9,4 +9,4 @@ mod dump;
 #[path = "../../src/bin/diagipc/items.rs"]
 mod items;
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| cli_decode::cli_decode(input));
+dotnet_diagnostics_ipc_fuzz::target!(cli_decode::cli_decode);

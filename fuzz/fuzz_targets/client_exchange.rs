@@ -1,3 +1,3 @@
-#![no_main]
+#![cfg_attr(not(feature = "afl"), no_main)]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| dotnet_diagnostics_ipc::fuzzing::client_exchange(input));
+dotnet_diagnostics_ipc_fuzz::target!(dotnet_diagnostics_ipc::fuzzing::client_exchange);

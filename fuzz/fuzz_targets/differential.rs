@@ -1,4 +1,4 @@
-#![no_main]
+#![cfg_attr(not(feature = "afl"), no_main)]
 
 use std::ffi::c_char;
 use std::slice;
@@ -23,4 +23,8 @@ fn ask(question: &str) -> String {
     }
 }
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| fuzzing::differential(input, &mut ask));
+fn differential(input: &[u8]) {
+    fuzzing::differential(input, &mut ask);
+}
+
+dotnet_diagnostics_ipc_fuzz::target!(differential);

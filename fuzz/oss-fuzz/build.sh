@@ -1,0 +1,12 @@
+#!/bin/bash -eu
+# For OSS-Fuzz: builds every target, and puts it into $OUT with its seeds and the dictionary.
+cd "$SRC/dotnet-diagnostics-ipc"
+# The tool that writes the seeds is built as any program is: macros of a compiler cannot be loaded with a sanitizer in them.
+env -u RUSTFLAGS -u CFLAGS -u CXXFLAGS cargo run --features cli -- vectors corpus "$WORK/corpus"
+cargo fuzz build -O --debug-assertions
+for source in fuzz/fuzz_targets/*.rs; do
+    target=$(basename "$source" .rs)
+    cp "fuzz/target/x86_64-unknown-linux-gnu/release/$target" "$OUT/"
+    (cd "$WORK/corpus/$target" && find . -type f | zip -q -@ "$OUT/${target}_seed_corpus.zip")
+    cp "$WORK/corpus/dictionary.txt" "$OUT/$target.dict"
+done

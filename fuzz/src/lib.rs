@@ -1,0 +1,16 @@
+//! The program around a body: for libFuzzer, or with the feature `afl` for AFL++.
+#![no_std]
+
+/// Runs the body with each input.
+#[macro_export]
+macro_rules! target {
+    ($body:expr) => {
+        #[cfg(not(feature = "afl"))]
+        libfuzzer_sys::fuzz_target!(|input: &[u8]| $body(input));
+
+        #[cfg(feature = "afl")]
+        fn main() {
+            afl::fuzz!(|input: &[u8]| $body(input));
+        }
+    };
+}
