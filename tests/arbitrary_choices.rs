@@ -107,6 +107,13 @@ fn sessions_have_the_fields_of_each_layout() {
     often(&counts, &["draft", "CollectTracing", "CollectTracing2"]);
 }
 
+#[test]
+fn ports_suspend_or_not_and_connect_or_would_listen() {
+    let kinds =
+        met(|chosen| borrowed::<PortConfig<'_>>(chosen).map(|port| format!("{:?} {:?}", port.suspend_mode, port.port_type)));
+    assert_eq!(kinds.keys().collect::<Vec<_>>(), ["NoSuspend Connect", "NoSuspend Listen", "Suspend Connect", "Suspend Listen"]);
+}
+
 /// The address ends where the variable's text would end it.
 #[test]
 fn an_address_is_what_stands_before_a_separator() {

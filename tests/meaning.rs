@@ -12,6 +12,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
     StreamingProviderConfig, StreamingSession, TracepointConfig, TracepointSet, request_rundown, rundown_keyword,
 };
 use dotnet_diagnostics_ipc::message::process::{PerfMapType, ProcessInfo, ResumeRuntime};
+use dotnet_diagnostics_ipc::port::PortConfig;
 use dotnet_diagnostics_ipc::wire::{
     Array, Decode, DecodeErrorKind, EncodeError, ErrorKind as _, Guid, IpcString, Layer, LimitKind, Reader, Sink as _, SliceSink,
 };
@@ -341,5 +342,13 @@ fn a_ladder_is_held_to_the_limits_of_its_first_rung() {
         });
         let rung = TracingRung::from(&request);
         assert_eq!(rung.check_limits().err().map(|error| error.kind()), kind);
+    }
+}
+
+/// The document wants a pipe named without what stands before it.
+#[test]
+fn a_port_with_the_prefix_of_pipes() {
+    for (address, name) in [(r"\\.\pipe\mine", Some("mine")), (r"\\.\pipe\", Some("")), ("mine", None), (r"\\.\PIPE\mine", None)] {
+        assert_eq!(PortConfig::new(address).prefixed_pipe_name(), name, "{address}");
     }
 }

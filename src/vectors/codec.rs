@@ -72,6 +72,11 @@ impl Subject {
     /// # Errors
     /// What is wrong with the bytes.
     pub fn decode(&self, wire: &[u8]) -> Result<Decoded, Refusal> {
+        // Nobody answers what the server sends.
+        self.read(wire).map_err(|refusal| if self.from_server { Refusal { answer: None, ..refusal } } else { refusal })
+    }
+
+    fn read(&self, wire: &[u8]) -> Result<Decoded, Refusal> {
         if let Some(family) = self.kind.family() {
             let (value, canonical) = (family.decode)(self.kind, wire)?;
             return Ok(Decoded::of(self.kind, value, canonical));

@@ -94,7 +94,7 @@ pub struct Refusal {
     pub fault: Fault,
     /// In words.
     pub message: String,
-    /// What a server answers to such a request.
+    /// What a server answers to such a request; `None` for what is none.
     pub answer: Option<HResult>,
 }
 

@@ -1,0 +1,147 @@
+//! What is no value and no script: an author who writes vectors by hand is told what is wrong, and where.
+
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::vectors::{Subject, Type, parse_scripts};
+use serde_json::{Value, json};
+
+fn subject(kind: Type) -> Subject {
+    Subject { kind, command: None, from_server: true }
+}
+
+#[track_caller]
+fn is_no_value(kind: Type, value: &Value, words: &str) {
+    let error = subject(kind).encode(value).unwrap_err();
+    assert!(error.fault().is_none(), "{error}");
+    assert_eq!(error.to_string(), words);
+}
+
+/// The value form names what stands before the first inner `=`, and what stands behind it.
+#[test]
+fn an_entry_is_split_where_a_reader_splits_it() {
+    let one = |name: &str, value: Value| json!([{ "name": name, "value": value }]);
+    for (name, value, wire) in [
+        ("A", json!("1"), &b"\x01\0\0\0\x04\0\0\0A\0=\x001\0\0\0"[..]),
+        ("=C:", json!("x"), b"\x01\0\0\0\x06\0\0\0=\0C\0:\0=\0x\0\0\0"),
+        ("A", json!("=1"), b"\x01\0\0\0\x05\0\0\0A\0=\0=\x001\0\0\0"),
+        ("A", json!(null), b"\x01\0\0\0\x02\0\0\0A\0\0\0"),
+    ] {
+        assert_eq!(subject(Type::Environment).encode(&one(name, value)).unwrap(), wire, "{name}");
+    }
+    for value in [json!("1"), json!(null)] {
+        let found = format!(r#"{{"name":"A=B","value":{value}}}"#);
+        let words = format!("[0]: an entry that is split at its first inner `=` is wanted, not {found}");
+        is_no_value(Type::Environment, &one("A=B", value), &words);
+    }
+    let wrong = json!([{ "name": "A", "value": "1", "terminated": true }]);
+    is_no_value(Type::Environment, &wrong, "[0].terminated: false, or nothing, is wanted, not true");
+}
+
+#[test]
+fn a_size_that_is_fixed_is_no_other() {
+    let value = |size: u32| json!({ "size": size, "disable_bit": 1, "reserved": 0, "reserved2": 0, "disable_addr": "0" });
+    let wire = b"\x10\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0";
+    assert_eq!(subject(Type::UserUnreg).encode(&value(16)).unwrap(), wire);
+    is_no_value(Type::UserUnreg, &value(17), "size: 16 is wanted, not 17");
+}
+
+/// What a server sends is answered by nobody, and no server sees what a runtime tells its kernel.
+#[test]
+fn only_a_request_is_answered() {
+    for (kind, from_server) in [
+        (Type::UserReg, false),
+        (Type::UserEventsRecord, false),
+        (Type::Environment, true),
+        (Type::Advertise, true),
+        (Type::Reply, true),
+        (Type::OldReply, true),
+        (Type::String, true),
+    ] {
+        let refusal = Subject { kind, command: None, from_server }.decode(b"\x01").unwrap_err();
+        assert_eq!(refusal.answer, None, "{kind:?}: {refusal}");
+    }
+    let request = Subject { kind: Type::Request, command: None, from_server: false };
+    assert_eq!(request.decode(b"DOTNET_IPC_V2\0\x14\0\x04\0\0\0").unwrap_err().answer, Some(HResult::UNKNOWN_MAGIC));
+}
+
+/// Offset, length, field, and what is said of it.
+#[test]
+fn every_byte_is_explained() {
+    let explained = |kind, wire: &[u8], lines: &[(usize, usize, &str, &str)]| {
+        let notes = subject(kind).annotate(wire);
+        let list: Vec<_> =
+            notes.list().iter().map(|note| (note.offset, note.len, note.field.as_str(), note.text.as_str())).collect();
+        assert_eq!(list, lines);
+    };
+    explained(
+        Type::UserReg,
+        b"\x1c\0\0\0\x1f\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x02\0\0\0\xaa",
+        &[
+            (0, 4, "size", "28"),
+            (4, 1, "enable_bit", "31"),
+            (5, 1, "enable_size", "4"),
+            (6, 2, "flags", "0"),
+            (8, 8, "enable_addr", "0"),
+            (16, 8, "name_args", "0"),
+            (24, 4, "write_index", "2"),
+            (28, 1, "", "behind the last field"),
+        ],
+    );
+    explained(
+        Type::UserUnreg,
+        b"\x10\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0",
+        &[
+            (0, 4, "size", "16"),
+            (4, 1, "disable_bit", "1"),
+            (5, 1, "reserved", "0"),
+            (6, 2, "reserved2", "0"),
+            (8, 8, "disable_addr", "0"),
+        ],
+    );
+    explained(
+        Type::StreamStart,
+        b"Nettrace\x14\0\0\0!FastSerialization.1more",
+        &[(0, 32, "", "nettrace"), (32, 4, "", "the stream goes on")],
+    );
+    explained(Type::StreamStart, b"nothing known", &[(0, 13, "", "the stream goes on")]);
+}
+
+const HEAD: &str =
+    r#""scId": 7, "name": "n", "comment": "c", "spec": ["F-1"], "since": null, "hazard": null, "steps": [{ "open": "a" }]"#;
+const TARGET: &str = r#""target": { "suspended": false, "ports": [], "environment": {}, "platform": null }"#;
+const ASK: &str = r#""ask": { "command": "Process/ResumeRuntime", "value": {} }"#;
+const OUTCOME: &str = r#""outcome": { "outcome": "ok", "reply": {}, "then": "close" }"#;
+const SEEN: &str = r#""seenOn": ["net8.0.30"]"#;
+const DEVIATION: &str = r#""deviations": [{ "on": ["net8.0.30"], "fact": "F-5", "text": "t", "from": 0, "steps": [] }]"#;
+
+/// A file of one script with these keys.
+fn file(keys: &[&str]) -> Result<usize, String> {
+    let text = format!(
+        r#"{{ "format": 1, "title": "t", "within_ms": 5000, "numberOfScripts": 1, "scripts": [{{ {HEAD}, {} }}] }}"#,
+        keys.join(", ")
+    );
+    parse_scripts("my.json", &text).map(|file| file.scripts.len()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_script_has_the_keys_of_the_side_that_it_plays() {
+    let (client, runtime) = (r#""plays": "client""#, r#""plays": "runtime""#);
+    assert_eq!(file(&[client, TARGET]), Ok(1));
+    assert_eq!(file(&[client, TARGET, SEEN, DEVIATION]), Ok(1));
+    assert_eq!(file(&[runtime, ASK, OUTCOME]), Ok(1));
+    let refused = |keys: &[&str], words: &str| {
+        assert_eq!(file(keys), Err(format!("my.json: scId 7 (n): {words}")), "{keys:?}");
+    };
+    for extra in [ASK, OUTCOME] {
+        refused(&[client, TARGET, extra], "ask and outcome belong to scripts that play the runtime");
+    }
+    for extra in [TARGET, SEEN, DEVIATION] {
+        refused(&[runtime, ASK, OUTCOME, extra], "target, seenOn and deviations belong to scripts that play the client");
+    }
+    refused(&[client], "target is missing, or stands where it has no meaning");
+    refused(&[runtime, OUTCOME], "ask is missing, or stands where it has no meaning");
+    refused(&[runtime, ASK], "outcome is missing, or stands where it has no meaning");
+    for ask in [r#""ask": { "value": {} }"#, r#""ask": { "command": "Process/ResumeRuntime", "value": {}, "old_protocol": true }"#]
+    {
+        refused(&[runtime, ask, OUTCOME], "ask: either command or old_protocol is wanted");
+    }
+}
