@@ -166,6 +166,17 @@ fn a_process_that_does_not_listen_any_more_is_stale() {
     assert!(text.contains(&format!("(it does not listen at {})", path.display())), "{text}");
 }
 
+/// Its id is in the name, but who answers there is another.
+#[test]
+fn where_another_process_listens_it_is_not() {
+    let home = directory();
+    let process = Process::idle(home.path());
+    let path = path_of(home.path(), process.id(), key_of(process.id()) + 1);
+    let _ours = UnixListener::bind(&path).unwrap();
+    let said = not_found(process.id());
+    assert!(said.contains(&path.display().to_string()), "{said}");
+}
+
 #[test]
 fn the_key_of_the_process_wins_over_newer_ones() {
     let home = directory();
