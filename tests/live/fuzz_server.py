@@ -17,6 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import checks
 import launch
+from built import built
 from checks import check
 
 SECONDS = 120
@@ -25,15 +26,7 @@ CASES = ["--seed", "1", "--first", "70", "--cases", "16", "--tries", "6"]
 
 
 def program():
-    given = os.environ.get("DIAGIPC")
-    if given:
-        return given
-    messages = subprocess.run(["cargo", "build", "--features", "cli", "--bin", "diagipc", "--message-format", "json"], check=True,
-                              cwd=os.path.join(HERE, "../.."), stdout=subprocess.PIPE, text=True).stdout
-    for message in map(json.loads, messages.splitlines()):
-        if message.get("executable") and message["target"]["name"] == "diagipc":
-            return message["executable"]
-    sys.exit("cargo did not say where the program is")
+    return os.environ.get("DIAGIPC") or built("diagipc", "build", "--features", "cli", "--bin", "diagipc")
 
 
 def replayed(diagipc, name, script):

@@ -17,6 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import checks
 import launch
+from built import built
 from checks import check
 
 SECONDS = 60
@@ -30,15 +31,9 @@ def run(*command, environment=None):
     return done.returncode, done.stdout
 
 
-def built():
+def programs():
     """The directory of the programs."""
-    messages = subprocess.run(["cargo", "build", "--features", "cli", "--bin", "diagipc", "--example", "info", "--example", "trace",
-                               "--message-format", "json"], cwd=os.path.join(HERE, "../.."), check=True, stdout=subprocess.PIPE,
-                              text=True).stdout
-    for message in map(json.loads, messages.splitlines()):
-        if message.get("executable") and message["target"]["name"] == "diagipc":
-            return os.path.dirname(message["executable"])
-    sys.exit("cargo did not say where the program is")
+    return os.path.dirname(built("diagipc", "build", "--features", "cli", "--bin", "diagipc", "--example", "info", "--example", "trace"))
 
 
 def with_runtime(name, use):
@@ -64,7 +59,7 @@ def main():
         except (OSError, subprocess.SubprocessError) as error:
             print(f"SKIPPED: {name} cannot be had here: {error}", file=sys.stderr)
             sys.exit(launch.SKIP)
-    home = built()
+    home = programs()
     diagipc, info, trace = (os.path.join(home, path) for path in ("diagipc", "examples/info", "examples/trace"))
     with tempfile.TemporaryDirectory(prefix="record-") as out:
         def record(pid, socket):

@@ -6,7 +6,6 @@ started suspended, and with a diagnostic port. Prints a line a run, and what a r
 With VERBOSE=1 it prints what every run said.
 """
 import contextlib
-import json
 import os
 import re
 import subprocess
@@ -15,6 +14,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import launch
+from built import built
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SECONDS = 240
@@ -25,16 +25,6 @@ WAYS = {
     ", suspended by a port": (["--ports", "@DIR@/port/socket,suspend"], ["ports::"]),
     ", with a port": (["--ports", "@DIR@/port/socket,nosuspend"], ["ports::"]),
 }
-
-
-def built():
-    """The path of the test program."""
-    command = ["cargo", "test", "--features", "io-adapters", "--test", "runtime", "--no-run", "--message-format", "json"]
-    messages = subprocess.run(command, cwd=os.path.join(HERE, "../.."), check=True, stdout=subprocess.PIPE, text=True).stdout
-    for message in map(json.loads, messages.splitlines()):
-        if message.get("executable") and message["target"]["name"] == "runtime":
-            return message["executable"]
-    sys.exit("cargo did not say where the test program is")
 
 
 def run(name, options, chosen, program):
@@ -64,7 +54,7 @@ def main():
     names = sys.argv[1:] or known
     if not set(names) <= set(known):
         sys.exit(f"{__doc__}\nNAME is one of {', '.join(known)}")
-    program = built()
+    program = built("runtime", "test", "--features", "io-adapters", "--test", "runtime", "--no-run")
     wrong = skipped = 0
     for name in names:
         for way, (options, chosen) in WAYS.items():
