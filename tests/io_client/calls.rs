@@ -8,12 +8,12 @@ use std::time::Duration;
 use dotnet_diagnostics_ipc::exchange::ladder::TracingLadder;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::*;
-use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
+use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing5, EventFilter, EventLevel, StreamingProviderConfig, StreamingSession,
 };
-use dotnet_diagnostics_ipc::message::process::ResumeRuntime;
-use dotnet_diagnostics_ipc::message::profiler::AttachProfiler;
+use dotnet_diagnostics_ipc::message::process::{PerfMapType, ResumeRuntime};
+use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler};
 use dotnet_diagnostics_ipc::wire::{Array, Guid, IpcString};
 
 use crate::{COLLECT, DONE, FAILED, Peer, SESSION, USER_EVENTS};
@@ -73,6 +73,72 @@ fn an_ok_whose_result_says_failure_is_a_refusal() {
     let peer = Peer::saying(&[b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\x05\x40\0\x80"]);
     let error = Client::new(&peer).resume().unwrap_err();
     assert_eq!((error.phase(), error.hresult()), (Phase::Reply, Some(HResult::FAIL)));
+}
+
+/// What is asked by each method, byte by byte; and that an error is one.
+#[test]
+fn every_method_asks_what_it_is_named_after() {
+    type Call = fn(&Client<&Peer>) -> Result<(), Error>;
+    let calls: [(Call, &[u8]); 15] = [
+        (|client| client.process_info().map(drop), b"\x14\0\x04\0\0\0"),
+        (|client| client.process_info2().map(drop), b"\x14\0\x04\x04\0\0"),
+        (|client| client.process_info3().map(drop), b"\x14\0\x04\x08\0\0"),
+        (|client| client.resume(), b"\x14\0\x04\x01\0\0"),
+        (|client| client.environment().map(drop), b"\x14\0\x04\x02\0\0"),
+        (|client| client.set_environment_variable("A", Some("1")), b"\x24\0\x04\x03\0\0\x02\0\0\0A\0\0\0\x02\0\0\x001\0\0\0"),
+        (|client| client.enable_perf_map(PerfMapType::JIT_DUMP), b"\x18\0\x04\x05\0\0\x02\0\0\0"),
+        (|client| client.disable_perf_map(), b"\x14\0\x04\x06\0\0"),
+        (|client| client.apply_startup_hook("/h"), b"\x1e\0\x04\x07\0\0\x03\0\0\0/\0h\0\0\0"),
+        (
+            |client| {
+                let (profiler_guid, profiler_path) = (Guid::NIL, "/p".into());
+                client.attach_profiler(&AttachProfiler { attach_timeout: 1, profiler_guid, profiler_path, client_data: b"" })
+            },
+            b"\x36\0\x03\x01\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x03\0\0\0/\0p\0\0\0\0\0\0\0",
+        ),
+        (
+            |client| client.startup_profiler(&StartupProfiler { profiler_guid: Guid::NIL, profiler_path: "/p".into() }),
+            b"\x2e\0\x03\x02\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x03\0\0\0/\0p\0\0\0",
+        ),
+        (
+            |client| {
+                let (dump_name, dump_type, diagnostics) = ("/d".into(), DumpType::NORMAL, true.into());
+                client.generate_core_dump(&GenerateCoreDump { dump_name, dump_type, diagnostics })
+            },
+            b"\x26\0\x01\x01\0\0\x03\0\0\0/\0d\0\0\0\x01\0\0\0\x01\0\0\0",
+        ),
+        (
+            |client| {
+                let (dump_name, dump_type, flags) = ("/d".into(), DumpType::FULL, DumpFlags::NONE);
+                client.generate_core_dump2(&GenerateCoreDump2 { dump_name, dump_type, flags })
+            },
+            b"\x26\0\x01\x02\0\0\x03\0\0\0/\0d\0\0\0\x04\0\0\0\0\0\0\0",
+        ),
+        (
+            |client| {
+                let (dump_name, dump_type, flags) = ("/d".into(), DumpType::FULL, DumpFlags::NONE);
+                client.generate_core_dump3(&GenerateCoreDump3 { dump_name, dump_type, flags })
+            },
+            b"\x26\0\x01\x03\0\0\x03\0\0\0/\0d\0\0\0\x04\0\0\0\0\0\0\0",
+        ),
+        (|client| client.stop_tracing(42).map(drop), b"\x1c\0\x02\x01\0\0\x2a\0\0\0\0\0\0\0"),
+    ];
+    for (call, behind_the_magic) in calls {
+        let peer = Peer::saying(&[FAILED]);
+        let said = call(&Client::new(&peer)).map_err(|error| error.hresult());
+        let asked = [&b"DOTNET_IPC_V1\0"[..], behind_the_magic].concat();
+        assert_eq!(peer.asked(0, asked.len()), asked);
+        assert_eq!(said, Err(Some(HResult::FAIL)), "{asked:x?}");
+    }
+}
+
+/// F-31: of an unknown session as well.
+#[test]
+fn a_stop_gives_back_the_session_that_the_runtime_says() {
+    let peer = Peer::saying(&[SESSION, b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0"]);
+    let client = Client::new(&peer);
+    assert_eq!(client.stop_tracing(7).unwrap(), Some(42));
+    assert_eq!(client.stop_tracing(7).unwrap(), None);
 }
 
 #[test]
