@@ -146,6 +146,32 @@ fn a_second_reply_is_told_as_what_it_is() {
     assert_eq!((&again["outcome"], &again["then"]), (&json!("ok"), &json!("another_reply")));
 }
 
+/// What was asked, and how the runtime introduced itself, is told once.
+#[test]
+fn a_second_reply_is_told_by_itself() {
+    let dump = |id| message(1, id, &[&string("/tmp/core")[..], &[1, 0, 0, 0, 0, 0, 0, 0]].concat());
+    let advertise = [&b"ADVR_V1\0"[..], &[7; 16], &[57, 0x30, 0, 0, 0, 0, 0, 0], &[0; 2]].concat();
+    let log = Log::new(true);
+    for (request, answer) in [(dump(3), error(UNKNOWN_COMMAND)), (dump(2), [ok(&[0; 4]), ok(&[1, 0, 0, 0])].concat())] {
+        let connection = log.opened();
+        log.piece(connection, Side::Runtime, &[&advertise[..], &answer].concat(), Vec::new());
+        log.piece(connection, Side::Client, &request, Vec::new());
+        log.ended(connection, Side::Runtime, Ending::Close);
+    }
+    let said = json_of(&told(&log.take()));
+    assert_eq!(
+        said,
+        json!({
+            "outcome": "ok",
+            "reply": { "hresult": "0x00000000" },
+            "then": "another_reply",
+            "asked": ["Dump/GenerateCoreDump3", "Dump/GenerateCoreDump2"],
+            "advertise": { "runtimeCookie": "07070707-0707-0707-0707-070707070707", "processId": "12345", "future": 0 },
+            "second": { "outcome": "ok", "reply": { "hresult": "0x00000001" }, "then": "another_reply" },
+        })
+    );
+}
+
 #[test]
 fn a_stop_is_told_as_what_it_is() {
     let session = ok(&101u64.to_le_bytes());
