@@ -7,8 +7,8 @@ mod runtime;
 #[path = "../schema/mod.rs"]
 mod schema;
 
-use std::io::Read as _;
-use std::os::unix::net::UnixListener;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
@@ -223,6 +223,31 @@ fn pieces_half_closes_and_resets_go_through_and_are_recorded() {
     let file = scripts(&through_a_proxy(&runtime, &client));
     assert_eq!(file.scripts[0].steps, steps(&client));
     assert_eq!(file.scripts[1].steps, steps(&runtime));
+}
+
+/// What the client does not take is lost, as it would be without the proxy, and neither side is held.
+#[test]
+fn a_client_that_has_had_enough_does_not_hold_the_runtime() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("runtime");
+    let listener = UnixListener::bind(&path).unwrap();
+    let playing = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.set_write_timeout(Some(WITHIN)).unwrap();
+        // More than all the sockets on the way hold.
+        let end = (0..400).try_for_each(|_| stream.write_all(&[7; 10_000]));
+        end.map_err(|error| error.kind())
+    });
+    let ((), recording) = recorded(1, &path, false, |at| {
+        let mut stream = UnixStream::connect(at).unwrap();
+        stream.read_exact(&mut [0; 20_000]).unwrap();
+    });
+    let ended = playing.join().unwrap();
+    assert!(
+        ended.is_ok() || ended.is_err_and(|kind| matches!(kind, ErrorKind::BrokenPipe | ErrorKind::ConnectionReset)),
+        "{ended:?}"
+    );
+    assert!(recording.totals[0][1].bytes >= 20_000, "{:?}", recording.totals);
 }
 
 #[test]
