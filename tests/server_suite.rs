@@ -104,6 +104,17 @@ fn a_deviation_is_named_by_its_fact_and_is_a_failure_to_the_strict() {
     assert!(detail.found.iter().any(|line| line.contains("no end comes")), "{detail:?}");
 }
 
+/// A command that does not exist is refused as all of its set are.
+#[test]
+fn what_a_kind_of_runtime_lacks_is_named_by_its_fact() {
+    let name = "scripts/framing/unknown-id-0300";
+    for (profile, fact) in [("nativeaot", "F-56"), ("mono", "F-63")] {
+        let report = against(&["--allow-harmful", "--profile", profile, "--only", name], &["--profile", profile], 0);
+        let found = case(&report, name);
+        assert_eq!((found.grade, found.deviation.as_ref().map(|one| one.fact.as_str())), (Grade::Informational, Some(fact)));
+    }
+}
+
 /// F-72: a death is one case's, and the next one has a new target.
 #[test]
 fn a_death_is_reported_as_what_it_is_and_the_run_goes_on() {

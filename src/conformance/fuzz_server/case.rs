@@ -143,3 +143,25 @@ impl FuzzCase {
         numbers::is_whole(&self.message)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_sent_as_they_are_and_one_is_no_piece() {
+        for (sizes, chunks) in [(Vec::from([14, 6]), Vec::from([14, 6])), (Vec::from([20]), Vec::new())] {
+            let case = FuzzCase {
+                number: 1,
+                tc_id: 1,
+                base: Command::RESUME_RUNTIME,
+                mutations: Vec::new(),
+                message: b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0".to_vec(),
+                delivery: Delivery::Pieces(sizes),
+            };
+            let steps = case.steps();
+            let [Step::Open(_), Step::Send(sent)] = steps.as_slice() else { panic!("{steps:?}") };
+            assert_eq!(sent.chunks, chunks);
+        }
+    }
+}

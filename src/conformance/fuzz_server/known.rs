@@ -46,3 +46,44 @@ pub(super) fn known(profile: Profile, case: &FuzzCase, observed: &Observed) -> O
     let death = (observed.verdict == Verdict::Crash).then(|| observed.death.as_deref().unwrap_or("is dead"));
     judge(profile, &group, &test, &observed.answered, death).deviation
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::fuzz_server::Delivery;
+    use crate::conformance::server::ask::Came;
+    use crate::conformance::server::request::Answered;
+    use crate::exchange::End;
+
+    fn fact(profile: Profile, message: &[u8], verdict: Verdict) -> Option<std::string::String> {
+        let case = FuzzCase {
+            number: 1,
+            tc_id: 1,
+            base: crate::command::Command::RESUME_RUNTIME,
+            mutations: Vec::new(),
+            message: message.to_vec(),
+            delivery: Delivery::Whole,
+        };
+        let answered = Answered { came: Came::End(End::Reset, Vec::new()), wrong: Vec::new(), left_open: false };
+        known(profile, &case, &Observed { verdict, death: None, answered }).map(|deviation| deviation.fact)
+    }
+
+    #[test]
+    fn a_death_is_known_of_what_is_wrong_and_of_nothing_else() {
+        let net10 = Profile::CoreClr { major: 10, minor: 0 };
+        let crash = |message: &[u8]| fact(net10, message, Verdict::Crash);
+        let f_72 = || Some("F-72".into());
+        let resume = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
+        let without_payload = b"DOTNET_IPC_V1\0\x14\0\x01\x01\0\0";
+        // Canonical, and beyond a limit: a buffer of 0 MB, and one provider "P".
+        let zero = b"DOTNET_IPC_V1\0\x39\0\x02\x03\0\0\0\0\0\0\x01\0\0\0\0\x01\0\0\0\
+            \0\0\0\0\0\0\0\0\x04\0\0\0\x02\0\0\0P\0\0\0\0\0\0\0";
+        assert_eq!((crash(without_payload), crash(zero), crash(resume)), (f_72(), f_72(), None));
+        // A byte behind the payload: within the limits, and not canonical.
+        let surplus = b"DOTNET_IPC_V1\0\x15\0\x04\x01\0\0\x07";
+        assert_eq!(crash(surplus), f_72());
+        // Of a hang nothing is known, and of the strict neither.
+        assert_eq!(fact(net10, without_payload, Verdict::Hang), None);
+        assert_eq!(fact(Profile::Strict, without_payload, Verdict::Crash), None);
+    }
+}
