@@ -249,6 +249,25 @@ mod tests {
         assert_eq!(found(valid, Came::NoMessage(vec![0xab; 2])), ["bytes that are no header: abab"]);
     }
 
+    #[test]
+    fn what_should_come_is_said_in_words() {
+        let files = files().unwrap();
+        let says = |tc_id| {
+            let (group, test) = find(&files, tc_id);
+            expected(group, test)
+        };
+        let of = |result: Verdict, is_hazard: bool| {
+            tc_id_of(&files, |_, test| test.result == result && test.hazard.is_some() == is_hazard)
+        };
+        assert_eq!(says(of(Verdict::Valid, false)), "an OK, and what belongs to it");
+        assert_eq!(says(of(Verdict::Valid, true)), "an OK, or an error that says why it cannot be done here");
+        let of_kind = |kind: &str| tc_id_of(&files, |_, test| test.error.as_ref().is_some_and(|fault| fault.kind == kind));
+        assert_eq!(says(of_kind("bad_magic")), "the error 0x80131386 DS_IPC_E_UNKNOWN_MAGIC");
+        assert_eq!(says(of_kind("unexpected_end")), "the error 0x80131384 DS_IPC_E_BAD_ENCODING");
+        let acceptable = tc_id_of(&files, |_, test| test.result == Verdict::Acceptable && test.error.is_some());
+        assert_eq!(says(acceptable), "an OK, or DS_IPC_E_BAD_ENCODING");
+    }
+
     /// The number of a request to a server of which `is_meant` says so.
     #[track_caller]
     fn tc_id_of(files: &[File], is_meant: impl Fn(&Group, &Test) -> bool) -> u32 {
@@ -303,6 +322,16 @@ mod tests {
         let old = Profile::CoreClr { major: 3, minor: 1 };
         assert_eq!(judged(&files, old, dump, error(HResult::FAIL), true).1.as_deref(), Some("P-40"));
         assert_eq!(judged(&files, CORECLR, dump, error(HResult::FAIL), true).0, Grade::Fail);
+        let newer = tc_id_of(&files, |group, test| {
+            group.command.as_deref() == Some("Dump/GenerateCoreDump2") && test.result == Verdict::Valid
+        });
+        for (tc_id, hresult, left_open, grade) in [
+            (dump, HResult::FAIL, false, Grade::Pass),
+            (dump, HResult::BAD_ENCODING, true, Grade::Fail),
+            (newer, HResult::FAIL, true, Grade::Fail),
+        ] {
+            assert_eq!(judged(&files, old, tc_id, error(hresult), left_open).0, grade, "{tc_id} {hresult}");
+        }
         // A session that is refused, from .NET 9 on (F-74).
         let bad = tc_id_of(&files, |group, test| {
             let refused = test.error.is_some() && test.acceptable_on.is_empty();
@@ -312,6 +341,11 @@ mod tests {
         assert_eq!(left(CORECLR).1.as_deref(), Some("F-74"));
         assert_eq!(left(CORECLR).2, ["the connection stays open"]);
         assert_eq!(left(Profile::CoreClr { major: 8, minor: 0 }).0, Grade::Fail);
+        // Sessions alone: not their stop, and not what is no session.
+        for command in ["EventPipe/StopTracing", "Process/EnablePerfMap"] {
+            let other = tc_id_of(&files, |group, test| test.error.is_some() && group.command.as_deref() == Some(command));
+            assert_eq!(judged(&files, CORECLR, other, error(HResult::BAD_ENCODING), true).0, Grade::Fail, "{command}");
+        }
         // What a vector says is taken by a runtime of this name (F-73).
         let taken =
             tc_id_of(&files, |_, test| test.acceptable_on.iter().any(|name| name.starts_with("net10.")) && test.error.is_some());

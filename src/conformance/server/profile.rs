@@ -198,4 +198,16 @@ mod tests {
         assert_eq!(Profile::NativeAot.pretends(Command::RESUME_RUNTIME), None);
         assert_eq!(Profile::Mono.pretends(Command::GENERATE_CORE_DUMP3), None);
     }
+
+    #[test]
+    fn what_is_known_of_pipes_is_known_on_windows_alone() {
+        let runtime = Profile::CoreClr { major: 10, minor: 0 };
+        let absent = |profile: Profile, command| fact(profile.refuses(command, HResult::ENVVAR_NOT_FOUND));
+        let there = |known: &'static str| cfg!(windows).then_some(known);
+        assert_eq!(absent(runtime, Command::SET_ENVIRONMENT_VARIABLE), there("P-41"));
+        assert_eq!(absent(runtime, Command::RESUME_RUNTIME), None);
+        assert_eq!(absent(Profile::Strict, Command::SET_ENVIRONMENT_VARIABLE), None);
+        assert_eq!(runtime.refuses(Command::SET_ENVIRONMENT_VARIABLE, HResult::FAIL), None);
+        assert_eq!((fact(runtime.refuses_pieces()), fact(Profile::Mono.refuses_pieces())), (there("P-39"), None));
+    }
 }
