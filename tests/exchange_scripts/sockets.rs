@@ -86,6 +86,46 @@ fn what_comes_in_place_of_what_is_expected_is_said() {
     assert_eq!(differs(SocketNetwork::to_socket(path), text), (1, "no end comes".to_owned()));
 }
 
+/// A runtime that is starting: its socket is waited for as long as a step may take.
+#[test]
+fn a_socket_that_comes_later_is_waited_for() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("socket");
+    let listens = path.clone();
+    let server = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(100));
+        let (mut stream, _) = UnixListener::bind(listens).unwrap().accept().unwrap();
+        stream.write_all(b"hi").unwrap();
+    });
+    let script = r#"[{ "open": "a" }, { "on": "a", "expect": ["6869"] }, { "on": "a", "expect_end": "closed" }]"#;
+    let mut network = SocketNetwork::to_socket(&path);
+    Player::new(&mut network, Duration::from_secs(10)).play(&steps(script)).unwrap();
+    server.join().unwrap();
+    // But no longer.
+    let (step, said) = differs(SocketNetwork::to_socket(directory.path().join("other")), script);
+    assert!(step == 0 && said.contains("other"), "{step}: {said}");
+}
+
+/// What was not read makes the end a reset.
+#[test]
+fn a_reset_is_no_other_end() {
+    let (_directory, path) = server(|mut stream| {
+        stream.read_exact(&mut [0; 1]).unwrap();
+        thread::sleep(Duration::from_millis(50));
+    });
+    let (step, said) = differs(
+        SocketNetwork::to_socket(&path),
+        r#"[{ "open": "a" }, { "on": "a", "send": ["0102"] }, { "on": "a", "expect_end": "closed", "within_ms": 5000 }]"#,
+    );
+    assert!(step == 2 && said.contains("reset"), "{step}: {said}");
+    let (_directory, path) = server(|mut stream| {
+        stream.read_exact(&mut [0; 1]).unwrap();
+        thread::sleep(Duration::from_millis(50));
+    });
+    let script = r#"[{ "open": "a" }, { "on": "a", "send": ["0102"] }, { "on": "a", "expect_end": "reset", "within_ms": 5000 }]"#;
+    play(SocketNetwork::to_socket(&path), script).unwrap();
+}
+
 #[test]
 fn a_stream_that_is_drained_must_end_as_the_script_says() {
     let last = |last: &str| {

@@ -243,6 +243,11 @@ fn failed(what: &str) -> impl FnOnce(io::Error) -> Trouble + '_ {
     move |error| Trouble::Differs(format!("{what}: {error}"))
 }
 
+/// Whether nobody listens there, or not yet.
+fn is_missing(kind: &ErrorKind) -> bool {
+    matches!(kind, ErrorKind::NotFound(_) | ErrorKind::NotAnEndpoint(_))
+}
+
 /// Whether the system says that the peer has gone.
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::NotConnected)
@@ -277,6 +282,7 @@ impl Network for SocketNetwork {
             }
             (None, DefaultPort::Ours(_)) => return Err(Trouble::differs("the player itself listens there")),
         };
+        let mut missing = None;
         loop {
             // The file of a socket is there a moment before anybody listens: a refusal is not the last word.
             match unix::connect(&path, &Until { deadline, canceller: None }) {
@@ -284,11 +290,13 @@ impl Network for SocketNetwork {
                     let stream = transport.stream().try_clone().map_err(failed("a second descriptor"))?;
                     return Ok(self.keep(stream));
                 }
-                Err(error) if matches!(error.kind(), ErrorKind::NotFound(_) | ErrorKind::NotAnEndpoint(_)) => {
-                    if self.began.elapsed() >= until {
-                        return Err(Trouble::Differs(error.to_string()));
-                    }
+                Err(error) if is_missing(error.kind()) && self.began.elapsed() < until => {
+                    missing = Some(error);
                     thread::sleep(PAUSE);
+                }
+                // What was missing until then says more than that the time is over.
+                Err(error) if matches!(error.kind(), ErrorKind::TimedOut) => {
+                    return Err(Trouble::Differs(missing.unwrap_or(error).to_string()));
                 }
                 Err(error) => return Err(Trouble::Differs(error.to_string())),
             }
