@@ -76,7 +76,7 @@ impl Subject {
         self.read(wire).map_err(|refusal| if self.from_server { Refusal { answer: None, ..refusal } } else { refusal })
     }
 
-    fn read(&self, wire: &[u8]) -> Result<Decoded, Refusal> {
+    fn read(self, wire: &[u8]) -> Result<Decoded, Refusal> {
         if let Some(family) = self.kind.family() {
             let (value, canonical) = (family.decode)(self.kind, wire)?;
             return Ok(Decoded::of(self.kind, value, canonical));
@@ -98,7 +98,7 @@ impl Subject {
                 Ok(Decoded::of(Type::LegacyRequest, request.to_value(), message.is_canonical(&request)))
             }
             Type::Request | Type::Reply | Type::Error | Type::Unknown => {
-                Ok(Decoded::of_message(&Message::decode_exact(wire)?, *self)?)
+                Ok(Decoded::of_message(&Message::decode_exact(wire)?, self)?)
             }
             piece => {
                 macro_rules! decode {

@@ -240,7 +240,7 @@ fn a_client_that_has_had_enough_does_not_hold_the_runtime() {
     });
     let ((), recording) = recorded(1, &path, false, |at| {
         let mut stream = UnixStream::connect(at).unwrap();
-        stream.read_exact(&mut [0; 20_000]).unwrap();
+        stream.read_exact(&mut vec![0; 20_000]).unwrap();
     });
     let ended = playing.join().unwrap();
     assert!(
