@@ -210,6 +210,10 @@ for line in sys.stdin:
             sys.stdout.write(text[:-3])
             sys.stdout.flush()
             time.sleep(60)
+        elif fault == "a last word":
+            sys.stdout.write("out of words")
+            sys.stdout.flush()
+            os._exit(0)
         elif fault == "another id":
             text = json.dumps({**answer, "id": question["id"] + 1})
         elif fault == "no id":
@@ -315,6 +319,7 @@ fn a_lost_answer_is_a_failure_of_its_case_alone() {
         ("another id", "an answer to question"),
         ("no id", "an answer to no question"),
         ("a long line", "a line of more than"),
+        ("a last word", "no answer of the line protocol: no JSON"),
     ] {
         let (cases, faulty) = cases_with_fault(fault, "encode", &[], 1);
         for case in &cases {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use dotnet_diagnostics_ipc::conformance::report::{Direction, html, junit};
-use dotnet_diagnostics_ipc::conformance::{Case, Citations, Detail, Deviation, Grade, Lost, Report, Turn};
+use dotnet_diagnostics_ipc::conformance::{Case, Citations, Counts, Detail, Deviation, Grade, Lost, Report, Turn};
 use dotnet_diagnostics_ipc::vectors::Hazard;
 use roxmltree::Document;
 use schema::Schema;
@@ -157,6 +157,19 @@ fn another_form_is_refused() {
         *report.pointer_mut(place).unwrap() = other;
         assert!(schema.objection(&report).is_some(), "{place}");
     }
+}
+
+#[test]
+fn cases_are_counted_by_their_grade() {
+    let mut counts = Counts::default();
+    for (nth, grade) in Grade::ALL.into_iter().enumerate() {
+        for _ in 0..=nth {
+            counts.add(grade);
+        }
+    }
+    assert_eq!(counts, Counts { pass: 1, pass_lenient: 2, unimplemented: 3, informational: 4, fail: 5 });
+    assert_eq!(Grade::ALL.map(|grade| counts.of(grade)), [1, 2, 3, 4, 5]);
+    assert_eq!(counts.all(), 15);
 }
 
 #[test]
