@@ -397,3 +397,18 @@ fn scripts_are_listed_and_explained() {
     }
     run(&["scripts", "show", "19999"], b"", 2);
 }
+
+/// What the reference runtime can be told to do wrong, by the name that it is told by.
+#[cfg(unix)]
+#[test]
+fn what_the_runtime_can_do_wrong_is_listed() {
+    let listed = text(&run(&["runtime", "--list"], b"", 0));
+    for words in [
+        &["misbehaviour", "fact", "what it does"][..],
+        &["never-accepts", "F-75", "Nobody accepts"],
+        &["truncate=22", "N bytes of the reply are sent, then the end."],
+        &["profiles: coreclr-3.1, coreclr-8, coreclr-9, coreclr-10, coreclr-11, nativeaot, mono, strict"],
+    ] {
+        assert!(listed.lines().any(|line| words.iter().all(|word| line.contains(word))), "{words:?} is not in\n{listed}");
+    }
+}

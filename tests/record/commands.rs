@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dotnet_diagnostics_ipc::io::{Client, Endpoint};
-use dotnet_diagnostics_ipc::vectors::{ScriptFile, parse_scripts};
+use dotnet_diagnostics_ipc::vectors::{ScriptFile, Step, parse_scripts};
 use tempfile::TempDir;
 
 use crate::runtime::{Runtime, with_runtime};
@@ -58,7 +58,10 @@ fn the_command_replays_says_what_differs_and_needs_leave_for_what_changes_a_runt
 fn the_command_records_a_client_that_finds_the_runtime_by_its_process() {
     let directory = TempDir::new().unwrap();
     let ((), recording) = with_runtime(&Runtime::new(1), |to| recorded(1, to, false, info));
-    let file = write(&directory, "client.json", &scripts(&recording));
+    let mut file = scripts(&recording);
+    let Step::Send(request) = &mut file.scripts[0].steps[1] else { panic!("{file:?}") };
+    request.chunks = vec![14, 6];
+    let file = write(&directory, "client.json", &file);
     let (file, out) = (file.to_str().unwrap(), directory.path().join("out"));
     let (program, out) = (env!("CARGO_BIN_EXE_diagipc"), out.to_str().unwrap());
     with_runtime(&Runtime::new(2), |path| {
@@ -71,6 +74,8 @@ fn the_command_records_a_client_that_finds_the_runtime_by_its_process() {
         assert_eq!(status, Some(0), "{said}");
         let words = fs::read_to_string(format!("{out}/an-info.txt")).unwrap();
         assert!(words.contains("request Process/ProcessInfo3") && words.contains("\"10.0.0\""), "{words}");
+        let events: Vec<_> = words.lines().filter_map(|line| line.split_once(" s    0  ")).map(|(_, what)| what).collect();
+        assert_eq!(events, ["opened", "client: 20 bytes in 2 pieces", "runtime: 142 bytes", "runtime: closed"]);
 
         // A client that fails is recorded, and reported.
         let (status, said) = diagipc(&["record", "--out", out, "--to", to, "--", "sh", "-c", "test -S {socket} && exit 7"]);
