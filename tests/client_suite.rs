@@ -210,18 +210,26 @@ fn a_client_that_does_nothing_or_never_ends_is_failed_in_time() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("bad.toml");
     let text = "timeout_ms = 100\n[operations]\nresume.command = 'true'\nperf-map-off.command = 'sleep 1000'\n\
-                stop.command = 'no-such-program-anywhere'\nenvironment.command = ['sh', '-c', 'kill -9 $$']\n";
+                stop.command = 'no-such-program-anywhere'\ntrace.command = 'false'\nenvironment.command = ['sh', '-c', 'kill -9 $$']\n";
     fs::write(&file, text).unwrap();
     let began = Instant::now();
-    let only = ["request/plain/resume", "request/plain/perf-map-off", "request/plain/stop", "request/plain/environment"];
+    let only = [
+        "request/plain/resume",
+        "request/plain/perf-map-off",
+        "request/plain/stop",
+        "request/plain/environment",
+        "request/plain/trace",
+    ];
     let report = report(file.to_str().unwrap(), &only);
     assert!(began.elapsed() < Duration::from_secs(30));
-    assert_eq!(report.counts.fail, 4, "{report:#?}");
+    assert_eq!(report.counts.fail, 5, "{report:#?}");
     let found = |name: &str| {
         let case = report.cases.iter().find(|case| case.group == name).unwrap();
         case.detail.as_ref().unwrap().found.join("\n")
     };
     assert!(found("resume").contains("it ends, and has not connected"), "{}", found("resume"));
+    // It never asked anything, and so lacks nothing.
+    assert!(found("trace").contains("it ends, and has not connected"), "{}", found("trace"));
     assert!(found("perf-map-off").contains("it does not connect"), "{}", found("perf-map-off"));
     assert!(found("stop").contains("cannot be started"), "{}", found("stop"));
     assert!(found("environment").contains("signal: 9"), "{}", found("environment"));

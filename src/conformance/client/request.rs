@@ -342,4 +342,50 @@ mod tests {
         assert!(Wanted::Text(String::new()).is(&Value::Null) && !Wanted::Text("a".to_owned()).is(&Value::Null));
         assert!(Wanted::Absent.is(&Value::Null) && !Wanted::Absent.is(&"".into()));
     }
+
+    #[test]
+    fn each_argument_is_looked_for_in_its_field() {
+        let fields = |operation: Operation, command: &str| {
+            let text = format!("[operations.{operation}]\ncommand = \"x {command}\"\n");
+            let operations = Operations::parse("x.toml", &text).unwrap();
+            let arguments = usual(operation);
+            let all = wanted(operation, operations.get(operation).unwrap(), &arguments);
+            all.into_iter().map(|(argument, field, wanted)| format!("{argument} {field} {}", wanted.shown())).collect::<Vec<_>>()
+        };
+        assert_eq!(fields(Operation::Dump, "{type} {flags}"), ["type dumpType 1", "flags flags 0"]);
+        assert_eq!(
+            fields(Operation::StartupProfiler, "{clsid} {path}"),
+            ["path profilerPath \"/opt/profiler.so\"", "clsid profilerGuid cf0d821e-299b-5307-a3d8-b283c03916dd"]
+        );
+    }
+
+    #[test]
+    fn a_field_of_providers_is_seen_of_all_of_them() {
+        let value = serde_json::json!({
+            "streaming_circularBufferMB": 4,
+            "providers": [{ "provider_name": "A" }, { "provider_name": "B" }],
+            "event_ids": [1, 2],
+        });
+        let values = |field: &str| match seen(&value, field) {
+            Field::Values(values) => values.into_iter().cloned().collect(),
+            Field::NotThere => Vec::new(),
+        };
+        assert_eq!(values("providers.provider_name"), ["A", "B"]);
+        assert_eq!(values("circularBufferMB"), [4]);
+        assert_eq!(values("event_ids"), [serde_json::json!([1, 2])]);
+        assert_eq!(values("rundownKeyword"), [] as [Value; 0]);
+    }
+
+    #[test]
+    fn a_descriptor_that_rides_on_the_request_is_a_fault_of_its_own() {
+        let operations = Operations::parse("x.toml", "[operations.set-env]\ncommand = \"x {name} {value}\"\n").unwrap();
+        let line = operations.get(Operation::SetEnv).unwrap();
+        for (fds, fault) in [(0, None), (1, Some(Fault::DescriptorWithTheRequest))] {
+            // Wrong in another way as well.
+            let bytes = with(24, b'X');
+            let seen = Seen { bytes: &bytes, behind: &[], fds, is_whole: true };
+            let judgement = seen.judge(Operation::SetEnv, line, &usual(Operation::SetEnv));
+            assert_eq!((judgement.fault, judgement.found.len()), (fault, fds + 1));
+        }
+    }
 }
