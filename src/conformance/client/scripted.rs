@@ -283,3 +283,43 @@ fn stream(script: &Script, ok: &OkOutcome) -> Option<Vec<u8>> {
     let stream = sent.get(begins.checked_add(28)?..)?.to_vec();
     (stream.len() == expected).then_some(stream)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vectors::script_files;
+
+    #[test]
+    fn a_client_that_accepts_a_wrong_count_of_entries_ignores_it() {
+        let of = |kind: &str, offset: usize| {
+            let outcome = serde_json::json!({
+                "outcome": "ok", "reply": {}, "then": "environment",
+                "environment": { "entries": [], "error": { "layer": "payload", "kind": kind, "offset": offset } },
+            });
+            reveals(&serde_json::from_value(outcome).unwrap())
+        };
+        let ignored = Some(Fault::EnvironmentCountIgnored);
+        assert_eq!(
+            (of("bytes_after_message", 0), of("bytes_after_message", 12), of("count_too_large", 0)),
+            (ignored, ignored, ignored)
+        );
+        // The count of an entry's units, and an end too early, say nothing of the number of entries.
+        assert_eq!((of("count_too_large", 4), of("unexpected_end", 0)), (None, None));
+    }
+
+    /// An absent text is not looked for in what the client gives out.
+    #[test]
+    fn what_a_process_says_of_itself_is_looked_for_text_by_text() {
+        let outcome = serde_json::json!({
+            "outcome": "ok", "then": "close",
+            "reply": { "processId": "12345", "commandLine": "app", "OS": "", "arch": null, "future": "no" },
+        });
+        let outcome: ScriptOutcome = serde_json::from_value(outcome).unwrap();
+        let files = script_files().unwrap();
+        let mut scripts = files.iter().flat_map(|file| &file.scripts);
+        let script = scripts.find(|script| matches!(script.plays, Plays::Runtime(_))).unwrap();
+        let Some(Output::ProcessInfo(mut texts)) = output(script, &outcome, Operation::ProcessInfo) else { panic!("{outcome:?}") };
+        texts.sort();
+        assert_eq!(texts, ["12345", "app"]);
+    }
+}
