@@ -24,7 +24,7 @@ use dotnet_diagnostics_ipc::vectors::{
 use dotnet_diagnostics_ipc::wire::Array;
 use tempfile::TempDir;
 
-use crate::runtime::{Runtime, with_runtime};
+use crate::runtime::{Cancels, Runtime, with_runtime};
 
 const WITHIN: Duration = Duration::from_secs(5);
 
@@ -45,9 +45,10 @@ fn recorded<T>(connections: u64, to: &Path, is_port: bool, with: impl FnOnce(&Pa
             over.send(()).unwrap();
             recording
         });
+        let cancels = Cancels(&canceller);
         let given = with(&path);
         let ended = is_over.recv_timeout(WITHIN);
-        canceller.cancel();
+        drop(cancels);
         let recording = running.join().unwrap().unwrap();
         ended.expect("every connection ends with its two sides");
         (given, recording)

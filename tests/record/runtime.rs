@@ -72,6 +72,15 @@ impl Handler for Runtime {
     }
 }
 
+/// Cancels at its end: a check that fails ends its test, and does not hold it.
+pub(crate) struct Cancels<'c>(pub(crate) &'c Canceller);
+
+impl Drop for Cancels<'_> {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
 /// Calls `with` with the socket of a runtime.
 pub(crate) fn with_runtime<T>(runtime: &Runtime, with: impl FnOnce(&Path) -> T) -> T {
     let directory = TempDir::new().unwrap();
@@ -79,8 +88,9 @@ pub(crate) fn with_runtime<T>(runtime: &Runtime, with: impl FnOnce(&Path) -> T) 
     let (listener, shutdown) = (UnixListener::bind(&path).unwrap(), Canceller::new().unwrap());
     thread::scope(|scope| {
         let serving = scope.spawn(|| serve(&listener, runtime, &ServeOptions::DEFAULT, &shutdown));
+        let cancels = Cancels(&shutdown);
         let given = with(&path);
-        shutdown.cancel();
+        drop(cancels);
         serving.join().unwrap().unwrap();
         given
     })
