@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use arbitrary::{Arbitrary, Unstructured};
-use dotnet_diagnostics_ipc::arbitrary::{Generate, Hostile, Made, MadeReply, MadeRequest, Style};
+use dotnet_diagnostics_ipc::arbitrary::{Hostile, Made, MadeReply, MadeRequest, Style};
 use dotnet_diagnostics_ipc::continuation::Entry;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::legacy::CollectTracingWithoutFilterData;
@@ -251,6 +251,14 @@ fn changed(valid: &[u8], hostile: &[u8]) -> Vec<usize> {
     (0..valid.len().min(hostile.len())).filter(|at| valid[*at] != hostile[*at] && !(14..16).contains(at)).collect()
 }
 
+/// The bit that is another, if there is only one, and whether it was set.
+fn flipped(valid: &[u8], hostile: &[u8]) -> Option<(u32, bool)> {
+    let [at] = changed(valid, hostile)[..] else { return None };
+    let difference = valid[at] ^ hostile[at];
+    let is_one = hostile.len() == valid.len() && difference.is_power_of_two();
+    is_one.then(|| (difference.trailing_zeros(), hostile[at] > valid[at]))
+}
+
 #[test]
 fn damage_is_of_each_kind() {
     let counts = met(|chosen| {
@@ -259,7 +267,7 @@ fn damage_is_of_each_kind() {
             [] if hostile.len() < valid.len() => "cut",
             [] if hostile.len() > valid.len() => "grown",
             [] => "whole",
-            [at] if hostile.len() == valid.len() && (valid[*at] ^ hostile[*at]).is_power_of_two() => "a bit",
+            [_] if flipped(&valid, &hostile).is_some() => "a bit",
             [first, .., last] if hostile.len() == valid.len() && last - first < 4 => "a number",
             _ => "more",
         })
@@ -272,12 +280,7 @@ fn damage_is_of_each_kind() {
 fn every_bit_is_set_and_cleared() {
     let counts = met(|chosen| {
         let (valid, hostile) = damaged(chosen);
-        match changed(&valid, &hostile).as_slice() {
-            [at] if hostile.len() == valid.len() && (valid[*at] ^ hostile[*at]).is_power_of_two() => {
-                Some(((valid[*at] ^ hostile[*at]).trailing_zeros(), hostile[*at] > valid[*at]))
-            }
-            _ => None,
-        }
+        flipped(&valid, &hostile)
     });
     assert_eq!(counts.len(), 16, "{counts:?}");
 }
@@ -310,11 +313,8 @@ fn damage_makes_nothing_out_of_bounds() {
 /// The same bytes are the same value: a case can be named by them.
 #[test]
 fn what_is_made_is_decided_by_the_bytes() {
-    fn twice<T: Generate>(chosen: &[u8]) -> bool {
-        Made::<T>::new(chosen, Style::Plain) == Made::<T>::new(chosen, Style::Plain)
-    }
-    let counts = met(|chosen| {
-        Some(twice::<IpcString<'_>>(chosen) && Hostile::new(chosen, Style::Plain) == Hostile::new(chosen, Style::Plain))
-    });
+    let string = |chosen: &[u8]| Made::<IpcString<'_>>::new(chosen, Style::Plain);
+    let hostile = |chosen: &[u8]| Hostile::new(chosen, Style::Plain);
+    let counts = met(|chosen| Some(string(chosen) == string(chosen) && hostile(chosen) == hostile(chosen)));
     assert_eq!(counts, BTreeMap::from([(true, TRIES)]));
 }

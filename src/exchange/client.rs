@@ -211,14 +211,8 @@ impl Client {
     /// [`Illegal`], after another outcome, where `buffer` is too short still, or where it does not begin with that header.
     pub fn enlarged(&mut self, buffer: &[u8]) -> Result<(), Illegal> {
         let State::TooSmall(incoming, size) = self.state else { return Err(Illegal::NotAsked) };
-        if buffer.len() < size.into() {
-            return Err(Illegal::BufferTooShort { needed: size.into() });
-        }
-        if Header::decode(incoming.bytes(buffer)).is_ok_and(|header| header.size == size) {
-            self.state = State::Receive(incoming);
-            return Ok(());
-        }
-        Err(Illegal::NotAsked)
+        self.state = State::Receive(incoming.enlarged(buffer, size)?);
+        Ok(())
     }
 
     /// Waits for another reply after the first one: some runtimes without a dump tool answer a dump command twice (F-81).

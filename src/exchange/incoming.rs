@@ -44,6 +44,15 @@ impl Incoming {
         buffer.get(..usize::from(self.have)).unwrap_or_default()
     }
 
+    /// Goes on in a larger `buffer`, which must have room for the message of `size` bytes, and begin with its header.
+    pub(super) fn enlarged(self, buffer: &[u8], size: u16) -> Result<Self, Illegal> {
+        if buffer.len() < size.into() {
+            return Err(Illegal::BufferTooShort { needed: size.into() });
+        }
+        let is_there = Header::decode(self.bytes(buffer)).is_ok_and(|header| header.size == size);
+        if is_there { Ok(self) } else { Err(Illegal::NotAsked) }
+    }
+
     /// Counts `n` more bytes that stand in the asked range of `buffer`.
     pub(super) fn received(self, buffer: &[u8], n: usize) -> Result<Self, Illegal> {
         let Range { start, end } = self.range();

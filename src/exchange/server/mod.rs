@@ -155,13 +155,7 @@ impl Server {
     /// [`Illegal`], after another outcome, where `buffer` is too short still, or where it does not begin with that header.
     pub fn enlarged(&mut self, buffer: &[u8]) -> Result<(), Illegal> {
         let State::TooSmall(incoming, size) = self.state else { return Err(Illegal::NotAsked) };
-        if buffer.len() < size.into() {
-            return Err(Illegal::BufferTooShort { needed: size.into() });
-        }
-        if !Header::decode(incoming.bytes(buffer)).is_ok_and(|header| header.size == size) {
-            return Err(Illegal::NotAsked);
-        }
-        self.state = State::Receive(incoming);
+        self.state = State::Receive(incoming.enlarged(buffer, size)?);
         Ok(())
     }
 
