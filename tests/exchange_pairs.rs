@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::exchange::{
-    Asked, Client, ClientAction, End, Outcome, Server, ServerAction, ServerOptions, ServerOutcome, Then,
+    Client, ClientAction, End, Outcome, ParsedRequest, Server, ServerAction, ServerOptions, ServerOutcome, Then,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::process::ProcessEnvironmentReply;
@@ -134,7 +134,7 @@ fn server_turn(server: &mut Server, buffer: &mut [u8], pipe: &mut Pipe, talk: &T
                 return Err("the server got another request".to_owned());
             }
             match server.request(buffer) {
-                Ok(Asked::Request(_)) => Ok(()),
+                Ok(ParsedRequest::Request(_)) => Ok(()),
                 other => return Err(format!("the server says {other:?}")),
             }
         }
@@ -275,7 +275,7 @@ fn the_server_hands_out_the_request_that_was_sent() {
         if wire.len() > 20 {
             server.received(wire, wire.len() - 20).map_err(|illegal| illegal.to_string())?;
         }
-        let Ok(Asked::Request(request)) = server.request(wire) else { return Err("no request".to_owned()) };
+        let Ok(ParsedRequest::Request(request)) = server.request(wire) else { return Err("no request".to_owned()) };
         let same = Message::decode_exact(wire).unwrap().request() == Ok(request);
         if same && request.command() == command && !matches!(request, AnyRequest::Unknown { .. }) {
             Ok(())

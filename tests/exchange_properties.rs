@@ -2,8 +2,8 @@
 
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::exchange::{
-    Asked, CheckOrder, Client, ClientAction, End, Illegal, Outcome, Reason, Server, ServerAction, ServerOptions, ServerOutcome,
-    Then,
+    CheckOrder, Client, ClientAction, End, Illegal, Outcome, ParsedRequest, RefusalReason, Server, ServerAction, ServerOptions,
+    ServerOutcome, Then,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, StopTracing, UserEventsSession};
@@ -280,7 +280,7 @@ fn requests() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// What a server makes of `peer`: the reason if it refuses, and how many bytes it took.
-fn judged(mut server: Server, peer: &[u8], pieces: &Pieces) -> (Result<Command, Reason>, usize) {
+fn judged(mut server: Server, peer: &[u8], pieces: &Pieces) -> (Result<Command, RefusalReason>, usize) {
     let mut buffer = vec![0; 65_535];
     let mut taken = 0;
     let mut sizes = pieces.0.iter().cycle();
@@ -295,7 +295,7 @@ fn judged(mut server: Server, peer: &[u8], pieces: &Pieces) -> (Result<Command, 
             }
             ServerAction::Decode(range) => {
                 assert_eq!(range, 0..taken);
-                if let Asked::Request(request) = server.request(&buffer).unwrap() {
+                if let ParsedRequest::Request(request) = server.request(&buffer).unwrap() {
                     return (Ok(request.command()), taken);
                 }
             }
@@ -344,7 +344,7 @@ fn a_request_that_ends_at_any_byte_is_answered_as_runtimes_do_or_as_a_strict_ser
     let request = b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x2a\0\0\0\0\0\0\0";
     for cut in 0..request.len() {
         let (judged, taken) = judged(server(false), &request[..cut], &Pieces(vec![3]));
-        let reason = Reason::EndOfInput { received: u16::try_from(cut).unwrap() };
+        let reason = RefusalReason::EndOfInput { received: u16::try_from(cut).unwrap() };
         assert_eq!((judged, taken, reason.hresult()), (Err(reason), cut, HResult::BAD_ENCODING));
     }
     // Nothing at all: a strict server has nothing to answer.

@@ -1,7 +1,7 @@
 //! A server step by step: which acknowledgement leads where, and which it did not ask for.
 
 use dotnet_diagnostics_ipc::exchange::{
-    Asked, CheckOrder, End, Illegal, Reason, Server, ServerAction, ServerOptions, ServerOutcome,
+    CheckOrder, End, Illegal, ParsedRequest, RefusalReason, Server, ServerAction, ServerOptions, ServerOutcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Request as _;
@@ -78,11 +78,11 @@ fn a_server_takes_as_many_providers_as_its_limit_says() {
         hear(&mut server, &buffer[..len]);
         let found = u32::try_from(providers.len()).unwrap();
         match server.request(&buffer).unwrap() {
-            Asked::Request(_) => assert!(!over),
-            Asked::TooManyProviders { limit: 2, found: 3 } => assert!(over),
+            ParsedRequest::Request(_) => assert!(!over),
+            ParsedRequest::TooManyProviders { limit: 2, found: 3 } => assert!(over),
             other => panic!("{other:?}"),
         }
-        let refused = ServerAction::Refuse(Reason::TooManyProviders { limit, found });
+        let refused = ServerAction::Refuse(RefusalReason::TooManyProviders { limit, found });
         assert_eq!(server.action(), if over { refused } else { ServerAction::Respond });
     }
 }
@@ -103,14 +103,14 @@ fn a_fault_of_a_user_events_session_is_answered_before_or_behind_its_descriptor(
         for strict in [false, true] {
             let mut server = server(strict);
             hear(&mut server, &buffer[..len]);
-            assert_eq!(server.request(&buffer), Ok(Asked::OverLimit(why)));
+            assert_eq!(server.request(&buffer), Ok(ParsedRequest::OverLimit(why)));
             let behind = server.action() == ServerAction::ReceiveFd;
             assert_eq!(behind, late && !strict);
             if behind {
                 server.fd_received().unwrap();
             }
             let offset = u32::try_from(why.offset()).unwrap();
-            assert_eq!(server.action(), ServerAction::Refuse(Reason::OverLimit { kind: why.kind(), offset }));
+            assert_eq!(server.action(), ServerAction::Refuse(RefusalReason::OverLimit { kind: why.kind(), offset }));
         }
     }
     // A session that streams never waits for a descriptor.
@@ -120,8 +120,8 @@ fn a_fault_of_a_user_events_session_is_answered_before_or_behind_its_descriptor(
     let len = session.encode_message(&mut buffer).unwrap();
     let mut server = server(false);
     hear(&mut server, &buffer[..len]);
-    assert!(matches!(server.request(&buffer), Ok(Asked::OverLimit(_))));
-    assert!(matches!(server.action(), ServerAction::Refuse(Reason::OverLimit { .. })));
+    assert!(matches!(server.request(&buffer), Ok(ParsedRequest::OverLimit(_))));
+    assert!(matches!(server.action(), ServerAction::Refuse(RefusalReason::OverLimit { .. })));
 }
 
 /// What was not asked for is a mistake in the caller's loop, and said to be one.
@@ -153,7 +153,7 @@ fn a_server_says_what_it_did_not_ask_for() {
     assert_eq!(server.action(), ServerAction::Receive(20..28));
 
     server.received(&buffer, 8).unwrap();
-    assert!(matches!(server.request(&buffer), Ok(Asked::Request(_))));
+    assert!(matches!(server.request(&buffer), Ok(ParsedRequest::Request(_))));
     assert_eq!(server.received(&buffer, 1), not_asked);
     assert_eq!(server.ended(End::Closed), not_asked);
     server.refuse(HResult::FAIL, &mut buffer).unwrap();
@@ -172,7 +172,7 @@ fn a_server_sends_as_many_bytes_as_it_announced() {
     let mut server = Server::new();
     buffer[..20].copy_from_slice(b"DOTNET_IPC_V1\0\x14\0\x04\x02\0\0");
     server.received(&buffer, 20).unwrap();
-    assert!(matches!(server.request(&buffer), Ok(Asked::Request(_))));
+    assert!(matches!(server.request(&buffer), Ok(ParsedRequest::Request(_))));
     server.respond(&ProcessEnvironmentReply { n_incoming_bytes: 8, future: 0 }, &mut buffer).unwrap();
     server.sent(26).unwrap();
     assert_eq!(server.action(), ServerAction::Continue { left: Some(8) });
@@ -202,16 +202,16 @@ fn a_client_that_goes_ends_a_session_or_leaves_it_without_a_descriptor() {
     let asked = || {
         let mut server = Server::new();
         hear(&mut server, &buffer[..len]);
-        assert!(matches!(server.request(&buffer), Ok(Asked::Request(_))));
+        assert!(matches!(server.request(&buffer), Ok(ParsedRequest::Request(_))));
         assert_eq!(server.action(), ServerAction::ReceiveFd);
         server
     };
     let mut server = asked();
     server.ended(End::Closed).unwrap();
-    assert_eq!(server.action(), ServerAction::Refuse(Reason::NoDescriptor));
+    assert_eq!(server.action(), ServerAction::Refuse(RefusalReason::NoDescriptor));
     let mut server = asked();
     server.fd_missing().unwrap();
-    assert_eq!(server.action(), ServerAction::Refuse(Reason::NoDescriptor));
+    assert_eq!(server.action(), ServerAction::Refuse(RefusalReason::NoDescriptor));
 
     for (end, outcome) in [(End::Closed, ServerOutcome::Answered), (End::Reset, ServerOutcome::Answered)] {
         let mut server = asked();

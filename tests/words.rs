@@ -4,7 +4,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::endpoint::check_path_len;
 use dotnet_diagnostics_ipc::exchange::diagnostic_port::{DiagnosticPort, SameCookie, Slot, SlotsError};
 use dotnet_diagnostics_ipc::exchange::ladder::Losses;
-use dotnet_diagnostics_ipc::exchange::{End, Illegal, Reason, RespondError};
+use dotnet_diagnostics_ipc::exchange::{End, Illegal, RefusalReason, RespondError};
 use dotnet_diagnostics_ipc::flow::Flow;
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
@@ -98,19 +98,19 @@ fn how_a_connection_ends() {
 
 #[test]
 fn why_a_server_refuses() {
-    let malformed = Reason::Malformed { kind: DecodeErrorKind::SizeTooSmall { size: 19 }, offset: 14 };
-    let over = Reason::OverLimit { kind: LimitKind::NoProviders, offset: 29 };
+    let malformed = RefusalReason::Malformed { kind: DecodeErrorKind::SizeTooSmall { size: 19 }, offset: 14 };
+    let over = RefusalReason::OverLimit { kind: LimitKind::NoProviders, offset: 29 };
     for (reason, words, hresult) in [
-        (Reason::EndOfInput { received: 19 }, "the connection ended after 19 bytes of the request", HResult::BAD_ENCODING),
+        (RefusalReason::EndOfInput { received: 19 }, "the connection ended after 19 bytes of the request", HResult::BAD_ENCODING),
         (malformed, "at byte 14: size 19 is less than the 20 bytes of the header", HResult::BAD_ENCODING),
         (
-            Reason::UnknownCommand { command: Command { set: 2, id: 0x63 } },
+            RefusalReason::UnknownCommand { command: Command { set: 2, id: 0x63 } },
             "the command EventPipe/0x63 is not known",
             HResult::UNKNOWN_COMMAND,
         ),
         (over, "at byte 29: no provider", HResult::BAD_ENCODING),
-        (Reason::TooManyProviders { limit: 3, found: 4 }, "4 providers are more than 3", HResult::BAD_ENCODING),
-        (Reason::NoDescriptor, "no file descriptor came", HResult::BAD_ENCODING),
+        (RefusalReason::TooManyProviders { limit: 3, found: 4 }, "4 providers are more than 3", HResult::BAD_ENCODING),
+        (RefusalReason::NoDescriptor, "no file descriptor came", HResult::BAD_ENCODING),
     ] {
         says(reason, words);
         assert_eq!(reason.hresult(), hresult, "{words}");

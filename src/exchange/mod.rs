@@ -47,5 +47,7 @@ pub use end::End;
 pub use illegal::Illegal;
 pub use outcome::{Outcome, Then};
 pub use retry::{Delays, RetryPolicy};
-pub use server::{Asked, CheckOrder, Reason, RespondError, Server, ServerAction, ServerOptions, ServerOutcome};
+pub use server::{
+    CheckOrder, KnownCommands, ParsedRequest, RefusalReason, RespondError, Server, ServerAction, ServerOptions, ServerOutcome,
+};
 pub use session::{Session, SessionAction, SessionEnd, SessionOutcome, Stop};

@@ -4,7 +4,9 @@ use alloc::vec;
 
 use super::Pieces;
 use crate::command::{Command, Continuation};
-use crate::exchange::{Asked, CheckOrder, Client, ClientAction, End, Outcome, Server, ServerAction, ServerOptions, ServerOutcome};
+use crate::exchange::{
+    CheckOrder, Client, ClientAction, End, Outcome, ParsedRequest, Server, ServerAction, ServerOptions, ServerOutcome,
+};
 use crate::hresult::HResult;
 use crate::message::server::ResultReply;
 use crate::message::{AnyReply, Message};
@@ -119,7 +121,7 @@ fn serve(order: CheckOrder, peer: &[u8], sizes: &[u8], end: End) -> (ServerOutco
             }
             ServerAction::Decode(range) => {
                 assert_eq!(range, 0..taken);
-                if let Asked::Request(request) = server.request(&buffer).unwrap() {
+                if let ParsedRequest::Request(request) = server.request(&buffer).unwrap() {
                     asked = Some(request.command());
                 }
             }

@@ -12,7 +12,9 @@ use std::rc::Rc;
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::continuation::{Entry, EnvironmentEncoder};
-use dotnet_diagnostics_ipc::exchange::{Asked, ConnectPort, ConnectPortAction, End, Reason, RetryPolicy, Server, ServerAction};
+use dotnet_diagnostics_ipc::exchange::{
+    ConnectPort, ConnectPortAction, End, ParsedRequest, RefusalReason, RetryPolicy, Server, ServerAction,
+};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::message::eventpipe::Format;
@@ -198,7 +200,7 @@ impl Application {
                 },
                 ServerAction::Decode(range) => {
                     command = Message::decode_exact(&buffer[range]).unwrap().command;
-                    if let Asked::Request(request) = server.request(&buffer).unwrap() {
+                    if let ParsedRequest::Request(request) = server.request(&buffer).unwrap() {
                         answer = Some(self.answer(&request, port));
                     }
                 }
@@ -217,7 +219,7 @@ impl Application {
                     block = self.respond(&mut server, &mut buffer, answer).await;
                 }
                 // P-3.
-                ServerAction::Refuse(Reason::OverLimit { kind: LimitKind::UnknownDumpType(_), .. })
+                ServerAction::Refuse(RefusalReason::OverLimit { kind: LimitKind::UnknownDumpType(_), .. })
                     if command == Command::GENERATE_CORE_DUMP3 =>
                 {
                     server.refuse_with(&ErrorReply { hresult: HResult::FAIL, message: Some("".into()) }, &mut buffer).unwrap();

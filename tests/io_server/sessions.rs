@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::exchange::{CheckOrder, Outcome, ServerOptions, ServerOutcome, Then};
+use dotnet_diagnostics_ipc::exchange::{CheckOrder, KnownCommands, Outcome, ServerOptions, ServerOutcome, Then};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::server::{Handler, HeldSession, Refusal, ServeOptions, StreamSession};
 use dotnet_diagnostics_ipc::message::AnyRequest;
@@ -88,16 +88,16 @@ fn a_refusal_too_long_for_a_message_keeps_its_code() {
 
 #[test]
 fn a_command_that_only_the_options_know_is_unknown_to_the_handler() {
+    const COMMAND: Command = Command { set: 4, id: 0xee };
     let _together = together();
     let runtime = Runtime::default();
-    let exchange = ServerOptions { knows: |_| true, ..ServerOptions::DEFAULT };
-    let command = Command { set: 4, id: 0xee };
+    let exchange = ServerOptions { commands: KnownCommands::These(&[COMMAND]), ..ServerOptions::DEFAULT };
     with_server(&runtime, ServeOptions { exchange, ..ServeOptions::DEFAULT }, |path, _| {
-        let request = AnyRequest::Unknown { command, payload: b"anything" };
+        let request = AnyRequest::Unknown { command: COMMAND, payload: b"anything" };
         assert_eq!(ask(&mut UnixStream::connect(path).unwrap(), &request, None).0, error(HResult::UNKNOWN_COMMAND));
     });
     let served = runtime.served(1)[0];
-    assert_eq!((served.command, served.outcome), (Some(command), ServerOutcome::Refused(HResult::UNKNOWN_COMMAND)));
+    assert_eq!((served.command, served.outcome), (Some(COMMAND), ServerOutcome::Refused(HResult::UNKNOWN_COMMAND)));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::exchange::{Asked, End, Server, ServerAction, ServerOutcome};
+use dotnet_diagnostics_ipc::exchange::{End, ParsedRequest, Server, ServerAction, ServerOutcome};
 use dotnet_diagnostics_ipc::flow::StreamEnd;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
@@ -28,7 +28,7 @@ fn serve(pipe: &mut PipeTransport, grows: bool) -> ServerOutcome {
                 count => server.received(&buffer, count).unwrap(),
             },
             ServerAction::Decode(_) => match server.request(&buffer).unwrap() {
-                Asked::Request(AnyRequest::ResumeRuntime(_) | AnyRequest::SetEnvironmentVariable(_)) => {}
+                ParsedRequest::Request(AnyRequest::ResumeRuntime(_) | AnyRequest::SetEnvironmentVariable(_)) => {}
                 other => panic!("{other:?}"),
             },
             ServerAction::Respond => server.respond(&ResultReply { hresult: HResult::OK }, &mut buffer).unwrap(),

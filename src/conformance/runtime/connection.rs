@@ -16,7 +16,7 @@ use super::peer::{Next, Peer};
 use super::session::{SessionKind, SessionThread};
 use crate::command::Command;
 use crate::continuation::{Entry, EnvironmentEncoder};
-use crate::exchange::{Asked, End, Illegal, Reason, RespondError, Server, ServerAction};
+use crate::exchange::{End, Illegal, ParsedRequest, RefusalReason, RespondError, Server, ServerAction};
 use crate::header::{HEADER_LEN, MAX_MESSAGE_LEN};
 use crate::hresult::HResult;
 use crate::io::UnixTransport;
@@ -168,7 +168,7 @@ impl Conversation {
             return Ok(Some(Next::End));
         }
         // Others are refused, now or behind their descriptor.
-        if let Asked::Request(request) = self.server.request(&self.buffer)? {
+        if let ParsedRequest::Request(request) = self.server.request(&self.buffer)? {
             self.answer = self.application.answer(&request, self.port);
         }
         self.die_if(matches!(self.answer, Answer::Dies));
@@ -207,7 +207,7 @@ impl Conversation {
         }
     }
 
-    fn refuse(&mut self, reason: Reason) -> Result<(), Illegal> {
+    fn refuse(&mut self, reason: RefusalReason) -> Result<(), Illegal> {
         let (profile, command) = (self.application.profile, (self.command != Command::OK).then_some(self.command));
         // The request is there until the reply stands in its place.
         let has_payload = self.buffer.get(14..16) != Some(&[20, 0]);
@@ -216,7 +216,7 @@ impl Conversation {
         // Where a runtime dies there is nothing to be like.
         self.stays_open = !kills && profile.stays_open(command, reason);
         let hresult = profile.refusal(reason);
-        let is_dump_type = matches!(reason, Reason::OverLimit { kind: LimitKind::UnknownDumpType(_), .. });
+        let is_dump_type = matches!(reason, RefusalReason::OverLimit { kind: LimitKind::UnknownDumpType(_), .. });
         // P-3.
         let message = (is_dump_type && self.command == Command::GENERATE_CORE_DUMP3).then(|| "".into());
         match self.server.refuse_with(&ErrorReply { hresult, message }, &mut self.buffer) {

@@ -6,7 +6,7 @@ use std::format;
 use std::string::String;
 
 use crate::command::{Command, DotnetVersion};
-use crate::exchange::{Reason, ServerOptions};
+use crate::exchange::{KnownCommands, RefusalReason, ServerOptions};
 use crate::hresult::HResult;
 
 /// Which runtime the reference runtime is like: the commands that it knows (F-68), what it says of itself, and in what it deviates.
@@ -92,38 +92,30 @@ impl Profile {
 
     /// Whether it knows the command.
     pub fn knows(self, command: Command) -> bool {
-        command.since().is_some_and(|since| since <= self.version())
+        KnownCommands::UpTo(self.version()).contains(command)
     }
 
     /// As the exchange takes it.
     pub(super) fn options(self) -> ServerOptions {
-        // The exchange takes a function, and that cannot hold a profile.
-        let knows: fn(Command) -> bool = match self {
-            Self::CoreClr31 => |command| Self::CoreClr31.knows(command),
-            Self::CoreClr8 => |command| Self::CoreClr8.knows(command),
-            Self::CoreClr9 => |command| Self::CoreClr9.knows(command),
-            Self::CoreClr10 | Self::NativeAot | Self::Mono => |command| Self::CoreClr10.knows(command),
-            Self::CoreClr11 | Self::Strict => |command| Self::CoreClr11.knows(command),
-        };
-        ServerOptions { knows, ..ServerOptions::DEFAULT }
+        ServerOptions { commands: KnownCommands::UpTo(self.version()), ..ServerOptions::DEFAULT }
     }
 
     /// What it answers to a request that the exchange refuses.
-    pub(super) fn refusal(self, reason: Reason) -> HResult {
+    pub(super) fn refusal(self, reason: RefusalReason) -> HResult {
         match reason {
             // F-68.
-            Reason::UnknownCommand { command } if self == Self::CoreClr31 && is_profiler(command) => HResult::BAD_ENCODING,
+            RefusalReason::UnknownCommand { command } if self == Self::CoreClr31 && is_profiler(command) => HResult::BAD_ENCODING,
             // F-56: every profiler id.
-            Reason::UnknownCommand { command } if self.lacks_tools() && is_profiler(command) => HResult::NOT_SUPPORTED,
+            RefusalReason::UnknownCommand { command } if self.lacks_tools() && is_profiler(command) => HResult::NOT_SUPPORTED,
             _ => reason.hresult(),
         }
     }
 
     /// Whether the connection stays open behind that refusal (F-5, F-74).
-    pub(super) fn stays_open(self, command: Option<Command>, reason: Reason) -> bool {
+    pub(super) fn stays_open(self, command: Option<Command>, reason: RefusalReason) -> bool {
         let refuses = matches!(self, Self::CoreClr9 | Self::CoreClr10 | Self::CoreClr11);
         match reason {
-            Reason::UnknownCommand { command } => is_profiler(command) && (refuses || self == Self::CoreClr8),
+            RefusalReason::UnknownCommand { command } => is_profiler(command) && (refuses || self == Self::CoreClr8),
             _ => refuses && reason.hresult() == HResult::BAD_ENCODING && command.is_some_and(begins_session),
         }
     }

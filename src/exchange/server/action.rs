@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use super::super::End;
-use super::Reason;
+use super::RefusalReason;
 use crate::hresult::HResult;
 
 /// What a [`Server`](super::Server) asks for.
@@ -24,8 +24,8 @@ pub enum ServerAction {
     ReceiveFd,
     /// Do what was asked, then [`Server::respond`](super::Server::respond) or [`Server::refuse`](super::Server::refuse).
     Respond,
-    /// The request is refused for this reason: [`Server::refuse`](super::Server::refuse), most often with [`Reason::hresult`].
-    Refuse(Reason),
+    /// The request is refused for this reason: [`Server::refuse`](super::Server::refuse), most often with [`RefusalReason::hresult`].
+    Refuse(RefusalReason),
     /// Write this range of the buffer, or some of it; then [`Server::sent`](super::Server::sent), or [`Server::send_failed`](super::Server::send_failed).
     Send(Range<usize>),
     /// Put the next bytes of the stream or environment block at the front of the buffer, then [`Server::piece`](super::Server::piece); or

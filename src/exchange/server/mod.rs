@@ -1,15 +1,17 @@
 //! The runtime's side of one connection: a request, its reply, and what follows.
 
 mod action;
-mod asked;
+mod known_commands;
 mod options;
-mod reason;
+mod parsed_request;
+mod refusal_reason;
 mod respond_error;
 
 pub use action::{ServerAction, ServerOutcome};
-pub use asked::Asked;
+pub use known_commands::KnownCommands;
 pub use options::{CheckOrder, ServerOptions};
-pub use reason::Reason;
+pub use parsed_request::ParsedRequest;
+pub use refusal_reason::RefusalReason;
 pub use respond_error::RespondError;
 
 use super::incoming::{Incoming, Progress};
@@ -26,24 +28,24 @@ use crate::wire::{DecodeError, Encode, clamp};
 /// The caller lends one buffer, of at least 24 bytes; the reply overwrites the request.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::{Asked, Server, ServerAction, ServerOutcome};
+/// use dotnet_diagnostics_ipc::exchange::{ParsedRequest, Server, ServerAction, ServerOutcome};
 /// use dotnet_diagnostics_ipc::hresult::HResult;
 /// use dotnet_diagnostics_ipc::message::{AnyRequest, server::ResultReply};
 ///
-/// let mut asked = &b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0"[..]; // what the client says
+/// let mut input = &b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0"[..]; // what the client sends
 /// let mut answer = Vec::new();
 /// let mut buffer = [0; 64];
 /// let mut server = Server::new();
 /// let outcome = loop {
 ///     match server.action() {
 ///         ServerAction::Receive(range) => {
-///             let (now, later) = asked.split_at(range.len());
+///             let (now, later) = input.split_at(range.len());
 ///             buffer[range].copy_from_slice(now);
-///             asked = later;
+///             input = later;
 ///             server.received(&buffer, now.len())?;
 ///         }
 ///         ServerAction::Decode(_) => match server.request(&buffer)? {
-///             Asked::Request(AnyRequest::ResumeRuntime(_)) => {} // and now the runtime would start
+///             ParsedRequest::Request(AnyRequest::ResumeRuntime(_)) => {} // a runtime would start now
 ///             other => panic!("{other:?}"),
 ///         },
 ///         ServerAction::Respond => server.respond(&ResultReply { hresult: HResult::OK }, &mut buffer)?,
@@ -74,9 +76,9 @@ enum State {
     TooSmall(Incoming, u16),
     Decode(Header),
     /// And then a refusal, if a reason is there.
-    ReceiveFd(Option<Reason>),
+    ReceiveFd(Option<RefusalReason>),
     Respond,
-    Refuse(Reason),
+    Refuse(RefusalReason),
     Send(Outgoing, Next),
     Continue(Option<u32>),
     Hold,
@@ -133,12 +135,12 @@ impl Server {
         };
         self.state = match progress {
             Ok(Progress::InPayload(header) | Progress::Whole(header)) if self.refuses_now(progress, header) => {
-                State::Refuse(Reason::UnknownCommand { command: header.command })
+                State::Refuse(RefusalReason::UnknownCommand { command: header.command })
             }
             Ok(Progress::InPayload(header)) if buffer.len() < usize::from(header.size) => State::TooSmall(incoming, header.size),
             Ok(Progress::InHeader | Progress::InPayload(_)) => State::Receive(incoming),
             Ok(Progress::Whole(header)) => State::Decode(header),
-            Err(error) => State::Refuse(Reason::malformed(error)),
+            Err(error) => State::Refuse(RefusalReason::malformed(error)),
         };
         Ok(())
     }
@@ -146,7 +148,7 @@ impl Server {
     /// Whether the command is unknown, and that is answered now: at the header by a strict server, behind the payload by a runtime.
     fn refuses_now(&self, progress: Result<Progress, DecodeError>, header: Header) -> bool {
         let now = self.options.order == CheckOrder::Strict || matches!(progress, Ok(Progress::Whole(_)));
-        now && !(self.options.knows)(header.command)
+        now && !self.options.commands.contains(header.command)
     }
 
     /// Goes on after [`ServerOutcome::BufferTooSmall`] in a larger buffer, whose front the caller has filled with the 20 bytes.
@@ -164,7 +166,7 @@ impl Server {
     ///
     /// # Errors
     /// [`Illegal`], where that was not asked for.
-    pub fn request<'b>(&mut self, buffer: &'b [u8]) -> Result<Asked<'b>, Illegal> {
+    pub fn request<'b>(&mut self, buffer: &'b [u8]) -> Result<ParsedRequest<'b>, Illegal> {
         let State::Decode(header) = self.state else { return Err(Illegal::NotAsked) };
         let size = usize::from(header.size);
         let bytes = buffer.get(..size).ok_or(Illegal::BufferTooShort { needed: size })?;
@@ -173,26 +175,26 @@ impl Server {
         let request = match message.request() {
             Ok(request) => request,
             Err(error) => {
-                self.state = State::Refuse(Reason::malformed(error));
-                return Ok(Asked::Malformed(error));
+                self.state = State::Refuse(RefusalReason::malformed(error));
+                return Ok(ParsedRequest::Malformed(error));
             }
         };
         let user_events = request.continuation() == Some(Continuation::UserEvents);
         if let Err(error) = request.check_limits() {
-            let reason = Reason::OverLimit { kind: error.kind(), offset: clamp(error.offset()) };
+            let reason = RefusalReason::OverLimit { kind: error.kind(), offset: clamp(error.offset()) };
             // What fails once the kernel is asked fails behind the descriptor (F-19, F-21).
             let fails_late = user_events && self.options.order == CheckOrder::AsShipped && reason.hresult() == HResult::FAIL;
             self.state = if fails_late { State::ReceiveFd(Some(reason)) } else { State::Refuse(reason) };
-            return Ok(Asked::OverLimit(error));
+            return Ok(ParsedRequest::OverLimit(error));
         }
         let (limit, found) = (self.options.max_providers, clamp(request.providers_len()));
         if found > limit {
-            self.state = State::Refuse(Reason::TooManyProviders { limit, found });
-            return Ok(Asked::TooManyProviders { limit, found });
+            self.state = State::Refuse(RefusalReason::TooManyProviders { limit, found });
+            return Ok(ParsedRequest::TooManyProviders { limit, found });
         }
         self.continuation = request.continuation().unwrap_or(Continuation::Close);
         self.state = if user_events { State::ReceiveFd(None) } else { State::Respond };
-        Ok(Asked::Request(request))
+        Ok(ParsedRequest::Request(request))
     }
 
     /// The byte came, and a descriptor with it. The caller keeps it.
@@ -211,7 +213,7 @@ impl Server {
     /// [`Illegal`], where that was not asked for.
     pub fn fd_missing(&mut self) -> Result<(), Illegal> {
         let State::ReceiveFd(_) = self.state else { return Err(Illegal::NotAsked) };
-        self.state = State::Refuse(Reason::NoDescriptor);
+        self.state = State::Refuse(RefusalReason::NoDescriptor);
         Ok(())
     }
 
@@ -343,9 +345,9 @@ impl Server {
         let gone = State::Close(ServerOutcome::Gone { end });
         self.state = match (self.state, end) {
             (State::Receive(incoming), End::Closed) if incoming.have() > 0 || self.options.order == CheckOrder::AsShipped => {
-                State::Refuse(Reason::EndOfInput { received: incoming.have() })
+                State::Refuse(RefusalReason::EndOfInput { received: incoming.have() })
             }
-            (State::ReceiveFd(_), End::Closed) => State::Refuse(Reason::NoDescriptor),
+            (State::ReceiveFd(_), End::Closed) => State::Refuse(RefusalReason::NoDescriptor),
             (State::Hold, End::Closed | End::Reset) => State::Close(ServerOutcome::Answered),
             (State::Receive(_) | State::ReceiveFd(_), _) | (State::Send(..) | State::Continue(_), End::TimedOut) => gone,
             _ => return Err(Illegal::NotAsked),

@@ -1,11 +1,11 @@
-//! How strict a server is, and what it knows.
+//! How strict a server is, and which commands it knows.
 
-use crate::command::Command;
+use super::KnownCommands;
 
 /// In which order a server looks at a request, and so which of several mistakes it answers.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::{CheckOrder, Reason, Server, ServerAction, ServerOptions};
+/// use dotnet_diagnostics_ipc::exchange::{CheckOrder, RefusalReason, Server, ServerAction, ServerOptions};
 ///
 /// // A wrong magic, and a size of 19.
 /// let buffer = *b"DOTNET_IPC_V2\0\x13\0\x04\0\0\0";
@@ -28,40 +28,36 @@ pub enum CheckOrder {
     Strict,
 }
 
-/// How strict a server is, and what it knows.
+/// How strict a server is, and which commands it knows.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::command::{Command, DotnetVersion};
-/// use dotnet_diagnostics_ipc::exchange::{Reason, Server, ServerAction, ServerOptions};
+/// use dotnet_diagnostics_ipc::exchange::{KnownCommands, RefusalReason, Server, ServerAction, ServerOptions};
 ///
-/// // A server that knows what .NET 8 knows, and is asked for CollectTracing5 (0x0206).
-/// let knows = |command: Command| command.since().is_some_and(|since| since <= DotnetVersion { major: 8, minor: 0 });
-/// let mut server = Server::with_options(ServerOptions { knows, ..ServerOptions::DEFAULT });
+/// // A server that knows what .NET 8 knows receives CollectTracing5 (0x0206).
+/// let commands = KnownCommands::UpTo(DotnetVersion { major: 8, minor: 0 });
+/// let mut server = Server::with_options(ServerOptions { commands, ..ServerOptions::DEFAULT });
 /// server.received(b"DOTNET_IPC_V1\0\x14\0\x02\x06\0\0", 20)?;
-/// assert_eq!(server.action(), ServerAction::Refuse(Reason::UnknownCommand { command: Command::COLLECT_TRACING5 }));
+/// assert_eq!(server.action(), ServerAction::Refuse(RefusalReason::UnknownCommand { command: Command::COLLECT_TRACING5 }));
 /// # Ok::<(), dotnet_diagnostics_ipc::exchange::Illegal>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerOptions {
     /// The order of the checks.
     pub order: CheckOrder,
-    /// Which commands are known; the others are answered with `UNKNOWN_COMMAND`.
-    pub knows: fn(Command) -> bool,
+    /// Which commands the server knows; it answers the others with `UNKNOWN_COMMAND`.
+    pub commands: KnownCommands,
     /// The most providers of a session. Runtimes take 1,000 (F-16); a server that takes more must still obey that.
     pub max_providers: u32,
 }
 
 impl ServerOptions {
     /// As runtimes: their order of checks, every command that there is, 1,000 providers.
-    pub const DEFAULT: Self = Self { order: CheckOrder::AsShipped, knows: is_known, max_providers: 1000 };
+    pub const DEFAULT: Self = Self { order: CheckOrder::AsShipped, commands: KnownCommands::All, max_providers: 1000 };
 }
 
 impl Default for ServerOptions {
     fn default() -> Self {
         Self::DEFAULT
     }
-}
-
-fn is_known(command: Command) -> bool {
-    command.reply_type().is_some()
 }

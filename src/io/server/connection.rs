@@ -9,7 +9,7 @@ use super::{
     Entries, Handler, HeldConnection, HeldSession, Refusal, ServeOptions, Served, ServerTransport, StreamSession, StreamWriter,
 };
 use crate::continuation::EnvironmentEncoder;
-use crate::exchange::{self, Asked, End, Illegal, RespondError, ServerAction, ServerOutcome};
+use crate::exchange::{self, End, Illegal, ParsedRequest, RespondError, ServerAction, ServerOutcome};
 use crate::header::MAX_MESSAGE_LEN;
 use crate::hresult::HResult;
 use crate::io::{Canceller, Error, ErrorKind, Phase, Stopped, Until};
@@ -130,7 +130,7 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
     /// Asks the handler, and writes the reply over the request.
     fn decode(&mut self) -> Result<Follows<'c>, Error> {
         let asked = self.server.request(&self.buffer).map_err(bug)?;
-        let Asked::Request(request) = asked else { return Ok(Follows::Nothing) };
+        let ParsedRequest::Request(request) = asked else { return Ok(Follows::Nothing) };
         self.served.command = Some(request.command());
         let fd = match self.server.action() {
             ServerAction::ReceiveFd => receive_fd(&mut self.server, &mut self.transport, &self.requesting)?,

@@ -8,7 +8,7 @@
 use core::ffi::{c_char, c_int};
 
 use dotnet_diagnostics_ipc::advertise::Advertise;
-use dotnet_diagnostics_ipc::exchange::{Asked, Client, ClientAction, End, Outcome, Server, ServerAction, ServerOutcome, Then};
+use dotnet_diagnostics_ipc::exchange::{ParsedRequest, Client, ClientAction, End, Outcome, Server, ServerAction, ServerOutcome, Then};
 use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig, SessionReply, StopTracing};
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message, Reply, Request as _};
 use dotnet_diagnostics_ipc::wire::{Array, DecodeErrorKind, EncodeError, Guid};
@@ -140,7 +140,7 @@ fn a_client_and_a_server_talk() -> Option<()> {
             }
             ServerAction::Decode(_) => {
                 let request = server.request(&theirs).ok()?;
-                so(matches!(request, Asked::Request(AnyRequest::CollectTracing2(request)) if request == REQUEST))?;
+                so(matches!(request, ParsedRequest::Request(AnyRequest::CollectTracing2(request)) if request == REQUEST))?;
             }
             ServerAction::Respond => server.respond(&SessionReply { session_id: 7 }, &mut theirs).ok()?,
             ServerAction::Send(range) if to_client.is_none() => {

@@ -6,20 +6,20 @@ use crate::wire::{DecodeError, LimitError};
 /// A request, or why it is refused: what [`Server::request`](super::Server::request) found.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::{Asked, Server, ServerAction};
+/// use dotnet_diagnostics_ipc::exchange::{ParsedRequest, Server, ServerAction};
 ///
 /// // EnablePerfMap (0x0405) without its payload.
 /// let buffer = *b"DOTNET_IPC_V1\0\x14\0\x04\x05\0\0";
 /// let mut server = Server::new();
 /// server.received(&buffer, 20)?;
-/// let Asked::Malformed(error) = server.request(&buffer)? else { panic!() };
+/// let ParsedRequest::Malformed(error) = server.request(&buffer)? else { panic!() };
 /// assert_eq!(error.to_string(), "EnablePerfMap.perfMapType at byte 20: the field takes 4 bytes, 0 are left of the payload");
 /// assert!(matches!(server.action(), ServerAction::Refuse(_)));
 /// # Ok::<(), dotnet_diagnostics_ipc::exchange::Illegal>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Asked<'b> {
+pub enum ParsedRequest<'b> {
     /// A request that decodes, and is within the limits.
     Request(AnyRequest<'b>),
     /// It does not decode.

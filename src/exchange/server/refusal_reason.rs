@@ -9,16 +9,16 @@ use crate::wire::{DecodeError, DecodeErrorKind, ErrorKind as _, LimitKind, clamp
 /// Why a server refuses a request.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::Reason;
+/// use dotnet_diagnostics_ipc::exchange::RefusalReason;
 /// use dotnet_diagnostics_ipc::hresult::HResult;
 ///
-/// let reason = Reason::EndOfInput { received: 19 };
+/// let reason = RefusalReason::EndOfInput { received: 19 };
 /// assert_eq!(reason.hresult(), HResult::BAD_ENCODING);
 /// assert_eq!(reason.to_string(), "the connection ended after 19 bytes of the request");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Reason {
+pub enum RefusalReason {
     /// The client sends no more.
     EndOfInput {
         /// After this many bytes.
@@ -54,7 +54,7 @@ pub enum Reason {
     NoDescriptor,
 }
 
-impl Reason {
+impl RefusalReason {
     pub(super) fn malformed(error: DecodeError) -> Self {
         Self::Malformed { kind: error.kind(), offset: clamp(error.offset()) }
     }
@@ -70,7 +70,7 @@ impl Reason {
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for RefusalReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::EndOfInput { received } => write!(f, "the connection ended after {received} bytes of the request"),
