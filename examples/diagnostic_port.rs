@@ -59,7 +59,7 @@ mod unix {
         let client = Client::new(runtime.clone());
         let told = || -> Result<String, Box<dyn Error>> {
             let answer = client.process_info()?;
-            Ok(answer.payload()?.map(|info| info.command_line.to_string()).unwrap_or_default())
+            Ok(answer.payload().map(|info| info.command_line.to_string()).unwrap_or_default())
         };
         println!("suspended: {}", told()?);
         client.set_environment_variable(name, Some(value))?;

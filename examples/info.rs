@@ -30,7 +30,7 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
 
     // The newest that it knows says the most: 3 is of .NET 8, 2 of .NET 6, 1 of .NET 5.
     if let Some(answer) = if_known(client.process_info3())? {
-        let Some(info) = answer.payload()? else { return Ok(ExitCode::FAILURE) };
+        let Some(info) = answer.payload() else { return Ok(ExitCode::FAILURE) };
         row("process", &info.process_id);
         row("cookie", &info.runtime_cookie);
         row("command line", &info.command_line);
@@ -39,7 +39,7 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
         row("version", &info.clr_product_version);
         row("rid", &info.runtime_identifier);
     } else if let Some(answer) = if_known(client.process_info2())? {
-        let Some(info) = answer.payload()? else { return Ok(ExitCode::FAILURE) };
+        let Some(info) = answer.payload() else { return Ok(ExitCode::FAILURE) };
         row("process", &info.process_id);
         row("cookie", &info.runtime_cookie);
         row("command line", &info.command_line);
@@ -47,7 +47,7 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
         row("entry assembly", &info.managed_entrypoint_assembly_name);
         row("version", &info.clr_product_version);
     } else if let Some(answer) = if_known(client.process_info())? {
-        let Some(info) = answer.payload()? else { return Ok(ExitCode::FAILURE) };
+        let Some(info) = answer.payload() else { return Ok(ExitCode::FAILURE) };
         row("process", &info.process_id);
         row("cookie", &info.runtime_cookie);
         row("command line", &info.command_line);

@@ -40,7 +40,7 @@ fn command_line(found: &Found) -> Result<String, Box<dyn Error>> {
     let policy = found.owner.map_or(TrustPolicy::CHECKED, |owner| TrustPolicy::CHECKED.allowing_owner(owner));
     let deadlines = Deadlines { whole: Some(PATIENCE), ..Deadlines::DEFAULT };
     let answer = Client::new(endpoint.trusting(policy)).with_deadlines(deadlines).process_info()?;
-    let info = answer.payload()?.ok_or("an answer without payload")?;
+    let info = answer.payload().ok_or("an answer without payload")?;
     Ok(info.command_line.to_string())
 }
 

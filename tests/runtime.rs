@@ -79,7 +79,7 @@ impl Target {
     #[track_caller]
     fn still_answers(&self) {
         match self.knows(5, self.client.process_info()) {
-            Some(answer) => assert_eq!(answer.unwrap().payload().unwrap().unwrap().process_id, u64::from(self.process_id)),
+            Some(answer) => assert_eq!(answer.unwrap().payload().unwrap().process_id, u64::from(self.process_id)),
             None => assert_eq!(self.client.stop_tracing(0).unwrap(), Some(0)),
         }
     }
@@ -87,7 +87,7 @@ impl Target {
     /// A suspended one gives its executable alone for a command line (F-79).
     fn runs_managed_code(&self) -> bool {
         let answer = self.client.process_info().unwrap();
-        answer.payload().unwrap().unwrap().command_line.to_string().contains(".dll")
+        answer.payload().unwrap().command_line.to_string().contains(".dll")
     }
 
     fn environment(&self) -> Vec<String> {

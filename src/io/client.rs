@@ -1,15 +1,13 @@
 //! Asks a runtime: one method a command, one connection a call.
 
-use std::string::String;
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::connection::Asking;
-use super::deadlines::{Clock, Flowing};
-use super::{Answer, Canceller, Connect, Connection, Deadlines, Endpoint, EnvironmentBlock, Error, ErrorKind, Phase, Trace};
-use crate::exchange::Then;
-use crate::exchange::ladder::{Losses, Rung as _, TracingLadder};
-use crate::hresult::HResult;
+use super::answer::check_result;
+use super::deadlines::Clock;
+use super::drive::Drive;
+use super::{Answer, Canceller, Connect, Connection, Deadlines, Endpoint, EnvironmentBlock, Error, Phase, Trace};
+use crate::exchange::ladder::{Losses, TracingLadder};
+use crate::message::Request;
 use crate::message::dump::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
 use crate::message::eventpipe::{SessionReply, StopTracing};
 use crate::message::process::{
@@ -18,7 +16,6 @@ use crate::message::process::{
 };
 use crate::message::profiler::{AttachProfiler, StartupProfiler};
 use crate::message::server::ResultReply;
-use crate::message::{Message, Request};
 use crate::wire::IpcString;
 
 /// Asks a runtime. Each call opens a connection of its own: a connection carries one request.
@@ -28,7 +25,7 @@ use crate::wire::IpcString;
 ///
 /// let client = Client::new(Endpoint::process(12345));
 /// let answer = client.process_info3()?;
-/// if let Some(info) = answer.payload()? {
+/// if let Some(info) = answer.payload() {
 ///     println!("{} runs {}", info.process_id, info.command_line);
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -127,7 +124,7 @@ impl<C: Connect> Client<C> {
     /// # Errors
     /// [`Error`], as every call.
     pub fn resume(&self) -> Result<(), Error> {
-        self.done(&ResumeRuntime {}, Flowing::default())
+        self.done(&ResumeRuntime {})
     }
 
     /// `ProcessEnvironment`: the block then comes entry by entry.
@@ -144,7 +141,7 @@ impl<C: Connect> Client<C> {
     /// [`Error`], as every call; deleting one that is not there is refused (F-80).
     pub fn set_environment_variable(&self, name: &str, value: Option<&str>) -> Result<(), Error> {
         let value = value.map_or(IpcString::ABSENT, IpcString::new);
-        self.done(&SetEnvironmentVariable { name: name.into(), value }, Flowing::default())
+        self.done(&SetEnvironmentVariable { name: name.into(), value })
     }
 
     /// `EnablePerfMap`.
@@ -152,7 +149,7 @@ impl<C: Connect> Client<C> {
     /// # Errors
     /// [`Error`], as every call.
     pub fn enable_perf_map(&self, perf_map_type: PerfMapType) -> Result<(), Error> {
-        self.done(&EnablePerfMap { perf_map_type }, Flowing::default())
+        self.done(&EnablePerfMap { perf_map_type })
     }
 
     /// `DisablePerfMap`.
@@ -160,7 +157,7 @@ impl<C: Connect> Client<C> {
     /// # Errors
     /// [`Error`], as every call.
     pub fn disable_perf_map(&self) -> Result<(), Error> {
-        self.done(&DisablePerfMap {}, Flowing::default())
+        self.done(&DisablePerfMap {})
     }
 
     /// `ApplyStartupHook`. A hook that cannot be loaded ends a 9.0 process (P-2, P-27).
@@ -168,7 +165,7 @@ impl<C: Connect> Client<C> {
     /// # Errors
     /// [`Error`], as every call.
     pub fn apply_startup_hook(&self, path: &str) -> Result<(), Error> {
-        self.done(&ApplyStartupHook { startup_hook_path: path.into() }, Flowing::default())
+        self.done(&ApplyStartupHook { startup_hook_path: path.into() })
     }
 
     /// `AttachProfiler`: the reply may take as long as its own `attachTimeout`.
@@ -176,8 +173,7 @@ impl<C: Connect> Client<C> {
     /// # Errors
     /// [`Error`], as every call.
     pub fn attach_profiler(&self, request: &AttachProfiler<'_>) -> Result<(), Error> {
-        let attach_timeout = Duration::from_millis(request.attach_timeout.into());
-        self.done(request, Flowing { attach_timeout, ..Flowing::default() })
+        self.done(request)
     }
 
     /// `StartupProfiler`, of a suspended runtime.
@@ -185,7 +181,7 @@ impl<C: Connect> Client<C> {
     /// # Errors
     /// [`Error`], as every call.
     pub fn startup_profiler(&self, request: &StartupProfiler<'_>) -> Result<(), Error> {
-        self.done(request, Flowing::default())
+        self.done(request)
     }
 
     /// `GenerateCoreDump`: returns once the dump is written.
@@ -193,7 +189,7 @@ impl<C: Connect> Client<C> {
     /// # Errors
     /// [`Error`], as every call.
     pub fn generate_core_dump(&self, request: &GenerateCoreDump<'_>) -> Result<(), Error> {
-        self.done(request, Flowing::default())
+        self.done(request)
     }
 
     /// `GenerateCoreDump2`: with flags. Since .NET 6.
@@ -201,7 +197,7 @@ impl<C: Connect> Client<C> {
     /// # Errors
     /// [`Error`], as every call.
     pub fn generate_core_dump2(&self, request: &GenerateCoreDump2<'_>) -> Result<(), Error> {
-        self.done(request, Flowing::default())
+        self.done(request)
     }
 
     /// `GenerateCoreDump3`: a failure comes with text. Since .NET 7.
@@ -209,7 +205,7 @@ impl<C: Connect> Client<C> {
     /// # Errors
     /// [`Error`], as every call.
     pub fn generate_core_dump3(&self, request: &GenerateCoreDump3<'_>) -> Result<(), Error> {
-        self.done(request, Flowing::default())
+        self.done(request)
     }
 
     /// `StopTracing` of a session by its id, and the id that the runtime echoes. An unknown id is OK as well (F-31). The reply comes
@@ -220,7 +216,7 @@ impl<C: Connect> Client<C> {
     /// [`Error`], as every call.
     pub fn stop_tracing(&self, session_id: u64) -> Result<Option<u64>, Error> {
         let answer = self.call(&StopTracing { session_id })?;
-        Ok(answer.payload().map_err(|error| Error::new(Phase::Reply, error))?.map(|reply: SessionReply| reply.session_id))
+        Ok(answer.payload().map(|reply: SessionReply| reply.session_id))
     }
 
     /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose session type says so.
@@ -228,12 +224,8 @@ impl<C: Connect> Client<C> {
     /// # Errors
     /// [`Error`], as every call; [`ErrorKind::Unsupported`] for a session that does not stream.
     pub fn trace<'r, R: Request<'r, Reply = SessionReply>>(&self, request: &R) -> Result<Trace<C>, Error> {
-        if request.continuation() != crate::command::Continuation::Nettrace {
-            return Err(Error::new(Phase::Send, ErrorKind::Unsupported("that is no session that streams")));
-        }
-        let mut connection = self.connect()?;
-        let (_, then) = connection.ask(request, Flowing::default(), None)?;
-        self.traced(connection, then)
+        let drive = Drive::trace(request, self.checks_limits)?;
+        self.start(drive)
     }
 
     /// Starts a session that streams with the newest command that the runtime knows, as `ladder` says; and what was lost.
@@ -245,14 +237,8 @@ impl<C: Connect> Client<C> {
             ladder.rung().check_limits().map_err(|error| Error::new(Phase::Send, error))?;
         }
         loop {
-            let rung = ladder.rung();
-            let asking = Asking { command: rung.command(), continuation: Some(rung.continuation()), flowing: Flowing::default() };
-            if asking.continuation != Some(crate::command::Continuation::Nettrace) {
-                return Err(Error::new(Phase::Send, ErrorKind::Unsupported("that is no session that streams")));
-            }
-            let mut connection = self.connect()?;
-            match connection.ask_as(asking, &rung, None) {
-                Ok((_, then)) => return Ok((self.traced(connection, then)?, ladder.lost())),
+            match self.start(Drive::trace_by(&ladder.rung())?) {
+                Ok(trace) => return Ok((trace, ladder.lost())),
                 Err(error) => match error.hresult() {
                     Some(hresult) if ladder.refused(hresult).is_ok() => {}
                     _ => return Err(error),
@@ -261,11 +247,15 @@ impl<C: Connect> Client<C> {
         }
     }
 
-    fn traced(&self, connection: Connection<'_, C::Transport>, then: Then) -> Result<Trace<C>, Error> {
-        match then {
-            Then::Stream { session_id } => Ok(Trace::new(connection.into_transport(), session_id, self.clone())),
-            _ => Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not begin a stream"))),
-        }
+    fn start(&self, drive: Drive) -> Result<Trace<C>, Error> {
+        let mut connection = self.connect()?;
+        let session_id = connection.run(drive, None)?.stream()?;
+        Ok(Trace::new(connection.into_transport(), session_id, self.clone()))
+    }
+
+    #[cfg(unix)]
+    pub(super) const fn checks_limits(&self) -> bool {
+        self.checks_limits
     }
 
     pub(super) const fn canceller(&self) -> Option<&Canceller> {
@@ -273,17 +263,7 @@ impl<C: Connect> Client<C> {
     }
 
     /// Asks something that only succeeds or fails. An OK whose result says failure is a refusal.
-    fn done<'r, R: Request<'r, Reply = ResultReply>>(&self, request: &R, flowing: Flowing) -> Result<(), Error> {
-        let (message, _) = self.connect()?.ask(request, flowing, None)?;
-        let decode = |message: Message<'_>| match message.payload {
-            [] => Ok(HResult::OK), // the generic OK (F-2)
-            _ => message.decode_payload().map(|(ResultReply { hresult }, _)| hresult),
-        };
-        match Message::decode_exact(&message).and_then(decode).map_err(|error| Error::new(Phase::Reply, error))? {
-            hresult if !hresult.is_success() => {
-                Err(Error::new(Phase::Reply, ErrorKind::Refused { hresult, message: None::<String> }))
-            }
-            _ => Ok(()),
-        }
+    fn done<'r, R: Request<'r, Reply = ResultReply>>(&self, request: &R) -> Result<(), Error> {
+        check_result(self.connect()?.call(request)?.message())
     }
 }

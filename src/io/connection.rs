@@ -1,22 +1,10 @@
 //! One request over one connection.
 
-use std::marker::PhantomData;
-use std::string::ToString as _;
-use std::vec::Vec;
-
-use super::deadlines::{Clock, Flowing};
-use super::{Canceller, Deadlines, EnvironmentBlock, Error, ErrorKind, Phase, Stopped, Transport, Until};
-use crate::command::{Command, Continuation};
-use crate::exchange::{self, ClientAction, End, Illegal, Outcome, Then};
-use crate::header::{HEADER_LEN, MAX_MESSAGE_LEN};
-use crate::hresult::HResult;
+use super::deadlines::Clock;
+use super::drive::{Drive, Finished, Next};
+use super::{Answer, Canceller, Deadlines, EnvironmentBlock, Error, Stopped, Transport, Until};
+use crate::message::Request;
 use crate::message::process::ProcessEnvironment;
-use crate::message::server::{ErrorReply, ResultReply};
-use crate::message::{Message, Reply, Request};
-use crate::wire::{DecodeError, DecodeErrorKind, Encode};
-
-/// The room for a reply; where one is larger, the buffer grows to its size, which is 65,535 bytes at most.
-const ROOM: usize = 1024;
 
 /// One request over a connection that is there already; the connection is used up by it.
 ///
@@ -41,14 +29,6 @@ pub struct Connection<'c, T> {
     canceller: Option<&'c Canceller>,
     checks_limits: bool,
     clock: Option<Clock<'c>>,
-}
-
-/// What is asked.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Asking {
-    pub(super) command: Command,
-    pub(super) continuation: Option<Continuation>,
-    pub(super) flowing: Flowing,
 }
 
 /// What a descriptor is, on systems that pass none.
@@ -93,87 +73,47 @@ impl<'c, T: Transport> Connection<'c, T> {
     /// Asks, and waits for the reply.
     ///
     /// # Errors
-    /// [`Error`]: everything but an OK whose payload decodes.
+    /// [`Error`]: everything but an OK whose payload decodes. A session that writes `user_events` is refused before anything is
+    /// sent: it takes a descriptor.
     pub fn call<'r, R: Request<'r>>(mut self, request: &R) -> Result<Answer<R>, Error> {
-        let (message, _) = self.ask(request, Flowing::default(), None)?;
-        Ok(Answer { message, request: PhantomData })
+        let drive = Drive::new(request, self.checks_limits)?;
+        self.run(drive, None)?.ok().map(|(message, _)| Answer::new(message))
     }
 
-    /// Asks, and waits for the reply; `flowing` says what its deadline depends on.
-    pub(super) fn ask<'r, R: Request<'r>>(
-        &mut self,
-        request: &R,
-        flowing: Flowing,
-        fd: Option<Fd<'_>>,
-    ) -> Result<(Vec<u8>, Then), Error> {
-        if self.checks_limits {
-            request.check_limits().map_err(|error| Error::new(Phase::Send, error))?;
-        }
-        let asking = Asking { command: R::COMMAND, continuation: Some(request.continuation()), flowing };
-        self.ask_as(asking, request, fd)
-    }
-
-    /// The same, for any payload.
-    pub(super) fn ask_as<P: Encode>(&mut self, asking: Asking, payload: &P, fd: Option<Fd<'_>>) -> Result<(Vec<u8>, Then), Error> {
-        let (outcome, buffer) = self.run(asking, payload, fd)?;
-        let then = judge(outcome, &buffer, asking.command)?;
-        Ok((buffer, then))
-    }
-
-    /// Drives the exchange to its outcome; of a reply that came whole, the buffer holds just that.
-    pub(super) fn run<P: Encode>(&mut self, asking: Asking, payload: &P, fd: Option<Fd<'_>>) -> Result<(Outcome, Vec<u8>), Error> {
-        let mut buffer = room(payload)?;
-        let mut client = exchange::Client::with_payload(asking.command, asking.continuation, payload, &mut buffer)
-            .map_err(|error| Error::new(Phase::Send, error))?;
-        let clock = self.clock.unwrap_or_else(|| Clock::start(&self.deadlines, self.canceller));
+    /// Does what the exchange says, until it is finished.
+    pub(super) fn run(&mut self, mut drive: Drive, fd: Option<Fd<'_>>) -> Result<Finished, Error> {
+        let clock = self.clock();
         let sending = clock.within(self.deadlines.send);
+        let reply_within = drive.reply_within(&self.deadlines);
         let mut replying = None;
         loop {
-            match client.action() {
-                ClientAction::Send(range) => match self.transport.send(buffer.get(range).unwrap_or_default(), &sending) {
-                    Ok(n) => client.sent(n).map_err(bug(Phase::Send))?,
-                    Err(Stopped::Io(_)) => client.send_failed().map_err(bug(Phase::Send))?,
-                    Err(stopped) => return Err(stopped.during(Phase::Send)),
-                },
-                ClientAction::SendFd => match self.send_fd(fd, &sending) {
-                    Ok(()) => client.fd_sent().map_err(bug(Phase::SendFd))?,
-                    Err(Stopped::Io(error)) if error.kind() == std::io::ErrorKind::Unsupported => {
-                        return Err(Error::new(Phase::SendFd, error));
-                    }
-                    Err(Stopped::Io(_)) => client.send_failed().map_err(bug(Phase::SendFd))?,
-                    Err(stopped) => return Err(stopped.during(Phase::SendFd)),
-                },
-                ClientAction::Receive(range) => {
-                    let within = || clock.within(self.deadlines.reply_to(asking.command, asking.flowing));
-                    let until = replying.get_or_insert_with(within);
-                    match self.transport.receive(buffer.get_mut(range).unwrap_or_default(), until) {
-                        Ok(0) => client.ended(End::Closed).map_err(bug(Phase::Reply))?,
-                        Ok(n) => client.received(&buffer, n).map_err(bug(Phase::Reply))?,
-                        Err(Stopped::Io(_)) => client.ended(End::Reset).map_err(bug(Phase::Reply))?,
-                        Err(Stopped::TimedOut) => client.ended(End::TimedOut).map_err(bug(Phase::Reply))?,
-                        Err(stopped) => return Err(stopped.during(Phase::Reply)),
-                    }
+            match drive.next()? {
+                Next::Send(bytes) => {
+                    let sent = self.transport.send(bytes, &sending);
+                    drive.sent(sent)?;
                 }
-                ClientAction::Finished(Outcome::BufferTooSmall { size }) => {
-                    buffer.resize(size.into(), 0);
-                    client.enlarged(&buffer).map_err(bug(Phase::Reply))?;
+                Next::SendFd => {
+                    let sent = self.send_fd(fd, &sending);
+                    drive.fd_sent(sent)?;
                 }
-                ClientAction::Finished(outcome) => {
-                    if let Outcome::Ok { size, .. } | Outcome::Error { size, .. } = outcome {
-                        buffer.truncate(size.into());
-                    }
-                    return Ok((outcome, buffer));
+                Next::Receive(into) => {
+                    let until = replying.get_or_insert_with(|| clock.within(reply_within));
+                    let received = self.transport.receive(into, until);
+                    drive.received(received)?;
                 }
+                Next::Finish(outcome) => return Ok(drive.finish(outcome)),
             }
         }
     }
 
+    /// The deadlines of the call, which begins now if it has not begun.
+    fn clock(&mut self) -> Clock<'c> {
+        *self.clock.get_or_insert_with(|| Clock::start(&self.deadlines, self.canceller))
+    }
+
     #[cfg(unix)]
     fn send_fd(&mut self, fd: Option<Fd<'_>>, until: &Until<'_>) -> Result<(), Stopped> {
-        match fd {
-            Some(fd) => self.transport.send_fd(fd, until),
-            None => Err(no_fd()),
-        }
+        fd.map_or_else(|| Err(no_fd()), |fd| self.transport.send_fd(fd, until))
     }
 
     #[cfg(not(unix))]
@@ -187,15 +127,9 @@ impl<'c, T: Transport> Connection<'c, T> {
     /// # Errors
     /// As [`call`](Self::call).
     pub fn environment(mut self) -> Result<EnvironmentBlock<'c, T>, Error> {
-        let clock = self.clock.unwrap_or_else(|| Clock::start(&self.deadlines, self.canceller));
-        self.clock = Some(clock);
-        match self.ask(&ProcessEnvironment {}, Flowing::default(), None)? {
-            (_, Then::EnvironmentBlock { n_incoming_bytes }) => {
-                Ok(EnvironmentBlock::new(self.transport, n_incoming_bytes, clock, self.deadlines.continuation))
-            }
-            // The generic OK does not say how many bytes follow (F-2).
-            _ => Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not say how large the environment is"))),
-        }
+        let clock = self.clock();
+        let n_incoming_bytes = self.run(Drive::new(&ProcessEnvironment {}, self.checks_limits)?, None)?.environment()?;
+        Ok(EnvironmentBlock::new(self.transport, n_incoming_bytes, clock, self.deadlines.continuation))
     }
 
     /// The connection as it is now: what follows the reply comes over it.
@@ -205,109 +139,5 @@ impl<'c, T: Transport> Connection<'c, T> {
 }
 
 fn no_fd() -> Stopped {
-    let text = "a user_events session takes a descriptor: Client::user_events passes one";
-    Stopped::Io(std::io::Error::new(std::io::ErrorKind::Unsupported, text))
-}
-
-/// A buffer for a request and most replies. What is too long to be sent is refused later, with its length.
-pub(super) fn room<P: Encode>(payload: &P) -> Result<Vec<u8>, Error> {
-    let len = payload.encoded_len().map_err(|error| Error::new(Phase::Send, error))?;
-    Ok(std::vec![0; len.saturating_add(HEADER_LEN).clamp(ROOM, MAX_MESSAGE_LEN)])
-}
-
-fn bug(phase: Phase) -> impl Fn(Illegal) -> Error {
-    move |illegal| Error::new(phase, illegal)
-}
-
-/// What an outcome other than OK means to a caller.
-pub(super) fn judge(outcome: Outcome, buffer: &[u8], command: Command) -> Result<Then, Error> {
-    let kind = match outcome {
-        Outcome::Ok { then, .. } => return Ok(then),
-        Outcome::Error { size, hresult } => {
-            let message = buffer.get(..size.into()).and_then(|bytes| Message::decode_exact(bytes).ok());
-            let text = message.and_then(|message| ErrorReply::decode(&message, Some(command)).ok()?.message);
-            ErrorKind::Refused { hresult, message: text.filter(|text| !text.is_empty()).map(|text| text.to_string()) }
-        }
-        Outcome::Malformed { .. } => ErrorKind::Malformed(why(buffer, command)),
-        Outcome::NoReply { end: End::TimedOut, .. } | Outcome::Cut { end: End::TimedOut, .. } => ErrorKind::TimedOut,
-        Outcome::NoReply { end, .. } => ErrorKind::Ended { end, received: 0 },
-        Outcome::Cut { received, end } => ErrorKind::Ended { end, received: received.into() },
-        Outcome::BufferTooSmall { size } => ErrorKind::LimitExceeded { limit: size.into() },
-    };
-    Err(Error::new(Phase::Reply, kind))
-}
-
-/// Why the front of `buffer` is no reply, with the path of the field.
-fn why(buffer: &[u8], command: Command) -> DecodeError {
-    match Message::decode(buffer).and_then(|(message, _)| message.reply_to(Some(command)).map(|_| message)) {
-        Err(error) => error,
-        // It was malformed before all of it was there; what is behind it in the buffer now is no part of it.
-        Ok(_) => DecodeError::new(DecodeErrorKind::BadMagic, 0),
-    }
-}
-
-impl Stopped {
-    pub(super) fn during(self, phase: Phase) -> Error {
-        Error::new(
-            phase,
-            match self {
-                Self::TimedOut => ErrorKind::TimedOut,
-                Self::Cancelled => ErrorKind::Cancelled,
-                Self::Io(error) => ErrorKind::Io(error),
-            },
-        )
-    }
-}
-
-/// An OK, and its payload.
-///
-/// ```
-/// # #[cfg(unix)] {
-/// use std::os::unix::net::UnixStream;
-/// use dotnet_diagnostics_ipc::io::{Connection, UnixTransport};
-/// use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
-///
-/// let (ours, mut theirs) = UnixStream::pair()?;
-/// std::io::Write::write_all(&mut theirs, b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0")?;
-/// let answer = Connection::new(UnixTransport::new(ours)?).call(&StopTracing { session_id: 42 })?;
-/// assert_eq!(answer.payload()?.unwrap().session_id, 42);
-/// # }
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer<R> {
-    pub(super) message: Vec<u8>,
-    pub(super) request: PhantomData<fn() -> R>,
-}
-
-impl<R> Answer<R> {
-    /// The whole message, header included.
-    pub fn message(&self) -> &[u8] {
-        &self.message
-    }
-
-    /// The payload; `None` if there was none, as in the generic OK of the document (F-2).
-    ///
-    /// # Errors
-    /// None, since the reply was read before it came here; the type leaves that to the caller.
-    pub fn payload<'s>(&'s self) -> Result<Option<<R as Request<'s>>::Reply>, DecodeError>
-    where
-        R: Request<'s>,
-    {
-        match Message::decode_exact(&self.message)?.reply_as::<R>()? {
-            Reply::Ok(reply) => Ok(Some(reply)),
-            Reply::OkWithoutPayload | Reply::Error(_) => Ok(None),
-        }
-    }
-
-    /// The result that stands in the payload; [`HResult::OK`] if there was none.
-    ///
-    /// # Errors
-    /// As [`payload`](Self::payload).
-    pub fn result<'s>(&'s self) -> Result<HResult, DecodeError>
-    where
-        R: Request<'s, Reply = ResultReply>,
-    {
-        Ok(self.payload()?.map_or(HResult::OK, |reply| reply.hresult))
-    }
+    Stopped::Io(std::io::Error::new(std::io::ErrorKind::Unsupported, "there is no descriptor to pass"))
 }

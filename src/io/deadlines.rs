@@ -60,31 +60,18 @@ impl Deadlines {
     /// No deadline at all.
     pub const NONE: Self = Self { connect: None, send: None, reply: ReplyWithin::Fixed(None), continuation: None, whole: None };
 
-    /// How long the reply to `command` may take. `StopTracing` has no deadline by its flow: it is answered once the stream is drained,
-    /// and the stream has none.
-    pub(super) fn reply_to(&self, command: Command, flowing: Flowing) -> Option<Duration> {
+    /// How long the reply to `command` may take; `attach_timeout` is what an `AttachProfiler` says itself. `StopTracing` has no
+    /// deadline by its flow: it is answered once the stream is drained, and the stream has none.
+    pub(super) fn reply_to(&self, command: Command, attach_timeout: Duration) -> Option<Duration> {
         if let ReplyWithin::Fixed(fixed) = self.reply {
             return fixed;
         }
-        match Flow::of(command, flowing.session_type).unwrap_or(Flow::GENERAL).reply {
+        // The session type decides what follows the reply, not how long that takes.
+        match Flow::of(command, Some(SessionType::STREAMING)).unwrap_or(Flow::GENERAL).reply {
             Deadline::Within(within) => Some(within),
-            Deadline::AttachTimeoutAnd(more) => Some(flowing.attach_timeout.saturating_add(more)),
+            Deadline::AttachTimeoutAnd(more) => Some(attach_timeout.saturating_add(more)),
             Deadline::OnceDrained(_) => None,
         }
-    }
-}
-
-/// What a reply's deadline depends on, beside the command.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Flowing {
-    pub(super) session_type: Option<SessionType>,
-    pub(super) attach_timeout: Duration,
-}
-
-impl Flowing {
-    #[cfg(unix)]
-    pub(super) const fn user_events() -> Self {
-        Self { session_type: Some(SessionType::USER_EVENTS), attach_timeout: Duration::ZERO }
     }
 }
 

@@ -4,6 +4,7 @@ use std::boxed::Box;
 use std::fmt;
 use std::string::String;
 
+use super::Stopped;
 use super::trust::Distrust;
 use crate::exchange::{End, Illegal};
 use crate::hresult::HResult;
@@ -193,6 +194,19 @@ impl std::error::Error for Error {
             ErrorKind::Bug(illegal) => Some(illegal),
             _ => None,
         }
+    }
+}
+
+impl Stopped {
+    pub(super) fn during(self, phase: Phase) -> Error {
+        Error::new(
+            phase,
+            match self {
+                Self::TimedOut => ErrorKind::TimedOut,
+                Self::Cancelled => ErrorKind::Cancelled,
+                Self::Io(error) => ErrorKind::Io(error),
+            },
+        )
     }
 }
 

@@ -22,11 +22,13 @@ pub mod trust;
 #[cfg(windows)]
 pub mod windows;
 
+mod answer;
 mod canceller;
 mod client;
 mod connect;
 mod connection;
 mod deadlines;
+mod drive;
 mod endpoint;
 mod environment;
 mod error;
@@ -45,10 +47,11 @@ mod user_events;
 
 #[cfg(feature = "tokio")]
 pub use self::tokio::AsyncConnection;
+pub use answer::Answer;
 pub use canceller::Canceller;
 pub use client::Client;
 pub use connect::Connect;
-pub use connection::{Answer, Connection};
+pub use connection::Connection;
 pub use deadlines::{Deadlines, ReplyWithin};
 pub use endpoint::Endpoint;
 pub use environment::EnvironmentBlock;

@@ -2,17 +2,13 @@
 //!
 //! There are no deadlines here: `tokio::time::timeout` around a call is one. A call that is dropped has used its connection up.
 
-use std::marker::PhantomData;
-use std::vec::Vec;
-
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-use super::connection::{Answer, judge, room};
+use super::drive::{Drive, Finished, Next};
 use super::environment::{ENTRY, PIECE, take_entries};
-use super::{Error, ErrorKind, Phase};
-use crate::command::Continuation;
+use super::{Answer, Error, ErrorKind, Phase, Stopped};
 use crate::continuation::{Entry, EnvironmentDecoder, EnvironmentLimits};
-use crate::exchange::{Client, ClientAction, End, Illegal, Outcome, Then};
+use crate::exchange::End;
 use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
 use crate::message::process::ProcessEnvironment;
@@ -28,7 +24,7 @@ use crate::message::process::ProcessEnvironment;
 /// let (ours, mut theirs) = tokio::io::duplex(64);
 /// theirs.write_all(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0").await?;
 /// let answer = AsyncConnection::new(ours).call(&ResumeRuntime {}).await?;
-/// assert!(answer.result()?.is_success());
+/// assert!(answer.result().is_success());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -57,8 +53,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
     /// # Errors
     /// As [`Connection::call`](super::Connection::call).
     pub async fn call<'r, R: Request<'r>>(mut self, request: &R) -> Result<Answer<R>, Error> {
-        let (message, _) = self.ask(request).await?;
-        Ok(Answer { message, request: PhantomData })
+        self.run(Drive::new(request, self.checks_limits)?).await?.ok().map(|(message, _)| Answer::new(message))
     }
 
     /// Starts a session that streams: its id, and the connection, over which now the stream comes. `StopTracing` goes over another,
@@ -67,13 +62,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
     /// # Errors
     /// As [`call`](Self::call); [`ErrorKind::Unsupported`] for a session that does not stream.
     pub async fn trace<'r, R: Request<'r, Reply = SessionReply>>(mut self, request: &R) -> Result<(Option<u64>, S), Error> {
-        if request.continuation() != Continuation::Nettrace {
-            return Err(Error::new(Phase::Send, ErrorKind::Unsupported("that is no session that streams")));
-        }
-        match self.ask(request).await? {
-            (_, Then::Stream { session_id }) => Ok((session_id, self.stream)),
-            _ => Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not begin a stream"))),
-        }
+        let session_id = self.run(Drive::trace(request, self.checks_limits)?).await?.stream()?;
+        Ok((session_id, self.stream))
     }
 
     /// Asks for the environment, and gives each entry to `take` as it comes; an entry of more than 256 KiB is an error.
@@ -81,9 +71,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
     /// # Errors
     /// As [`EnvironmentBlock::for_each`](super::EnvironmentBlock::for_each).
     pub async fn environment(mut self, limits: EnvironmentLimits, mut take: impl FnMut(Entry<'_>)) -> Result<(), Error> {
-        let (_, Then::EnvironmentBlock { n_incoming_bytes }) = self.ask(&ProcessEnvironment {}).await? else {
-            return Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not say how large the environment is")));
-        };
+        let drive = Drive::new(&ProcessEnvironment {}, self.checks_limits)?;
+        let n_incoming_bytes = self.run(drive).await?.environment()?;
         let fail = |kind| Error::new(Phase::Continuation, kind);
         let mut room = std::vec![0; ENTRY.min(n_incoming_bytes as usize)];
         let mut piece = std::vec![0; PIECE];
@@ -104,43 +93,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
         }
     }
 
-    /// Drives the exchange to its end.
-    async fn ask<'r, R: Request<'r>>(&mut self, request: &R) -> Result<(Vec<u8>, Then), Error> {
-        if self.checks_limits {
-            request.check_limits().map_err(|error| Error::new(Phase::Send, error))?;
-        }
-        let mut buffer = room(request)?;
-        let mut client = Client::new(request, &mut buffer).map_err(|error| Error::new(Phase::Send, error))?;
-        let bug = |illegal: Illegal| Error::new(Phase::Reply, illegal);
+    /// Does what the exchange says, until it is finished.
+    async fn run(&mut self, mut drive: Drive) -> Result<Finished, Error> {
         loop {
-            match client.action() {
-                ClientAction::Send(range) => match self.stream.write(buffer.get(range).unwrap_or_default()).await {
-                    Ok(0) | Err(_) => client.send_failed().map_err(bug)?,
-                    Ok(n) => client.sent(n).map_err(bug)?,
-                },
-                ClientAction::SendFd => {
-                    return Err(Error::new(Phase::SendFd, ErrorKind::Unsupported("this connection passes no descriptors")));
+            match drive.next()? {
+                Next::Send(bytes) => {
+                    let sent = self.stream.write(bytes).await;
+                    drive.sent(sent.map_err(Stopped::Io))?;
                 }
-                ClientAction::Receive(range) => {
+                Next::SendFd => drive.fd_sent(Err(std::io::Error::from(std::io::ErrorKind::Unsupported).into()))?,
+                Next::Receive(into) => {
                     // What was written may lie in a buffer of the stream's own.
                     let _ = self.stream.flush().await;
-                    match self.stream.read(buffer.get_mut(range).unwrap_or_default()).await {
-                        Ok(0) => client.ended(End::Closed).map_err(bug)?,
-                        Ok(n) => client.received(&buffer, n).map_err(bug)?,
-                        Err(_) => client.ended(End::Reset).map_err(bug)?,
-                    }
+                    let received = self.stream.read(into).await;
+                    drive.received(received.map_err(Stopped::Io))?;
                 }
-                ClientAction::Finished(Outcome::BufferTooSmall { size }) => {
-                    buffer.resize(size.into(), 0);
-                    client.enlarged(&buffer).map_err(bug)?;
-                }
-                ClientAction::Finished(outcome) => {
-                    let then = judge(outcome, &buffer, R::COMMAND)?;
-                    if let Outcome::Ok { size, .. } = outcome {
-                        buffer.truncate(size.into());
-                    }
-                    return Ok((buffer, then));
-                }
+                Next::Finish(outcome) => return Ok(drive.finish(outcome)),
             }
         }
     }

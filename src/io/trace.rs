@@ -4,10 +4,8 @@ use std::fmt;
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::connection::Asking;
-use super::deadlines::Flowing;
+use super::drive::{Drive, Finished};
 use super::{Client, Connect, Error, ErrorKind, Phase, Stopped, Transport, Until};
-use crate::command::{Command, Continuation};
 use crate::exchange::{End, Outcome, Session, SessionAction, SessionOutcome, Stop};
 
 /// The nettrace stream of a session, as a [`Read`]: ends when the session does.
@@ -127,12 +125,11 @@ impl<C: Connect> Stopper<C> {
             session.stopping().map_err(|_| not_now())?;
             request
         };
-        let asking =
-            Asking { command: Command::STOP_TRACING, continuation: Some(Continuation::Close), flowing: Flowing::default() };
-        let asked = self.client.connect().and_then(|mut connection| connection.run(asking, &request, None));
+        let drive = Drive::new(&request, true)?;
+        let asked = self.client.connect().and_then(|mut connection| connection.run(drive, None));
         let mut session = lock(&self.session);
         match asked {
-            Ok((outcome, buffer)) => {
+            Ok(Finished { outcome, buffer, .. }) => {
                 session.stop_finished(outcome, &buffer).map_err(|illegal| Error::new(Phase::Stop, illegal))?;
                 let stop = session.stop();
                 match (stop, outcome) {

@@ -4,9 +4,8 @@ use std::os::fd::AsFd;
 
 use rustix::event::PollFlags;
 
-use super::deadlines::Flowing;
+use super::drive::Drive;
 use super::{Client, Connect, Error, ErrorKind, Phase, Stopped, Until};
-use crate::command::Continuation;
 use crate::exchange::Then;
 use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
@@ -72,11 +71,9 @@ impl<C: Connect> Client<C> {
         request: &R,
         user_events_data: impl AsFd,
     ) -> Result<UserEvents<C::Transport>, Error> {
-        if request.continuation() != Continuation::UserEvents {
-            return Err(Error::new(Phase::Send, ErrorKind::Unsupported("that is no session that writes user_events")));
-        }
+        let drive = Drive::user_events(request, self.checks_limits())?;
         let mut connection = self.connect()?;
-        match connection.ask(request, Flowing::user_events(), Some(user_events_data.as_fd()))? {
+        match connection.run(drive, Some(user_events_data.as_fd()))?.ok()? {
             (_, Then::UserEvents { session_id }) => Ok(UserEvents { transport: connection.into_transport(), session_id }),
             _ => Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not begin a user_events session"))),
         }

@@ -208,14 +208,43 @@ fn a_user_events_session_lasts_until_the_runtime_hangs_up() {
     session.wait(&Until::FOREVER).unwrap();
 }
 
+/// F-74: the request alone would cost some runtimes a descriptor.
 #[test]
-fn a_session_that_takes_a_descriptor_is_not_asked_for_without_one() {
-    let peer = Peer::saying(&[FAILED]);
+fn a_session_that_takes_a_descriptor_is_refused_by_call_before_anything_is_sent() {
+    let peer = Peer::saying(&[&[], &[]]);
+    let why = "sending the request: a user_events session takes a descriptor: Client::user_events passes one";
     let error = Connection::new(peer.connect(&Until::FOREVER).unwrap()).call(&USER_EVENTS).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "passing the descriptor: a user_events session takes a descriptor: Client::user_events passes one"
-    );
+    assert_eq!(error.to_string(), why);
+    let error = Client::new(&peer).without_limits().call(&USER_EVENTS).unwrap_err();
+    assert_eq!(error.to_string(), why);
+    for nth in 0..2 {
+        assert_eq!(io::Read::read(&mut peer.end(nth), &mut [0; 1]).unwrap(), 0, "nothing was sent");
+    }
+}
+
+/// The default deadline of a reply is 5 s; an attach adds what it says itself.
+#[test]
+fn a_call_waits_for_an_attach_as_long_as_the_request_says() {
+    /// Notes how long it may wait for the reply.
+    struct Noting(Option<Duration>);
+    impl Transport for &mut Noting {
+        fn send(&mut self, bytes: &[u8], _: &Until<'_>) -> Result<usize, Stopped> {
+            Ok(bytes.len())
+        }
+        fn receive(&mut self, _: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
+            self.0 = until.left();
+            Err(Stopped::TimedOut)
+        }
+    }
+    let (profiler_guid, profiler_path) = (Guid::NIL, "/p".into());
+    let attach = AttachProfiler { attach_timeout: 7000, profiler_guid, profiler_path, client_data: b"" };
+    let mut noting = Noting(None);
+    Connection::new(&mut noting).call(&attach).unwrap_err();
+    let left = noting.0.unwrap();
+    assert!(left > Duration::from_secs(11) && left <= Duration::from_secs(12), "{left:?}");
+    Connection::new(&mut noting).call(&ResumeRuntime {}).unwrap_err();
+    let left = noting.0.unwrap();
+    assert!(left > Duration::from_secs(4) && left <= Duration::from_secs(5), "{left:?}");
 }
 
 /// Gives connections over which everything goes but a descriptor.

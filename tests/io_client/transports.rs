@@ -79,7 +79,7 @@ fn a_signal_interrupts_no_call() {
     let mut stream = Stream(told);
     // Lent, and got back.
     let answer = Connection::new(&mut stream).call(&ResumeRuntime {}).unwrap();
-    assert_eq!(answer.result(), Ok(HResult::OK));
+    assert_eq!(answer.result(), HResult::OK);
     assert_eq!(stream.0.written, REQUEST);
     assert!(stream.0.reads.is_empty());
 }

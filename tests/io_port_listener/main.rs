@@ -120,7 +120,7 @@ fn each_call_takes_the_next_connection_of_its_runtime() {
         let client = Client::new(found.clone());
         for _ in 0..50 {
             let answer = client.process_info().unwrap();
-            assert_eq!(answer.payload().unwrap().unwrap().process_id, 77);
+            assert_eq!(answer.payload().unwrap().process_id, 77);
         }
         assert_eq!(found.resume(&soon()).unwrap(), HResult::OK);
         assert_eq!(runtime.resumed.load(Ordering::SeqCst), 1);

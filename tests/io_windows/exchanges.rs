@@ -92,9 +92,9 @@ fn a_server_that_says_nothing() {
 fn a_real_runtime() {
     let pipe = std::env::var("DIAG_PIPE").expect("DIAG_PIPE is the name of the pipe of a runtime");
     let client = Client::new(Endpoint::pipe(pipe.as_str()));
-    let first = client.process_info3().unwrap().payload().unwrap().unwrap().process_id;
+    let first = client.process_info3().unwrap().payload().unwrap().process_id;
     for _ in 0..500 {
-        assert_eq!(client.process_info3().unwrap().payload().unwrap().unwrap().process_id, first);
+        assert_eq!(client.process_info3().unwrap().payload().unwrap().process_id, first);
     }
     let maker = PipeTransport::connect(&pipe, &patience()).unwrap().server_process_id().unwrap();
     assert_eq!(u64::from(maker), first);

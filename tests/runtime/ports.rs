@@ -20,7 +20,7 @@ fn a_runtime_comes_to_its_port_and_is_asked_and_resumed() {
     let runtime = port.wait_for(Which::Process(target.process_id.into()), &until).unwrap();
     let client = Client::new(runtime.clone());
     let answer = client.process_info().unwrap();
-    assert_eq!(answer.payload().unwrap().unwrap().runtime_cookie, runtime.cookie());
+    assert_eq!(answer.payload().unwrap().runtime_cookie, runtime.cookie());
 
     if suspends == "suspend" {
         assert!(!target.runs_managed_code());
@@ -40,7 +40,7 @@ fn a_runtime_comes_to_its_port_and_is_asked_and_resumed() {
     // Each call takes the next connection.
     for _ in 0..50 {
         let answer = client.process_info2().unwrap();
-        assert_eq!(answer.payload().unwrap().unwrap().process_id, u64::from(target.process_id));
+        assert_eq!(answer.payload().unwrap().process_id, u64::from(target.process_id));
     }
     let mut entries = 0;
     client.environment().unwrap().for_each(|_| entries += 1).unwrap();

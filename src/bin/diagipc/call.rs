@@ -222,7 +222,7 @@ fn process_info(client: &Client, command: &str, out: &mut dyn Write) -> anyhow::
     let says_nothing = || anyhow!("an OK that says nothing");
     if command == "ProcessInfo3" {
         if let Some(answer) = if_known(client.process_info3())? {
-            let info = answer.payload()?.ok_or_else(says_nothing)?;
+            let info = answer.payload().ok_or_else(says_nothing)?;
             writeln!(out, "{}\n{}\n{}\n{}\n{}", info.process_id, info.runtime_cookie, info.command_line, info.os, info.arch)?;
             writeln!(out, "{}\n{}", info.managed_entrypoint_assembly_name, info.clr_product_version)?;
             writeln!(out, "{}", info.runtime_identifier)?;
@@ -231,14 +231,14 @@ fn process_info(client: &Client, command: &str, out: &mut dyn Write) -> anyhow::
     }
     if command != "ProcessInfo" {
         if let Some(answer) = if_known(client.process_info2())? {
-            let info = answer.payload()?.ok_or_else(says_nothing)?;
+            let info = answer.payload().ok_or_else(says_nothing)?;
             writeln!(out, "{}\n{}\n{}\n{}\n{}", info.process_id, info.runtime_cookie, info.command_line, info.os, info.arch)?;
             writeln!(out, "{}\n{}", info.managed_entrypoint_assembly_name, info.clr_product_version)?;
             return Ok(());
         }
     }
     let answer: Answer<_> = client.process_info()?;
-    let info = answer.payload()?.ok_or_else(says_nothing)?;
+    let info = answer.payload().ok_or_else(says_nothing)?;
     writeln!(out, "{}\n{}\n{}\n{}\n{}", info.process_id, info.runtime_cookie, info.command_line, info.os, info.arch)?;
     Ok(())
 }

@@ -24,7 +24,7 @@
 //!     ..Config::new(directory.path().join("socket"))
 //! })?;
 //! let client = Client::new(Endpoint::socket(runtime.socket()));
-//! let info = client.process_info()?.payload()?.unwrap().command_line.to_string();
+//! let info = client.process_info()?.payload().unwrap().command_line.to_string();
 //! assert!(info.ends_with("/azmcp.dll server start"), "{info}");
 //! runtime.stop();
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -7,7 +7,7 @@ use super::ask::Queue;
 use super::{Which, take};
 use crate::advertise::Advertise;
 use crate::hresult::HResult;
-use crate::io::{Connect, Connection, Deadlines, Error, Phase, UnixTransport, Until};
+use crate::io::{Connect, Connection, Deadlines, Error, UnixTransport, Until};
 use crate::message::process::ResumeRuntime;
 use crate::wire::Guid;
 
@@ -20,7 +20,7 @@ use crate::wire::Guid;
 ///
 /// fn command_line(runtime: &PortRuntime) -> Result<String, Box<dyn std::error::Error>> {
 ///     let answer = Client::new(runtime.clone()).process_info()?;
-///     Ok(answer.payload()?.map(|info| info.command_line.to_string()).unwrap_or_default())
+///     Ok(answer.payload().map(|info| info.command_line.to_string()).unwrap_or_default())
 /// }
 /// ```
 #[derive(Clone)]
@@ -56,7 +56,7 @@ impl PortRuntime {
         if let Some(canceller) = until.canceller {
             connection = connection.with_canceller(canceller);
         }
-        connection.call(&ResumeRuntime {})?.result().map_err(|error| Error::new(Phase::Reply, error))
+        connection.call(&ResumeRuntime {}).map(|answer| answer.result())
     }
 }
 

@@ -62,7 +62,7 @@ macro_rules! commands {
 /// let (ours, theirs) = (UnixTransport::new(ours)?, UnixTransport::new(theirs)?);
 /// std::thread::spawn(|| serve_connection(theirs, &Runtime("app".into()), &ServeOptions::DEFAULT, None));
 /// let answer = Connection::new(ours).call(&ProcessInfo {})?;
-/// assert_eq!(answer.payload()?.unwrap().command_line, "app");
+/// assert_eq!(answer.payload().unwrap().command_line, "app");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Handler {

@@ -1,0 +1,216 @@
+//! One request and its reply, without the I/O: what to do next with the connection, and what came of it.
+//!
+//! [`Connection`](super::Connection) and `AsyncConnection` both loop over [`Drive::next`]; they differ in the lines that do I/O.
+
+use std::string::ToString as _;
+use std::time::Duration;
+use std::vec::Vec;
+
+use super::{Deadlines, Error, ErrorKind, Phase, Stopped};
+use crate::command::{Command, Continuation};
+use crate::exchange::ladder::{Rung as _, TracingRung};
+use crate::exchange::{Client, ClientAction, End, Illegal, Outcome, Then};
+use crate::header::{HEADER_LEN, MAX_MESSAGE_LEN};
+use crate::message::server::ErrorReply;
+use crate::message::{AnyRequest, Message, Request};
+use crate::wire::{DecodeError, DecodeErrorKind, Encode};
+
+/// The room for a reply; where one is larger, the buffer grows to its size, which is 65,535 bytes at most.
+const ROOM: usize = 1024;
+
+/// An exchange and its buffer.
+#[derive(Debug)]
+pub(super) struct Drive {
+    client: Client,
+    buffer: Vec<u8>,
+    attach_timeout: Duration,
+}
+
+/// What to do next.
+#[derive(Debug)]
+pub(super) enum Next<'d> {
+    /// Send some of it, then [`Drive::sent`].
+    Send(&'d [u8]),
+    /// Send the descriptor, then [`Drive::fd_sent`].
+    SendFd,
+    /// Read into it, then [`Drive::received`].
+    Receive(&'d mut [u8]),
+    /// Nothing: [`Drive::finish`].
+    Finish(Outcome),
+}
+
+/// A finished exchange; of a reply that came whole, the buffer holds just that.
+#[derive(Debug)]
+pub(super) struct Finished {
+    command: Command,
+    pub(super) outcome: Outcome,
+    pub(super) buffer: Vec<u8>,
+}
+
+impl Drive {
+    /// A request that takes no descriptor.
+    pub(super) fn new<'r, R: Request<'r>>(request: &R, checks_limits: bool) -> Result<Self, Error> {
+        if request.continuation() == Continuation::UserEvents {
+            // Sent without one, it costs some runtimes a descriptor of their own (F-74).
+            let why = "a user_events session takes a descriptor: Client::user_events passes one";
+            return Err(Error::new(Phase::Send, ErrorKind::Unsupported(why)));
+        }
+        Self::encode(request, checks_limits)
+    }
+
+    /// A request that starts a session that streams.
+    pub(super) fn trace<'r, R: Request<'r>>(request: &R, checks_limits: bool) -> Result<Self, Error> {
+        streams(request.continuation())?;
+        Self::encode(request, checks_limits)
+    }
+
+    /// The same, as a ladder has it. Limits are checked once, of the newest request.
+    pub(super) fn trace_by(rung: &TracingRung<'_>) -> Result<Self, Error> {
+        streams(rung.continuation())?;
+        Self::with_payload(rung.command(), rung.continuation(), rung)
+    }
+
+    /// A request that starts a session that writes `user_events`.
+    #[cfg(unix)]
+    pub(super) fn user_events<'r, R: Request<'r>>(request: &R, checks_limits: bool) -> Result<Self, Error> {
+        if request.continuation() != Continuation::UserEvents {
+            return Err(Error::new(Phase::Send, ErrorKind::Unsupported("that is no session that writes user_events")));
+        }
+        Self::encode(request, checks_limits)
+    }
+
+    fn encode<'r, R: Request<'r>>(request: &R, checks_limits: bool) -> Result<Self, Error> {
+        if checks_limits {
+            request.check_limits().map_err(|error| Error::new(Phase::Send, error))?;
+        }
+        Self::with_payload(R::COMMAND, request.continuation(), request)
+    }
+
+    fn with_payload<P: Encode>(command: Command, continuation: Continuation, payload: &P) -> Result<Self, Error> {
+        let refused = |error| Error::new(Phase::Send, error);
+        // What is too long to be sent is refused by the exchange, with its length.
+        let len = payload.encoded_len().map_err(refused)?;
+        let mut buffer = std::vec![0; len.saturating_add(HEADER_LEN).clamp(ROOM, MAX_MESSAGE_LEN)];
+        let client = Client::with_payload(command, Some(continuation), payload, &mut buffer).map_err(refused)?;
+        let attach_timeout = match Message::decode(&buffer).and_then(|(message, _)| message.request()) {
+            Ok(AnyRequest::AttachProfiler(request)) => Duration::from_millis(request.attach_timeout.into()),
+            _ => Duration::ZERO,
+        };
+        Ok(Self { client, buffer, attach_timeout })
+    }
+
+    /// How long the reply may take.
+    pub(super) fn reply_within(&self, deadlines: &Deadlines) -> Option<Duration> {
+        deadlines.reply_to(self.client.command(), self.attach_timeout)
+    }
+
+    pub(super) fn next(&mut self) -> Result<Next<'_>, Error> {
+        if let ClientAction::Finished(Outcome::BufferTooSmall { size }) = self.client.action() {
+            self.buffer.resize(size.into(), 0);
+            self.client.enlarged(&self.buffer).map_err(at(Phase::Reply))?;
+        }
+        Ok(match self.client.action() {
+            ClientAction::Send(range) => Next::Send(self.buffer.get(range).unwrap_or_default()),
+            ClientAction::SendFd => Next::SendFd,
+            ClientAction::Receive(range) => Next::Receive(self.buffer.get_mut(range).unwrap_or_default()),
+            ClientAction::Finished(outcome) => Next::Finish(outcome),
+        })
+    }
+
+    /// A runtime that refuses a request early closes before it has read all of it: where sending fails, its reply is looked for.
+    pub(super) fn sent(&mut self, sent: Result<usize, Stopped>) -> Result<(), Error> {
+        match sent {
+            Ok(0) | Err(Stopped::Io(_)) => self.client.send_failed(),
+            Ok(n) => self.client.sent(n),
+            Err(stopped) => return Err(stopped.during(Phase::Send)),
+        }
+        .map_err(at(Phase::Send))
+    }
+
+    pub(super) fn fd_sent(&mut self, sent: Result<(), Stopped>) -> Result<(), Error> {
+        match sent {
+            Ok(()) => self.client.fd_sent(),
+            Err(Stopped::Io(error)) if error.kind() == std::io::ErrorKind::Unsupported => {
+                return Err(Error::new(Phase::SendFd, error));
+            }
+            Err(Stopped::Io(_)) => self.client.send_failed(),
+            Err(stopped) => return Err(stopped.during(Phase::SendFd)),
+        }
+        .map_err(at(Phase::SendFd))
+    }
+
+    pub(super) fn received(&mut self, received: Result<usize, Stopped>) -> Result<(), Error> {
+        match received {
+            Ok(0) => self.client.ended(End::Closed),
+            Ok(n) => self.client.received(&self.buffer, n),
+            Err(Stopped::Io(_)) => self.client.ended(End::Reset),
+            Err(Stopped::TimedOut) => self.client.ended(End::TimedOut),
+            Err(stopped) => return Err(stopped.during(Phase::Reply)),
+        }
+        .map_err(at(Phase::Reply))
+    }
+
+    pub(super) fn finish(mut self, outcome: Outcome) -> Finished {
+        if let Outcome::Ok { size, .. } | Outcome::Error { size, .. } = outcome {
+            self.buffer.truncate(size.into());
+        }
+        Finished { command: self.client.command(), outcome, buffer: self.buffer }
+    }
+}
+
+fn streams(continuation: Continuation) -> Result<(), Error> {
+    if continuation == Continuation::Nettrace {
+        return Ok(());
+    }
+    Err(Error::new(Phase::Send, ErrorKind::Unsupported("that is no session that streams")))
+}
+
+fn at(phase: Phase) -> impl Fn(Illegal) -> Error {
+    move |illegal| Error::new(phase, illegal)
+}
+
+impl Finished {
+    /// The OK reply, and what follows it. Every other outcome is an error.
+    pub(super) fn ok(self) -> Result<(Vec<u8>, Then), Error> {
+        let kind = match self.outcome {
+            Outcome::Ok { then, .. } => return Ok((self.buffer, then)),
+            Outcome::Error { hresult, .. } => {
+                let message = Message::decode_exact(&self.buffer).ok();
+                let text = message.and_then(|message| ErrorReply::decode(&message, Some(self.command)).ok()?.message);
+                ErrorKind::Refused { hresult, message: text.filter(|text| !text.is_empty()).map(|text| text.to_string()) }
+            }
+            Outcome::Malformed { .. } => ErrorKind::Malformed(self.why()),
+            Outcome::NoReply { end: End::TimedOut, .. } | Outcome::Cut { end: End::TimedOut, .. } => ErrorKind::TimedOut,
+            Outcome::NoReply { end, .. } => ErrorKind::Ended { end, received: 0 },
+            Outcome::Cut { received, end } => ErrorKind::Ended { end, received: received.into() },
+            Outcome::BufferTooSmall { size } => ErrorKind::LimitExceeded { limit: size.into() },
+        };
+        Err(Error::new(Phase::Reply, kind))
+    }
+
+    /// The id of the session whose stream follows.
+    pub(super) fn stream(self) -> Result<Option<u64>, Error> {
+        match self.ok()? {
+            (_, Then::Stream { session_id }) => Ok(session_id),
+            _ => Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not begin a stream"))),
+        }
+    }
+
+    /// How many bytes of environment follow.
+    pub(super) fn environment(self) -> Result<u32, Error> {
+        match self.ok()? {
+            (_, Then::EnvironmentBlock { n_incoming_bytes }) => Ok(n_incoming_bytes),
+            // The generic OK does not say how many bytes follow (F-2).
+            _ => Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not say how large the environment is"))),
+        }
+    }
+
+    /// Why the front of the buffer is no reply, with the path of the field.
+    fn why(&self) -> DecodeError {
+        match Message::decode(&self.buffer).and_then(|(message, _)| message.reply_to(Some(self.command)).map(|_| message)) {
+            Err(error) => error,
+            // It was malformed before all of it was there; what is behind it in the buffer now is no part of it.
+            Ok(_) => DecodeError::new(DecodeErrorKind::BadMagic, 0),
+        }
+    }
+}
