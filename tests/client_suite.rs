@@ -28,6 +28,11 @@ fn diagipc(arguments: &[&str]) -> Output {
 
 /// The file that describes `client.py`, with one of its faults.
 fn python(directory: &TempDir, fault: Option<Fault>) -> String {
+    with_fault(directory, fault.map(Fault::name))
+}
+
+/// The same, also with what `client.py` does wrong and the suite has no name for.
+fn with_fault(directory: &TempDir, fault: Option<&str>) -> String {
     let fault = fault.map_or(String::new(), |fault| format!("\"--fault\", \"{fault}\", "));
     let text = fs::read_to_string(fixture("client.toml")).unwrap();
     let text =
@@ -133,6 +138,17 @@ fn a_fault_does_not_look_like_another_anywhere() {
         let unnamed = report.failures().filter(|case| case.fault.is_none()).map(|case| &case.name).collect::<Vec<_>>();
         assert!(unnamed.iter().all(|name| name.starts_with("replies/")), "{unnamed:?}");
     }
+}
+
+/// It does not wait for the reply: it sends no descriptor at all (F-19 is another fault).
+#[test]
+fn a_client_that_hangs_up_before_its_descriptor_is_failed_without_a_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = "request/plain/user-events";
+    let report = report(&with_fault(&directory, Some("hangs-up")), &[name]);
+    let (grade, found) = found(&report, name);
+    assert_eq!((grade, found[0]), (Grade::Fail, "the descriptor, on a byte of its own: the connection was closed after 0 bytes"));
+    assert_eq!(names(&report), BTreeSet::new());
 }
 
 #[test]

@@ -7,6 +7,25 @@ use crate::advertise::{ADVERTISE_MAGIC, Advertise};
 use crate::header::{HEADER_LEN, Header};
 use crate::wire::{Decode, DecodeError, Field, Guid, Reader};
 
+/// What a part of a message is, whatever field it belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FieldKind {
+    /// The length of a string: how many units, with its NUL.
+    StringLength,
+    /// The units of a string.
+    Units,
+    /// How many items an array has.
+    ItemCount,
+    /// How many bytes follow.
+    ByteCount,
+    /// One byte: false if it is 0.
+    Boolean,
+    /// A number, an identifier, or bytes without a structure.
+    #[default]
+    Plain,
+}
+
 /// One part of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Annotation {
@@ -16,6 +35,8 @@ pub struct Annotation {
     pub len: usize,
     /// The field, as a path: `providers[0].keywords`.
     pub field: String,
+    /// What it is.
+    pub kind: FieldKind,
     /// What the bytes say.
     pub text: String,
 }
@@ -39,22 +60,46 @@ impl Annotations {
         reader: &mut Reader<'a>,
         show: impl FnOnce(&T) -> String,
     ) -> Result<(), DecodeError> {
+        self.leaf_of(FieldKind::Plain, reader, show)
+    }
+
+    /// Reads a part of one piece, of that kind.
+    pub(crate) fn leaf_of<'a, T: Decode<'a>>(
+        &mut self,
+        kind: FieldKind,
+        reader: &mut Reader<'a>,
+        show: impl FnOnce(&T) -> String,
+    ) -> Result<(), DecodeError> {
         let offset = reader.offset();
         let value = T::decode(reader)?;
-        self.note(offset, reader.offset().saturating_sub(offset), show(&value));
+        self.note(kind, offset, reader.offset().saturating_sub(offset), show(&value));
         Ok(())
     }
 
     /// Reads the count of a string or array.
-    pub(crate) fn count(&mut self, reader: &mut Reader<'_>, show: impl FnOnce(u32) -> String) -> Result<(), DecodeError> {
-        self.leaf(reader, |count: &u32| show(*count))
+    pub(crate) fn count(
+        &mut self,
+        kind: FieldKind,
+        reader: &mut Reader<'_>,
+        show: impl FnOnce(u32) -> String,
+    ) -> Result<(), DecodeError> {
+        self.leaf_of(kind, reader, |count: &u32| show(*count))
     }
 
     /// Takes `len` bytes.
     pub(crate) fn bytes(&mut self, reader: &mut Reader<'_>, len: usize, text: String) -> Result<(), DecodeError> {
+        self.bytes_of(FieldKind::Plain, reader, len, text)
+    }
+
+    /// Takes the units of a string, `len` bytes.
+    pub(crate) fn units(&mut self, reader: &mut Reader<'_>, len: usize, text: String) -> Result<(), DecodeError> {
+        self.bytes_of(FieldKind::Units, reader, len, text)
+    }
+
+    fn bytes_of(&mut self, kind: FieldKind, reader: &mut Reader<'_>, len: usize, text: String) -> Result<(), DecodeError> {
         let offset = reader.offset();
         reader.take(len)?;
-        self.note(offset, len, text);
+        self.note(kind, offset, len, text);
         Ok(())
     }
 
@@ -71,7 +116,9 @@ impl Annotations {
 
     /// Notes the header, which has been read.
     pub(crate) fn header(&mut self, header: Header) {
-        let note = |notes: &mut Self, field, offset, len, text| notes.below(field, |notes| notes.note(offset, len, text));
+        let note = |notes: &mut Self, field, offset, len, text| {
+            notes.below(field, |notes| notes.note(FieldKind::Plain, offset, len, text));
+        };
         note(self, "magic", 0, 14, "\"DOTNET_IPC_V1\"".into());
         note(self, "size", 14, 2, format!("{} = {HEADER_LEN} + {}", header.size, header.payload_len()));
         let set = header.command.set_name().unwrap_or("unknown");
@@ -93,7 +140,7 @@ impl Annotations {
 
     /// Notes `len` bytes that belong to no field.
     pub(crate) fn surplus(&mut self, offset: usize, len: usize, text: &str) {
-        self.note(offset, len, text.into());
+        self.note(FieldKind::Plain, offset, len, text.into());
     }
 
     fn below<R>(&mut self, segment: &str, read: impl FnOnce(&mut Self) -> R) -> R {
@@ -104,7 +151,7 @@ impl Annotations {
         result
     }
 
-    fn note(&mut self, offset: usize, len: usize, text: String) {
-        self.list.push(Annotation { offset, len, field: self.path.clone(), text });
+    fn note(&mut self, kind: FieldKind, offset: usize, len: usize, text: String) {
+        self.list.push(Annotation { offset, len, field: self.path.clone(), kind, text });
     }
 }

@@ -5,7 +5,7 @@ use alloc::{format, vec::Vec};
 use super::fault::{encoded, is_canonical};
 use super::types::{Family, Type};
 use super::value::{object_of, wants};
-use super::{Annotations, Arena, Value, ValueError, ValueForm};
+use super::{Annotations, Arena, FieldKind, Value, ValueError, ValueForm};
 use super::{EncodeFailure, Refusal};
 use crate::continuation::{Entry, Environment, StreamStart};
 use crate::wire::{Array, Decode, DecodeError, Encode as _, IpcString, Reader};
@@ -86,14 +86,14 @@ impl<'a> ValueForm<'a> for Entry<'a> {
 
     fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
         let entry = Self::decode(&mut reader.clone());
-        notes.count(reader, |count| match &entry {
+        notes.count(FieldKind::StringLength, reader, |count| match &entry {
             Ok(entry) if entry.is_terminated() => format!("length {count}, with the NUL"),
             Ok(_) => format!("length {count}, without NUL"),
             Err(_) => format!("length {count}"),
         })?;
         let entry = entry?;
         let units = entry.text().units().count().saturating_add(entry.is_terminated().into());
-        if units == 0 { Ok(()) } else { notes.bytes(reader, units.saturating_mul(2), format!("{:?}", entry.text())) }
+        if units == 0 { Ok(()) } else { notes.units(reader, units.saturating_mul(2), format!("{:?}", entry.text())) }
     }
 }
 

@@ -32,7 +32,7 @@ mod user_events;
 mod value;
 mod value_forms;
 
-pub use annotate::{Annotation, Annotations};
+pub use annotate::{Annotation, Annotations, FieldKind};
 pub use check::check;
 pub use codec::{Decoded, Subject};
 pub use embedded::{EMBEDDED, LoadError, files, parse};

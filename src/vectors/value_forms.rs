@@ -3,7 +3,7 @@
 use alloc::{format, string::String, vec::Vec};
 
 use super::value::{hexadecimal, wants};
-use super::{Annotations, Arena, Value, ValueError, ValueForm};
+use super::{Annotations, Arena, FieldKind, Value, ValueError, ValueForm};
 use crate::hresult::HResult;
 use crate::message::process::Tail;
 use crate::wire::{Array, Decode, DecodeError, Guid, IpcString, Reader};
@@ -56,7 +56,7 @@ impl<'a> ValueForm<'a> for bool {
     }
 
     fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        notes.leaf(reader, |value: &Self| format!("{value}"))
+        notes.leaf_of(FieldKind::Boolean, reader, |value: &Self| format!("{value}"))
     }
 }
 
@@ -112,7 +112,7 @@ impl<'a> ValueForm<'a> for IpcString<'a> {
 
     fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
         let string = Self::decode(&mut reader.clone());
-        notes.count(reader, |count| match (count, &string) {
+        notes.count(FieldKind::StringLength, reader, |count| match (count, &string) {
             (0, _) => "length 0: absent".into(),
             (count, Ok(_)) => format!("length {count}, with the NUL"),
             (count, Err(_)) => format!("length {count}"),
@@ -120,7 +120,7 @@ impl<'a> ValueForm<'a> for IpcString<'a> {
         let string = string?;
         if !string.is_absent() {
             let bytes = string.units().count().saturating_add(1).saturating_mul(2);
-            notes.bytes(reader, bytes, format!("{string:?}"))?;
+            notes.units(reader, bytes, format!("{string:?}"))?;
         }
         Ok(())
     }
@@ -139,7 +139,7 @@ impl<'a> ValueForm<'a> for &'a [u8] {
 
     fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
         let bytes = Self::decode(&mut reader.clone());
-        notes.count(reader, |count| format!("{count} bytes"))?;
+        notes.count(FieldKind::ByteCount, reader, |count| format!("{count} bytes"))?;
         let len = bytes?.len();
         if len > 0 { notes.bytes(reader, len, String::new()) } else { Ok(()) }
     }
@@ -175,7 +175,7 @@ impl<'a, T: ValueForm<'a> + Decode<'a> + Copy> ValueForm<'a> for Array<'a, T> {
         // Refuse a count that cannot be before walking it.
         let mut probe = reader.clone();
         let count = probe.count(T::MIN_LEN);
-        notes.count(reader, |count| format!("{count} items"))?;
+        notes.count(FieldKind::ItemCount, reader, |count| format!("{count} items"))?;
         for index in 0..count? {
             notes.item::<T>(index, reader)?;
         }

@@ -67,13 +67,13 @@ fn run(memory: &mut Memory, script: &Script, within: Duration, concluded: &RefCe
 impl Memory {
     fn no_faults(&self) -> Result<(), Trouble> {
         let faults = std::mem::take(&mut self.net.borrow_mut().faults);
-        if faults.is_empty() { Ok(()) } else { Err(Trouble::Differs(faults.join("; "))) }
+        if faults.is_empty() { Ok(()) } else { Err(Trouble::differs(faults.join("; "))) }
     }
 
     /// Lets the side under test go as far as it goes, and reads in the background.
     fn pump(&mut self) -> Result<(), Trouble> {
         loop {
-            self.executor.run().map_err(Trouble::Differs)?;
+            self.executor.run().map_err(Trouble::differs)?;
             let mut more = false;
             for (link, drained) in &mut self.drained {
                 match self.net.borrow_mut().read(link.0, Side::Player, usize::MAX) {
@@ -134,7 +134,7 @@ impl Connections for Memory {
         // A script cannot ask for less than a real machine may need; here no time passes (R-FLW-013).
         match self.net.borrow().now - before {
             late if late > 0 && id.is_some() && self.always_listens.contains(port) => {
-                Err(Trouble::Differs(format!("the connection comes {late} ms late")))
+                Err(Trouble::differs(format!("the connection comes {late} ms late")))
             }
             _ => Ok(id.map(Link)),
         }

@@ -71,7 +71,7 @@ fn what_comes_in_place_of_what_is_expected_is_said() {
         (b"ab", r#"{ "on": "a", "expect_end": "closed", "within_ms": 5000 }"#, "6162 comes"),
         (b"", r#"{ "on": "a", "expect_nothing": 200 }"#, "the end comes: the connection was closed"),
         (b"", r#"{ "on": "a", "expect_end": "reset", "within_ms": 5000 }"#, "the end is closed"),
-        (b"", r#"{ "on": "a", "expect": ["61"], "within_ms": 5000 }"#, "the connection was closed behind 0 bytes "),
+        (b"", r#"{ "on": "a", "expect": ["61"], "within_ms": 5000 }"#, "the connection was closed after 0 bytes"),
         (b"b", r#"{ "on": "a", "expect": ["61"], "within_ms": 5000 }"#, "at byte 0 expected 61, came 62 (all: 1 bytes 62)"),
     ] {
         let (_directory, path) = says(0, answer);
@@ -80,7 +80,7 @@ fn what_comes_in_place_of_what_is_expected_is_said() {
     }
     let (_directory, path) = holds(b"a");
     let text = r#"[{ "open": "a" }, { "on": "a", "expect": ["6162"] }]"#;
-    assert_eq!(differs(SocketNetwork::to_socket(path), text), (1, "nothing more comes behind 1 bytes 61".to_owned()));
+    assert_eq!(differs(SocketNetwork::to_socket(path), text), (1, "nothing more comes after 1 bytes 61".to_owned()));
     let (_directory, path) = holds(b"");
     let text = r#"[{ "open": "a" }, { "on": "a", "expect_end": "any" }]"#;
     assert_eq!(differs(SocketNetwork::to_socket(path), text), (1, "no end comes".to_owned()));

@@ -74,7 +74,7 @@ pub(crate) fn fields(out: &mut dyn Write, subject: Subject, bytes: &[u8], base: 
     let notes = subject.annotate(bytes);
     let width = notes.list().iter().map(|note| note.field.len()).max().unwrap_or(0).min(56);
     let mut end = 0;
-    for Annotation { offset, len, field, text } in notes.list() {
+    for Annotation { offset, len, field, text, .. } in notes.list() {
         end = offset.saturating_add(*len);
         part(out, bytes.get(*offset..end).unwrap_or_default(), base.saturating_add(*offset), &format!("{field:<width$}"), text)?;
     }

@@ -19,7 +19,7 @@ use super::request::Seen;
 use super::scenario::{Move, Request, Scenario, Unread};
 use super::{Argument, Operation, moves};
 use crate::command::Command;
-use crate::conformance::player::{Player, Received, Transcript, Trouble};
+use crate::conformance::player::{Difference, Player, Received, Transcript, Trouble};
 use crate::hresult::HResult;
 use crate::vectors::{Ending, Step};
 
@@ -31,6 +31,8 @@ const SLICE: Duration = Duration::from_millis(20);
 const PAUSE: Duration = Duration::from_millis(5);
 /// How long the rest of something may take to come.
 const REST: Duration = Duration::from_secs(1);
+/// How long a descriptor may take to follow its request.
+const FOR_A_DESCRIPTOR: Duration = Duration::from_secs(2);
 /// How long the runtime looks for what must not come.
 const LOOK: Duration = Duration::from_millis(100);
 /// The most that is taken of what should never have been sent.
@@ -130,13 +132,13 @@ impl<'s, 'n> Conversation<'s, 'n> {
             }
             Step::Expect(expect) if expect.with_fd => {
                 let mut expect = expect.clone();
-                expect.within_ms = Some(2000);
-                let begun = Instant::now();
+                // A client that waits for the reply gives up after its patience.
+                let within = FOR_A_DESCRIPTOR.min(self.line.patience.checked_div(2).unwrap_or_default());
+                expect.within_ms = u32::try_from(within.as_millis()).ok();
                 self.player.step(&Step::Expect(expect)).map_err(|trouble| {
-                    let text = trouble.to_string();
-                    // It was there, said nothing, and waited for something.
-                    let waits = text.ends_with("behind 0 bytes ") && begun.elapsed() > LOOK;
-                    let found = format!("the descriptor, on a byte of its own: {text}");
+                    // It is still there, and sends nothing: it waits for something.
+                    let waits = matches!(&trouble, Trouble::Differs(Difference::Nothing { after }) if after.is_empty());
+                    let found = format!("the descriptor, on a byte of its own: {trouble}");
                     Stop::Differs(Vec::from([found]), waits.then_some(Fault::DescriptorAfterTheReply))
                 })
             }

@@ -162,7 +162,7 @@ impl Campaign<'_> {
             let observed = self.play(&case)?;
             self.summary.count(case.command(), observed.verdict);
             news(News::Played(&case, observed.verdict));
-            let end = observed.death.clone().unwrap_or_else(|| observed.verdict.to_string());
+            let end = observed.death.map_or_else(|| observed.verdict.to_string(), |death| death.to_string());
             let is_fatal = observed.verdict.is_fatal();
             if observed.verdict.is_finding() {
                 if let Some(finding) = self.finding(case, observed)? {
@@ -210,7 +210,7 @@ impl Campaign<'_> {
     /// Makes a finding of a case; `None` if it is known already, or does not come again.
     fn finding(&mut self, case: FuzzCase, observed: Observed) -> Result<Option<&Finding>, String> {
         let verdict = observed.verdict;
-        let key = Key { command: case.command(), verdict, mutation: case.mutation(), death: observed.death.clone() };
+        let key = Key { command: case.command(), verdict, mutation: case.mutation(), death: observed.death };
         if let Some(there) = self.summary.findings.iter_mut().find(|finding| finding.key == key) {
             there.times = there.times.saturating_add(1);
             return Ok(None);

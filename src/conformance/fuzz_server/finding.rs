@@ -10,6 +10,7 @@ use super::case::{Delivery, FuzzCase};
 use super::verdict::Verdict;
 use crate::command::Command;
 use crate::conformance::Deviation;
+use crate::conformance::server::Death;
 
 /// What two cases have in common that are one finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,13 +18,13 @@ pub(super) struct Key {
     pub(super) command: Command,
     pub(super) verdict: Verdict,
     pub(super) mutation: String,
-    pub(super) death: Option<String>,
+    pub(super) death: Option<Death>,
 }
 
 impl Key {
     /// Whether only what was done to the message tells them apart.
     pub(super) fn is_like(&self, other: &Self) -> bool {
-        (self.command, self.verdict, &self.death) == (other.command, other.verdict, &other.death)
+        (self.command, self.verdict, self.death) == (other.command, other.verdict, other.death)
     }
 }
 
@@ -67,9 +68,9 @@ impl Finding {
         &self.key.mutation
     }
 
-    /// How its process ended: "was killed by signal 11".
-    pub fn death(&self) -> Option<&str> {
-        self.key.death.as_deref()
+    /// How its process ended.
+    pub const fn death(&self) -> Option<Death> {
+        self.key.death
     }
 
     /// The case that its script plays: the shortest, or its own where that is another finding's.

@@ -6,8 +6,8 @@ use super::case::FuzzCase;
 use super::play::Observed;
 use super::verdict::Verdict;
 use crate::conformance::Deviation;
-use crate::conformance::server::Profile;
 use crate::conformance::server::judge::judge;
+use crate::conformance::server::{Death, Profile};
 use crate::vectors::{Direction, Group, Hazard, Source, SourceKind, Subject, Test, Type, Value, Verdict as Binding};
 
 /// The fact by which the rules of the server suite know it. They know of no hang.
@@ -43,7 +43,7 @@ pub(super) fn known(profile: Profile, case: &FuzzCase, observed: &Observed) -> O
     if observed.verdict == Verdict::Hang {
         return None;
     }
-    let death = (observed.verdict == Verdict::Crash).then(|| observed.death.as_deref().unwrap_or("is dead"));
+    let death = (observed.verdict == Verdict::Crash).then(|| observed.death.unwrap_or(Death::Unknown));
     judge(profile, &group, &test, &observed.answered, death).deviation
 }
 

@@ -4,30 +4,13 @@ use alloc::{string::String, vec::Vec};
 use core::ops::Range;
 
 use crate::header::HEADER_LEN;
-use crate::vectors::{Subject, Type};
-
-/// What a field is on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
-    /// The count of a string's units, with its NUL.
-    StringLength,
-    /// The units of a string.
-    Units,
-    /// The count of an array's items.
-    Count,
-    /// The count of bytes.
-    ByteCount,
-    /// A byte that is true or false.
-    Boolean,
-    /// A number, an identifier, or bytes without a structure.
-    Plain,
-}
+use crate::vectors::{Annotation, FieldKind, Subject, Type};
 
 /// A field.
 #[derive(Clone, Debug)]
 pub(super) struct Leaf {
     pub(super) range: Range<usize>,
-    pub(super) what: What,
+    pub(super) kind: FieldKind,
     path: String,
 }
 
@@ -41,26 +24,17 @@ pub(super) struct Items {
 /// The fields of the payload, as far as it can be read.
 pub(super) fn leaves(message: &[u8]) -> Vec<Leaf> {
     let notes = Subject { kind: Type::Request, command: None, from_server: false }.annotate(message);
-    let mut leaves: Vec<Leaf> = Vec::new();
-    for note in notes.list().iter().filter(|note| note.offset >= HEADER_LEN && note.len > 0) {
-        let before = leaves.last().filter(|leaf| leaf.path == note.field).map(|leaf| leaf.what);
-        // The words of the annotation tell a count from a number.
-        let what = match before {
-            Some(What::StringLength) => What::Units,
-            _ if note.len == 4 && note.text.starts_with("length ") => What::StringLength,
-            _ if note.len == 4 && note.text.ends_with(" items") => What::Count,
-            _ if note.len == 4 && note.text.ends_with(" bytes") => What::ByteCount,
-            _ if note.len == 1 && ["true", "false"].contains(&note.text.as_str()) => What::Boolean,
-            _ => What::Plain,
-        };
-        leaves.push(Leaf { range: note.offset..note.offset.saturating_add(note.len), what, path: note.field.clone() });
-    }
-    leaves
+    let of_payload = notes.list().iter().filter(|note| note.offset >= HEADER_LEN && note.len > 0);
+    let leaf = |note: &Annotation| {
+        let range = note.offset..note.offset.saturating_add(note.len);
+        Leaf { range, kind: note.kind, path: note.field.clone() }
+    };
+    of_payload.map(leaf).collect()
 }
 
 /// The arrays with their items, also those inside others.
 pub(super) fn arrays(leaves: &[Leaf]) -> Vec<Items> {
-    let counts = leaves.iter().filter(|leaf| leaf.what == What::Count);
+    let counts = leaves.iter().filter(|leaf| leaf.kind == FieldKind::ItemCount);
     let of_count = |count: &Leaf| {
         let mut items: Vec<Range<usize>> = Vec::new();
         for leaf in leaves {
@@ -94,26 +68,26 @@ mod tests {
         let mut message = hex::decode(COLLECT).unwrap();
         message.truncate(0x56);
         let leaves = leaves(&message);
-        let kinds: Vec<_> = leaves.iter().map(|leaf| (leaf.range.clone(), leaf.what)).collect();
+        let kinds: Vec<_> = leaves.iter().map(|leaf| (leaf.range.clone(), leaf.kind)).collect();
         assert_eq!(
             kinds,
             [
-                (20..24, What::Plain),
-                (24..28, What::Plain),
-                (28..29, What::Boolean),
-                (29..33, What::Count),
-                (33..41, What::Plain),
-                (41..45, What::Plain),
-                (45..49, What::StringLength),
-                (49..53, What::Units),
-                (53..57, What::StringLength),
-                (57..65, What::Plain),
-                (65..69, What::Plain),
-                (69..73, What::StringLength),
-                (73..77, What::Units),
-                (77..81, What::StringLength),
-                (81..85, What::Units),
-                (85..86, What::Plain),
+                (20..24, FieldKind::Plain),
+                (24..28, FieldKind::Plain),
+                (28..29, FieldKind::Boolean),
+                (29..33, FieldKind::ItemCount),
+                (33..41, FieldKind::Plain),
+                (41..45, FieldKind::Plain),
+                (45..49, FieldKind::StringLength),
+                (49..53, FieldKind::Units),
+                (53..57, FieldKind::StringLength),
+                (57..65, FieldKind::Plain),
+                (65..69, FieldKind::Plain),
+                (69..73, FieldKind::StringLength),
+                (73..77, FieldKind::Units),
+                (77..81, FieldKind::StringLength),
+                (81..85, FieldKind::Units),
+                (85..86, FieldKind::Plain),
             ]
         );
         let arrays = arrays(&leaves);

@@ -9,10 +9,11 @@ use rand::seq::IndexedRandom as _;
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
-use super::layout::{self, Leaf, What};
+use super::layout::{self, Leaf};
 use super::numbers::{self, replaced, sized, with_size};
 use crate::command::Command;
 use crate::header::HEADER_LEN;
+use crate::vectors::FieldKind;
 
 /// The most bytes that are put behind a payload.
 const MOST_EXTRA: usize = 600;
@@ -102,26 +103,26 @@ impl Mutation {
     /// The message after it; `None` where there is nothing that it could be done to.
     pub(super) fn of(self, message: &[u8], rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
         let leaves = layout::leaves(message);
-        let mut is = |wanted: &[What]| {
-            let found: Vec<&Leaf> = leaves.iter().filter(|leaf| wanted.contains(&leaf.what)).collect();
+        let mut is = |wanted: &[FieldKind]| {
+            let found: Vec<&Leaf> = leaves.iter().filter(|leaf| wanted.contains(&leaf.kind)).collect();
             found.choose(rng).map(|leaf| (*leaf).clone())
         };
         match self {
             Self::Count => {
-                let range = is(&[What::Count, What::StringLength, What::ByteCount])?.range;
+                let range = is(&[FieldKind::ItemCount, FieldKind::StringLength, FieldKind::ByteCount])?.range;
                 let new = numbers::count(numbers::read(message, &range)?, rng);
                 replaced(message, &range, &new.to_le_bytes())
             }
             Self::Number => {
-                let range = is(&[What::Plain])?.range;
+                let range = is(&[FieldKind::Plain])?.range;
                 replaced(message, &range, &numbers::number(range.len(), rng))
             }
             Self::Boolean => {
-                let range = is(&[What::Boolean])?.range;
+                let range = is(&[FieldKind::Boolean])?.range;
                 let new = *[0, 1, 2, 0x7f, 0x80, 0xff].choose(rng)?;
                 replaced(message, &range, &[new])
             }
-            Self::Units => units(message, &is(&[What::Units])?.range, rng),
+            Self::Units => units(message, &is(&[FieldKind::Units])?.range, rng),
             Self::EmptyString => {
                 let new: &[u8] = [&[0, 0, 0, 0][..], &[1, 0, 0, 0, 0, 0]].choose(rng)?;
                 string(message, &leaves, new, rng)
@@ -244,8 +245,8 @@ fn units(message: &[u8], range: &Range<usize>, rng: &mut ChaCha8Rng) -> Option<V
 /// Another string, count and units.
 fn string(message: &[u8], leaves: &[Leaf], new: &[u8], rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
     let mut ranges = Vec::new();
-    for (nth, leaf) in leaves.iter().enumerate().filter(|(_, leaf)| leaf.what == What::StringLength) {
-        let units = leaves.get(nth.saturating_add(1)).filter(|next| next.what == What::Units);
+    for (nth, leaf) in leaves.iter().enumerate().filter(|(_, leaf)| leaf.kind == FieldKind::StringLength) {
+        let units = leaves.get(nth.saturating_add(1)).filter(|next| next.kind == FieldKind::Units);
         ranges.push(leaf.range.start..units.map_or(leaf.range.end, |units| units.range.end));
     }
     let range = ranges.choose(rng)?;

@@ -8,6 +8,7 @@ use super::numbers;
 use super::verdict::Verdict;
 use crate::command::Command;
 use crate::conformance::player::{Network as _, Player};
+use crate::conformance::server::Death;
 use crate::conformance::server::ask::Came;
 use crate::conformance::server::request::{Answered, Patience, read};
 use crate::conformance::server::target::Subject;
@@ -26,7 +27,7 @@ const DIES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)]
 pub(super) struct Observed {
     pub(super) verdict: Verdict,
     /// How its process ended, where that is known.
-    pub(super) death: Option<String>,
+    pub(super) death: Option<Death>,
     pub(super) answered: Answered,
 }
 

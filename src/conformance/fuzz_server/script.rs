@@ -115,6 +115,7 @@ mod tests {
     use super::super::{Delivery, FuzzCase, Mutation};
     use super::*;
     use crate::conformance::Deviation;
+    use crate::conformance::server::Death;
     use serde_json::{Value, json};
 
     const MAGIC_TEXT: &str = "444f544e45545f4950435f563100";
@@ -128,7 +129,7 @@ mod tests {
             message: b"DOTNET_IPC_V1\0\x15\0\x04\x01\0\0\0".to_vec(),
             delivery: Delivery::Whole,
         };
-        let death = (verdict == Verdict::Crash).then(|| "was killed by signal 11".to_owned());
+        let death = (verdict == Verdict::Crash).then_some(Death::Signal(11));
         let key = Key { command: case.command(), verdict, mutation: case.mutation(), death };
         let minimised = case.clone();
         Finding { number: 3, key, case, minimised, same_as: None, reproduced: Some(true), tries: 1, times: 1, known: None, seen }

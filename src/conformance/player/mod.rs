@@ -11,13 +11,15 @@ mod pipes;
 #[cfg(unix)]
 mod sockets;
 mod transcript;
+mod trouble;
 
-pub use network::{Drained, Link, Network, Received, Sent, Trouble};
+pub use network::{Drained, Link, Network, Received, Sent};
 #[cfg(windows)]
 pub use pipes::PipeNetwork;
 #[cfg(unix)]
 pub use sockets::SocketNetwork;
 pub use transcript::{Direction, Passage, Transcript};
+pub use trouble::{Difference, Mismatch, Trouble};
 
 use alloc::{
     borrow::ToOwned as _,
@@ -174,7 +176,7 @@ impl<'n> Player<'n> {
     /// If there is none.
     pub fn link(&self, name: &str) -> Result<Link, Trouble> {
         let found = self.connections.get(name).map(|connection| connection.link);
-        found.ok_or_else(|| Trouble::Differs(format!("there is no connection {name}")))
+        found.ok_or_else(|| Trouble::differs(format!("there is no connection {name}")))
     }
 
     /// Opens a connection to the default port.
@@ -236,13 +238,13 @@ impl<'n> Player<'n> {
             }
             Step::Accept(step) => {
                 let link = self.network.accept(step.port.as_deref(), until)?;
-                self.named(&step.accept, link.ok_or_else(|| Trouble::differs("nobody connects"))?)
+                self.named(&step.accept, link.ok_or(Difference::NotConnected)?)
             }
             Step::Listen(step) => self.network.listen(&step.port, step.listen),
             Step::ExpectNoConnection(step) => {
                 let until = self.in_a(ms(step.expect_no_connection));
                 let is_called = self.network.is_called(step.port.as_deref(), until)?;
-                if is_called { Err(Trouble::differs("somebody connects")) } else { Ok(()) }
+                if is_called { Err(Difference::Connected.into()) } else { Ok(()) }
             }
             Step::Send(step) => self.send_step(step, until),
             Step::Expect(step) => self.expect(step, until),
@@ -251,8 +253,8 @@ impl<'n> Player<'n> {
                 let until = self.in_a(ms(step.expect_nothing));
                 match self.receive(&step.on, 64, until)? {
                     Received::Nothing => Ok(()),
-                    Received::Bytes(bytes, _) => Err(Trouble::Differs(format!("{} comes", hex::encode(bytes)))),
-                    Received::End(end) => Err(Trouble::Differs(format!("the end comes: {end}"))),
+                    Received::Bytes(bytes, _) => Err(Difference::Unexpected(bytes).into()),
+                    Received::End(end) => Err(Difference::UnexpectedEnd(end).into()),
                 }
             }
             Step::Drain(step) => {
@@ -269,8 +271,8 @@ impl<'n> Player<'n> {
                 self.network.wait(until)
             }
             Step::ExpectTarget(step) => match (step.expect_target, self.network.life(step.expect_target, until)?) {
-                (Life::Alive, Life::Dead) => Err(Trouble::differs("the target is dead")),
-                (Life::Dead, Life::Alive) => Err(Trouble::differs("the target lives")),
+                (Life::Alive, Life::Dead) => Err(Difference::Dead.into()),
+                (Life::Dead, Life::Alive) => Err(Difference::Alive.into()),
                 _ => Ok(()),
             },
         }
@@ -283,20 +285,20 @@ impl<'n> Player<'n> {
     fn named(&mut self, name: &str, link: Link) -> Result<(), Trouble> {
         match self.connections.insert(name.to_owned(), Connection { link, is_drained: false }) {
             None => Ok(()),
-            Some(_) => Err(Trouble::Differs(format!("{name} stands for two connections"))),
+            Some(_) => Err(Trouble::differs(format!("{name} stands for two connections"))),
         }
     }
 
     fn send_step(&mut self, step: &Send, until: Duration) -> Result<(), Trouble> {
         let mut bytes = Vec::new();
         for part in &step.send {
-            bytes.extend(part.bytes(&self.captures).map_err(|error| Trouble::Differs(error.to_string()))?);
+            bytes.extend(part.bytes(&self.captures).map_err(|error| Trouble::differs(error.to_string()))?);
         }
         let whole = [bytes.len()];
         let chunks = if step.chunks.is_empty() { whole.as_slice() } else { step.chunks.as_slice() };
         let sum = chunks.iter().try_fold(0, |sum: usize, size| sum.checked_add(*size));
         if sum != Some(bytes.len()) {
-            return Err(Trouble::Differs(format!("the script's chunks do not add up to {} bytes", bytes.len())));
+            return Err(Trouble::differs(format!("the script's chunks do not add up to {} bytes", bytes.len())));
         }
         let mut fd = step.with_fd;
         let mut rest = bytes.as_slice();
@@ -309,10 +311,10 @@ impl<'n> Player<'n> {
                 Sent::PeerGone(why) => {
                     let until = self.in_a(LAST_WORDS);
                     let before = match self.receive(&step.on, 400, until) {
-                        Ok(Received::Bytes(bytes, _)) => format!("; before that came {}", excerpt(&bytes)),
-                        _ => String::new(),
+                        Ok(Received::Bytes(bytes, _)) => Some(bytes),
+                        _ => None,
                     };
-                    return Err(Trouble::Differs(format!("{why}{before}")));
+                    return Err(Difference::PeerGone { why, before }.into());
                 }
             }
             if !step.chunks.is_empty() {
@@ -327,39 +329,39 @@ impl<'n> Player<'n> {
     fn receive_one_of(&mut self, on: &str, patterns: &[&Pattern], with_fd: bool, until: Duration) -> Result<(), Trouble> {
         let (mut so_far, mut fds) = (Vec::new(), 0_usize);
         let captured = loop {
-            let (mut differences, mut most) = (Vec::new(), usize::MAX);
+            let (mut mismatches, mut most) = (Vec::new(), usize::MAX);
             let mut matched = None;
             for pattern in patterns {
                 match pattern.compare(&so_far, &self.captures) {
                     Comparison::Matched(captured) => matched = matched.or(Some(captured)),
                     Comparison::NeedMore(n) => most = most.min(n),
                     Comparison::Differs { offset, expected, found } => {
-                        differences.push(format!("at byte {offset} expected {expected}, came {found}"));
+                        mismatches.push(Mismatch { offset, expected, found });
                     }
                 }
             }
             if let Some(captured) = matched {
                 break captured;
             }
-            if differences.len() == patterns.len() {
+            if mismatches.len() == patterns.len() {
                 // What else is there says more than the first wrong byte does.
                 let until = self.in_a(LAST_WORDS);
                 if let Ok(Received::Bytes(bytes, _)) = self.receive(on, 400, until) {
                     so_far.extend(bytes);
                 }
-                return Err(Trouble::Differs(format!("{} (all: {})", differences.join("; or "), excerpt(&so_far))));
+                return Err(Difference::Bytes { mismatches, came: so_far }.into());
             }
             match self.receive(on, most, until)? {
                 Received::Bytes(bytes, with) => {
                     so_far.extend(bytes);
                     fds = fds.saturating_add(with);
                 }
-                Received::End(end) => return Err(Trouble::Differs(format!("{end} behind {}", excerpt(&so_far)))),
-                Received::Nothing => return Err(Trouble::Differs(format!("nothing more comes behind {}", excerpt(&so_far)))),
+                Received::End(end) => return Err(Difference::Ended { end, after: so_far }.into()),
+                Received::Nothing => return Err(Difference::Nothing { after: so_far }.into()),
             }
         };
         if fds != usize::from(with_fd) {
-            return Err(Trouble::Differs(format!("{fds} descriptors came")));
+            return Err(Difference::Descriptors(fds).into());
         }
         self.captures.extend(captured);
         Ok(())
@@ -380,33 +382,25 @@ impl<'n> Player<'n> {
             let drained = self.network.drained(self.link(&step.on)?, until)?;
             if drained.end.is_some() && !drained.last.ends_with(&step.last) {
                 let from = drained.last.len().saturating_sub(step.last.len());
-                return Err(Trouble::Differs(format!(
-                    "the last of {} bytes are {}",
-                    drained.bytes,
-                    excerpt(drained.last.get(from..).unwrap_or_default())
-                )));
+                let came = drained.last.get(from..).unwrap_or_default().to_vec();
+                return Err(Difference::LastBytes { of: drained.bytes, came }.into());
             }
             drained.end
         } else {
             match self.receive(&step.on, 64, until)? {
                 Received::End(end) => Some(end),
                 Received::Nothing => None,
-                Received::Bytes(bytes, _) => return Err(Trouble::Differs(format!("{} comes", hex::encode(bytes)))),
+                Received::Bytes(bytes, _) => return Err(Difference::Unexpected(bytes).into()),
             }
         };
         match (step.expect_end, end) {
-            (_, None) => Err(Trouble::differs("no end comes")),
+            (_, None) => Err(Difference::NoEnd.into()),
             (ExpectedEnd::Any, _) | (ExpectedEnd::Closed, Some(End::Closed)) | (ExpectedEnd::Reset, Some(End::Reset)) => Ok(()),
-            (_, Some(end)) => Err(Trouble::Differs(format!("the end is {}", end.name()))),
+            (_, Some(end)) => Err(Difference::End(end).into()),
         }
     }
 }
 
 fn ms(number: u32) -> Duration {
     Duration::from_millis(number.into())
-}
-
-fn excerpt(bytes: &[u8]) -> String {
-    let (shown, rest) = bytes.split_at_checked(64).unwrap_or((bytes, &[]));
-    format!("{} bytes {}{}", bytes.len(), hex::encode(shown), if rest.is_empty() { "" } else { "…" })
 }

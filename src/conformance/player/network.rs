@@ -1,8 +1,9 @@
 //! What a player needs of connections, whatever they are made of.
 
 use alloc::{string::String, vec::Vec};
-use core::{fmt, time::Duration};
+use core::time::Duration;
 
+use super::Trouble;
 use crate::exchange::End;
 use crate::vectors::{Ending, FdKind, Life, Step};
 
@@ -68,30 +69,6 @@ impl Drained {
         self.last.extend_from_slice(bytes);
         let surplus = self.last.len().saturating_sub(Self::KEPT);
         self.last.drain(..surplus);
-    }
-}
-
-/// Why a step could not be done at all.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
-    /// The side under test went another way.
-    Differs(String),
-    /// This machine lacks what the step needs.
-    Unavailable(String),
-}
-
-impl Trouble {
-    /// [`Trouble::Differs`].
-    pub fn differs(text: impl Into<String>) -> Self {
-        Self::Differs(text.into())
-    }
-}
-
-impl fmt::Display for Trouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Differs(text) | Self::Unavailable(text) => f.write_str(text),
-        }
     }
 }
 

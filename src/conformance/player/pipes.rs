@@ -109,7 +109,7 @@ impl PipeNetwork {
     fn is_there(&self) -> Result<bool, Trouble> {
         let began = Instant::now();
         loop {
-            if PipeTransport::is_there(&self.name).map_err(|error| Trouble::Differs(error.to_string()))? {
+            if PipeTransport::is_there(&self.name).map_err(|error| Trouble::differs(error.to_string()))? {
                 return Ok(true);
             }
             if began.elapsed() >= BETWEEN {
@@ -139,7 +139,7 @@ fn in_background(pipe: &PipeTransport) -> io::Result<Background> {
 }
 
 fn failed(what: &str) -> impl FnOnce(io::Error) -> Trouble + '_ {
-    move |error| Trouble::Differs(format!("{what}: {error}"))
+    move |error| Trouble::differs(format!("{what}: {error}"))
 }
 
 fn unavailable<T>(why: &str) -> Result<T, Trouble> {
@@ -174,7 +174,7 @@ impl Network for PipeNetwork {
         if port.is_some() {
             return unavailable(NO_PORTS);
         }
-        let pipe = self.connect(&self.until(until)).map_err(|error| Trouble::Differs(error.to_string()))?;
+        let pipe = self.connect(&self.until(until)).map_err(|error| Trouble::differs(error.to_string()))?;
         thread::sleep(UNTIL_THE_NEXT);
         self.connections.push(Some(Connection { pipe, background: None }));
         Ok(Link(self.connections.len().saturating_sub(1)))
@@ -207,7 +207,7 @@ impl Network for PipeNetwork {
                 }
                 Err(Stopped::Io(error)) => return Err(failed("sending")(error)),
                 Err(Stopped::TimedOut | Stopped::Cancelled) => {
-                    return Err(Trouble::Differs(format!(
+                    return Err(Trouble::differs(format!(
                         "the peer does not read: the last {} of {} bytes could not be sent in time",
                         rest.len(),
                         bytes.len()

@@ -240,7 +240,7 @@ fn in_background(stream: &UnixStream) -> io::Result<Background> {
 }
 
 fn failed(what: &str) -> impl FnOnce(io::Error) -> Trouble + '_ {
-    move |error| Trouble::Differs(format!("{what}: {error}"))
+    move |error| Trouble::differs(format!("{what}: {error}"))
 }
 
 /// Whether nobody listens there, or not yet.
@@ -296,9 +296,9 @@ impl Network for SocketNetwork {
                 }
                 // What was missing until then says more than that the time is over.
                 Err(error) if matches!(error.kind(), ErrorKind::TimedOut) => {
-                    return Err(Trouble::Differs(missing.unwrap_or(error).to_string()));
+                    return Err(Trouble::differs(missing.unwrap_or(error).to_string()));
                 }
-                Err(error) => return Err(Trouble::Differs(error.to_string())),
+                Err(error) => return Err(Trouble::differs(error.to_string())),
             }
         }
     }
@@ -320,7 +320,7 @@ impl Network for SocketNetwork {
 
     fn listen(&mut self, name: &str, listening: bool) -> Result<(), Trouble> {
         let path = self.port(name)?.path.clone();
-        let new = if listening { Some(self::listen(&path).map_err(|error| Trouble::Differs(error.to_string()))?) } else { None };
+        let new = if listening { Some(self::listen(&path).map_err(|error| Trouble::differs(error.to_string()))?) } else { None };
         self.ports.insert(name.to_owned(), Port { path, listening: new });
         Ok(())
     }
@@ -346,7 +346,7 @@ impl Network for SocketNetwork {
                         Ok(()) => {}
                         Err(Stopped::Io(error)) => return Err(failed("sending")(error)),
                         Err(_) => {
-                            return Err(Trouble::Differs(format!(
+                            return Err(Trouble::differs(format!(
                                 "the peer does not read: {} of {} bytes could not be sent in time",
                                 rest.len(),
                                 bytes.len()
@@ -443,9 +443,9 @@ impl SocketNetwork {
         let mut bytes = Vec::new();
         match Received::fill(&mut bytes, ADVERTISE_LEN, |missing| self.receive(link, missing, until))? {
             None => {}
-            Some(Received::End(end)) => return Err(Trouble::Differs(format!("{end} inside the advertise"))),
+            Some(Received::End(end)) => return Err(Trouble::differs(format!("{end} inside the advertise"))),
             Some(_) => return Err(Trouble::differs("no whole advertise comes")),
         }
-        Advertise::decode(&bytes).map(drop).map_err(|error| Trouble::Differs(format!("no advertise: {error}")))
+        Advertise::decode(&bytes).map(drop).map_err(|error| Trouble::differs(format!("no advertise: {error}")))
     }
 }

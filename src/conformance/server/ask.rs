@@ -98,13 +98,13 @@ pub(super) fn answers(player: &mut Player<'_>, on: &str, until: Duration) -> Res
         {
             Ok(())
         }
-        other => Err(Trouble::Differs(format!("to a complete ProcessInfo comes {other}"))),
+        other => Err(Trouble::differs(format!("to a complete ProcessInfo comes {other}"))),
     }
 }
 
 /// Opens a connection, sends a request, reads the reply, and closes.
 fn ask(player: &mut Player<'_>, on: &str, command: Command, request: &impl Encode, until: Duration) -> Result<Came, Trouble> {
-    let request = encode_to_vec(command, request).map_err(|error| Trouble::Differs(format!("{error}")))?;
+    let request = encode_to_vec(command, request).map_err(|error| Trouble::differs(format!("{error}")))?;
     player.open(on, until)?;
     // Where it cannot be sent, what comes says why.
     let _ = player.send(on, &request, None, until)?;

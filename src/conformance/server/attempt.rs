@@ -12,7 +12,7 @@ use core::time::Duration;
 use super::ask::Came;
 use super::judge::{self, Judgement};
 use super::target::{Subject, with_user_events};
-use super::{Options, Profile, ServerCase, ServerCaseKind, request};
+use super::{Death, Options, Profile, ServerCase, ServerCaseKind, request};
 use crate::command::Command;
 use crate::conformance::player::{Direction, Network, Player, Transcript, Trouble};
 use crate::conformance::{Case, Detail, Grade, Turn};
@@ -88,7 +88,7 @@ impl CasePlayer<'_> {
                         Ok(answered) => {
                             let lives = matches!(answered.came, Came::Message(_)) && test.hazard != Some(Hazard::Harmful);
                             let death = if lives { None } else { death(player) };
-                            Ok(judge::judge(profile, group, test, &answered, death.as_deref()))
+                            Ok(judge::judge(profile, group, test, &answered, death))
                         }
                         Err(Trouble::Unavailable(why)) => Err(Trouble::Unavailable(why)),
                         Err(trouble) => Ok(Judgement::new(Grade::Fail, [trouble.to_string()].into())),
@@ -123,7 +123,7 @@ impl CasePlayer<'_> {
                     Trouble::Unavailable(why) => Err(Trouble::Unavailable(why)),
                     Trouble::Differs(_) => {
                         let death = death(player).map_or_else(String::new, |death| format!(" (the target {death})"));
-                        Err(Trouble::Differs(format!("{failure}{death}")))
+                        Err(Trouble::differs(format!("{failure}{death}")))
                     }
                 },
             }
@@ -136,7 +136,7 @@ impl CasePlayer<'_> {
         own: bool,
         target: &Target,
         within: Duration,
-        play: impl FnOnce(&mut Player<'_>, &dyn Fn(&mut Player<'_>) -> Option<String>) -> Result<Judgement, Trouble>,
+        play: impl FnOnce(&mut Player<'_>, &dyn Fn(&mut Player<'_>) -> Option<Death>) -> Result<Judgement, Trouble>,
     ) -> Result<Attempt, String> {
         if own {
             let (spawned, network) = match self.subject.own(target) {
@@ -271,12 +271,12 @@ fn attempt(
     match result {
         Ok(judgement) => Attempt { result: Ok(judgement), transcript, unavailable: None },
         Err(Trouble::Unavailable(why)) => Attempt { result: Err(why.clone()), transcript, unavailable: Some(why) },
-        Err(Trouble::Differs(failure)) => Attempt { result: Err(failure), transcript, unavailable: None },
+        Err(Trouble::Differs(difference)) => Attempt { result: Err(difference.to_string()), transcript, unavailable: None },
     }
 }
 
 /// How the target ended, if it is about to: it may take a moment from its last word to its end.
-fn dying(player: &mut Player<'_>, death: impl Fn() -> Option<String>) -> Option<String> {
+fn dying(player: &mut Player<'_>, death: impl Fn() -> Option<Death>) -> Option<Death> {
     const MOMENT: Duration = Duration::from_millis(300);
     let until = player.network().now().saturating_add(MOMENT);
     let _ = player.network().life(crate::vectors::Life::Dead, until);

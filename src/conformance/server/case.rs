@@ -7,6 +7,7 @@ use alloc::{
     vec::Vec,
 };
 
+use crate::command::Command;
 use crate::conformance::{Glob, codec::NamedFile};
 use crate::vectors::{Direction, Group, Hazard, Plays, Script, ScriptFile, Step, Target, Test, Type};
 
@@ -135,8 +136,7 @@ impl ServerCase<'_> {
             }
             // A dump may take the target's socket with it (P-6).
             ServerCaseKind::Request { group, test } => {
-                is_harmful(test.hazard)
-                    || (test.hazard.is_some() && group.command.as_deref().is_some_and(|name| name.starts_with("Dump/")))
+                is_harmful(test.hazard) || (test.hazard.is_some() && group.command.as_deref().is_some_and(is_dump))
             }
         }
     }
@@ -171,6 +171,10 @@ impl ServerCase<'_> {
             || name.rsplit('/').next().is_some_and(|last| glob.matches(last))
             || words.iter().any(|word| glob.matches(word))
     }
+}
+
+fn is_dump(command: &str) -> bool {
+    command.parse::<Command>().is_ok_and(|command| command.set == Command::GENERATE_CORE_DUMP.set)
 }
 
 fn is_harmful(hazard: Option<Hazard>) -> bool {

@@ -2,9 +2,9 @@
 
 use alloc::{format, string::String, vec::Vec};
 
-use super::Profile;
 use super::ask::Came;
 use super::request::{Answered, is_cut, is_too_small, message_of};
+use super::{Death, Profile};
 use crate::command::Command;
 use crate::conformance::{Deviation, Grade};
 use crate::hresult::HResult;
@@ -79,7 +79,7 @@ pub(in crate::conformance) fn judge(
     group: &Group,
     test: &Test,
     answered: &Answered,
-    death: Option<&str>,
+    death: Option<Death>,
 ) -> Judgement {
     let mut found = answered.wrong.clone();
     if answered.left_open {
@@ -148,7 +148,7 @@ fn known(
     group: &Group,
     test: &Test,
     answered: &Answered,
-    death: Option<&str>,
+    death: Option<Death>,
 ) -> Option<(&'static str, &'static str)> {
     let command = command(group)?;
     let error = answered.came.error();

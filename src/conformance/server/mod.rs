@@ -7,6 +7,7 @@
 pub(super) mod ask;
 mod attempt;
 mod case;
+mod death;
 pub(super) mod judge;
 mod left_out;
 mod place;
@@ -22,6 +23,7 @@ mod unix;
 mod windows;
 
 pub use case::{ServerCase, ServerCaseKind, cases};
+pub use death::Death;
 pub use place::{Place, SpawnCommand};
 pub use profile::Profile;
 pub use run::{Options, run};

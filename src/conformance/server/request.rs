@@ -132,7 +132,7 @@ fn stop(player: &mut Player<'_>, id: u64, until: Duration, answered: &mut Answer
     player.network().drain(stream)?;
     player.open(STOP, until)?;
     let request = encode_to_vec(Command::STOP_TRACING, &StopTracing { session_id: id });
-    let request = request.map_err(|error| Trouble::Differs(error.to_string()))?;
+    let request = request.map_err(|error| Trouble::differs(error.to_string()))?;
     let _ = player.send(STOP, &request, None, until)?;
     let came = next_message(player, STOP, until)?;
     let subject = Subject { kind: Type::Reply, command: Some(Command::STOP_TRACING), from_server: true };

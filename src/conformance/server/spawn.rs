@@ -20,7 +20,7 @@ use std::time::Instant;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
-use super::SpawnCommand;
+use super::{Death, SpawnCommand};
 use crate::conformance::player::{Network as _, SocketNetwork};
 use crate::io::{Until, discovery};
 use crate::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
@@ -108,13 +108,13 @@ impl Spawned {
         }
     }
 
-    /// How the process ended, if it did: "ended with status 1", "was killed by signal 11".
-    pub(super) fn death(&self) -> Option<String> {
+    /// How the process ended, if it did.
+    pub(super) fn death(&self) -> Option<Death> {
         let status = self.child.lock().unwrap_or_else(PoisonError::into_inner).try_wait().ok().flatten()?;
         Some(match (status.code(), status.signal()) {
-            (Some(code), _) => format!("ended with status {code}"),
-            (None, Some(signal)) => format!("was killed by signal {signal}"),
-            (None, None) => "ended".to_owned(),
+            (Some(code), _) => Death::Status(code),
+            (None, Some(signal)) => Death::Signal(signal),
+            (None, None) => Death::Unknown,
         })
     }
 

@@ -3,12 +3,12 @@
 use alloc::string::{String, ToString as _};
 use core::time::Duration;
 
-use super::Place;
 use super::ask::{self, Identity};
 #[cfg(unix)]
 use super::unix as system;
 #[cfg(windows)]
 use super::windows as system;
+use super::{Death, Place};
 use crate::conformance::player::{Network as _, Player};
 use crate::vectors::Target;
 pub(super) use system::with_user_events;
@@ -52,7 +52,7 @@ impl Subject {
     }
 
     /// How the shared target ended, if it is known to have.
-    pub(in crate::conformance) fn death(&self) -> Option<String> {
+    pub(in crate::conformance) fn death(&self) -> Option<Death> {
         self.reach.death()
     }
 

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 pub(super) use super::spawn::Spawned;
 use super::target::identity;
-use super::{Place, SpawnCommand};
+use super::{Death, Place, SpawnCommand};
 use crate::conformance::player::SocketNetwork;
 use crate::endpoint::SocketName;
 use crate::io::{Connect as _, Endpoint, UnlinkOnDrop, Until, bind_private, discovery};
@@ -105,7 +105,7 @@ impl Reach {
         Ok((spawned, network))
     }
 
-    pub(super) fn death(&self) -> Option<String> {
+    pub(super) fn death(&self) -> Option<Death> {
         match self {
             Self::Spawn(_, Some(spawned)) => spawned.death(),
             _ => None,

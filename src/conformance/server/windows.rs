@@ -9,7 +9,7 @@ use alloc::{
 };
 use core::time::Duration;
 
-use super::Place;
+use super::{Death, Place};
 use crate::conformance::player::{Network as _, PipeNetwork};
 use crate::endpoint::{PIPE_PREFIX, PipeName};
 use crate::vectors::{Life, Target};
@@ -60,7 +60,7 @@ impl Reach {
     }
 
     #[allow(clippy::unused_self, reason = "on Unix it depends on it")]
-    pub(super) const fn death(&self) -> Option<String> {
+    pub(super) const fn death(&self) -> Option<Death> {
         None
     }
 
@@ -76,7 +76,7 @@ pub(super) const fn with_user_events(network: PipeNetwork, _: bool) -> PipeNetwo
 }
 
 impl Spawned {
-    pub(super) const fn death(&self) -> Option<String> {
+    pub(super) const fn death(&self) -> Option<Death> {
         match *self {}
     }
 }

@@ -1,0 +1,154 @@
+//! Why a step was not played as it is written.
+
+use alloc::{string::String, vec::Vec};
+use core::fmt;
+
+use crate::exchange::End;
+
+/// Why a step was not played as it is written.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::conformance::player::{Difference, Trouble};
+///
+/// let trouble = Trouble::Differs(Difference::Nothing { after: vec![0x61] });
+/// assert_eq!(trouble.to_string(), "nothing more comes after 1 bytes 61");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// The side under test did something else.
+    Differs(Difference),
+    /// This machine lacks what the step needs.
+    Unavailable(String),
+}
+
+/// What the side under test did in place of what the step says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Difference {
+    /// Nobody connects in time.
+    NotConnected,
+    /// Somebody connects.
+    Connected,
+    /// Bytes come that fit no pattern.
+    Bytes {
+        /// Where each pattern first differs.
+        mismatches: Vec<Mismatch>,
+        /// All that came.
+        came: Vec<u8>,
+    },
+    /// Bytes come where nothing, or the end, is expected.
+    Unexpected(Vec<u8>),
+    /// The connection ends before all that is expected came.
+    Ended {
+        /// How.
+        end: End,
+        /// What came before.
+        after: Vec<u8>,
+    },
+    /// Nothing more comes in time, and the connection does not end either.
+    Nothing {
+        /// What came before.
+        after: Vec<u8>,
+    },
+    /// So many descriptors came with the bytes.
+    Descriptors(usize),
+    /// The peer does not take what is sent.
+    PeerGone {
+        /// Why, in the system's words.
+        why: String,
+        /// What it had sent before.
+        before: Option<Vec<u8>>,
+    },
+    /// The connection does not end in time.
+    NoEnd,
+    /// The connection ends in another way.
+    End(End),
+    /// The connection ends where it is to stay open.
+    UnexpectedEnd(End),
+    /// The last bytes of a stream are others.
+    LastBytes {
+        /// How many bytes came in all.
+        of: u64,
+        /// The last of them.
+        came: Vec<u8>,
+    },
+    /// The target's process is dead.
+    Dead,
+    /// The target's process lives.
+    Alive,
+    /// Anything else, in words: a connection that cannot be opened, a script that contradicts itself.
+    Other(String),
+}
+
+/// Where bytes differ from a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// The first byte of the part that differs.
+    pub offset: usize,
+    /// What the pattern says, in words.
+    pub expected: String,
+    /// What came, in words.
+    pub found: String,
+}
+
+impl Trouble {
+    /// The side under test did something else, in words.
+    pub fn differs(text: impl Into<String>) -> Self {
+        Self::Differs(Difference::Other(text.into()))
+    }
+}
+
+impl From<Difference> for Trouble {
+    fn from(difference: Difference) -> Self {
+        Self::Differs(difference)
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Differs(difference) => difference.fmt(f),
+            Self::Unavailable(text) => f.write_str(text),
+        }
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotConnected => f.write_str("nobody connects"),
+            Self::Connected => f.write_str("somebody connects"),
+            Self::Bytes { mismatches, came } => {
+                for (nth, Mismatch { offset, expected, found }) in mismatches.iter().enumerate() {
+                    let or = if nth == 0 { "" } else { "; or " };
+                    write!(f, "{or}at byte {offset} expected {expected}, came {found}")?;
+                }
+                write!(f, " (all: {})", Excerpt(came))
+            }
+            Self::Unexpected(bytes) => write!(f, "{} comes", hex::encode(bytes)),
+            Self::Ended { end, after } => write!(f, "{end} after {}", Excerpt(after)),
+            Self::Nothing { after } => write!(f, "nothing more comes after {}", Excerpt(after)),
+            Self::Descriptors(n) => write!(f, "{n} descriptors came"),
+            Self::PeerGone { why, before: None } => f.write_str(why),
+            Self::PeerGone { why, before: Some(bytes) } => write!(f, "{why}; before that came {}", Excerpt(bytes)),
+            Self::NoEnd => f.write_str("no end comes"),
+            Self::End(end) => write!(f, "the end is {}", end.name()),
+            Self::UnexpectedEnd(end) => write!(f, "the end comes: {end}"),
+            Self::LastBytes { of, came } => write!(f, "the last of {of} bytes are {}", Excerpt(came)),
+            Self::Dead => f.write_str("the target is dead"),
+            Self::Alive => f.write_str("the target lives"),
+            Self::Other(text) => f.write_str(text),
+        }
+    }
+}
+
+/// The first of many bytes.
+struct Excerpt<'b>(&'b [u8]);
+
+impl fmt::Display for Excerpt<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (shown, rest) = self.0.split_at_checked(64).unwrap_or((self.0, &[]));
+        let (space, dots) = (if shown.is_empty() { "" } else { " " }, if rest.is_empty() { "" } else { "…" });
+        write!(f, "{} bytes{space}{}{dots}", self.0.len(), hex::encode(shown))
+    }
+}
