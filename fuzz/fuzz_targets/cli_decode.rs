@@ -1,6 +1,6 @@
 #![cfg_attr(not(feature = "afl"), no_main)]
 
-#[path = "../../tests/fuzz_corpus/cli_decode.rs"]
+#[path = "../../tests/generate/fuzz_corpus/cli_decode.rs"]
 mod cli_decode;
 #[allow(dead_code, reason = "a part of the tool")]
 #[path = "../../src/bin/diagipc/dump.rs"]

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """runtime_tests.py [NAME ...]
 
-Builds tests/runtime.rs and runs it against real runtimes, by default all that launch.py knows; those that can be suspended are also
-started suspended, and with a diagnostic port. Prints a line a run, and what a run said if it failed; exits with 1 if one did, with 77 if a runtime cannot be had.
+Builds tests/io and runs its module live_runtime against real runtimes, by default all that launch.py knows; those that can be
+suspended are also started suspended, and with a diagnostic port. Prints a line a run, and what a run said if it failed; exits with 1 if
+one did, with 77 if a runtime cannot be had.
 With VERBOSE=1 it prints what every run said.
 """
 import contextlib
@@ -18,12 +19,12 @@ from built import built
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SECONDS = 240
-# How a runtime is started, and which tests want it so: those with these words in their names.
+# How a runtime is started, and which tests want it so.
 WAYS = {
-    "": ([], ["--skip", "suspended", "--skip", "ports::"]),
-    ", suspended": (["--suspended"], ["suspended"]),
-    ", suspended by a port": (["--ports", "@DIR@/port/socket,suspend"], ["ports::"]),
-    ", with a port": (["--ports", "@DIR@/port/socket,nosuspend"], ["ports::"]),
+    "": ([], ["live_runtime::", "--skip", "live_runtime::suspended::", "--skip", "live_runtime::ports::"]),
+    ", suspended": (["--suspended"], ["live_runtime::suspended::"]),
+    ", suspended by a port": (["--ports", "@DIR@/port/socket,suspend"], ["live_runtime::ports::"]),
+    ", with a port": (["--ports", "@DIR@/port/socket,nosuspend"], ["live_runtime::ports::"]),
 }
 
 
@@ -54,7 +55,7 @@ def main():
     names = sys.argv[1:] or known
     if not set(names) <= set(known):
         sys.exit(f"{__doc__}\nNAME is one of {', '.join(known)}")
-    program = built("runtime", "test", "--features", "io-adapters", "--test", "runtime", "--no-run")
+    program = built("io", "test", "--all-features", "--test", "io", "--no-run")
     wrong = skipped = 0
     for name in names:
         for way, (options, chosen) in WAYS.items():

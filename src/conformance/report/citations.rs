@@ -34,7 +34,7 @@ impl Citations {
     /// Those of the files as they were when the crate was built.
     pub fn embedded() -> Self {
         let facts = ERRATA.lines().filter_map(fact);
-        // A file that could not be read would leave the lines out; `tests/report.rs` sees that none is.
+        // A file that could not be read would leave the lines out; `tests/conformance/report.rs` sees that none is.
         let requirements = toml::from_str::<Requirements>(REQUIREMENTS).map_or_else(|_| Vec::new(), |file| file.requirement);
         Self(facts.chain(requirements.into_iter().map(|one| (one.id, one.statement))).collect())
     }

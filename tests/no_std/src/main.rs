@@ -2,6 +2,7 @@
 //!
 //! There is no `#[global_allocator]` here and the panic handler is our own. Were `alloc` pulled in anywhere, the compiler
 //! would miss an allocator; were `std`, there would be two panic handlers. Either way the program is not built.
+
 #![no_std]
 #![no_main]
 

@@ -1,5 +1,6 @@
 //! `check.py` builds this and looks for panics in it. What it reads from standard input goes through every decoder and through both
 //! sides of an exchange, so that all of them are linked in; it exits with some number that depends on all of it.
+
 #![no_std]
 #![no_main]
 

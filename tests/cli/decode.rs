@@ -1,0 +1,186 @@
+//! `diagipc decode`, and what every command does with its arguments and its input.
+
+use std::io::Read as _;
+use std::io::Write as _;
+use std::process::Stdio;
+
+use serde_json::json;
+
+use crate::{STOP, STOPPED, UNKNOWN_COMMAND, decode, diagipc, run, text};
+
+#[test]
+fn decode_prints_an_item_a_message() {
+    assert_eq!(
+        decode(&["--hex", STOP], 0),
+        json!([{ "offset": 0, "size": 28, "kind": "request", "command": "EventPipe/StopTracing", "code": "0x0201",
+                 "canonical": true, "value": { "sessionId": "1" } }])
+    );
+}
+
+#[test]
+fn a_reply_is_read_as_the_answer_to_the_request_before_it() {
+    let items = decode(&["--hex", &format!("{STOP} {STOPPED}")], 0);
+    assert_eq!(
+        items[1],
+        json!({ "offset": 28, "size": 28, "kind": "reply", "command": "EventPipe/StopTracing", "code": "0xFF00",
+                "canonical": true, "value": { "sessionId": "1" } })
+    );
+}
+
+#[test]
+fn request_names_what_a_reply_answers() {
+    let value = |request: &str| decode(&["--hex", STOPPED, "--request", request], 0)[0]["value"].clone();
+    assert_eq!(value("StopTracing"), json!({ "sessionId": "1" }));
+    assert_eq!(value("0x0407"), json!({ "hresult": "0x00000001" }));
+    assert_eq!(decode(&["--hex", STOPPED], 0)[0]["value"], json!({ "code": "0xFF00", "payload": "0100000000000000" }));
+}
+
+#[test]
+fn an_error_is_told_from_a_reply_without_knowing_the_request() {
+    let item = &decode(&["--hex", UNKNOWN_COMMAND], 0)[0];
+    assert_eq!((&item["kind"], &item["value"]), (&json!("error"), &json!({ "hresult": "0x80131385" })));
+}
+
+#[test]
+fn what_follows_a_reply_is_no_message() {
+    // A session's stream goes on to the end; an environment block has as many bytes as were announced.
+    let stream = decode(&["--hex", &format!("{STOPPED}4e6574747261636500"), "--request", "CollectTracing2"], 0);
+    assert_eq!((&stream[1]["kind"], &stream[1]["value"]), (&json!("continuation"), &json!({ "bytes": "4e6574747261636500" })));
+    let reply = "444f544e45545f4950435f5631001a00ff000000040000000000";
+    let block = decode(&["--hex", &format!("{reply}00000000{STOP}"), "--request", "0x0402"], 0);
+    assert_eq!((&block[1]["size"], &block[2]["kind"]), (&json!(4), &json!("request")));
+    // The block's entries are shown, and a block that is none is an error.
+    let reply = "444f544e45545f4950435f5631001a00ff000000100000000000";
+    let block = decode(&["--hex", &format!("{reply}01000000 04000000 41003d0062000000"), "--request", "0x0402"], 0);
+    assert_eq!(block[1]["value"]["entries"], json!([{ "name": "A", "value": "b" }]));
+    let block = decode(&["--hex", &format!("{reply}02000000 04000000 41003d0062000000"), "--request", "0x0402"], 1);
+    assert_eq!(block[1]["error"]["kind"], "unexpected_end");
+}
+
+#[test]
+fn an_advertise_is_known_by_its_magic() {
+    let wire = "414456525f56310067453e129be8d312a456426614174000393000000000000000 00";
+    assert_eq!(
+        decode(&["--hex", wire], 0)[0]["value"],
+        json!({ "runtimeCookie": "123e4567-e89b-12d3-a456-426614174000", "processId": "12345", "future": 0 })
+    );
+}
+
+#[test]
+fn any_type_of_the_vectors_can_be_named() {
+    let hex = "01020000000100000002000000";
+    let items = decode(&["--kind", "event_filter", "--hex", hex], 0);
+    assert_eq!(
+        items,
+        json!([{ "offset": 0, "size": 13, "kind": "piece", "type": "event_filter", "command": null, "code": null,
+                 "canonical": true, "value": { "enable": true, "event_ids": [1, 2] } }])
+    );
+    assert_eq!(text(&run(&["encode", "--hex", "-"], items.to_string().as_bytes(), 0)).trim(), hex);
+    assert_eq!(decode(&["--kind", "string", "--hex", "0200000061006200"], 1)[0]["error"]["kind"], "missing_terminator");
+    run(&["decode", "--kind", "nonsense", "--hex", "00"], b"", 2);
+}
+
+#[test]
+fn malformed_input_is_named_and_fails() {
+    let items = decode(&["--hex", "444f544e45545f4950435f5631001600020100002a00"], 1);
+    assert_eq!(
+        items[0]["error"],
+        json!({ "layer": "payload", "kind": "unexpected_end", "offset": 20, "field": "StopTracing.sessionId",
+                "message": "the field takes 8 bytes, 2 are left of the payload" })
+    );
+    // A message whose size is known does not hide the next one.
+    let items = decode(&["--hex", &format!("444f544e45545f4950435f5631001600020100002a00{STOP}")], 1);
+    assert_eq!((&items[1]["offset"], &items[1]["value"]), (&json!(22), &json!({ "sessionId": "1" })));
+    // A header that is none ends it.
+    assert_eq!(decode(&["--hex", "485454502f312e3120343030"], 1)[0]["error"]["kind"], "bad_magic");
+    assert_eq!(decode(&["--hex", &STOP[..50]], 1)[0]["error"]["kind"], "end_of_input");
+    assert_eq!(decode(&["--hex", ""], 1), json!([]));
+}
+
+#[test]
+fn the_side_can_be_said() {
+    assert_eq!(decode(&["--hex", STOP, "--from", "server"], 1)[0]["error"]["kind"], "not_a_reply");
+    assert_eq!(decode(&["--hex", STOPPED, "--from", "client"], 0)[0]["kind"], "unknown");
+}
+
+#[test]
+fn what_a_server_would_refuse_is_said_but_is_no_malformed_input() {
+    let request = "444f544e45545f4950435f563100180004050000 00000000"; // EnablePerfMap of type 0
+    let item = &decode(&["--hex", request], 0)[0];
+    assert_eq!((&item["limits"]["kind"], &item["value"]), (&json!("unknown_perf_map_type"), &json!({ "perfMapType": 0 })));
+    let dump = text(&run(&["decode", "--hex", request], b"", 0));
+    assert!(dump.contains("a server refuses this with 0x80070057 DS_IPC_E_INVALIDARG"), "{dump}");
+}
+
+#[test]
+fn the_dump_shows_each_field_with_its_offset_and_meaning() {
+    let dump = text(&run(&["decode", "--hex", UNKNOWN_COMMAND, "--request", "ProcessInfo3"], b"", 0));
+    let expected = "\
+error after Process/ProcessInfo3, 0xFFFF, 24 bytes at offset 0
+  000000  44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00        magic        \"DOTNET_IPC_V1\"
+  00000e  18 00                                            size         24 = 20 + 4
+  000010  ff                                               command_set  0xff Server
+  000011  ff                                               command_id   0xff Error
+  000012  00 00                                            reserved     0x0000
+  000014  85 13 13 80                                      hresult      0x80131385 DS_IPC_E_UNKNOWN_COMMAND
+
+";
+    assert_eq!(dump, expected);
+}
+
+#[test]
+fn usage_errors_end_with_2() {
+    for arguments in [
+        &["decode"][..],
+        &["decode", "--hex", "0"],
+        &["decode", "--hex", "zz"],
+        &["decode", "--hex", "00", "--request", "NoSuchCommand"],
+        &["decode", "/no/such/file"],
+        &["decode", "/"],
+        &["encode"],
+        &["encode", "/no/such/file"],
+        &["vectors", "show", "1"],
+        &["nonsense"],
+        &[],
+    ] {
+        run(arguments, b"", 2);
+    }
+}
+
+#[test]
+fn input_beyond_the_limit_is_an_error_not_a_shorter_input() {
+    let output = run(&["decode", "-", "--limit", "27"], &hex::decode(STOP).unwrap(), 2);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("more than 27 bytes"));
+    run(&["decode", "-", "--limit", "28"], &hex::decode(STOP).unwrap(), 0);
+}
+
+#[test]
+fn large_and_binary_input_is_refused_in_words() {
+    // A fixed sequence that looks like nothing.
+    let mut state = 1u32;
+    let mut noise = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state.to_le_bytes()[3]
+    };
+    let bytes: Vec<u8> = (0..1 << 20).map(|_| noise()).collect();
+    run(&["decode", "-"], &bytes, 1);
+    run(&["decode", "-", "--json"], &bytes, 1);
+    run(&["encode", "-"], &bytes, 1);
+    // Headers that announce more and more, each cut.
+    let cut: Vec<u8> = hex::decode(STOP).unwrap().iter().copied().cycle().take((1 << 20) + 5).collect();
+    run(&["decode", "-"], &cut, 1);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let bytes = hex::decode(STOP).unwrap().repeat(20_000);
+    let mut child = diagipc(&["decode", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || drop(stdin.write_all(&bytes)));
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_exact(&mut [0; 10]).unwrap();
+    drop(stdout);
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
+}

@@ -1,0 +1,89 @@
+//! `diagipc encode`.
+
+use dotnet_diagnostics_ipc::vectors::{self, Type, Verdict};
+use serde_json::json;
+
+use crate::{STOP, STOPPED, decode, run, text};
+
+/// Every canonical message of the vectors, one side after the other.
+fn all_messages(from_server: bool) -> Vec<Vec<u8>> {
+    let files = vectors::files().unwrap();
+    let groups = files.iter().flat_map(|file| &file.groups);
+    let groups = groups.filter(|group| matches!(group.kind, Type::Request | Type::Unknown | Type::Error));
+    let groups = groups.filter(|group| group.subject().is_some_and(|subject| subject.from_server == from_server));
+    let tests = groups.flat_map(|group| &group.tests).filter(|test| test.result == Verdict::Valid);
+    tests.filter_map(|test| test.wire.clone()).collect()
+}
+
+#[test]
+fn encode_makes_the_bytes_that_decode_was_given() {
+    for from_server in [false, true] {
+        let messages = all_messages(from_server);
+        assert!(messages.len() > 25);
+        // Errors after GenerateCoreDump3 carry text: only that command reads every one of them whole.
+        let options: &[&str] = if from_server { &["--request", "GenerateCoreDump3"] } else { &["--from", "client"] };
+        let bytes = messages.concat();
+        let json = run(&[&["decode", "-", "--json"], options].concat(), &bytes, 0).stdout;
+        let again = run(&["encode", "-"], &json, 0).stdout;
+        assert!(again == bytes, "{} bytes became {}", bytes.len(), again.len());
+    }
+}
+
+#[test]
+fn encode_takes_a_conversation_with_continuations() {
+    let wire = format!("{STOP}{STOPPED}");
+    let reply = "444f544e45545f4950435f5631001a00ff000000040000000000";
+    for (hex, request) in
+        [(wire, "StopTracing"), (format!("{reply}00000000"), "ProcessEnvironment"), (format!("{STOPPED}4e65"), "0x0203")]
+    {
+        let json = run(&["decode", "--json", "--hex", &hex, "--request", request], b"", 0).stdout;
+        assert_eq!(hex::encode(run(&["encode", "-"], &json, 0).stdout), hex);
+    }
+}
+
+#[test]
+fn encode_takes_replies_to_requests_that_are_not_known() {
+    for hex in [STOPPED, "444f544e45545f4950435f5631001400ff000000"] {
+        let json = run(&["decode", "--json", "--hex", hex], b"", 0).stdout;
+        assert_eq!(hex::encode(run(&["encode", "-"], &json, 0).stdout), hex);
+    }
+}
+
+#[test]
+fn encode_says_where_json_is_wrong() {
+    for (item, message) in [
+        (json!({ "value": {} }), "missing field"),
+        (json!({ "value": { "sessionId": 1 } }), "sessionId: a decimal string of 64 bits is wanted, not 1"),
+        (json!({ "value": { "sessionId": "1", "extra": 0 } }), "extra: there is no such field"),
+        (json!({ "value": {} , "command": "EventPipe/StopTracing" }), "sessionId: missing"),
+        (
+            json!({ "value": { "circularBufferMB": 1, "format": 1, "providers": [{ "keywords": "-1" }] },
+                 "command": "EventPipe/CollectTracing" }),
+            "providers[0].keywords: a decimal string",
+        ),
+    ] {
+        let mut whole = json!({ "offset": 0, "size": 0, "kind": "request", "command": "EventPipe/StopTracing", "code": null,
+                                "canonical": true, "value": null });
+        let complete = message != "missing field";
+        whole.as_object_mut().unwrap().extend(item.as_object().unwrap().clone());
+        if !complete {
+            whole.as_object_mut().unwrap().remove("kind");
+        }
+        let output = run(&["encode", "-"], whole.to_string().as_bytes(), 1);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(errors.contains(message), "{errors}");
+        assert!(output.stdout.is_empty());
+    }
+    run(&["encode", "-"], b"[", 1);
+    let faulty = decode(&["--hex", "444f544e45545f4950435f5631001600020100002a00"], 1);
+    let output = run(&["encode", "-"], faulty.to_string().as_bytes(), 1);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("item 0: it has an error and no value"));
+}
+
+#[test]
+fn encode_says_that_the_canonical_form_differs() {
+    let json = run(&["decode", "--json", "--hex", &STOP.replacen("02010000", "02010100", 1)], b"", 0).stdout;
+    let output = run(&["encode", "--hex", "-"], &json, 0);
+    assert_eq!(text(&output).trim(), STOP);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("item 0 was not canonical"));
+}

@@ -1,0 +1,46 @@
+//! The program `diagipc`, as people and scripts meet it.
+
+mod check;
+mod decode;
+mod encode;
+mod vectors;
+
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+const STOP: &str = "444f544e45545f4950435f5631001c00020100000100000000000000";
+const STOPPED: &str = "444f544e45545f4950435f5631001c00ff0000000100000000000000";
+const UNKNOWN_COMMAND: &str = "444f544e45545f4950435f5631001800ffff000085131380";
+
+fn diagipc(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_diagipc"));
+    command.args(arguments);
+    command
+}
+
+#[track_caller]
+fn run(arguments: &[&str], input: &[u8], status: i32) -> Output {
+    let mut child =
+        diagipc(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let input = input.to_vec();
+    // Beside: a large input may be answered before it is read to its end.
+    let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+    let output = child.wait_with_output().expect("it ends");
+    writer.join().expect("the writer ends");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {errors}");
+    assert!(!errors.contains("panicked"), "{errors}");
+    output
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("text")
+}
+
+fn decode(arguments: &[&str], status: i32) -> Value {
+    let output = run(&[&["decode", "--json"], arguments].concat(), b"", status);
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}

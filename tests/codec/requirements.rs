@@ -1,0 +1,340 @@
+//! The requirements of `spec/requirements.toml` and the tables of `spec/TABLES.md`: that they are well-formed, that they leave no
+//! section of an edition out, and that what is said to show them exists.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dotnet_diagnostics_ipc::vectors::{self, SourceKind};
+use serde::Deserialize;
+
+const EDITIONS: [&str; 5] = ["2019-05", "3.x", "5", "10", "10+"];
+const LEVELS: [&str; 4] = ["must", "should", "may", "informative"];
+
+/// The headings with something under them, and the first and the last edition with each.
+const SECTIONS: &[(&str, &str, &str)] = &[
+    ("Overview", "2019-05", "10+"),
+    ("Terminology", "2019-05", "10+"),
+    ("General Flow", "2019-05", "10+"),
+    ("Transport", "2019-05", "10+"),
+    ("Naming and Location Conventions", "2019-05", "10+"),
+    ("Messages", "2019-05", "10+"),
+    ("Headers", "2019-05", "10+"),
+    ("Payloads", "2019-05", "10+"),
+    ("Commands", "2019-05", "10+"),
+    ("EventPipe Commands", "2019-05", "10+"),
+    ("CollectTracing", "2019-05", "10+"),
+    ("CollectTracing2", "3.x", "10+"),
+    ("CollectTracing3", "10", "10+"),
+    ("CollectTracing4", "10", "10+"),
+    ("CollectTracing5", "10", "10+"),
+    ("StopTracing", "2019-05", "10+"),
+    ("Event_filter", "10", "10+"),
+    ("Tracepoint_config", "10", "10+"),
+    ("passing_file_descriptor", "10", "10+"),
+    ("User_events Registration", "10", "10+"),
+    ("Tracepoint Format V1", "10", "10+"),
+    ("User_events Writing", "10", "10+"),
+    ("Extension Blob Format", "10", "10+"),
+    ("Which events have metadata?", "10", "10+"),
+    ("CreateCoreDump", "3.x", "10+"),
+    ("AttachProfiler", "3.x", "10+"),
+    ("Process Commands", "5", "10+"),
+    ("ProcessInfo", "5", "10+"),
+    ("ResumeRuntime", "5", "10+"),
+    ("ProcessEnvironment", "5", "10+"),
+    ("SetEnvironmentVariable", "10+", "10+"),
+    ("ProcessInfo2", "5", "10+"),
+    ("EnablePerfMap", "10", "10+"),
+    ("DisablePerfMap", "10", "10+"),
+    ("ApplyStartupHook", "10", "10+"),
+    ("ProcessInfo3", "10", "10+"),
+    ("Errors", "2019-05", "10+"),
+    ("Diagnostic Ports", "5", "10+"),
+    ("Advertise Protocol", "5", "10+"),
+    ("Dataflow", "5", "10+"),
+    ("Current Implementation (OLD)", "2019-05", "3.x"),
+];
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Requirements {
+    requirement: Vec<Requirement>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Requirement {
+    id: String,
+    level: String,
+    statement: String,
+    edition: Vec<String>,
+    section: String,
+    #[serde(default)]
+    fact: Vec<String>,
+    shown_by: Vec<String>,
+}
+
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn requirements() -> Vec<Requirement> {
+    let file: Requirements = toml::from_str(&read("spec/requirements.toml")).unwrap_or_else(|error| panic!("{error}"));
+    file.requirement
+}
+
+/// Gives every line that `check` returns for a requirement in one panic.
+fn for_each(mut check: impl FnMut(&Requirement) -> Vec<String>) {
+    let all = requirements();
+    let lines: Vec<_> =
+        all.iter().flat_map(|one| check(one).into_iter().map(|line| format!("{}: {line}", one.id)).collect::<Vec<_>>()).collect();
+    assert!(lines.is_empty(), "{} failures\n{}", lines.len(), lines.join("\n"));
+}
+
+fn place_of(edition: &str) -> Option<usize> {
+    EDITIONS.iter().position(|known| *known == edition)
+}
+
+/// The editions that have `section`; none if there is no such section.
+fn editions_with(section: &str) -> &'static [&'static str] {
+    let row = SECTIONS.iter().find(|row| row.0 == section);
+    row.map_or(&[], |(_, first, last)| &EDITIONS[place_of(first).unwrap()..=place_of(last).unwrap()])
+}
+
+/// The area and number of `R-AREA-NUMBER`.
+fn area_and_number(id: &str) -> Option<(&str, u32)> {
+    let (area, number) = id.strip_prefix("R-")?.split_once('-')?;
+    let good = area.len() == 3
+        && area.bytes().all(|byte| byte.is_ascii_uppercase())
+        && number.len() == 3
+        && number.bytes().all(|byte| byte.is_ascii_digit());
+    good.then_some((area, number.parse().ok()?))
+}
+
+/// Names of groups and numbers of tests, over all files of vectors.
+fn groups_and_tests() -> (BTreeSet<String>, BTreeSet<u32>) {
+    let files = vectors::files().unwrap();
+    let groups = files.iter().flat_map(|file| &file.groups);
+    let tests = groups.clone().flat_map(|group| &group.tests).map(|test| test.tc_id).collect();
+    (groups.map(|group| group.name.clone()).collect(), tests)
+}
+
+/// Whether `text` has a test function called `name`.
+fn has_test(text: &str, name: &str) -> bool {
+    text.split_once(&format!("fn {name}(")).is_some_and(|(before, _)| {
+        let above = before.trim_end().lines().rev().map(str::trim);
+        above.take_while(|line| line.starts_with("#[") || line.starts_with("//")).any(|line| line == "#[test]")
+    })
+}
+
+/// Whether the documentation of the public function `name` in `text` has an example that is run.
+fn has_example(text: &str, name: &str) -> bool {
+    let functions = [format!("pub fn {name}("), format!("pub const fn {name}(")];
+    functions.iter().filter_map(|function| text.split_once(function)).any(|(before, _)| {
+        let above = before.trim_end().lines().rev().map(str::trim);
+        let documentation = above.take_while(|line| line.starts_with("///") || line.starts_with("#["));
+        // The first fence of an example has no word behind it.
+        documentation.filter(|line| line.starts_with("/// ```")).last() == Some("/// ```")
+    })
+}
+
+#[test]
+fn ids_are_well_formed_unique_and_in_order() {
+    let mut last = ("", 0);
+    let mut areas = BTreeSet::new();
+    let all = requirements();
+    for one in &all {
+        let Some((area, number)) = area_and_number(&one.id) else { panic!("{} is no id", one.id) };
+        if area == last.0 {
+            assert!(number > last.1, "{} comes after {}", one.id, last.1);
+        } else {
+            assert!(areas.insert(area), "{area} stands in two places");
+        }
+        last = (area, number);
+    }
+    assert!(all.len() > 200, "{}", all.len());
+}
+
+#[test]
+fn levels_editions_and_sections_are_known() {
+    let mut statements = BTreeSet::new();
+    for_each(|one| {
+        let places: Vec<_> = one.edition.iter().map(|edition| place_of(edition)).collect();
+        let wrong = [
+            (!LEVELS.contains(&one.level.as_str()), "level"),
+            (places.is_empty() || places.contains(&None) || !places.is_sorted_by(|a, b| a < b), "list of editions"),
+            (editions_with(&one.section).is_empty(), "section"),
+            (!one.edition.iter().all(|edition| editions_with(&one.section).contains(&edition.as_str())), "edition for its section"),
+            (!one.statement.ends_with('.') || one.statement.lines().count() != 1, "statement"),
+            (!statements.insert((one.section.clone(), one.statement.clone())), "statement that another has"),
+        ];
+        wrong.iter().filter(|(wrong, _)| *wrong).map(|(_, what)| format!("has a wrong {what}")).collect()
+    });
+}
+
+#[test]
+fn every_section_of_every_edition_has_a_requirement() {
+    let mut found = BTreeSet::new();
+    for one in requirements() {
+        found.extend(one.edition.into_iter().map(|edition| (one.section.clone(), edition)));
+    }
+    for (section, ..) in SECTIONS {
+        for edition in editions_with(section) {
+            assert!(found.contains(&((*section).to_owned(), (*edition).to_owned())), "nothing of {section} in {edition}");
+        }
+    }
+}
+
+#[test]
+fn what_shows_a_requirement_exists() {
+    let (groups, tests) = groups_and_tests();
+    for_each(|one| {
+        let mut lines = Vec::new();
+        for entry in &one.shown_by {
+            let good = match entry.split_once(':') {
+                Some(("group", name)) => groups.contains(name),
+                Some(("tc", number)) => number.parse().is_ok_and(|number| tests.contains(&number)),
+                Some(("test", place)) => place.split_once("::").is_some_and(|(file, name)| has_test(&read(file), name)),
+                Some(("doc", place)) => place.split_once("::").is_some_and(|(file, name)| has_example(&read(file), name)),
+                Some(("live", place)) => place.split_once("::").is_some_and(|(file, name)| {
+                    file.starts_with("tests/live/")
+                        && read(file).lines().any(|line| line.trim_start().starts_with(&format!("def {name}(")))
+                }),
+                _ => false,
+            };
+            if !good {
+                lines.push(format!("{entry} is not there"));
+            }
+        }
+        let different: BTreeSet<_> = one.shown_by.iter().collect();
+        if different.len() != one.shown_by.len() {
+            lines.push("is shown by the same twice".to_owned());
+        }
+        lines
+    });
+}
+
+#[test]
+fn a_test_is_found_by_its_name() {
+    assert!(has_test("#[test]\nfn a() {", "a") && has_test("  /// b\n  #[test]\n  #[x]\n  fn a(b: u8) {", "a"));
+    assert!(!has_test("fn a() {", "a") && !has_test("#[test]\nfn ab() {", "a") && !has_test("#[test]\nfn b() {}\nfn a() {", "a"));
+}
+
+#[test]
+fn an_example_is_found_by_the_name_of_its_function() {
+    let text =
+        "/// A.\n///\n/// ```\n/// a();\n/// ```\n#[must_use]\npub const fn a(b: u8) {\n}\n\n/// ```text\n/// ```\npub fn c() {}\n";
+    assert!(has_example(text, "a"));
+    assert!(!has_example(text, "b") && !has_example(text, "c") && !has_example("pub fn a() {", "a"));
+}
+
+#[test]
+fn every_fact_of_a_requirement_has_a_row_in_the_errata() {
+    let errata = read("spec/ERRATA.md");
+    let rows: BTreeSet<_> = errata.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next()).collect();
+    for_each(|one| {
+        let unknown = one.fact.iter().filter(|fact| {
+            let numbered = fact.starts_with("F-") || fact.starts_with("P-");
+            !numbered || !rows.contains(fact.as_str())
+        });
+        unknown.map(|fact| format!("{fact} has no row")).collect()
+    });
+}
+
+#[test]
+fn every_requirement_is_shown() {
+    for_each(|one| if one.shown_by.is_empty() { vec!["nothing shows it".to_owned()] } else { Vec::new() });
+}
+
+/// Edition, section, what is printed, vectors as printed, vectors corrected.
+fn tables(text: &str) -> Vec<Vec<&str>> {
+    let rows = text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| edition |"));
+    rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect()).collect()
+}
+
+/// The numbers in a cell of vectors; None if it has none and does not say why.
+fn numbers(cell: &str) -> Option<Vec<u32>> {
+    let reason = cell.strip_prefix("no bytes: ").is_some_and(|reason| !reason.is_empty());
+    if reason || cell == "not yet" || cell == "–" {
+        return Some(Vec::new());
+    }
+    cell.split(", ").map(|number| number.parse().ok()).collect()
+}
+
+#[test]
+fn tables_name_vectors_that_exist() {
+    let (_, tests) = groups_and_tests();
+    let text = read("spec/TABLES.md");
+    let rows = tables(&text);
+    for row in &rows {
+        let [edition, section, what, printed, corrected] = row[..] else { panic!("{row:?}") };
+        for label in edition.split(", ").flat_map(|label| label.split('–')) {
+            assert!(label == "all" || place_of(label).is_some(), "{row:?}");
+            let first = if label == "all" { EDITIONS[0] } else { label };
+            assert!(editions_with(section).contains(&first), "{row:?}: no such section there");
+        }
+        assert!(!what.is_empty() && printed != "–", "{row:?}");
+        for cell in [printed, corrected] {
+            let Some(numbers) = numbers(cell) else { panic!("{row:?}: {cell}") };
+            for number in numbers {
+                assert!(tests.contains(&number), "{row:?}: no test has tcId {number}");
+            }
+        }
+    }
+    let missing: Vec<_> = rows.iter().filter(|row| row[3..].contains(&"not yet")).collect();
+    assert!(missing.is_empty(), "rows with a vector that is missing: {missing:?}");
+}
+
+#[test]
+fn every_vector_of_a_table_stands_in_the_tables() {
+    let text = read("spec/TABLES.md");
+    let named: BTreeSet<_> =
+        tables(&text).iter().flat_map(|row| row[3..].iter().filter_map(|cell| numbers(cell)).flatten()).collect();
+    for group in vectors::files().unwrap().iter().flat_map(|file| &file.groups) {
+        if matches!(group.source.kind, SourceKind::Table | SourceKind::Corrected) {
+            for test in &group.tests {
+                assert!(named.contains(&test.tc_id), "tcId {} of {} stands in no row of spec/TABLES.md", test.tc_id, group.name);
+            }
+        }
+    }
+}
+
+/// The ids of requirements in `text`.
+fn cited(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices("R-").filter_map(|(at, _)| text.get(at..at + 9)).filter(|id| area_and_number(id).is_some())
+}
+
+fn texts(directory: &Path, into: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() && !entry.ends_with("target") {
+            texts(&entry, into);
+        } else if entry.extension().is_some_and(|extension| ["json", "md", "py", "rs"].iter().any(|text| extension == *text)) {
+            into.push(entry);
+        }
+    }
+}
+
+#[test]
+fn every_requirement_that_is_cited_exists() {
+    assert_eq!(cited("R-HDR-001, R-HD-001, R-HDR-1, (R-GRM-024)").collect::<Vec<_>>(), ["R-HDR-001", "R-GRM-024"]);
+    let known: BTreeSet<_> = requirements().into_iter().map(|one| one.id).collect();
+    let mut places = vec![path("README.md"), path("CONTRIBUTING.md")];
+    for directory in ["spec", "src", "tests", "vectors"] {
+        texts(&path(directory), &mut places);
+    }
+    for place in places {
+        // This file has ids of its own to try the search with; its list is compared above.
+        if place.ends_with("tests/codec/requirements.rs") {
+            continue;
+        }
+        let text = fs::read_to_string(&place).unwrap_or_else(|error| panic!("{}: {error}", place.display()));
+        for id in cited(&text) {
+            assert!(known.contains(id), "{} cites {id}, which is no requirement", place.display());
+        }
+    }
+}

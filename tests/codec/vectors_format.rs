@@ -1,0 +1,377 @@
+//! The files of vectors/: that they are what schema/ and README.md say, and that nothing in them is missing or there twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::schema::Schema;
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::vectors::{self, Direction, Group, Hazard, SourceKind, Test, Type, Value, Verdict};
+
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Name and text of each file of vectors on the disk, in the order of names.
+fn files_on_disk() -> BTreeMap<String, String> {
+    let entries = fs::read_dir(path("vectors")).unwrap().map(|entry| entry.unwrap().path());
+    let files = entries.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+    files.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), read(&path))).collect()
+}
+
+/// Gives every line that `check` returns for a group in one panic.
+fn for_each_group(mut check: impl FnMut(&Group) -> Vec<String>) {
+    let mut failures = Vec::new();
+    for file in vectors::files().unwrap() {
+        for group in &file.groups {
+            failures.extend(check(group).into_iter().map(|line| format!("{} {line}", group.name)));
+        }
+    }
+    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
+}
+
+/// The same for a test.
+fn for_each_test(mut check: impl FnMut(&Group, &Test) -> Option<String>) {
+    for_each_group(|group| {
+        let lines = group.tests.iter().map(|test| (test.tc_id, check(group, test)));
+        lines.filter_map(|(tc_id, line)| line.map(|line| format!("tcId {tc_id}: {line}"))).collect()
+    });
+}
+
+#[test]
+fn every_file_is_valid_by_the_schema() {
+    let schema = Schema::load("vectors.schema.json");
+    for (name, text) in files_on_disk() {
+        let document = text.parse().unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(schema.objection(&document), None, "{name}");
+    }
+}
+
+#[test]
+fn the_schema_refuses_what_it_does_not_name_and_what_contradicts_itself() {
+    let schema = Schema::load("vectors.schema.json");
+    let good: Value = r#"{ "format": 1, "title": "t", "numberOfTests": 3, "groups": [{
+        "name": "g", "type": "request", "source": { "kind": "derived" }, "made": "by hand", "direction": "client",
+        "command": "Process/ProcessInfo", "since": "5.0", "spec": ["F-4"], "tests": [
+            { "tcId": 1, "comment": "c", "flags": ["Literal"], "wire": "00ff", "value": {}, "result": "valid", "canonical": true,
+              "hazard": null },
+            { "tcId": 2, "comment": "c", "flags": [], "wire": "", "value": null, "result": "invalid", "canonical": false,
+              "hazard": "harmful", "chunks": [1], "acceptableOn": ["10.0.9"],
+              "error": { "layer": "payload", "kind": "unexpected_end", "offset": 0, "field": null } },
+            { "tcId": 3, "comment": "c", "flags": [], "wire": null, "value": 1, "result": "invalid", "canonical": false,
+              "hazard": "side-effect", "error": { "layer": "transport", "kind": "message_too_large", "offset": 14, "field": "a" } }
+        ] }] }"#
+        .parse()
+        .unwrap();
+    assert_eq!(schema.objection(&good), None);
+
+    // Where, which key, and a value that must not stand there.
+    let wrong = [
+        ("", "extra", "1"),
+        ("", "format", "2"),
+        ("", "groups", "[]"),
+        ("/groups/0", "extra", "1"),
+        ("/groups/0", "type", "\"message\""),
+        ("/groups/0", "direction", "\"both\""),
+        ("/groups/0", "command", "\"ProcessInfo\""),
+        ("/groups/0", "since", "\"net5\""),
+        ("/groups/0", "tests", "[]"),
+        ("/groups/0/source", "extra", "1"),
+        ("/groups/0/source", "kind", "\"table\""),
+        ("/groups/0/source", "kind", "\"runtime\""),
+        ("/groups/0/tests/0", "extra", "1"),
+        ("/groups/0/tests/0", "wire", "\"00f\""),
+        ("/groups/0/tests/0", "wire", "\"00FF\""),
+        ("/groups/0/tests/0", "wire", "null"),
+        ("/groups/0/tests/0", "canonical", "false"),
+        ("/groups/0/tests/0", "result", "\"invalid\""),
+        ("/groups/0/tests/0", "hazard", "\"none\""),
+        ("/groups/0/tests/0", "tcId", "\"1\""),
+        ("/groups/0/tests/1", "result", "\"acceptable\""),
+        ("/groups/0/tests/1", "chunks", "[0]"),
+        ("/groups/0/tests/1", "acceptableOn", "[]"),
+        ("/groups/0/tests/1/error", "extra", "1"),
+        ("/groups/0/tests/1/error", "layer", "\"grammar\""),
+        ("/groups/0/tests/1/error", "offset", "-1"),
+    ];
+    for (place, key, value) in wrong {
+        let mut document = good.clone();
+        document.pointer_mut(place).unwrap()[key] = value.parse().unwrap();
+        assert!(schema.objection(&document).is_some(), "{place}/{key} = {value} was taken");
+    }
+    let required =
+        [("", "numberOfTests"), ("/groups/0", "since"), ("/groups/0/tests/0", "value"), ("/groups/0/tests/1/error", "field")];
+    for (place, key) in required {
+        let mut document = good.clone();
+        document.pointer_mut(place).unwrap().as_object_mut().unwrap().remove(key).unwrap();
+        assert!(schema.objection(&document).is_some(), "{place} without {key} was taken");
+    }
+}
+
+#[test]
+fn the_files_in_the_crate_are_the_files_on_the_disk() {
+    let embedded =
+        vectors::EMBEDDED.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect::<BTreeMap<_, _>>();
+    let on_disk = files_on_disk();
+    assert_eq!(embedded.keys().collect::<Vec<_>>(), on_disk.keys().collect::<Vec<_>>());
+    for (name, text) in on_disk {
+        assert!(embedded[&name] == text, "{name} differs");
+    }
+    assert_eq!(vectors::EMBEDDED.len(), embedded.len(), "a file stands twice in the list");
+}
+
+#[test]
+fn a_test_is_named_by_its_number_over_all_files() {
+    let mut numbers = BTreeMap::new();
+    let mut names = BTreeSet::new();
+    for_each_group(|group| {
+        let mut lines: Vec<_> =
+            (!names.insert(group.name.clone())).then(|| "is the name of two groups".to_owned()).into_iter().collect();
+        for test in &group.tests {
+            if let Some(other) = numbers.insert(test.tc_id, group.name.clone()) {
+                lines.push(format!("tcId {} stands also in {other}", test.tc_id));
+            }
+        }
+        lines
+    });
+    for file in vectors::files().unwrap() {
+        assert_eq!(file.number_of_tests, file.groups.iter().map(|group| group.tests.len()).sum::<usize>(), "{}", file.title);
+    }
+}
+
+/// But what runtimes were heard to say may be the same from two of them, or twice from one.
+#[test]
+fn no_bytes_are_tested_twice_in_the_same_way() {
+    let mut seen = BTreeMap::new();
+    for_each_test(|group, test| {
+        if group.source.kind == SourceKind::Runtime {
+            return None;
+        }
+        let bytes = test.wire.clone().ok_or_else(|| test.value.to_string());
+        let key = (format!("{:?} {:?}", group.kind, group.direction), group.command.clone(), bytes, test.chunks.clone());
+        seen.insert(key, test.tc_id).map(|other| format!("is tcId {other} again"))
+    });
+}
+
+#[test]
+fn chunks_add_up_to_the_bytes() {
+    let mut chunked = 0;
+    for_each_test(|_, test| {
+        chunked += usize::from(!test.chunks.is_empty());
+        let (sum, len) = (test.chunks.iter().sum::<usize>(), test.wire.as_ref().map_or(0, Vec::len));
+        (!test.chunks.is_empty() && sum != len).then(|| format!("{sum} of {len} bytes"))
+    });
+    assert!(chunked > 0);
+}
+
+#[test]
+fn a_group_says_who_sends_it_and_for_which_command() {
+    for_each_group(|group| {
+        let command = group.command.as_ref().map(|name| name.parse::<Command>());
+        let Ok(command) = command.transpose() else { return Vec::from(["names no command".to_owned()]) };
+        let direction = match group.kind {
+            Type::Request | Type::LegacyRequest | Type::Unknown => Some(Direction::Client),
+            Type::Reply | Type::Error | Type::Advertise => Some(Direction::Server),
+            _ => None,
+        };
+        let wants_command = match group.kind {
+            Type::Request | Type::LegacyRequest | Type::Reply => Some(true),
+            // An error need not say what it answers.
+            Type::Error => None,
+            _ => Some(false),
+        };
+        let since = command.and_then(Command::since).map(|since| since.to_string());
+        let name = command.map(|command| command.to_string());
+        let wrong = [
+            (group.direction != direction, "direction"),
+            (wants_command.is_some_and(|wants| wants != command.is_some()), "command"),
+            (name != group.command, "spelling of command"),
+            (command.is_some() && since != group.since, "since"),
+            (direction.is_none() && group.since.is_some(), "since of a piece"),
+        ];
+        wrong.into_iter().filter(|(wrong, _)| *wrong).map(|(_, what)| format!("has a wrong {what}")).collect()
+    });
+}
+
+#[test]
+fn the_header_of_a_test_is_that_of_its_group() {
+    for_each_test(|group, test| {
+        let wire = test.wire.as_ref()?;
+        // Where the header itself is at fault it may say anything.
+        if test.error.as_ref().is_some_and(|error| ["transport", "header", "reply"].contains(&error.layer.as_str())) {
+            return None;
+        }
+        let code = wire.get(16..18).map(|code| u16::from_be_bytes([code[0], code[1]]));
+        let expected = match group.kind {
+            Type::Request | Type::LegacyRequest => group.subject()?.command?.code(),
+            Type::Reply => 0xff00,
+            Type::Error => 0xffff,
+            Type::Unknown => {
+                let known = Command::known().any(|command| Some(command.code()) == code);
+                return known.then(|| format!("{code:04x?} is known"));
+            }
+            _ => return None,
+        };
+        (code != Some(expected)).then(|| format!("{code:04x?} is not {expected:04x}"))
+    });
+}
+
+#[test]
+fn every_command_has_a_valid_request_and_a_valid_reply() {
+    let mut found = BTreeSet::new();
+    for_each_test(|group, test| {
+        if test.result == Verdict::Valid && matches!(group.kind, Type::Request | Type::Reply) {
+            // A generic OK is no example of the command's own reply.
+            if group.kind == Type::Request || test.value.as_object().is_some_and(|object| !object.is_empty()) {
+                found.insert((group.subject()?.command?, group.kind == Type::Request));
+            }
+        }
+        None
+    });
+    for command in Command::known() {
+        assert!(found.contains(&(command, true)), "no valid request of {command}");
+        assert!(found.contains(&(command, false)), "no valid reply to {command}");
+    }
+}
+
+/// The words between backquotes in `text`.
+fn quoted(text: &str) -> impl Iterator<Item = String> {
+    text.split('`').skip(1).step_by(2).map(str::to_owned)
+}
+
+/// Layer and kind of each fault in the table "Errors" of vectors/README.md.
+fn errors_of_the_readme() -> BTreeSet<(String, String)> {
+    let readme = read(&path("vectors/README.md"));
+    let section = readme.split("\n## ").find(|section| section.starts_with("Errors\n")).unwrap();
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    rows.flat_map(|row| {
+        let cells: Vec<_> = row.split('|').map(str::trim).collect();
+        let layer = quoted(cells[1]).next().unwrap();
+        let kinds = cells[2].split(':').next().unwrap();
+        quoted(kinds).map(move |kind| (layer.clone(), kind)).collect::<Vec<_>>()
+    })
+    .collect()
+}
+
+#[test]
+fn every_kind_of_error_is_listed_and_occurs() {
+    let listed = errors_of_the_readme();
+    let mut occurring = BTreeSet::new();
+    for_each_test(|_, test| {
+        let error = test.error.as_ref()?;
+        occurring.insert((error.layer.clone(), error.kind.clone()));
+        None
+    });
+    // `unexpected_command` is reported by the typed interface alone, and stands in no vector.
+    assert_eq!(listed.difference(&occurring).collect::<Vec<_>>(), Vec::<&(String, String)>::new(), "listed, in no vector");
+    assert_eq!(occurring.difference(&listed).collect::<Vec<_>>(), Vec::<&(String, String)>::new(), "in a vector, not listed");
+    assert!(listed.len() > 20, "{listed:?}");
+}
+
+/// F-74: each of them leaves a connection open in the target, for good.
+#[test]
+fn a_session_request_that_does_not_decode_is_harmful() {
+    let mut found = 0;
+    for_each_test(|group, test| {
+        let of_payload = test.error.as_ref().is_some_and(|error| error.layer == "payload");
+        if group.kind != Type::Request || !of_payload || !group.command.as_ref()?.starts_with("EventPipe/CollectTracing") {
+            return None;
+        }
+        found += 1;
+        (test.hazard != Some(Hazard::Harmful)).then(|| format!("{:?}", test.hazard))
+    });
+    assert!(found > 50, "{found}");
+}
+
+/// The numbers of facts (`F-19`, `P-2`) in `text`; `UTF-16` is none.
+fn facts(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices(['F', 'P']).filter_map(|(at, _)| {
+        let (before, rest) = text.split_at(at);
+        let number = rest.get(1..)?.strip_prefix('-')?;
+        let digits = number.bytes().take_while(u8::is_ascii_digit).count();
+        let behind = number.as_bytes().get(digits).is_some_and(u8::is_ascii_alphanumeric);
+        let inside = before.ends_with(|c: char| c.is_alphanumeric() || c == '-' || c == '_');
+        (digits > 0 && !inside && !behind).then(|| &rest[..2 + digits])
+    })
+}
+
+/// The text files below `directory`.
+fn texts(directory: &Path, into: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() && !entry.ends_with("target") {
+            texts(&entry, into);
+        } else if entry
+            .extension()
+            .is_some_and(|extension| ["json", "md", "py", "rs", "toml"].iter().any(|text| extension == *text))
+        {
+            into.push(entry);
+        }
+    }
+}
+
+/// The last cell of each row: the groups that cite the fact, as corrected first, then as printed, then the others.
+#[test]
+fn the_errata_name_the_vectors_that_show_them() {
+    let mut citing: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for file in vectors::files().unwrap() {
+        for group in file.groups {
+            let cited: BTreeSet<_> = group.spec.into_iter().chain(group.source.fact).collect();
+            for fact in cited {
+                citing.entry(fact).or_default().push(group.name.clone());
+            }
+        }
+    }
+    let rank = |name: &str| (!name.starts_with("corrected"), !name.starts_with("table"), name.to_owned());
+    let mut wrong = Vec::new();
+    for line in read(&path("spec/ERRATA.md")).lines() {
+        let cells: Vec<_> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        let (Some(fact), Some(last)) = (cells.first(), cells.last()) else { continue };
+        if !facts(fact).eq([*fact]) {
+            continue;
+        }
+        let mut groups = citing.remove(*fact).unwrap_or_default();
+        groups.sort_by_key(|name| rank(name));
+        let named: Vec<_> = groups.iter().take(3).map(|name| format!("`{name}`")).collect();
+        let more = if groups.len() > 3 { format!(" and {} more", groups.len() - 3) } else { String::new() };
+        let expected = if groups.is_empty() { "–".to_owned() } else { named.join(", ") + &more };
+        if *last != expected {
+            wrong.push(format!("{fact}: {expected}"));
+        }
+    }
+    assert!(wrong.is_empty(), "the last cell should be\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_fact_that_is_cited_has_a_row_in_the_errata() {
+    assert_eq!(facts("F-1, UTF-16 (F-22), `P-3`/F-4: XF-5 F-6x -F-7 F- F-x").collect::<Vec<_>>(), ["F-1", "F-22", "P-3", "F-4"]);
+
+    let errata = read(&path("spec/ERRATA.md"));
+    let rows: Vec<_> = errata.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next()).collect();
+    let known: BTreeSet<_> = rows.iter().copied().filter(|cell| facts(cell).eq([*cell])).collect();
+    assert!(known.contains("F-1") && known.contains("F-88"), "{known:?}");
+    for fact in &known {
+        assert_eq!(rows.iter().filter(|cell| *cell == fact).count(), 1, "{fact} has more than one row");
+    }
+
+    let mut places = vec![path("README.md"), path("spec/ERRATA.md")];
+    for directory in ["vectors", "src", "tests"] {
+        texts(&path(directory), &mut places);
+    }
+    let mut cited = BTreeSet::new();
+    for place in places {
+        // This file has numbers of its own to try the search with.
+        if place.ends_with("tests/codec/vectors_format.rs") {
+            continue;
+        }
+        let text = read(&place);
+        for fact in facts(&text) {
+            assert!(known.contains(fact), "{} cites {fact}, of which spec/ERRATA.md has no row", place.display());
+            cited.insert(fact.to_owned());
+        }
+    }
+    assert!(cited.len() > 40, "{cited:?}");
+}

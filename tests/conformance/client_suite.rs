@@ -1,0 +1,465 @@
+//! `diagipc client`: a faultless client passes, one with a fault is failed with the fault's name, and the crate's own client passes.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::conformance::client::{self, Fault, Operation};
+use dotnet_diagnostics_ipc::conformance::{Case, Grade, Report};
+use dotnet_diagnostics_ipc::vectors::{Plays, named_script_files};
+use tempfile::TempDir;
+
+const DIAGIPC: &str = env!("CARGO_BIN_EXE_diagipc");
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/clients").join(name)
+}
+
+fn diagipc(arguments: &[&str]) -> Output {
+    let own = Path::new(DIAGIPC).parent().unwrap();
+    let path = env::join_paths([own.to_owned()].into_iter().chain(env::split_paths(&env::var_os("PATH").unwrap()))).unwrap();
+    Command::new(DIAGIPC).arg("client").args(arguments).env("PATH", path).output().unwrap()
+}
+
+/// The file that describes `client.py`, with one of its faults.
+fn python(directory: &TempDir, fault: Option<Fault>) -> String {
+    with_fault(directory, fault.map(Fault::name))
+}
+
+/// The same, also with what `client.py` does wrong and the suite has no name for.
+fn with_fault(directory: &TempDir, fault: Option<&str>) -> String {
+    let fault = fault.map_or(String::new(), |fault| format!("\"--fault\", \"{fault}\", "));
+    let text = fs::read_to_string(fixture("client.toml")).unwrap();
+    let text =
+        text.replace("\"CLIENT\"", &format!("'{}'", fixture("client.py").display())).replace("FAULT\"--", &format!("{fault}\"--"));
+    let file = directory.path().join("client.toml");
+    fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+/// The report of a run, and that its exit status is that of its cases.
+#[track_caller]
+fn report(operations: &str, only: &[&str]) -> Report {
+    let mut arguments = vec!["--json", "--operations", operations];
+    for glob in only {
+        arguments.extend(["--only", *glob]);
+    }
+    let output = diagipc(&arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    let report: Report = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
+    assert_eq!(output.status.code(), Some(i32::from(report.counts.fail > 0)), "{said}");
+    report
+}
+
+#[track_caller]
+fn all_pass(report: &Report) {
+    let others: Vec<&Case> = report.cases.iter().filter(|case| case.grade != Grade::Pass).collect();
+    assert!(others.is_empty(), "{others:#?}");
+}
+
+/// The names of faults that a report has, and all of its failures.
+fn names(report: &Report) -> BTreeSet<&str> {
+    report.failures().filter_map(|case| case.fault.as_deref()).collect()
+}
+
+#[test]
+fn the_faultless_client_passes_all_scenarios() {
+    let directory = tempfile::tempdir().unwrap();
+    let report = report(&python(&directory, None), &[]);
+    all_pass(&report);
+    assert_eq!(report.cases.len(), client::scenarios().unwrap().len());
+}
+
+#[test]
+fn our_own_client_passes_all_scenarios() {
+    all_pass(&report(concat!(env!("CARGO_MANIFEST_DIR"), "/vectors/clients/diagipc.toml"), &[]));
+}
+
+/// What shows a fault.
+fn shows(fault: Fault) -> &'static [&'static str] {
+    match fault {
+        Fault::EmptyStringAsTwoBytes => &["text/empty/*"],
+        Fault::StringLengthInBytes
+        | Fault::StringLengthInChars
+        | Fault::StringLengthWithoutNul
+        | Fault::NonBmpTruncated
+        | Fault::WcharOf4Bytes => &["text/*/set-env/value", "text/non-bmp/trace/*", "text/non-bmp/attach/path"],
+        Fault::SizeTruncated | Fault::SizeClamped => &["size/*"],
+        Fault::CommandSetOffByOne => &["request/plain/*"],
+        Fault::AttachTimeoutInSeconds => &["request/attach/*", "request/plain/attach"],
+        Fault::DescriptorWithTheRequest | Fault::DescriptorAfterTheReply => {
+            &["request/plain/user-events", "streams/user-events-session"]
+        }
+        Fault::ConnectionReused => &["fallback/no-close"],
+        Fault::ReplyMagicUnchecked => &["reply/wrong-*/*", "replies/raw-bytes"],
+        Fault::ReplyCommandSetUnchecked => &["reply/wrong-*/*"],
+        Fault::ReplySizeIgnored => &["reply/ok-*/resume", "reply/ok-*/set-env", "size-field/session"],
+        Fault::ReplyOf24InsistedOn => &["reply/ok-*"],
+        Fault::EnvironmentCountIgnored | Fault::EnvironmentEntryWithoutEquals => {
+            &["entries/*", "environment/environment-bytes-left-over"]
+        }
+        Fault::NoReadTimeout => &["silence/*/resume", "silence/*/environment", "request/plain/environment"],
+        other => panic!("what shows {other}?"),
+    }
+}
+
+#[test]
+fn each_fault_is_told_by_its_name_and_by_no_other() {
+    for fault in Fault::ALL.iter().copied() {
+        let directory = tempfile::tempdir().unwrap();
+        let operations = python(&directory, Some(fault));
+        // What has nothing to do with it passes.
+        let report = report(&operations, &[shows(fault), &["request/plain/resume"]].concat());
+        let unnamed: Vec<&Case> = report.failures().filter(|case| case.fault.is_none()).collect();
+        assert!(unnamed.is_empty(), "{fault}: {unnamed:#?}");
+        assert_eq!(names(&report), BTreeSet::from([fault.name()]));
+        for case in report.failures() {
+            assert!(fault.spec().iter().all(|fact| case.spec.iter().any(|one| one == fact)), "{case:#?}");
+            let said = case.detail.as_ref().is_some_and(|detail| detail.found.iter().any(|line| line == fault.sentence()));
+            assert!(said, "{case:#?}");
+        }
+        let passes = fault == Fault::CommandSetOffByOne || report.counts.pass > 0;
+        assert!(passes && report.counts.unimplemented == 0, "{fault}: {:?}", report.counts);
+    }
+}
+
+#[test]
+fn a_fault_does_not_look_like_another_anywhere() {
+    let replies = ["replies", "reply", "size-field"];
+    for (fault, only) in [(Fault::ReplyMagicUnchecked, &[][..]), (Fault::ReplyOf24InsistedOn, &replies)] {
+        let directory = tempfile::tempdir().unwrap();
+        let report = report(&python(&directory, Some(fault)), only);
+        assert_eq!(names(&report), BTreeSet::from([fault.name()]));
+        let unnamed = report.failures().filter(|case| case.fault.is_none()).map(|case| &case.name).collect::<Vec<_>>();
+        assert!(unnamed.iter().all(|name| name.starts_with("replies/")), "{unnamed:?}");
+    }
+}
+
+/// It does not wait for the reply: it sends no descriptor at all (F-19 is another fault).
+#[test]
+fn a_client_that_hangs_up_before_its_descriptor_is_failed_without_a_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = "request/plain/user-events";
+    let report = report(&with_fault(&directory, Some("hangs-up")), &[name]);
+    let (grade, found) = found(&report, name);
+    assert_eq!((grade, found[0]), (Grade::Fail, "the descriptor, on a byte of its own: the connection was closed after 0 bytes"));
+    assert_eq!(names(&report), BTreeSet::new());
+}
+
+#[test]
+fn scenarios_are_many_named_once_and_rest_on_something() {
+    let scenarios = client::scenarios().unwrap();
+    let names: BTreeSet<_> = scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
+    assert_eq!(names.len(), scenarios.len());
+    assert!(scenarios.len() >= 400, "{}", scenarios.len());
+    assert!(scenarios.iter().all(|scenario| !scenario.spec.is_empty() && scenario.name.starts_with(&scenario.section)));
+    for operation in Operation::ALL {
+        assert!(scenarios.iter().any(|scenario| scenario.operation == *operation), "{operation}");
+    }
+    // Every script that plays the runtime, but those that tell the client what no operation says.
+    let mut left_out = Vec::new();
+    for (file, scripts) in named_script_files().unwrap() {
+        for script in scripts.scripts.iter().filter(|script| matches!(script.plays, Plays::Runtime(_))) {
+            if !names.contains(format!("{file}/{}", script.name).as_str()) {
+                left_out.push(script.name.clone());
+            }
+        }
+    }
+    left_out.sort();
+    assert_eq!(
+        left_out,
+        [
+            "environment-entry-at-the-limit",
+            "environment-entry-over-the-limit",
+            "environment-over-the-limit-of-bytes",
+            "environment-over-the-limit-of-entries",
+            "header-announces-65535",
+            "no-fallback-unless-told",
+            "old-collect",
+            "old-collect-refused",
+            "old-reply-cut",
+            "old-start-to-a-file",
+            "old-stop",
+            "reply-larger-than-the-buffer",
+            "reply-that-fills-the-buffer",
+            "stream-at-the-limit",
+            "stream-over-the-limit",
+            "tool-port-reply-with-the-advertise",
+        ]
+    );
+}
+
+#[test]
+fn what_a_client_lacks_is_unimplemented_and_may_be_required() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("one.toml");
+    let text = format!(
+        "timeout_ms = 3000\n[operations.set-env]\ncommand = ['python3', '-IS', '{}', '--pid', '{{pid}}', 'set-env', 'FIXED', '{{value}}']\n",
+        fixture("client.py").display()
+    );
+    fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let grades = |report: &Report| report.cases.iter().map(|case| (case.name.clone(), case.grade)).collect::<Vec<_>>();
+
+    let seen = report(file, &["text/latin/set-env/*", "request/plain/resume"]);
+    let expected = [
+        ("request/plain/resume", Grade::Unimplemented),
+        ("text/latin/set-env/value", Grade::Pass),
+        ("text/latin/set-env/name", Grade::Unimplemented),
+    ];
+    assert_eq!(grades(&seen), expected.map(|(name, grade)| (name.to_owned(), grade)));
+
+    let output = diagipc(&["--json", "--operations", file, "--only", "request/plain/resume", "--require", "resume"]);
+    assert_eq!(output.status.code(), Some(1));
+    let required: Report = serde_json::from_slice(&output.stdout).unwrap();
+    let found = &required.cases[0].detail.as_ref().unwrap().found;
+    assert_eq!(found[..], ["it is required", "there is no operation resume"].map(str::to_owned));
+}
+
+#[test]
+fn a_client_that_does_nothing_or_never_ends_is_failed_in_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("bad.toml");
+    let text = "timeout_ms = 100\n[operations]\nresume.command = 'true'\nperf-map-off.command = 'sleep 1000'\n\
+                stop.command = 'no-such-program-anywhere'\ntrace.command = 'false'\nenvironment.command = ['sh', '-c', 'kill -9 $$']\n";
+    fs::write(&file, text).unwrap();
+    let began = Instant::now();
+    let only = [
+        "request/plain/resume",
+        "request/plain/perf-map-off",
+        "request/plain/stop",
+        "request/plain/environment",
+        "request/plain/trace",
+    ];
+    let report = report(file.to_str().unwrap(), &only);
+    assert!(began.elapsed() < Duration::from_secs(30));
+    assert_eq!(report.counts.fail, 5, "{report:#?}");
+    let found = |name: &str| {
+        let case = report.cases.iter().find(|case| case.group == name).unwrap();
+        case.detail.as_ref().unwrap().found.join("\n")
+    };
+    assert!(found("resume").lines().any(|line| line == "it ends, and has not connected"), "{}", found("resume"));
+    // It never asked anything, and so lacks nothing.
+    assert!(found("trace").lines().any(|line| line == "it ends, and has not connected"), "{}", found("trace"));
+    assert!(found("perf-map-off").contains("it does not connect"), "{}", found("perf-map-off"));
+    assert!(found("stop").contains("cannot be started"), "{}", found("stop"));
+    assert!(found("environment").contains("signal: 9"), "{}", found("environment"));
+}
+
+#[test]
+fn a_lone_command_is_the_operation_trace() {
+    let client = fixture("client.py");
+    let output = diagipc(&[
+        "--json",
+        "--timeout",
+        "1000",
+        "--only",
+        "request/plain/*",
+        "--",
+        "python3",
+        "-IS",
+        client.to_str().unwrap(),
+        "--pid",
+        "{pid}",
+        "trace",
+        "{provider}",
+        "{keywords}",
+        "{level}",
+        "{arguments}",
+        "250",
+        "{rundown}",
+        "true",
+        "",
+        "0",
+        "CollectTracing4",
+        "{duration_ms}",
+        "{output}",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
+    let report: Report = serde_json::from_slice(&output.stdout).unwrap();
+    let passed: Vec<_> = report.cases.iter().filter(|case| case.grade == Grade::Pass).map(|case| case.group.as_str()).collect();
+    assert_eq!((passed, report.counts.unimplemented), (vec!["trace"], report.cases.len() - 1));
+}
+
+#[test]
+fn mistakes_of_use_are_told_and_no_client_is_started() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("wrong.toml");
+    fs::write(&file, "[operations.resume]\ncommand = 'x {nothing}'\n").unwrap();
+    let file = file.to_str().unwrap();
+    for (arguments, said) in [
+        (&["--operations", file][..], "wrong.toml, line 2: there is no placeholder {nothing}"),
+        (&["--operations", "/no/such/file"], "/no/such/file"),
+        (&["--list", "--only", "nothing-is-called-so"], "no case is chosen by nothing-is-called-so"),
+        (&["--only", "*"], "--operations"),
+        (&["--", "x", "{name}"], "trace has no {name}"),
+    ] {
+        let output = diagipc(arguments);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), stderr.contains(said)), (Some(2), true), "{arguments:?}: {stderr}");
+    }
+    let listed = String::from_utf8(diagipc(&["--list", "--only", "silence/*"]).stdout).unwrap();
+    assert!(listed.lines().count() > 20 && listed.lines().all(|line| line.starts_with("silence/")), "{listed}");
+}
+
+/// An older runtime is asked nothing that it does not know, and the report says how much that is.
+#[test]
+fn a_profile_leaves_out_what_its_runtime_does_not_know() {
+    let listed = |profile: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_diagipc")).args(["client", "--list", "--profile", profile]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let (old, new) = (listed("coreclr-3.1"), listed("strict"));
+    assert!(old.lines().count() >= 100 && new.lines().count() >= 400, "{} of {}", old.lines().count(), new.lines().count());
+    assert!(new.contains("/process-info") && !old.contains("/process-info"), "ProcessInfo came with .NET 5");
+    assert!(old.lines().all(|name| new.contains(name)));
+}
+
+/// What is found in a case, and what is found of all.
+fn found<'r>(report: &'r Report, name: &str) -> (Grade, Vec<&'r str>) {
+    let case = report.cases.iter().find(|case| case.name == name).unwrap_or_else(|| panic!("{name} was not played"));
+    let found = case.detail.iter().flat_map(|detail| &detail.found);
+    (case.grade, found.map(String::as_str).collect())
+}
+
+/// A command line of `odd.py`.
+fn odd(operation: &str, what: &str, more: &str) -> String {
+    let client = fixture("odd.py");
+    format!("[operations.{operation}]\ncommand = ['python3', '-IS', '{}', '{what}', '{{socket}}', {more}]\n", client.display())
+}
+
+#[test]
+fn what_a_client_sends_too_little_or_too_much_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("odd.toml");
+    let play = |lines: &[String], only: &[&str]| {
+        fs::write(&file, format!("timeout_ms = 1000\n{}", lines.concat())).unwrap();
+        report(file.to_str().unwrap(), only)
+    };
+    let first = play(
+        &[
+            odd("resume", "nothing-sent", ""),
+            odd("perf-map-off", "more-behind", ""),
+            odd("environment", "half-a-header", ""),
+            odd("startup-hook", "rubbish", "'{path}'"),
+            odd("process-info", "no-file", "'{output}'") + "output = 'process-info'\n",
+            "[operations.listen-port]\ncommand = 'true'\n".to_owned(),
+        ],
+        &["request/plain/*", "replies/process-info2-reply", "size/one-too-long/startup-hook", "tool_ports/tool-port"],
+    );
+    let second = play(
+        &[
+            odd("resume", "more-while-waiting", ""),
+            odd("perf-map-off", "more-after-the-reply", ""),
+            odd("startup-hook", "less-than-a-size", "'{path}'"),
+        ],
+        &["silence/at-once/resume", "reply/ok-20/perf-map-off", "size/one-too-long/startup-hook"],
+    );
+    for (report, name, said) in [
+        (&first, "request/plain/resume", "it connects, and sends no request"),
+        (&first, "request/plain/perf-map-off", "3 bytes come behind the request: 616263"),
+        (&first, "size/one-too-long/startup-hook", "it sends 30 bytes, and the size field says 30840"),
+        (&first, "replies/process-info2-reply", "it gives out no file: No such file or directory (os error 2)"),
+        (&second, "silence/at-once/resume", "it sends more on that connection: 6875727279"),
+        (&second, "reply/ok-20/perf-map-off", "it sends more: 7468616e6b73"),
+        (&second, "size/one-too-long/startup-hook", "it sends 10 bytes, and the size field says "),
+        (&first, "request/plain/environment", "9 bytes of a header came"),
+    ] {
+        let (grade, found) = found(report, name);
+        assert!(grade == Grade::Fail && found.contains(&said), "{name}: {found:?}");
+        assert!(found.iter().any(|line| line.starts_with("it was told: python3 -IS ")), "{name}: {found:?}");
+    }
+    let (grade, at_a_port) = found(&first, "tool_ports/tool-port");
+    assert_eq!((grade, at_a_port[0]), (Grade::Fail, "it does not listen at its port"));
+}
+
+/// A client that cannot be told which command to ask is judged by what it asks.
+#[test]
+fn a_client_that_asks_another_command_than_the_script_has_is_answered_as_a_runtime_would() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("fixed.toml");
+    let client = fixture("client.py");
+    let line = |operation: &str, words: &str, more: &str| {
+        let client = client.display();
+        format!("[operations.{operation}]\ncommand = ['sh', '-c', 'exec python3 -IS {client} --pid $0 {words}', '{{pid}}'{more}]\n")
+    };
+    let play = |lines: &str, only: &[&str]| {
+        fs::write(&file, format!("timeout_ms = 1000\n{lines}")).unwrap();
+        report(file.to_str().unwrap(), only)
+    };
+    let dump = line("dump", "dump $1 $2 $3 GenerateCoreDump3", ", '{path}', '{type}', '{flags}'");
+    let lines = line("process-info", "process-info ProcessInfo3", "") + &dump;
+    let newer = play(&lines, &["request/plain/process-info", "replies/dump-one-reply"]);
+    // It is not known to the runtime, and the client asks again.
+    assert_eq!(found(&newer, "request/plain/process-info"), (Grade::Pass, vec![]));
+    // The replies to a dump are the same whatever its command.
+    assert_eq!(found(&newer, "replies/dump-one-reply"), (Grade::Pass, vec![]));
+    // The script has an older one further down, on another connection.
+    let scripts = ["fallback/fallback-process-info-3-to-2", "fallback/fallback-process-info-3-to-1", "replies/process-info3-reply"];
+    let older = play(&line("process-info", "process-info ProcessInfo2", ""), &scripts);
+    assert_eq!(found(&older, scripts[0]), (Grade::Pass, vec![]));
+    assert_eq!(found(&older, scripts[1]), (Grade::Pass, vec![]));
+    // Here it has none.
+    let lacks = (Grade::Unimplemented, vec!["it asks Process/ProcessInfo2, not Process/ProcessInfo3"]);
+    assert_eq!(found(&older, scripts[2]), lacks);
+    // It is told, and does not do it.
+    let told = play(&line("process-info", "process-info ProcessInfo", ", '{command}'"), &["replies/process-info3-reply"]);
+    let (grade, said) = found(&told, "replies/process-info3-reply");
+    assert_eq!((grade, said[0]), (Grade::Fail, "it was to ask Process/ProcessInfo3, and asks Process/ProcessInfo"));
+}
+
+#[test]
+fn what_a_client_cannot_do_is_no_failure() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("few.toml");
+    // It has no patience for a late reply, and asks ProcessInfo3 alone; where it is started is its own matter.
+    let once = "import os, socket; s = socket.socket(socket.AF_UNIX); s.connect(open('where').read()); \
+                s.sendall(b'DOTNET_IPC_V1\\0\\x14\\0\\x04\\x08\\0\\0'); s.recv(99); os._exit(1)";
+    fs::write(directory.path().join("once.py"), once).unwrap();
+    let text = format!(
+        "timeout_ms = 50\n[operations.resume]\ncommand = 'true'\n[operations.process-info]\ncwd = '{0}'\ntimeout_ms = 1000\n\
+         command = ['sh', '-c', 'printf %s $0 > where && exec python3 -IS once.py', '{{socket}}', '{{command}}']\n",
+        directory.path().display()
+    );
+    fs::write(&file, text).unwrap();
+    let late = ["replies/reply-late", "fallback/fallback-process-info-3-to-2"];
+    let report = report(file.to_str().unwrap(), &late);
+    let (grade, said) = found(&report, late[0]);
+    assert!(grade == Grade::Unimplemented && said[0].ends_with("ms, and the client waits 50 ms"), "{said:?}");
+    assert_eq!(found(&report, late[1]), (Grade::Unimplemented, vec!["it asks no older command after UNKNOWN_COMMAND"]));
+}
+
+/// The system says of a socket which process called `listen` last: that is the one whose name it has.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_process_that_stands_in_for_a_runtime_listens_until_its_input_ends() {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg, sockopt};
+    use std::io::{IoSlice, Read as _};
+    use std::mem::MaybeUninit;
+    use std::os::fd::{AsFd as _, OwnedFd};
+    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::process::Stdio;
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    ours.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut child = Command::new(DIAGIPC).arg("stand-in").stdin(Stdio::from(OwnedFd::from(theirs))).spawn().unwrap();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let fds = [listener.as_fd()];
+    assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
+    sendmsg(&ours, &[IoSlice::new(b"!")], &mut control, SendFlags::empty()).unwrap();
+    ours.read_exact(&mut [0]).unwrap();
+
+    let peer = UnixStream::connect(&path).unwrap();
+    let listens = sockopt::socket_peercred(&peer).unwrap().pid.as_raw_nonzero().get();
+    assert_eq!(u32::try_from(listens).unwrap(), child.id());
+    assert!(child.try_wait().unwrap().is_none());
+    drop(ours);
+    assert!(child.wait().unwrap().success());
+}

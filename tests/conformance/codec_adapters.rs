@@ -1,0 +1,515 @@
+//! `diagipc codec`: codecs in three languages against all vectors and against each other, and adapters that are faulty in every way
+//! that the line protocol knows.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::conformance::{Adapter, AdapterCommand, Case, Counts, Grade, Report, codec};
+use serde_json::Value;
+
+fn here(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+fn python_adapter() -> String {
+    here("vectors/adapters/python/adapter.py").display().to_string()
+}
+
+/// Compiles the adapter in C with every check that the compiler has.
+fn c_adapter(directory: &Path) -> String {
+    let program = directory.join("adapter");
+    let output = Command::new("cc")
+        .args(["-std=c99", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pedantic"])
+        .args(["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-o"])
+        .arg(&program)
+        .arg(here("vectors/adapters/c/adapter.c"))
+        .output()
+        .expect("a C compiler, cc");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program.display().to_string()
+}
+
+#[track_caller]
+fn diagipc(arguments: &[&str], status: i32) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_diagipc")).arg("codec").args(arguments).output().expect("it starts");
+    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(!errors.contains("panicked"), "{errors}");
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {errors}{}", text.chars().take(4000).collect::<String>());
+    output
+}
+
+#[track_caller]
+fn report(arguments: &[&str], status: i32) -> Report {
+    let output = diagipc(&[&["--json"], arguments].concat(), status);
+    serde_json::from_slice(&output.stdout).expect("a report")
+}
+
+fn listed(arguments: &[&str]) -> Vec<String> {
+    let output = diagipc(&[&["--list"], arguments].concat(), 0);
+    String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect()
+}
+
+/// Every case is there, once and in order, and is passed; whoever knows everything leaves nothing out.
+#[track_caller]
+fn passes_everything(report: &Report) {
+    let Counts { pass, pass_lenient, unimplemented, informational, fail } = report.counts;
+    assert_eq!((unimplemented, informational, fail), (0, 0, 0), "{:?}", report.failures().next());
+    assert!(pass > 2000 && pass_lenient > 100, "{:?}", report.counts);
+    // Only what is `acceptable`: the limits are checked.
+    assert!(report.cases.iter().filter(|case| case.grade == Grade::PassLenient).all(|case| found(case) == "a leniency is taken"));
+    let names: Vec<&str> = report.cases.iter().map(|case| case.name.as_str()).collect();
+    assert_eq!(names, listed(&[]));
+    assert_eq!((&report.lost, report.notes.len()), (&None, 0), "{:?}", report.notes);
+    let mut sections = BTreeMap::<&str, usize>::new();
+    for case in &report.cases {
+        *sections.entry(&case.section).or_default() += 1;
+    }
+    assert_eq!(report.sections.len(), sections.len());
+    assert!(report.sections.iter().all(|section| section.counts.all() == sections[section.name.as_str()]));
+}
+
+#[test]
+fn our_own_codec_passes() {
+    passes_everything(&report(&["--self"], 0));
+}
+
+#[test]
+fn the_codec_in_python_passes() {
+    passes_everything(&report(&["--", "python3", &python_adapter()], 0));
+}
+
+#[test]
+fn the_codec_in_c_passes_under_sanitizers() {
+    let directory = tempfile::tempdir().unwrap();
+    passes_everything(&report(&["--", &c_adapter(directory.path())], 0));
+}
+
+/// Deterministic: a difference can be looked at again.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % u64::try_from(end.max(1)).unwrap()).unwrap()
+    }
+
+    fn pick<T: Copy>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len())]
+    }
+
+    /// Bytes with one to three faults.
+    fn damage(&mut self, bytes: &mut Vec<u8>) {
+        const BYTES: &[u8] = &[0, 1, 2, 0x20, 0x29, 0x2C, 0x2D, 0x30, 0x3B, 0x3D, 0x7F, 0x80, 0xD8, 0xDC, 0xFF];
+        const NUMBERS: &[u32] = &[0, 1, 2, 3, 0x3FFF_FFFF, 0x4000_0000, 0x8000_0000, 0x8000_0001, u32::MAX];
+        for _ in 0..=self.below(3) {
+            let at = self.below(bytes.len());
+            let length = self.pick(&[1, 2, 4]);
+            match self.below(5) {
+                0 => bytes.truncate(at),
+                1 if !bytes.is_empty() => bytes[at] ^= 1 << self.below(8),
+                2 => drop(bytes.splice(at..at, vec![self.pick(BYTES); length])),
+                3 if at + length <= bytes.len() => drop(bytes.drain(at..at + length)),
+                4 if at + 4 <= bytes.len() => bytes[at..at + 4].copy_from_slice(&self.pick(NUMBERS).to_le_bytes()),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Three readings of one text, made apart: they agree on every value, and on the layer of every refusal.
+#[test]
+fn three_codecs_agree_on_damaged_bytes() {
+    let directory = tempfile::tempdir().unwrap();
+    let start = |program: &str, arguments: &[String]| {
+        let arguments = arguments.iter().map(Into::into).collect();
+        let command = AdapterCommand { program: program.into(), arguments, deadline: Duration::from_secs(20) };
+        Adapter::start(command).expect("it starts")
+    };
+    let mut others = [start("python3", &[python_adapter()]), start(&c_adapter(directory.path()), &[])];
+    let files = codec::embedded().unwrap();
+    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    let (mut results, mut differences) = (BTreeMap::<String, usize>::new(), Vec::new());
+    for case in codec::cases(&files).iter().filter(|case| case.operation == codec::Operation::Decode) {
+        let wire = case.test.wire.as_ref().expect("it has bytes");
+        if wire.len() > 4096 {
+            continue;
+        }
+        for _ in 0..3 {
+            let mut bytes = wire.clone();
+            random.damage(&mut bytes);
+            // What is no message at all is soon said: most keep a good front.
+            if case.group.direction.is_some() && bytes.len() >= 20 && wire.len() >= 20 && random.below(4) > 0 {
+                bytes[..14].copy_from_slice(&wire[..14]);
+                if wire.starts_with(b"DOTNET_IPC_V1\0") {
+                    let size = u16::try_from(bytes.len()).unwrap();
+                    bytes[14..16].copy_from_slice(&size.to_le_bytes());
+                }
+            }
+            let mut question = case.request();
+            question["id"] = 1.into();
+            question["wire"] = hex::encode(&bytes).into();
+            let question = question.to_string();
+            let ours: Value = serde_json::from_str(&codec::answer(&question)).unwrap();
+            *results.entry(format!("{}/{}", ours["result"], ours["layer"])).or_default() += 1;
+            for other in &mut others {
+                let answer = other.ask(&question).unwrap_or_else(|trouble| panic!("{}: {trouble}: {question}", other.command()));
+                let theirs: Value = serde_json::from_str(&answer).unwrap();
+                if theirs != ours {
+                    differences.push(format!("{question}\n  ours   {ours}\n  theirs {theirs} ({})", other.command()));
+                }
+            }
+        }
+    }
+    assert!(differences.is_empty(), "{} differences\n{}", differences.len(), differences[..differences.len().min(10)].join("\n"));
+    // The damage reaches all of it.
+    assert_eq!(results.len(), 6, "{results:?}");
+    assert!(results.values().all(|count| *count >= 20) && results["\"ok\"/null"] > 500, "{results:?}");
+    for other in others {
+        assert_eq!(other.finish(), None);
+    }
+}
+
+/// An adapter around the codec in Python that has one fault, in questions of one type or in all.
+const FAULTY: &str = r#"
+import json, os, sys, time
+directory, fault, kind, mark = sys.argv[1:]
+sys.path.insert(0, directory)
+import adapter
+
+with open(mark, "a") as file:
+    file.write("%d\n" % os.getpid())
+for line in sys.stdin:
+    question = json.loads(line)
+    try:
+        answer = {"id": question["id"], **adapter.answer_to(question)}
+    except adapter.Refused as refused:
+        answer = {"id": question["id"], "result": "error", "layer": refused.layer}
+    text = json.dumps(answer)
+    if kind in ("all", question["type"]):
+        if fault == "dies":
+            sys.exit("out of luck")
+        elif fault == "dies well":
+            sys.exit(0)
+        elif fault == "hangs":
+            time.sleep(60)
+        elif fault == "closes its output":
+            os.close(1)
+            time.sleep(60)
+        elif fault == "garbage":
+            text = "Hello, world"
+        elif fault == "a list":
+            text = "[1, 2, 3]"
+        elif fault == "no result":
+            text = json.dumps({"id": question["id"]})
+        elif fault == "half a line":
+            sys.stdout.write(text[:-3])
+            sys.stdout.flush()
+            time.sleep(60)
+        elif fault == "a last word":
+            sys.stdout.write("out of words")
+            sys.stdout.flush()
+            os._exit(0)
+        elif fault == "another id":
+            text = json.dumps({**answer, "id": question["id"] + 1})
+        elif fault == "no id":
+            del answer["id"]
+            text = json.dumps(answer)
+        elif fault == "answers twice":
+            text += "\n" + text
+        elif fault == "a long line":
+            text = json.dumps({**answer, "more": "x" * (9 << 20)})
+        elif fault == "ok where error" and answer["result"] == "error":
+            text = json.dumps({"id": question["id"], "result": "ok", "value": None, "wire": ""})
+        elif fault == "error where ok" and answer["result"] == "ok":
+            text = json.dumps({"id": question["id"], "result": "error", "layer": "payload"})
+        elif fault == "another layer" and answer["result"] == "error":
+            text = json.dumps({**answer, "layer": "transport"})
+        elif fault == "a made-up layer" and answer["result"] == "error":
+            text = json.dumps({**answer, "layer": "network"})
+        elif fault == "no layer":
+            answer.pop("layer", None)
+            text = json.dumps(answer)
+        elif fault == "no value":
+            answer.pop("value", None)
+            text = json.dumps(answer)
+        elif fault == "another value" and "value" in answer:
+            text = json.dumps({**answer, "value": {"utf16": [1]}})
+        elif fault == "not canonical" and "canonical" in answer:
+            text = json.dumps({**answer, "canonical": False})
+        elif fault == "no wire" and "wire" in answer:
+            del answer["wire"]
+            text = json.dumps(answer)
+        elif fault == "other bytes" and "wire" in answer:
+            text = json.dumps({**answer, "wire": answer["wire"] + "00"})
+        elif fault == "writes what it cannot" and question["op"] == "encode" and answer["result"] == "error":
+            text = json.dumps({"id": question["id"], "result": "ok", "wire": "00"})
+        elif fault == "unsupported":
+            text = json.dumps({"id": question["id"], "result": "unsupported"})
+        elif fault == "no limits" and answer.get("layer") == "limits":
+            value = adapter.REQUESTS[question["command"]].read(adapter.Reader(bytes.fromhex(question["wire"])[20:]))
+            text = json.dumps({"id": question["id"], "result": "ok", "value": value})
+        elif fault == "writes leniently" and question["op"] == "encode" and question["value"] is True:
+            text = json.dumps({**answer, "wire": "02"})
+        elif fault == "ends badly":
+            pass
+    print(text, flush=True)
+if fault == "ends badly":
+    sys.exit(3)
+if fault == "does not end":
+    time.sleep(60)
+"#;
+
+struct Faulty {
+    directory: tempfile::TempDir,
+    arguments: Vec<String>,
+}
+
+impl Faulty {
+    fn new(fault: &str, kind: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let adapters = here("vectors/adapters/python").display().to_string();
+        let mark = directory.path().join("started").display().to_string();
+        let arguments = ["python3", "-B", "-c", FAULTY, &adapters, fault, kind, &mark].map(str::to_owned).to_vec();
+        Self { directory, arguments }
+    }
+
+    #[track_caller]
+    fn report(&self, options: &[&str], status: i32) -> Report {
+        let arguments: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
+        report(&[options, &["--"], &arguments].concat(), status)
+    }
+
+    /// The processes that were started.
+    fn started(&self) -> Vec<String> {
+        std::fs::read_to_string(self.directory.path().join("started")).unwrap().lines().map(str::to_owned).collect()
+    }
+}
+
+fn found(case: &Case) -> String {
+    case.detail.as_ref().map_or_else(String::new, |detail| detail.found.join("\n"))
+}
+
+/// Runs three types, of which `wchar` has the fault, and gives the cases of this one: all others pass.
+#[track_caller]
+fn cases_with_fault(fault: &str, operation: &str, options: &[&str], status: i32) -> (Vec<Case>, Faulty) {
+    let faulty = Faulty::new(fault, "wchar");
+    let only = ["uint", "wchar", "guid"].map(|kind| format!("--only=grammar/grammar-{kind}/*/{operation}"));
+    let report = faulty.report(&[&only.each_ref().map(String::as_str), options].concat(), status);
+    assert_eq!((&report.lost, report.notes.len()), (&None, 0), "{fault}: {:?}", report.notes);
+    let (cases, rest): (Vec<Case>, Vec<Case>) = report.cases.into_iter().partition(|case| case.name.contains("wchar"));
+    assert_eq!((cases.len(), rest.len()), if operation == "encode" { (3, 9) } else { (7, 20) }, "{fault}");
+    let wrong = rest.iter().find(|case| !matches!(case.grade, Grade::Pass | Grade::PassLenient));
+    assert_eq!(wrong, None, "{fault}");
+    (cases, faulty)
+}
+
+#[test]
+fn a_lost_answer_is_a_failure_of_its_case_alone() {
+    for (fault, words) in [
+        ("dies", "ended in place of an answer: exit status: 1; on standard error: out of luck"),
+        ("dies well", "ended in place of an answer: exit status: 0"),
+        ("garbage", "no answer of the line protocol: no JSON"),
+        ("a list", "no answer of the line protocol: no JSON object"),
+        ("no result", "no answer of the line protocol: `result` is none"),
+        ("another id", "an answer to question"),
+        ("no id", "an answer to no question"),
+        ("a long line", "a line of more than"),
+        ("a last word", "no answer of the line protocol: no JSON"),
+    ] {
+        let (cases, faulty) = cases_with_fault(fault, "encode", &[], 1);
+        for case in &cases {
+            assert_eq!(case.grade, Grade::Fail, "{fault}: {case:?}");
+            assert!(found(case).contains(words), "{fault}: {case:?}");
+        }
+        // Once at first, and again after each of the three.
+        assert_eq!(faulty.started().len(), 4, "{fault}");
+    }
+}
+
+#[test]
+fn silence_has_an_end_and_so_has_the_one_who_is_silent() {
+    for (fault, words) in [
+        ("hangs", "no answer within 1500 ms"),
+        ("half a line", "no answer within 1500 ms"),
+        ("closes its output", "ended in place of an answer: it closed its output, and runs on"),
+    ] {
+        let faulty = Faulty::new(fault, "wchar");
+        // Enough for a Python to start beside other tests: the cases of other types are to be answered.
+        let options = ["--timeout", "1500", "--only", "grammar/grammar-wchar/*/encode", "--only", "grammar/grammar-guid/*/encode"];
+        let report = faulty.report(&options, 1);
+        assert_eq!((report.counts.pass, report.counts.fail), (4, 3), "{fault}: {report:?}");
+        assert!(report.failures().all(|case| case.name.contains("wchar") && found(case).contains(words)), "{fault}: {report:?}");
+        let started = faulty.started();
+        assert_eq!(started.len(), 4, "{fault}");
+        for process in started {
+            let running = Command::new("sh").args(["-c", &format!("kill -0 {process} 2>/dev/null")]).status().unwrap();
+            assert!(!running.success(), "{fault}: process {process} is still there");
+        }
+    }
+}
+
+#[test]
+fn an_answer_too_many_is_a_failure_of_the_next_case() {
+    let faulty = Faulty::new("answers twice", "wchar");
+    let report = faulty.report(&["--only", "wchar"], 1);
+    let grades: Vec<Grade> = report.cases.iter().map(|case| case.grade).collect();
+    assert_eq!(grades.iter().filter(|grade| **grade == Grade::Fail).count(), 3, "{grades:?}");
+    assert!(report.failures().all(|case| found(case).contains("an answer to question")), "{report:?}");
+}
+
+#[test]
+fn a_wrong_answer_is_told_by_what_is_wrong() {
+    for (fault, failures, words) in [
+        ("ok where error", 1, "taken"),
+        ("error where ok", 6, "refused"),
+        ("another layer", 1, "refused in layer transport, not payload"),
+        ("a made-up layer", 1, "there is no layer \"network\""),
+        ("no value", 3, "ok without a value"),
+        ("another value", 3, "read as another value"),
+        ("not canonical", 3, "`canonical` is not as it is"),
+        ("no wire", 3, "ok without bytes"),
+        ("other bytes", 3, "other bytes"),
+    ] {
+        let (cases, faulty) = cases_with_fault(fault, "*", &[], 1);
+        let failed: Vec<&Case> = cases.iter().filter(|case| case.grade == Grade::Fail).collect();
+        assert_eq!(failed.len(), failures, "{fault}: {cases:?}");
+        assert!(failed.iter().all(|case| found(case) == words), "{fault}: {failed:?}");
+        assert!(cases.iter().all(|case| matches!(case.grade, Grade::Pass | Grade::Fail)), "{fault}: {cases:?}");
+        assert_eq!(faulty.started().len(), 1, "{fault}");
+    }
+}
+
+#[test]
+fn a_value_without_bytes_must_not_be_written() {
+    let report = Faulty::new("writes what it cannot", "all").report(&["--only", "tracepoint-command", "--only", "extension"], 1);
+    let failed: Vec<String> = report.failures().map(found).collect();
+    assert_eq!(failed, ["written, where there are no bytes for the value"; 9]);
+}
+
+#[test]
+fn a_form_that_is_only_ever_read_must_not_be_written() {
+    let report = Faulty::new("writes leniently", "bool").report(&["--only", "bool"], 1);
+    let failed: Vec<String> = report.failures().map(found).collect();
+    assert!(failed.contains(&"other bytes".to_owned()), "{failed:?}");
+    assert!(failed.contains(&"written in a form that is only ever read".to_owned()), "{failed:?}");
+    assert!(failed.contains(&"these bytes are not canonical".to_owned()), "{failed:?}");
+}
+
+#[test]
+fn what_is_not_there_is_unimplemented_unless_it_is_required() {
+    let (cases, faulty) = cases_with_fault("unsupported", "*", &[], 0);
+    assert!(cases.iter().all(|case| case.grade == Grade::Unimplemented), "{cases:?}");
+    let failed = faulty.report(&["--only", "wchar", "--require", "*/encode"], 1);
+    assert_eq!(failed.counts, Counts { unimplemented: 4, fail: 3, ..Counts::default() });
+    let (cases, _) = cases_with_fault("unsupported", "*", &["--require", "wchar"], 1);
+    assert!(cases.iter().all(|case| case.grade == Grade::Fail), "{cases:?}");
+}
+
+#[test]
+fn a_refusal_without_a_layer_is_not_judged() {
+    let (cases, _) = cases_with_fault("no layer", "*", &[], 0);
+    let grades = |wanted| cases.iter().filter(|case| case.grade == wanted).count();
+    assert_eq!((grades(Grade::Pass), grades(Grade::Informational)), (6, 1), "{cases:?}");
+}
+
+#[test]
+fn a_codec_without_limits_passes_leniently() {
+    let only = ["--only", "eventpipe/*-limits/*/decode"];
+    let strict = report(&[&only[..], &["--self"]].concat(), 0);
+    let lenient = Faulty::new("no limits", "request").report(&only, 0);
+    assert!(strict.counts.pass == strict.counts.all() && strict.counts.pass > 5, "{:?}", strict.counts);
+    assert_eq!(lenient.counts, Counts { pass_lenient: strict.counts.all(), ..Counts::default() });
+}
+
+#[test]
+fn an_adapter_that_answers_nothing_is_lost() {
+    let all = listed(&[]).len();
+    for fault in ["dies", "hangs", "garbage", "another id"] {
+        let begun = Instant::now();
+        let report = Faulty::new(fault, "all").report(&["--timeout", "300"], 3);
+        assert_eq!(report.counts, Counts { fail: 8, ..Counts::default() }, "{fault}");
+        let lost = report.lost.expect("it is lost");
+        assert_eq!(lost.not_run, all - 8, "{fault}: {lost:?}");
+        assert!(begun.elapsed() < Duration::from_secs(40), "{fault}: {:?}", begun.elapsed());
+    }
+}
+
+/// More than eight in a row are no loss while there is a question that it answers.
+#[test]
+fn an_adapter_that_dies_of_one_type_goes_on() {
+    let only = ["--only", "uint", "--only", "grammar/grammar-string/*/encode", "--only", "guid"];
+    let report = Faulty::new("dies", "string").report(&only, 1);
+    let strings = report.cases.iter().filter(|case| case.name.contains("string")).count();
+    assert!(strings > 8 + 1 && report.counts.fail == strings && report.lost.is_none(), "{:?} {:?}", report.counts, report.lost);
+}
+
+#[test]
+fn one_that_never_reads_does_not_hold_the_run() {
+    let begun = Instant::now();
+    let report = report(&["--timeout", "100", "--", "sleep", "60"], 3);
+    assert_eq!(report.counts.fail, 8);
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn one_that_is_not_there_is_lost_at_once() {
+    let report = report(&["--", "/nonexistent/adapter", "--option"], 3);
+    assert_eq!((report.counts, report.cases.len()), (Counts::default(), 0));
+    assert_eq!(report.target, "/nonexistent/adapter --option");
+    assert!(report.lost.expect("it is lost").reason.starts_with("cannot be started: "));
+}
+
+#[test]
+fn an_end_that_is_none_is_noted_and_fails_nothing() {
+    for (fault, words) in [("ends badly", "at the end of its input: exit status: 3"), ("does not end", "it did not end within 2 s")]
+    {
+        let report = Faulty::new(fault, "none").report(&["--only", "guid"], 0);
+        assert_eq!(report.notes.len(), 1, "{fault}");
+        assert!(report.notes[0].contains(words), "{fault}: {:?}", report.notes);
+    }
+}
+
+#[test]
+fn text_names_the_failure_and_all_there_is_to_it() {
+    let faulty = Faulty::new("ok where error", "wchar");
+    let arguments: Vec<&str> = faulty.arguments.iter().map(String::as_str).collect();
+    let output = diagipc(&[&["--only", "wchar", "--"], &arguments[..]].concat(), 1);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let begins = |start: &str| text.lines().filter(|line| line.trim_start().starts_with(start)).count();
+    for start in
+        ["grammar ", "grammar/grammar-wchar/", "sent      {", "expected  error of layer payload", "seen      {", "FAILED    taken"]
+    {
+        assert_eq!(begins(start), 1, "{start}: {text}");
+    }
+    assert!(
+        text.trim_end().ends_with("7 cases, 6 passed, 0 passed leniently, 0 unimplemented, 0 informational, 1 failed"),
+        "{text}"
+    );
+}
+
+#[test]
+fn usage_is_checked() {
+    for arguments in [
+        &[][..],
+        &["--self", "--", "true"],
+        &["--self", "--only", "no-such-case"],
+        &["--self", "--require", "no-such-case"],
+        &["--self", "--timeout", "0"],
+        &["--list", "--json"],
+        &["true"],
+    ] {
+        diagipc(arguments, 2);
+    }
+}
+
+#[test]
+fn what_no_adapter_knows_is_unsupported() {
+    for line in ["", "{}", "[]", r#"{"id":1,"op":"decode","type":"no-such-type","command":null,"direction":null,"wire":""}"#] {
+        let answer: Value = serde_json::from_str(&codec::answer(line)).unwrap();
+        assert_eq!(answer["result"], "unsupported", "{line}");
+    }
+}

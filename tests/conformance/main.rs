@@ -1,0 +1,17 @@
+//! The conformance suites, as `diagipc` runs them: servers, clients, codecs, recordings, fuzzing, reports, the reference runtime.
+
+#[cfg(unix)]
+mod client_suite;
+#[cfg(unix)]
+mod codec_adapters;
+#[cfg(unix)]
+mod fuzz_server;
+#[cfg(unix)]
+mod record;
+#[cfg(unix)]
+mod reference_runtime;
+mod report;
+#[path = "../schema/mod.rs"]
+mod schema;
+#[cfg(unix)]
+mod server_suite;

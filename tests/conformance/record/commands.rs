@@ -1,0 +1,111 @@
+//! `diagipc record`, `proxy` and `replay`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use dotnet_diagnostics_ipc::io::{Client, Endpoint};
+use dotnet_diagnostics_ipc::vectors::{ScriptFile, Step, parse_scripts};
+use tempfile::TempDir;
+
+use crate::record::runtime::{Runtime, with_runtime};
+use crate::record::{info, recorded, scripts};
+
+/// Runs `diagipc`: its exit status, and what it printed.
+fn diagipc(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_diagipc")).args(arguments).output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(said).unwrap())
+}
+
+fn write(directory: &TempDir, name: &str, file: &ScriptFile) -> PathBuf {
+    let path = directory.path().join(name);
+    fs::write(&path, serde_json::to_string(file).unwrap()).unwrap();
+    path
+}
+
+#[test]
+fn the_command_replays_says_what_differs_and_needs_leave_for_what_changes_a_runtime() {
+    let directory = TempDir::new().unwrap();
+    let ((), recording) = with_runtime(&Runtime::new(1), |to| recorded(1, to, false, info));
+    let harmless = write(&directory, "info.json", &scripts(&recording));
+    let ((), recording) =
+        with_runtime(&Runtime::new(1), |to| recorded(1, to, false, |path| Client::new(Endpoint::socket(path)).resume().unwrap()));
+    let resume = write(&directory, "resume.json", &scripts(&recording));
+    let (harmless, resume) = (harmless.to_str().unwrap(), resume.to_str().unwrap());
+
+    with_runtime(&Runtime::new(2), |path| {
+        let path = path.to_str().unwrap();
+        let (status, said) = diagipc(&["replay", harmless, "--to", path]);
+        assert_eq!(status, Some(0), "{said}");
+        let (status, said) = diagipc(&["replay", resume, "--to", path]);
+        assert_eq!(status, Some(2), "{said}");
+        assert!(said.contains("--allow-side-effects"), "{said}");
+        let (status, said) = diagipc(&["replay", resume, "--to", path, "--allow-side-effects"]);
+        assert_eq!(status, Some(0), "{said}");
+    });
+    with_runtime(&Runtime { os: "macOS", ..Runtime::new(2) }, |path| {
+        let (status, said) = diagipc(&["replay", harmless, "--to", path.to_str().unwrap()]);
+        assert_eq!(status, Some(1), "{said}");
+        assert!(said.contains("step 2 ") && said.contains("a sent 20 bytes: 444f544e45545f4950435f563100140004080000\n"), "{said}");
+        assert!(said.contains("a seen "), "{said}");
+    });
+    let (status, said) = diagipc(&["replay", harmless, "--to", "/nonexistent"]);
+    assert_eq!(status, Some(3), "{said}");
+}
+
+#[test]
+fn the_command_records_a_client_that_finds_the_runtime_by_its_process() {
+    let directory = TempDir::new().unwrap();
+    let ((), recording) = with_runtime(&Runtime::new(1), |to| recorded(1, to, false, info));
+    let mut file = scripts(&recording);
+    let Step::Send(request) = &mut file.scripts[0].steps[1] else { panic!("{file:?}") };
+    request.chunks = vec![14, 6];
+    let file = write(&directory, "client.json", &file);
+    let (file, out) = (file.to_str().unwrap(), directory.path().join("out"));
+    let (program, out) = (env!("CARGO_BIN_EXE_diagipc"), out.to_str().unwrap());
+    with_runtime(&Runtime::new(2), |path| {
+        let to = path.to_str().unwrap();
+        let (status, said) =
+            diagipc(&["record", "--out", out, "--name", "An Info", "--to", to, "--", program, "replay", file, "--to", "{pid}"]);
+        assert_eq!(status, Some(0), "{said}");
+        assert!(said.contains("Process/ProcessInfo3: 20 bytes there"), "{said}");
+        let (status, said) = diagipc(&["replay", &format!("{out}/an-info.json"), "--to", to]);
+        assert_eq!(status, Some(0), "{said}");
+        let words = fs::read_to_string(format!("{out}/an-info.txt")).unwrap();
+        assert!(words.contains("request Process/ProcessInfo3") && words.contains("\"10.0.0\""), "{words}");
+        let events: Vec<_> = words.lines().filter_map(|line| line.split_once(" s    0  ")).map(|(_, what)| what).collect();
+        assert_eq!(events, ["opened", "client: 20 bytes in 2 pieces", "runtime: 142 bytes", "runtime: closed"]);
+
+        // A client that fails is recorded, and reported.
+        let (status, said) = diagipc(&["record", "--out", out, "--to", to, "--", "sh", "-c", "test -S {socket} && exit 7"]);
+        assert_eq!(status, Some(1), "{said}");
+        assert!(said.contains("exit status: 7"), "{said}");
+    });
+    let (status, said) = diagipc(&["record", "--out", out, "--to", "/nonexistent", "--", "true"]);
+    assert_eq!(status, Some(3), "{said}");
+}
+
+#[test]
+fn the_proxy_ends_by_a_signal_and_writes_what_it_has() {
+    let directory = TempDir::new().unwrap();
+    let out = directory.path().join("out");
+    with_runtime(&Runtime::new(1), |to| {
+        let mut proxy = Command::new(env!("CARGO_BIN_EXE_diagipc"))
+            .args(["proxy", "--listen", directory.path().to_str().unwrap(), "--to", to.to_str().unwrap()])
+            .args(["--out", out.to_str().unwrap(), "--name", "kept"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut socket = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(proxy.stdout.take().unwrap()), &mut socket).unwrap();
+        let socket = socket.trim_end();
+        assert!(socket.contains(&format!("/dotnet-diagnostic-{}-", proxy.id())), "{socket}");
+        info(Path::new(socket));
+        assert!(Command::new("kill").args(["-TERM", &proxy.id().to_string()]).status().unwrap().success());
+        assert!(proxy.wait().unwrap().success());
+        assert!(!Path::new(socket).exists());
+    });
+    let text = fs::read_to_string(out.join("kept.json")).unwrap();
+    assert_eq!(parse_scripts("kept.json", &text).unwrap().scripts[0].name, "kept-client");
+}

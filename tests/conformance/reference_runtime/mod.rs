@@ -1,0 +1,101 @@
+//! The reference runtime, over real sockets.
+
+mod misbehaviour;
+mod profiles;
+mod program;
+mod recorded;
+mod scripts;
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::conformance::runtime::{Config, ReferenceRuntime, StartError};
+
+/// A request without payload.
+fn request(code: u16) -> Vec<u8> {
+    message(code, &[])
+}
+
+fn message(code: u16, payload: &[u8]) -> Vec<u8> {
+    let size = u16::try_from(20 + payload.len()).unwrap();
+    [b"DOTNET_IPC_V1\0".as_slice(), &size.to_le_bytes(), &code.to_be_bytes(), &[0, 0], payload].concat()
+}
+
+/// How a connection was when nothing more came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Closed,
+    Reset,
+    /// For 600 ms there was neither a byte nor the end.
+    Open,
+}
+
+/// All that comes.
+fn read(stream: &mut UnixStream) -> (Vec<u8>, End) {
+    stream.set_read_timeout(Some(Duration::from_millis(600))).unwrap();
+    let (mut all, mut piece) = (Vec::new(), [0; 4096]);
+    loop {
+        match stream.read(&mut piece) {
+            Ok(0) => return (all, End::Closed),
+            Ok(n) => all.extend_from_slice(&piece[..n]),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return (all, End::Open),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return (all, End::Reset),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Sends `request` on a connection of its own, and reads all that comes.
+fn ask(socket: &Path, request: &[u8]) -> (Vec<u8>, End) {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    stream.write_all(request).unwrap();
+    read(&mut stream)
+}
+
+/// A runtime in a directory of its own.
+fn start(configure: impl FnOnce(&mut Config)) -> (ReferenceRuntime, tempfile::TempDir) {
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = Config::new(directory.path().join("socket"));
+    configure(&mut config);
+    (ReferenceRuntime::start(config).unwrap(), directory)
+}
+
+/// Ports are counted in the variable, and a runtime has room for so many; a socket may be somebody else's.
+#[test]
+fn a_runtime_that_cannot_start_says_why() {
+    let directory = tempfile::tempdir().unwrap();
+    let refused = |config: Config| {
+        let error = ReferenceRuntime::start(config).unwrap_err();
+        let source = std::error::Error::source(&error).map(ToString::to_string);
+        assert_eq!(source.as_ref(), Some(&error.to_string()));
+        error
+    };
+    let file = directory.path().join("file");
+    std::fs::write(&file, b"not a socket").unwrap();
+    let error = refused(Config::new(&file));
+    assert!(matches!(&error, StartError::Socket(_)), "{error}");
+    assert_eq!(std::fs::read(&file).unwrap(), b"not a socket");
+
+    let mut config = Config::new(directory.path().join("socket"));
+    let ports: Vec<String> = (0..1000).map(|nth| format!("{}/{nth},suspend", directory.path().display())).collect();
+    config.ports = Some(ports.join(";"));
+    let error = refused(config);
+    assert!(matches!(&error, StartError::Ports(_)), "{error}");
+    assert!(!directory.path().join("socket").exists());
+}
+
+#[test]
+fn each_runtime_can_be_told_from_another_by_its_cookie() {
+    let (one, _one) = start(|_| {});
+    let (two, _two) = start(|_| {});
+    assert_ne!(one.cookie(), two.cookie());
+    // ProcessInfo2: behind the header and the process id.
+    for runtime in [&one, &two] {
+        let (reply, end) = ask(runtime.socket(), &request(0x0404));
+        assert_eq!((&reply[28..44], end), (&runtime.cookie().to_bytes()[..], End::Closed));
+        assert!(format!("{runtime:?}").starts_with("ReferenceRuntime { application: Application { profile: "), "{runtime:?}");
+    }
+    one.stop();
+}

@@ -1,0 +1,170 @@
+//! What the profiles know, and what they say of themselves.
+
+use std::collections::BTreeSet;
+use std::io::{Read as _, Write as _};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::conformance::runtime::Profile;
+use dotnet_diagnostics_ipc::vectors::{self, Direction};
+
+use crate::reference_runtime::{End, ask, message, request, start};
+
+#[test]
+fn the_environment_is_the_recorded_one_and_what_was_added() {
+    let (runtime, _directory) = start(|config| config.environment = vec!["no equals sign".into(), "=C:=C:\\".into()]);
+    let (reply, _) = ask(runtime.socket(), &request(0x0402));
+    let recorded = vectors::files()
+        .unwrap()
+        .into_iter()
+        .flat_map(|file| file.groups)
+        .find(|group| group.name == "net10.0.9-environment-block");
+    let recorded = recorded.unwrap().tests[0].wire.clone().unwrap();
+    let units = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
+    let added = [b"\x0f\0\0\0".to_vec(), units("no equals sign\0"), b"\x08\0\0\0".to_vec(), units("=C:=C:\\\0")].concat();
+    let block = [&[recorded[0] + 2, 0, 0, 0], &recorded[4..], &added].concat();
+    assert_eq!(reply[20..24], u32::try_from(block.len()).unwrap().to_le_bytes());
+    assert_eq!(reply[26..], block);
+}
+
+/// What is not `UNKNOWN_COMMAND`, by code, asked with a payload of four bytes: no command that needs one decodes, none is killed by it.
+fn known(profile: Profile) -> BTreeSet<u16> {
+    let (runtime, _directory) = start(|config| config.profile = profile);
+    let unknown = message(0xffff, &[0x85, 0x13, 0x13, 0x80]);
+    Command::known().map(Command::code).filter(|code| ask(runtime.socket(), &message(*code, &[0; 4])).0 != unknown).collect()
+}
+
+#[test]
+fn commands_are_known_by_version() {
+    // F-68; 3.1 refuses the whole profiler set in another way.
+    assert_eq!(known(Profile::CoreClr31), [0x0101, 0x0201, 0x0202, 0x0203, 0x0301, 0x0302].into());
+    let process = || 0x0400..=0x0408;
+    let eight: BTreeSet<u16> =
+        [0x0101, 0x0102, 0x0103, 0x0201, 0x0202, 0x0203, 0x0301, 0x0302].into_iter().chain(process()).collect();
+    assert_eq!(known(Profile::CoreClr8), eight);
+    let nine: BTreeSet<u16> = eight.into_iter().chain([0x0204, 0x0205]).collect();
+    assert_eq!(known(Profile::CoreClr9), nine);
+    let ten: BTreeSet<u16> = nine.into_iter().chain([0x0206]).collect();
+    assert_eq!(known(Profile::CoreClr10), ten);
+    let eleven: BTreeSet<u16> = ten.into_iter().chain([0x0207]).collect();
+    assert_eq!((known(Profile::CoreClr11), known(Profile::Strict)), (eleven.clone(), eleven));
+}
+
+#[test]
+fn what_builds_lack_is_not_supported() {
+    let not_supported = message(0xffff, &[0x15, 0x15, 0x13, 0x80]);
+    // An empty name, a type of 4 and flags of 0; a perf map of type 1; an empty path.
+    let dump = message(0x0101, &[1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0]);
+    let perf_map = message(0x0405, &[1, 0, 0, 0]);
+    let hook = message(0x0407, &[1, 0, 0, 0, 0, 0]);
+    let set = message(0x0403, &[2, 0, 0, 0, b'A', 0, 0, 0, 2, 0, 0, 0, b'1', 0, 0, 0]);
+    let ok = message(0xff00, &[0; 4]);
+    let answers = |profile| {
+        let (runtime, _directory) = start(|config| config.profile = profile);
+        [&dump, &perf_map, &hook, &set].map(|request| ask(runtime.socket(), request).0)
+    };
+    let lacks = not_supported.clone();
+    assert_eq!(answers(Profile::Mono), [lacks.clone(), lacks.clone(), lacks.clone(), ok.clone()]);
+    // F-12, F-63.
+    assert_eq!(answers(Profile::NativeAot), [ok.clone(), lacks.clone(), lacks, message(0xffff, &[0xff, 0xff, 0, 0])]);
+    assert_eq!(answers(Profile::Strict), [ok.clone(), ok.clone(), ok.clone(), ok]);
+}
+
+#[test]
+fn net3_1_refuses_a_header_in_pieces_and_any_profiler_command_but_one() {
+    let (runtime, _directory) = start(|config| config.profile = Profile::CoreClr31);
+    let bad_encoding = (message(0xffff, &[0x84, 0x13, 0x13, 0x80]), End::Closed);
+    assert_eq!(ask(runtime.socket(), b"DOTNET_IPC"), bad_encoding);
+    assert_eq!(ask(runtime.socket(), &request(0x0302)), bad_encoding);
+}
+
+/// Wherever the runtime is held up, it ends at once when it is stopped.
+#[test]
+fn a_stop_ends_everything_in_time() {
+    let collect = message(
+        0x0202,
+        &[1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, b'P', 0, 0, 0, 1, 0, 0, 0, 0, 0],
+    );
+    let holds: [&[&[u8]]; 5] = [
+        &[],
+        // Half a message.
+        &[b"DOTNET"],
+        // A session, and one that is stopped and that nobody reads.
+        &[&collect],
+        &[&collect, &collect, &message(0x0201, &0x7f0c_bc00_1720_u64.to_le_bytes())],
+        // A dump.
+        &[&message(0x0101, &[1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0])],
+    ];
+    for requests in holds {
+        let (runtime, directory) = start(|_| {});
+        let clients: Vec<_> = requests
+            .iter()
+            .map(|request| {
+                let mut stream = UnixStream::connect(runtime.socket()).unwrap();
+                stream.write_all(request).unwrap();
+                stream
+            })
+            .collect();
+        std::thread::sleep(Duration::from_millis(150));
+        let began = Instant::now();
+        runtime.stop();
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+        assert!(!directory.path().join("socket").exists());
+        drop(clients);
+    }
+}
+
+#[test]
+fn its_environment_configures_it_as_that_of_a_runtime_does() {
+    let suspended = |environment: &[&str], ports: Option<&str>| {
+        let (runtime, _directory) = start(|config| {
+            config.environment = environment.iter().map(|entry| String::from(*entry)).collect();
+            config.ports = ports.map(Into::into);
+        });
+        !runtime.is_started()
+    };
+    assert!(!suspended(&[], None));
+    // P-14, F-86, P-11.
+    assert!(suspended(&["DOTNET_DefaultDiagnosticPortSuspend=1"], None));
+    assert!(!suspended(&["DOTNET_DefaultDiagnosticPortSuspend=true"], None));
+    assert!(suspended(&["COMPlus_DefaultDiagnosticPortSuspend=f"], None));
+    assert!(!suspended(&["COMPlus_DefaultDiagnosticPortSuspend=1", "DOTNET_DefaultDiagnosticPortSuspend=0"], None));
+    assert!(suspended(&["DOTNET_DiagnosticPorts=nobody"], None));
+    assert!(suspended(&["COMPlus_DiagnosticPorts=nobody"], None));
+    assert!(!suspended(&["DOTNET_DiagnosticPorts=nobody"], Some("nobody,nosuspend")));
+}
+
+/// Whatever is in the vectors, harmful or not: the next client is answered.
+#[test]
+fn no_request_of_the_vectors_brings_it_down() {
+    let files = vectors::files().unwrap();
+    let from_clients = files.iter().flat_map(|file| &file.groups).filter(|group| group.direction == Some(Direction::Client));
+    let requests: Vec<&[u8]> = from_clients
+        .flat_map(|group| &group.tests)
+        .filter_map(|test| test.wire.as_deref())
+        // Dumps take their time.
+        .filter(|wire| wire.get(16) != Some(&1) || wire.len() < 40)
+        .collect();
+    assert!(requests.len() >= 300, "{}", requests.len());
+    std::thread::scope(|scope| {
+        for profile in Profile::ALL {
+            let requests = &requests;
+            scope.spawn(move || {
+                let (runtime, _directory) = start(|config| config.profile = profile);
+                for request in requests {
+                    let mut stream = UnixStream::connect(runtime.socket()).unwrap();
+                    // It may be closed before all of it is sent.
+                    let _ = stream.write_all(request);
+                    let _ = stream.shutdown(Shutdown::Write);
+                    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+                    let mut magic = [0; 14];
+                    stream.read_exact(&mut magic).unwrap();
+                    assert_eq!(magic, *b"DOTNET_IPC_V1\0", "{profile}: {}", hex::encode(request));
+                }
+                assert_eq!(ask(runtime.socket(), &request(0x0404)).1, End::Closed, "{profile}");
+            });
+        }
+    });
+}

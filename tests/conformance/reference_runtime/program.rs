@@ -1,0 +1,133 @@
+//! `diagipc runtime`: the reference runtime as a process of its own.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::conformance::player::{Player, SocketNetwork};
+use dotnet_diagnostics_ipc::conformance::runtime::Profile;
+use dotnet_diagnostics_ipc::vectors;
+
+use crate::reference_runtime::{End, ask, message, request};
+
+/// Ended with the test, however that ends.
+struct Program {
+    child: Child,
+    socket: PathBuf,
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn start(directory: &Path, arguments: &[&str]) -> Program {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_diagipc"));
+    command.arg("runtime").args(arguments).env("TMPDIR", directory).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    Program { child, socket: PathBuf::from(line.trim_end()) }
+}
+
+impl Program {
+    fn status(&mut self) -> ExitStatus {
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_secs(5) {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("the program does not end");
+    }
+}
+
+/// `DisablePerfMap` with the code that the document prints: it has no payload, and kills .NET 8 and 10 (F-84).
+fn deadly() -> Vec<u8> {
+    request(0x0405)
+}
+
+#[test]
+fn it_is_found_as_a_runtime_is_and_ends_well() {
+    for signal in ["TERM", "INT"] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut program = start(directory.path(), &["--profile", "8"]);
+        let found = dotnet_diagnostics_ipc::endpoint::SocketName::of_path(program.socket.to_str().unwrap()).unwrap();
+        assert_eq!((found.pid, program.socket.parent().unwrap()), (program.child.id(), directory.path()));
+        if cfg!(target_os = "linux") {
+            assert_ne!(found.key, 0);
+        }
+        let (reply, _) = ask(&program.socket, &request(0x0400));
+        assert_eq!(reply[20..28], u64::from(program.child.id()).to_le_bytes());
+        let sent = Command::new("kill").args(["-s", signal, &program.child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        assert_eq!(program.status().code(), Some(0));
+        assert!(!program.socket.exists());
+    }
+}
+
+#[test]
+fn it_ends_with_its_input() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut program = start(directory.path(), &["--until-eof", "--suspended", "--env", "A=1"]);
+    assert!(UnixStream::connect(&program.socket).is_ok());
+    drop(program.child.stdin.take());
+    assert_eq!(program.status().code(), Some(0));
+    assert!(!program.socket.exists());
+}
+
+#[test]
+fn it_dies_only_where_it_was_told_to() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = start(directory.path(), &[]);
+    assert_eq!(ask(&program.socket, &deadly()), (message(0xffff, &[0x84, 0x13, 0x13, 0x80]), End::Closed));
+    assert_eq!(ask(&program.socket, &request(0x0401)).0.len(), 24);
+
+    let mut program = start(directory.path(), &["--dies"]);
+    let mut stream = UnixStream::connect(&program.socket).unwrap();
+    stream.write_all(&deadly()).unwrap();
+    // SIGABRT.
+    assert_eq!(program.status().signal(), Some(6));
+    assert!(program.socket.exists());
+}
+
+#[test]
+fn what_it_does_not_know_is_refused() {
+    for arguments in [["--profile", "7"], ["--misbehave", "well"], ["--socket", "/nowhere/at/all"]] {
+        let output = Command::new(env!("CARGO_BIN_EXE_diagipc")).arg("runtime").args(arguments).output().unwrap();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{arguments:?}");
+        assert!(output.stderr.starts_with(b"diagipc: "));
+    }
+}
+
+/// Scripts of which the recorded runtimes die (F-72), and how they go then.
+#[test]
+fn it_dies_of_what_the_recorded_runtimes_die_of() {
+    for (profile, of) in [(Profile::CoreClr8, 14), (Profile::CoreClr9, 16), (Profile::CoreClr10, 17)] {
+        let mut died = 0;
+        for file in vectors::script_files().unwrap() {
+            for script in &file.scripts {
+                let (steps, deviation) = script.steps_on(profile.recorded());
+                if deviation.is_none_or(|deviation| deviation.fact != "F-72") {
+                    continue;
+                }
+                let directory = tempfile::tempdir().unwrap();
+                let mut program = start(directory.path(), &["--dies", "--profile", profile.name()]);
+                let socket = program.socket.clone();
+                let mut network = SocketNetwork::to_socket(socket)
+                    .with_process(move || program.child.try_wait().unwrap().is_none())
+                    .with_user_events(|| UnixStream::pair().map(|(ours, _)| ours.into()));
+                let played = Player::new(&mut network, Duration::from_millis(file.within_ms.into())).play(steps);
+                assert_eq!(played.map_err(|failure| failure.to_string()), Ok(()), "{} {} on {profile}", script.sc_id, script.name);
+                died += 1;
+            }
+        }
+        assert_eq!(died, of, "{profile}");
+    }
+}

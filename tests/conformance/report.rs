@@ -1,0 +1,354 @@
+//! Reports: their form, what is made of them, and that what a target says stays text.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::schema::Schema;
+use dotnet_diagnostics_ipc::conformance::report::{Direction, html, junit};
+use dotnet_diagnostics_ipc::conformance::{Case, Citations, Counts, Detail, Deviation, Grade, Lost, Report, Turn};
+use dotnet_diagnostics_ipc::vectors::Hazard;
+use roxmltree::Document;
+use serde_json::{Value, json};
+
+const NASTY: &str = "<script>alert('1')</script>&\"\u{1b}[31m";
+const NASTY_AS_HTML: &str = "&lt;script&gt;";
+
+/// Two connections: a request, its error, a second request, and nothing.
+fn conversation() -> Detail {
+    let turns = [
+        Turn::new("a", Direction::Sent, &[0x44, 0x4f]),
+        Turn::new("a", Direction::Received, &[0xff, 0xff]),
+        Turn::new("b", Direction::Sent, &[0x54]),
+        Turn::new("b", Direction::Received, &[]),
+    ];
+    Detail::conversation(turns, "the end of the connection", vec![format!("step 3: still open {NASTY}")])
+}
+
+/// A case of every kind that the suite of servers knows.
+fn server() -> Report {
+    let mut report = Report::new("server", &format!("pid 4711 {NASTY}"));
+    report.runtime = Some(".NET 10.0.9".to_owned());
+    report.profile = Some("coreclr-10".to_owned());
+    report.add(Case {
+        spec: vec!["F-69".to_owned()],
+        ..Case::new("framing/whole", "framing", "scripts", "A whole request", Grade::Pass)
+    });
+    report.add(Case {
+        spec: vec!["F-14".to_owned(), "R-TRN-003".to_owned()],
+        hazard: Some(Hazard::Harmful),
+        detail: Some(conversation()),
+        ..Case::new("framing/cut", "framing", "scripts", "A request that is cut", Grade::Fail)
+    });
+    report.add(Case {
+        deviation: Some(Deviation { fact: "F-5".to_owned(), text: "the connection stays open".to_owned() }),
+        detail: Some(conversation()),
+        ..Case::new("eventpipe/refused", "eventpipe", "scripts", "A refusal", Grade::Informational)
+    });
+    report.add(Case::new("eventpipe/newest", "eventpipe", "scripts", "A command of .NET 11", Grade::Unimplemented));
+    report
+}
+
+/// A client with a fault, which is lost.
+fn client() -> Report {
+    let mut report = Report::new("client", "python3 client.py");
+    report.add(Case {
+        fault: Some("string-length-in-bytes".to_owned()),
+        hazard: Some(Hazard::SideEffect),
+        detail: Some(conversation()),
+        ..Case::new("trace/strings", "trace", "requests", "Its strings", Grade::Fail)
+    });
+    report.lost = Some(Lost { reason: format!("it cannot be started again {NASTY}"), not_run: 7 });
+    report.notes.push("a note".to_owned());
+    report
+}
+
+fn value(report: &Report) -> Value {
+    serde_json::to_value(report).unwrap()
+}
+
+#[track_caller]
+fn diagipc(arguments: &[&str], status: i32) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_diagipc")).args(arguments).output().expect("it starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!errors.contains("panicked"), "{errors}");
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {errors}");
+    output
+}
+
+fn stdout(output: Output) -> String {
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Writes `text` as a file, whose path is given.
+fn file(directory: &Path, name: &str, text: &str) -> String {
+    let path = directory.join(name);
+    fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+/// An adapter that has nothing.
+const NOTHING: &str = r#"import json, sys
+for line in sys.stdin:
+    print(json.dumps({"id": json.loads(line)["id"], "result": "unsupported"}), flush=True)"#;
+
+#[test]
+fn reports_of_every_suite_have_the_form_of_the_schema_and_are_read_back() {
+    let schema = Schema::load("report.schema.json");
+    let codec = |arguments: &[&str], status| -> Report {
+        let output = diagipc(&[&["codec", "--json"], arguments].concat(), status);
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let reports = [
+        codec(&["--self"], 0),
+        codec(&["--only", "grammar", "--", "python3", "-c", NOTHING], 0),
+        codec(&["--only", "grammar", "--require", "uint", "--", "python3", "-c", NOTHING], 1),
+        codec(&["--only", "grammar", "--", "cat"], 3),
+        codec(&["--", "/nonexistent/adapter"], 3),
+        server(),
+        client(),
+    ];
+    for report in reports {
+        assert_eq!(schema.objection(&value(&report)), None, "{}", report.target);
+        assert_eq!(Report::parse(&value(&report).to_string()).as_ref(), Ok(&report));
+    }
+}
+
+/// A key more at any object, a key less, or a word that is none.
+#[test]
+fn another_form_is_refused() {
+    let schema = Schema::load("report.schema.json");
+    for report in [server(), client()].map(|report| value(&report)) {
+        for place in
+            ["", "/counts", "/sections/0", "/sections/0/counts", "/cases/0", "/cases/1/detail", "/cases/2/deviation", "/lost"]
+        {
+            let mut more = report.clone();
+            let Some(Value::Object(object)) = more.pointer_mut(place) else { continue };
+            object.insert("more".to_owned(), json!(1));
+            assert!(schema.objection(&more).is_some(), "{place}");
+            assert!(Report::parse(&more.to_string()).is_err(), "{place}");
+            for key in report.pointer(place).unwrap().as_object().unwrap().keys() {
+                let optional = ["runtime", "profile", "lost", "notes", "deviation", "fault", "hazard"];
+                let is_pass = place == "/cases/0" && report["suite"] == "server";
+                if optional.contains(&key.as_str()) || (is_pass && key == "detail") {
+                    continue;
+                }
+                let mut less = report.clone();
+                less.pointer_mut(place).unwrap().as_object_mut().unwrap().shift_remove(key);
+                assert!(schema.objection(&less).is_some(), "{place} without {key}");
+            }
+        }
+    }
+    for (place, other) in [
+        ("/format", json!(2)),
+        ("/suite", json!("other")),
+        ("/cases/1/grade", json!("good")),
+        ("/cases/1/hazard", json!("none")),
+        ("/cases/1/spec/0", json!("Fact 5")),
+        ("/cases/2/grade", json!("pass")),
+        ("/cases/1/detail/sent/0/direction", json!("received")),
+        ("/cases/1/detail/seen/0/hex", json!("4")),
+        ("/cases/1/detail/seen/0/turn", json!(0)),
+    ] {
+        let mut report = value(&server());
+        *report.pointer_mut(place).unwrap() = other;
+        assert!(schema.objection(&report).is_some(), "{place}");
+    }
+}
+
+#[test]
+fn cases_are_counted_by_their_grade() {
+    let mut counts = Counts::default();
+    for (nth, grade) in Grade::ALL.into_iter().enumerate() {
+        for _ in 0..=nth {
+            counts.add(grade);
+        }
+    }
+    assert_eq!(counts, Counts { pass: 1, pass_lenient: 2, unimplemented: 3, informational: 4, fail: 5 });
+    assert_eq!(Grade::ALL.map(|grade| counts.of(grade)), [1, 2, 3, 4, 5]);
+    assert_eq!(counts.all(), 15);
+}
+
+#[test]
+fn a_report_that_contradicts_itself_is_not_read() {
+    let with = |place: &str, other: Value| {
+        let mut report = value(&server());
+        *report.pointer_mut(place).unwrap() = other;
+        Report::parse(&report.to_string()).unwrap_err()
+    };
+    assert_eq!(with("/format", json!(2)), "format 2, where 1 is known");
+    assert_eq!(with("/counts/pass", json!(2)), "the counts are not those of its cases");
+    assert_eq!(with("/sections/1/name", json!("other")), "the counts are not those of its cases");
+    assert_eq!(with("/cases/1/name", json!("framing/whole")), "the case framing/whole is there twice");
+}
+
+#[test]
+fn a_conversation_keeps_its_order_and_the_beginning_of_long_turns() {
+    let detail = conversation();
+    assert_eq!(
+        (&detail.sent, &detail.seen),
+        (
+            &json!([{ "turn": 1, "connection": "a", "direction": "sent", "hex": "444f" }, { "turn": 3, "connection": "b", "direction": "sent", "hex": "54" }]),
+            &json!([{ "turn": 2, "connection": "a", "direction": "received", "hex": "ffff" }, { "turn": 4, "connection": "b", "direction": "received", "hex": "" }]),
+        )
+    );
+    let lines: Vec<String> = detail.turns().unwrap().iter().map(Turn::to_string).collect();
+    assert_eq!(lines, ["sent      a: 444f", "received  a: ffff", "sent      b: 54", "received  b: nothing"]);
+    let long = Turn::new("a", Direction::Received, &[7; 5000]);
+    assert_eq!((long.hex.len(), long.length), (2 * 4096, Some(5000)));
+    let answer = Detail { sent: json!({ "op": "decode" }), expected: String::new(), seen: Value::Null, found: Vec::new() };
+    assert_eq!(answer.turns(), None);
+}
+
+#[test]
+fn every_fact_and_requirement_has_its_line() {
+    let citations = Citations::embedded();
+    for (text, is_id) in [
+        (
+            include_str!("../../spec/ERRATA.md"),
+            &(|line: &str| line.strip_prefix("| ").map(|rest| rest.split(' ').next().unwrap().to_owned()))
+                as &dyn Fn(&str) -> Option<String>,
+        ),
+        (include_str!("../../spec/requirements.toml"), &|line| {
+            line.strip_prefix("id = \"").map(|rest| rest.trim_end_matches('"').to_owned())
+        }),
+    ] {
+        let ids: Vec<String> =
+            text.lines().filter_map(is_id).filter(|id| ["F-", "P-", "R-"].iter().any(|kind| id.starts_with(kind))).collect();
+        assert!(ids.len() > 100, "{}", ids.len());
+        for id in ids {
+            assert!(citations.line(&id).is_some_and(|line| !line.is_empty()), "{id}");
+        }
+    }
+}
+
+#[test]
+fn junit_has_a_suite_a_section_and_says_why() {
+    let citations = Citations::embedded();
+    let xml = junit(&server(), &citations).unwrap();
+    let document = Document::parse(&xml).unwrap();
+    let suites: Vec<_> = document.descendants().filter(|node| node.has_tag_name("testsuite")).collect();
+    let named = |name: &str| suites.iter().map(|suite| suite.attribute(name).unwrap()).collect::<Vec<_>>();
+    assert_eq!(named("name"), ["server.framing", "server.eventpipe"]);
+    assert_eq!((named("tests"), named("failures"), named("skipped")), (vec!["2", "2"], vec!["1", "0"], vec!["0", "2"]));
+    let failure = document.descendants().find(|node| node.has_tag_name("failure")).unwrap();
+    let text = failure.text().unwrap();
+    for line in [
+        "sent      a: 444f",
+        "received  a: ffff",
+        "expected  the end of the connection",
+        "F-14  As printed: 10, 10+, CollectTracing3",
+        "R-TRN-003  Off",
+    ] {
+        assert!(text.lines().any(|one| one.starts_with(line)), "{line}: {text}");
+    }
+    assert!(failure.attribute("message").unwrap().contains("step 3: still open <script>"));
+    let skipped: Vec<_> =
+        document.descendants().filter(|node| node.has_tag_name("skipped")).map(|node| node.attribute("message").unwrap()).collect();
+    assert_eq!(skipped, ["known deviation F-5: the connection stays open", "unimplemented: A command of .NET 11"]);
+
+    let xml = junit(&client(), &citations).unwrap();
+    let document = Document::parse(&xml).unwrap();
+    let failure = document.descendants().find(|node| node.has_tag_name("failure")).unwrap();
+    assert_eq!(failure.attribute("type"), Some("string-length-in-bytes"));
+    let error = document.descendants().find(|node| node.has_tag_name("error")).unwrap();
+    assert!(error.attribute("message").unwrap().ends_with("; 7 cases were not run"));
+}
+
+#[test]
+fn what_a_target_says_is_text_on_the_page() {
+    let page = html(&[server(), client()], &Citations::embedded()).unwrap();
+    assert_eq!(page.matches("<script").count(), 1, "only the page's own");
+    // The target twice (summary, head of its column), why it was lost, and what was found in three cases.
+    assert_eq!(page.matches(NASTY_AS_HTML).count(), 2 + 1 + 3);
+    for part in ["http:", "https:", " src=", "url(", "@import", "<link"] {
+        assert!(!page.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn reports_stand_side_by_side_by_the_names_of_their_cases() {
+    let mut other = Report::new("server", "another");
+    other.add(Case::new("eventpipe/refused", "eventpipe", "scripts", "A refusal", Grade::Pass));
+    other.add(Case::new("eventpipe/only-here", "eventpipe", "scripts", "One more", Grade::PassLenient));
+    let directory = tempfile::tempdir().unwrap();
+    let reports = [server(), other, client()].map(|report| value(&report).to_string());
+    let files: Vec<String> =
+        reports.iter().enumerate().map(|(index, text)| file(directory.path(), &format!("{index}.json"), text)).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let page = directory.path().join("page.html");
+    let text = stdout(diagipc(&[&["report", "--html", page.to_str().unwrap()], &files[..]].concat(), 0));
+    assert_eq!(
+        text.lines().filter(|line| line.contains("server .NET 10.0.9") || line.contains("server another")).count(),
+        2,
+        "{text}"
+    );
+    // Two cases, of which one passes and one leniently; what there is none of stays empty.
+    let row = text.lines().find(|line| line.contains("server another")).unwrap();
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["server", "another", "2", "1", "1"]);
+    let page = fs::read_to_string(page).unwrap();
+    // The kinds of each row's cells, in the order of the rows.
+    let kinds: Vec<&str> = page.lines().filter_map(|line| line.split("<tr data-kinds=\"").nth(1)?.split('"').next()).collect();
+    assert_eq!(
+        kinds,
+        ["not-run pass", "fail not-run", "deviation not-run pass", "not-run unimplemented", "not-run pass-lenient", "fail not-run"]
+    );
+    assert_eq!(page.matches("<tr class=\"section\">").count(), 3, "framing and eventpipe of servers, trace of clients");
+    for part in [
+        "≠</span> deviation F-5",
+        "string-length-in-bytes",
+        "<dd><pre>444f</pre></dd>",
+        "the end of the connection",
+        "<dt id=\"F-14\">",
+        "[harmful]",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn a_suite_writes_all_forms_of_its_report_beside_what_it_prints() {
+    let directory = tempfile::tempdir().unwrap();
+    let [xml, page] = ["report.xml", "report.html"].map(|name| directory.path().join(name).display().to_string());
+    let options =
+        ["codec", "--only", "uint", "--require", "uint", "--junit", &xml, "--html", &page, "--", "python3", "-c", NOTHING];
+    let output = diagipc(&options, 1);
+    // Neither a bar nor colours where there is no terminal.
+    assert_eq!((output.stderr.len(), output.stdout.contains(&0x1b)), (0, false));
+    assert!(stdout(output).contains("FAILED    unsupported"));
+    let (xml, page) = (fs::read_to_string(xml).unwrap(), fs::read_to_string(page).unwrap());
+    let failures = Document::parse(&xml).unwrap().descendants().filter(|node| node.has_tag_name("failure")).count();
+    assert_eq!(failures, page.matches("<td class=\"fail\"><details>").count());
+    assert!(failures > 3, "{failures}");
+}
+
+#[test]
+fn exit_status_says_what_went_wrong() {
+    let directory = tempfile::tempdir().unwrap();
+    let good = file(directory.path(), "good.json", &value(&client()).to_string());
+    // Whatever they say.
+    diagipc(&["report", &good], 0);
+    for bad in ["", "{}", "[1]", "\u{1b}[2J", &value(&server()).to_string().replace("\"format\":1", "\"format\":2")] {
+        let output = diagipc(&["report", &good, &file(directory.path(), "bad.json", bad)], 1);
+        assert!(output.stdout.is_empty() && !output.stderr.contains(&0x1b), "{bad}");
+        assert!(String::from_utf8(output.stderr).unwrap().contains("bad.json is no report: "), "{bad}");
+    }
+    let nowhere = directory.path().join("nowhere/page.html").display().to_string();
+    for arguments in [
+        &["report"][..],
+        &["report", "/nonexistent/report.json"],
+        &["report", "--html", &nowhere, &good],
+        &["report", "--limit", "10", &good],
+        &["codec", "--self", "--only", "uint", "--html", &nowhere],
+        &["codec", "--self", "--only", "uint", "--junit", &nowhere],
+        &["codec", "--list", "--junit", &nowhere],
+    ] {
+        diagipc(arguments, 2);
+    }
+    // What was seen is not lost with the file that could not be written.
+    let output = Command::new(env!("CARGO_BIN_EXE_diagipc"))
+        .args(["codec", "--self", "--only", "uint", "--html", &nowhere])
+        .output()
+        .unwrap();
+    assert!(stdout(output).contains(" 0 failed"));
+}

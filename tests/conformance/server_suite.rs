@@ -1,0 +1,293 @@
+//! `diagipc server`: the reference runtime in every profile passes, servers that do something wrong fail by the case that is about
+//! it, and a target that dies or is not there is said to be so.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use dotnet_diagnostics_ipc::conformance::{Case, Grade, Report};
+
+const DIAGIPC: &str = env!("CARGO_BIN_EXE_diagipc");
+
+#[track_caller]
+fn server(arguments: &[&str], status: i32) -> Output {
+    let output = Command::new(DIAGIPC).arg("server").args(arguments).output().expect("it starts");
+    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(!errors.contains("panicked"), "{errors}");
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {errors}{}", text.chars().take(4000).collect::<String>());
+    output
+}
+
+#[track_caller]
+fn report(arguments: &[&str], status: i32) -> Report {
+    let output = server(&[&["--json"], arguments].concat(), status);
+    Report::parse(std::str::from_utf8(&output.stdout).unwrap()).unwrap()
+}
+
+/// The suite against a reference runtime that it starts itself.
+#[track_caller]
+fn against(options: &[&str], runtime: &[&str], status: i32) -> Report {
+    report(&[options, &["--jobs", "8", "--spawn", "--", DIAGIPC, "runtime"], runtime].concat(), status)
+}
+
+/// A reference runtime that runs already.
+struct Runtime(Child, String);
+
+impl Runtime {
+    fn start(arguments: &[&str], directory: &Path) -> Self {
+        let socket = directory.join("socket");
+        let mut command = Command::new(DIAGIPC);
+        command.args(["runtime", "--until-eof", "--socket"]).arg(&socket).args(arguments);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(Path::new(line.trim()), socket);
+        Self(child, line.trim().to_owned())
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[track_caller]
+fn case<'r>(report: &'r Report, name: &str) -> &'r Case {
+    report.cases.iter().find(|case| case.name == name).unwrap_or_else(|| panic!("{name} was not played"))
+}
+
+#[test]
+fn there_are_many_cases_and_each_says_what_it_rests_on() {
+    let listed = String::from_utf8(server(&["--list"], 0).stdout).unwrap();
+    assert!(listed.lines().count() >= 500, "{}", listed.lines().count());
+    let harmless = listed.lines().filter(|line| !line.ends_with("  harmful") && !line.ends_with("  side-effect")).count();
+    assert!(harmless >= 150, "{harmless}");
+    assert!(listed.contains("scripts/harmful/dump-without-payload  harmful\n"));
+    let report = against(&["--profile", "strict", "--only", "scripts/framing"], &["--profile", "strict"], 0);
+    assert!(report.cases.iter().all(|case| !case.spec.is_empty()));
+}
+
+#[test]
+fn each_profile_of_the_reference_runtime_passes_as_what_it_is() {
+    for profile in ["coreclr-3.1", "coreclr-8", "coreclr-9", "coreclr-10", "coreclr-11", "nativeaot", "mono", "strict"] {
+        let report = against(&["--profile", profile], &["--profile", profile], 0);
+        assert_eq!((report.profile.as_deref(), report.counts.fail), (Some(profile), 0), "{:?}", report.failures().next());
+        assert!(report.counts.pass >= 75, "{profile}: {:?}", report.counts);
+    }
+}
+
+#[test]
+fn auto_asks_the_target_which_runtime_it_is() {
+    let report = against(&["--only", "scripts/process"], &["--profile", "coreclr-9"], 0);
+    assert_eq!((report.profile.as_deref(), report.runtime.as_deref()), (Some("coreclr-9"), Some(".NET 9.0.5")));
+    // 3.1 does not know the question.
+    let report = against(&["--only", "20220"], &["--profile", "coreclr-3.1"], 0);
+    assert_eq!((report.profile.as_deref(), report.runtime), (Some("strict"), None));
+}
+
+#[test]
+fn a_deviation_is_named_by_its_fact_and_is_a_failure_to_the_strict() {
+    let only = ["--allow-harmful", "--only", "scripts/framing/unknown-id-0300"];
+    let known = against(&only, &["--profile", "coreclr-10"], 0);
+    let found = case(&known, "scripts/framing/unknown-id-0300");
+    assert_eq!((found.grade, found.deviation.as_ref().map(|one| one.fact.as_str())), (Grade::Informational, Some("F-74")));
+    let strict = against(&[&["--profile", "strict"], only.as_slice()].concat(), &["--profile", "coreclr-10"], 1);
+    let found = case(&strict, "scripts/framing/unknown-id-0300");
+    assert_eq!((found.grade, &found.deviation), (Grade::Fail, &None));
+    let detail = found.detail.as_ref().unwrap();
+    assert!(detail.sent.to_string().contains("444f544e45545f4950435f5631001400030000"), "{detail:?}");
+    assert!(detail.found.iter().any(|line| line.contains("no end comes")), "{detail:?}");
+}
+
+/// A command that does not exist is refused as all of its set are.
+#[test]
+fn what_a_kind_of_runtime_lacks_is_named_by_its_fact() {
+    let name = "scripts/framing/unknown-id-0300";
+    for (profile, fact) in [("nativeaot", "F-56"), ("mono", "F-63")] {
+        let report = against(&["--allow-harmful", "--profile", profile, "--only", name], &["--profile", profile], 0);
+        let found = case(&report, name);
+        assert_eq!((found.grade, found.deviation.as_ref().map(|one| one.fact.as_str())), (Grade::Informational, Some(fact)));
+    }
+}
+
+/// F-72: a death is one case's, and the next one has a new target.
+#[test]
+fn a_death_is_reported_as_what_it_is_and_the_run_goes_on() {
+    let only = ["--allow-harmful", "--only", "scripts/harmful"];
+    let report = against(&only, &["--profile", "coreclr-10", "--dies"], 0);
+    let deaths = report.cases.iter().filter(|case| case.deviation.as_ref().is_some_and(|one| one.fact == "F-72")).count();
+    assert!(deaths >= 10 && report.lost.is_none(), "{deaths} deaths, {:?}", report.lost);
+    assert_eq!(report.cases.len(), 26);
+    // To the strict a death is a failure, which says how the target ended.
+    let report = against(&[&["--profile", "strict"], only.as_slice()].concat(), &["--profile", "coreclr-10", "--dies"], 1);
+    let death = case(&report, "scripts/harmful/dump-without-payload").detail.as_ref().unwrap().found.join("\n");
+    assert!(death.contains("was killed by signal 6"), "{death}");
+}
+
+/// What a server does wrong, and a case that says so.
+#[test]
+fn a_server_that_does_something_wrong_fails_by_the_case_that_is_about_it() {
+    for (wrong, name) in [
+        ("magic", "scripts/process/process-info"),
+        ("command-set=4", "scripts/process/process-info2"),
+        ("size-more=8", "scripts/process/process-info3"),
+        ("error-size=28", "scripts/framing/unknown-set-0500"),
+        ("error-without-close", "scripts/framing/unknown-set-0500"),
+        ("never-answers", "scripts/framing/unknown-set-0500"),
+        ("environment-count-more=1", "requests/tables/3480"),
+        ("environment-bytes-more=4", "scripts/process/process-environment"),
+        ("stop-another", "scripts/eventpipe/stop-id-unknown"),
+        ("stream-never-ends", "scripts/eventpipe/collect-tracing2"),
+        ("stream-never-ends", "requests/eventpipe/5200"),
+        ("no-header", "requests/eventpipe/5000"),
+    ] {
+        let options = ["--profile", "strict", "--only", name, "--timeout", "1000", "--jobs", "1"];
+        let output = against_any(&options, &["--profile", "strict", "--misbehave", wrong]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        match output.status.code() {
+            Some(1) => assert_eq!(case(&Report::parse(&text).unwrap(), name).grade, Grade::Fail, "{wrong}"),
+            // It cannot even be asked who it is.
+            Some(3) => {
+                assert!(
+                    ["magic", "command-set=4", "size-more=8", "never-answers", "no-header"].contains(&wrong),
+                    "{wrong}: {text}"
+                );
+            }
+            other => panic!("{wrong}, {name}: {other:?} {text}"),
+        }
+    }
+    // Slow is not wrong.
+    let report =
+        against(&["--profile", "strict", "--only", "scripts/process"], &["--profile", "strict", "--misbehave", "trickle=1"], 0);
+    assert_eq!((report.counts.pass, report.counts.fail), (8, 0));
+}
+
+/// The suite against a reference runtime, however it ends.
+fn against_any(options: &[&str], runtime: &[&str]) -> Output {
+    let spawn = ["--json", "--spawn", "--", DIAGIPC, "runtime"];
+    Command::new(DIAGIPC).arg("server").args(options).args(spawn).args(runtime).output().expect("it starts")
+}
+
+#[test]
+fn a_target_that_runs_already_is_asked_only_what_changes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let runtime = Runtime::start(&["--profile", "coreclr-10"], directory.path());
+    let report = report(&[&runtime.1, "--only", "requests/*", "--only", "scripts/ports"], 0);
+    assert!(report.cases.iter().all(|case| case.hazard.is_none()));
+    let notes = report.notes.join("\n");
+    for text in ["--allow-side-effects", "--allow-harmful", "by --spawn"] {
+        assert!(notes.contains(text), "{text}: {notes}");
+    }
+}
+
+#[test]
+fn a_runtime_that_connects_to_a_port_is_asked_over_that_port() {
+    let directory = tempfile::tempdir().unwrap();
+    let port = directory.path().join("port");
+    let ports = format!("{},nosuspend", port.display());
+    let _runtime = Runtime::start(&["--profile", "coreclr-10", "--ports", &ports], directory.path());
+    let report = report(&[&format!("port:{}", port.display()), "--only", "scripts/process", "--only", "requests/eventpipe"], 0);
+    assert!(report.counts.pass >= 25, "{:?}", report.counts);
+    assert_eq!(report.profile.as_deref(), Some("coreclr-10"));
+}
+
+#[test]
+fn what_is_required_must_be_there() {
+    let only = ["--only", "scripts/process/process-info3"];
+    let lacks = ["--profile", "coreclr-3.1"];
+    let report = against(&[&lacks, only.as_slice()].concat(), &lacks, 0);
+    assert_eq!(case(&report, "scripts/process/process-info3").grade, Grade::Unimplemented);
+    let report = against(&[&lacks, only.as_slice(), &["--require", "scripts/process/*"]].concat(), &lacks, 1);
+    assert_eq!(case(&report, "scripts/process/process-info3").grade, Grade::Fail);
+}
+
+#[test]
+fn a_target_that_is_not_there_is_lost() {
+    let directory = tempfile::tempdir().unwrap();
+    let nobody = directory.path().join("nobody").display().to_string();
+    let report = report(&["--timeout", "500", &nobody], 3);
+    assert!(report.lost.unwrap().not_run > 500);
+    // A socket at which nobody answers.
+    let path = directory.path().join("silent");
+    let _listener = UnixListener::bind(&path).unwrap();
+    let said = self::report(&["--timeout", "500", &path.display().to_string()], 3);
+    assert!(said.cases.is_empty() && said.lost.is_some());
+    // A command that is none, one that ends, and one that says nothing of where it is.
+    for command in [&["/no/such/program"][..], &["sh", "-c", "echo out of order >&2; exit 7"]] {
+        let said = self::report(&[&["--spawn", "--"], command].concat(), 3);
+        let reason = said.lost.unwrap().reason;
+        assert!(
+            reason.contains("/no/such/program") || reason.contains("ended with status 7") && reason.contains("out of order"),
+            "{reason}"
+        );
+    }
+}
+
+#[test]
+fn a_target_that_dies_in_the_middle_is_lost_unless_it_is_started_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let runtime = Runtime::start(&["--profile", "coreclr-10", "--dies"], directory.path());
+    let said = report(&[&runtime.1, "--allow-harmful", "--only", "requests/process", "--timeout", "1000"], 3);
+    assert!(said.lost.is_some_and(|lost| lost.not_run > 0), "{:?}", said.counts);
+}
+
+#[test]
+fn a_pattern_that_chooses_nothing_and_a_profile_that_is_none_are_refused() {
+    for arguments in [&["--list", "--only", "nothing/like/it"][..], &["--profile", "coreclr", "1"], &["port:"], &[]] {
+        let output = server(arguments, 2);
+        assert!(!output.stderr.is_empty(), "{arguments:?}");
+    }
+}
+
+/// What was started is ended, with what it started itself.
+#[test]
+fn nothing_is_left_running() {
+    let directory = tempfile::tempdir().unwrap();
+    let pids = directory.path().join("pids");
+    let script = format!("echo $$ >>{0}; sleep 1000 & echo $! >>{0}; exec {DIAGIPC} runtime", pids.display());
+    server(&["--only", "scripts/process/process-info*", "--spawn", "--", "sh", "-c", &script], 0);
+    let started = fs::read_to_string(&pids).unwrap();
+    assert!(started.lines().count() >= 2);
+    for pid in started.lines() {
+        let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // One whose parent does not look after it stays as a zombie.
+        assert!(state.is_empty() || state.contains(") Z "), "{pid} runs: {state}");
+    }
+}
+
+/// What is not the server's fault is no failure: a moment, a command that it may lack, a descriptor that is not here. A target that
+/// does not start for a case is.
+#[test]
+fn what_is_no_fault_of_the_server_is_said_beside_the_grades() {
+    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/servers/flaky.py").display().to_string();
+    let [flaky, lacks, descriptor, own] = [
+        "scripts/framing/unknown-set-0500",
+        "scripts/process/process-info2",
+        "scripts/user_events/user-events",
+        "scripts/ports/port-advertise",
+    ];
+    let mut arguments = vec!["--profile", "strict", "--allow-harmful", "--timeout", "1000", "--jobs", "4"];
+    arguments.extend([flaky, lacks, descriptor, own].iter().flat_map(|name| ["--only", name]));
+    let report = report(&[&arguments[..], &["--spawn", "--", "python3", &server]].concat(), 1);
+    let notes = report.notes.join("\n");
+    assert_eq!(case(&report, flaky).grade, Grade::Pass, "{notes}");
+    assert!(notes.contains(&format!("{flaky}: went as it must at the second try only; at the first: step 2 ")), "{notes}");
+    assert_eq!(case(&report, lacks).grade, Grade::Unimplemented);
+    let not_started = case(&report, own);
+    let found = &not_started.detail.as_ref().unwrap().found;
+    assert_eq!((not_started.grade, found.len()), (Grade::Fail, 1), "{found:?}");
+    assert!(found[0].starts_with("the target ended with status 7 before it could be reached"), "{found:?}");
+    // Where the system has user_events the server is asked for a session, and lacks that, too.
+    let files = ["/sys/kernel/tracing/user_events_data", "/sys/kernel/debug/tracing/user_events_data"];
+    if files.iter().any(|file| fs::File::options().read(true).write(true).open(file).is_ok()) {
+        assert_eq!(case(&report, descriptor).grade, Grade::Unimplemented);
+    } else {
+        let said = "1 cases were not played, as what they need is not here: no descriptor to hand over: ";
+        assert!(notes.contains(said) && notes.contains(descriptor), "{notes}");
+        assert!(report.cases.iter().all(|case| case.name != descriptor));
+    }
+}

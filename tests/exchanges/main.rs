@@ -1,0 +1,14 @@
+//! The exchanges without sockets: client, server, both together, the scripts and the recorded replies.
+
+mod flows;
+#[cfg(feature = "vectors")]
+mod pairs;
+mod properties;
+#[cfg(feature = "vectors")]
+mod recorded;
+#[cfg(feature = "conformance")]
+#[path = "../schema/mod.rs"]
+mod schema;
+#[cfg(feature = "conformance")]
+mod scripts;
+mod server;

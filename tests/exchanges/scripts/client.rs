@@ -1,0 +1,324 @@
+//! The client under test: [`AdvertiseReceiver`], [`Client`], the ladders, [`Session`] and [`EnvironmentDecoder`], told what to do
+//! by the `ask` of a script. What it concludes is said in the words of `vectors/exchanges/README.md`.
+
+mod follows;
+mod words;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::continuation::FdByte;
+use dotnet_diagnostics_ipc::exchange::ladder::{DumpLadder, Ladder, ProcessInfoLadder, Rung, TracingLadder};
+use dotnet_diagnostics_ipc::exchange::{
+    AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, Client, ClientAction, End, Outcome, Then,
+};
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::legacy::{OldRequest, OldRequestType};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing5, EventFilter, ProviderConfig, StreamingProviderConfig, StreamingSession,
+};
+use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
+use dotnet_diagnostics_ipc::vectors::{Ask, OkOutcome, ScriptEnd, ScriptOutcome, ScriptThen, Subject, Type, Value};
+use dotnet_diagnostics_ipc::wire::{Array, Decode as _, DecodeErrorKind, Reader};
+
+use self::words::{fault, text_of};
+use crate::scripts::executor::{Spawner, within};
+use crate::scripts::network::{DEFAULT, Net};
+use crate::scripts::socket::{Frame, Socket};
+use crate::scripts::twice;
+
+/// Room for a message, where the script does not say how much: no message is larger.
+const BUFFER: usize = 65_535;
+
+struct Tool {
+    net: Net,
+    spawner: Spawner,
+    ask: Ask,
+}
+
+/// What became of one request, and what it came over.
+struct Answered {
+    command: Command,
+    client: Client,
+    outcome: Outcome,
+    socket: Socket,
+    buffer: Vec<u8>,
+    advertise: Option<Value>,
+}
+
+/// Does what it is asked, and says what became of it.
+pub(crate) fn start(net: &Net, spawner: &Spawner, ask: &Ask, concluded: &Rc<RefCell<Option<ScriptOutcome>>>) {
+    let tool = Rc::new(Tool { net: net.clone(), spawner: spawner.clone(), ask: ask.clone() });
+    let concluded = concluded.clone();
+    if let Some(port) = &tool.ask.port {
+        net.borrow_mut().listen(port, true);
+    }
+    spawner.spawn(async move {
+        let outcome = tool.run().await;
+        *concluded.borrow_mut() = Some(outcome);
+        tool.net.borrow_mut().moved();
+    });
+}
+
+impl Tool {
+    fn patience(&self) -> Option<u64> {
+        self.ask.patience_ms.map(u64::from)
+    }
+
+    async fn run(self: &Rc<Self>) -> ScriptOutcome {
+        let Some(command) = &self.ask.command else { return self.ask_the_old_way().await };
+        let command: Command = command.parse().expect("a command of the protocol");
+        let subject = Subject { kind: Type::Request, command: Some(command), from_server: false };
+        let message = subject.encode(&self.ask.value).expect("a value in the form of the vectors");
+        if !self.ask.fallback {
+            let mut buffer = self.buffer();
+            buffer[..message.len()].copy_from_slice(&message);
+            let client = Client::of_message(&buffer).unwrap();
+            return match self.exchange(client, buffer).await {
+                Ok(answered) => self.conclude(answered, None).await,
+                Err(outcome) => outcome,
+            };
+        }
+        match Message::decode_exact(&message).unwrap().request().unwrap() {
+            AnyRequest::CollectTracing6(request) => self.descend(TracingLadder::new(&request)).await,
+            AnyRequest::CollectTracing5(request) => self.descend(TracingLadder::new(&request)).await,
+            AnyRequest::CollectTracing4(request) => {
+                // The ladder begins a rung higher; that one is not asked.
+                let providers: Vec<_> = request.providers.iter().map(without_filter).collect();
+                let newer = CollectTracing5::Streaming(StreamingSession {
+                    circular_buffer_mb: request.circular_buffer_mb,
+                    format: request.format,
+                    rundown_keyword: request.rundown_keyword,
+                    request_stackwalk: request.request_stackwalk,
+                    providers: Array::new(&providers),
+                });
+                let mut ladder = TracingLadder::new(&newer);
+                ladder.refused(HResult::UNKNOWN_COMMAND).unwrap();
+                self.descend(ladder).await
+            }
+            AnyRequest::GenerateCoreDump3(request) => self.descend(DumpLadder::new(&request)).await,
+            AnyRequest::ProcessInfo3(request) => self.descend(ProcessInfoLadder::new(request)).await,
+            other => panic!("no ladder begins with {}", other.command()),
+        }
+    }
+
+    fn socket(&self, id: usize, frame: Frame) -> Socket {
+        let capacity = self.net.borrow().chunking.capacity();
+        Socket::new(&self.net, id, frame, capacity)
+    }
+
+    fn buffer(&self) -> Vec<u8> {
+        vec![0; self.ask.buffer.unwrap_or(BUFFER)]
+    }
+
+    /// Asks one command after the other, each on a connection of its own.
+    async fn descend<R: Rung>(self: &Rc<Self>, mut ladder: Ladder<R>) -> ScriptOutcome {
+        let mut asked = Vec::new();
+        loop {
+            let rung = ladder.rung();
+            let mut buffer = self.buffer();
+            let client = Client::with_payload(rung.command(), Some(rung.continuation()), &rung, &mut buffer).unwrap();
+            asked.push(rung.command().to_string());
+            let answered = match self.exchange(client, buffer).await {
+                Ok(answered) => answered,
+                Err(outcome) => return outcome,
+            };
+            if let Outcome::Error { hresult, .. } = answered.outcome {
+                if ladder.refused(hresult).is_ok() {
+                    answered.socket.close();
+                    continue;
+                }
+            }
+            return self.conclude(answered, Some(asked)).await;
+        }
+    }
+
+    /// A connection to ask on, and what the runtime said of itself.
+    async fn connection(&self) -> Result<(Socket, Option<Value>), ScriptOutcome> {
+        let Some(port) = &self.ask.port else {
+            let id = self.net.borrow_mut().connect(DEFAULT);
+            let id = id.ok_or(ScriptOutcome::NoReply { end: ScriptEnd::Reset })?;
+            return Ok((self.socket(id, Frame::message()), None));
+        };
+        let id = within(&self.net, None, |net| net.accept(port)).await.expect("a runtime comes some time");
+        let socket = self.socket(id, Frame::Exactly(34));
+        let (mut receiver, mut buffer) = (AdvertiseReceiver::new(), [0; 34]);
+        loop {
+            match twice!(self.net, receiver.action()) {
+                AdvertiseAction::Receive(range) => match socket.read(&mut buffer[range], self.patience()).await {
+                    Ok(n) => receiver.received(&buffer, n).unwrap(),
+                    Err(end) => receiver.ended(end).unwrap(),
+                },
+                AdvertiseAction::Finished(AdvertiseOutcome::Advertised(_)) => {
+                    let subject = Subject { kind: Type::Advertise, command: None, from_server: true };
+                    let advertise = subject.decode(&buffer).expect("it was taken").value;
+                    socket.begin(Frame::message());
+                    return Ok((socket, Some(advertise)));
+                }
+                AdvertiseAction::Finished(AdvertiseOutcome::BadMagic { offset }) => {
+                    socket.close();
+                    return Err(ScriptOutcome::BadAdvertise { error: fault(DecodeErrorKind::BadMagic, offset.into()) });
+                }
+                AdvertiseAction::Finished(AdvertiseOutcome::Ended { received, end }) => {
+                    socket.close();
+                    return Err(ScriptOutcome::CutAdvertise { received: received.into(), end: end.into() });
+                }
+            }
+        }
+    }
+
+    /// One request, on a connection of its own.
+    async fn exchange(&self, mut client: Client, mut buffer: Vec<u8>) -> Result<Answered, ScriptOutcome> {
+        let (socket, advertise) = self.connection().await?;
+        let outcome = self.drive(&mut client, &mut buffer, &socket).await;
+        Ok(Answered { command: client.command(), client, outcome, socket, buffer, advertise })
+    }
+
+    async fn drive(&self, client: &mut Client, buffer: &mut [u8], socket: &Socket) -> Outcome {
+        loop {
+            match twice!(self.net, client.action()) {
+                ClientAction::Send(range) => match socket.write(&buffer[range], self.patience()).await {
+                    Ok(n) => client.sent(n).unwrap(),
+                    Err(End::TimedOut) => client.ended(End::TimedOut).unwrap(),
+                    Err(_) => client.send_failed().unwrap(),
+                },
+                ClientAction::SendFd => match socket.write_fd(FdByte::CANONICAL.0, self.patience()).await {
+                    Ok(()) => client.fd_sent().unwrap(),
+                    Err(End::TimedOut) => client.ended(End::TimedOut).unwrap(),
+                    Err(_) => client.send_failed().unwrap(),
+                },
+                ClientAction::Receive(range) => match socket.read(&mut buffer[range], self.patience()).await {
+                    Ok(n) => client.received(buffer, n).unwrap(),
+                    Err(end) => client.ended(end).unwrap(),
+                },
+                ClientAction::Finished(outcome) => return outcome,
+            }
+        }
+    }
+
+    /// What is said of a reply, and of what follows it.
+    async fn conclude(self: &Rc<Self>, answered: Answered, asked: Option<Vec<String>>) -> ScriptOutcome {
+        let Answered { command, mut client, outcome, socket, mut buffer, advertise } = answered;
+        let Outcome::Ok { size, then } = outcome else {
+            socket.close();
+            return said(outcome, command, &buffer, asked, advertise);
+        };
+        let mut ok = OkOutcome {
+            reply: value(command, &buffer[..size.into()]),
+            then: ScriptThen::Close,
+            asked,
+            advertise,
+            stream: None,
+            stop: None,
+            environment: None,
+            second: None,
+        };
+        match then {
+            Then::Close => {}
+            Then::AnotherReply => {
+                ok.then = ScriptThen::AnotherReply;
+                client.another_reply().unwrap();
+                socket.begin(Frame::message());
+                let second = self.drive(&mut client, &mut buffer, &socket).await;
+                ok.second = Some(match second {
+                    Outcome::Ok { size, .. } => {
+                        let reply = value(command, &buffer[..size.into()]);
+                        ScriptOutcome::Ok(Box::new(OkOutcome { reply, second: None, asked: None, advertise: None, ..ok.clone() }))
+                    }
+                    other => said(other, command, &buffer, None, None),
+                });
+            }
+            Then::Stream { session_id } => {
+                ok.then = ScriptThen::Stream;
+                socket.begin(Frame::Anything);
+                let (stream, stop) = self.stream(session_id, &socket).await;
+                (ok.stream, ok.stop) = (Some(stream), Some(stop));
+            }
+            Then::EnvironmentBlock { n_incoming_bytes } => {
+                ok.then = ScriptThen::Environment;
+                ok.environment = Some(self.environment(n_incoming_bytes, &socket).await);
+            }
+            Then::UserEvents { .. } => {
+                // The connection holds the session: it stays open (F-23).
+                ok.then = ScriptThen::UserEvents;
+                return ScriptOutcome::Ok(Box::new(ok));
+            }
+            Then::Unknown => ok.then = ScriptThen::Unknown,
+            other => panic!("{other:?} has no word"),
+        }
+        socket.close();
+        ScriptOutcome::Ok(Box::new(ok))
+    }
+
+    /// The protocol before this one: two numbers go, and one of 64 bits comes.
+    async fn ask_the_old_way(self: &Rc<Self>) -> ScriptOutcome {
+        let old = |kind| Subject { kind, command: None, from_server: kind == Type::OldReply };
+        let request = old(Type::OldRequest).encode(&self.ask.value).expect("a value in the form of the vectors");
+        let socket = match self.connection().await {
+            Ok((socket, _)) => socket,
+            Err(outcome) => return outcome,
+        };
+        socket.begin(Frame::Exactly(8));
+        let mut sent = 0;
+        while sent < request.len() {
+            match socket.write(&request[sent..], self.patience()).await {
+                Ok(n) => sent += n,
+                Err(_) => break,
+            }
+        }
+        let (mut reply, mut received) = ([0; 8], 0);
+        while received < reply.len() {
+            match socket.read(&mut reply[received..], self.patience()).await {
+                Ok(n) => received += n,
+                Err(end) if received > 0 => return ScriptOutcome::Cut { received, end: end.into() },
+                Err(end) => return ScriptOutcome::NoReply { end: end.into() },
+            }
+        }
+        let reply = old(Type::OldReply).decode(&reply).expect("any number is a reply").value;
+        let mut ok = OkOutcome {
+            then: ScriptThen::Close,
+            asked: None,
+            advertise: None,
+            stream: None,
+            stop: None,
+            environment: None,
+            second: None,
+            reply,
+        };
+        let collects = OldRequest::decode(&mut Reader::new(&request)).is_ok_and(|it| it.request_type == OldRequestType::COLLECT);
+        if collects && !ok.reply["sessionId"].is_null() {
+            socket.begin(Frame::Anything);
+            let (stream, _) = self.stream(None, &socket).await;
+            (ok.then, ok.stream) = (ScriptThen::Stream, Some(stream));
+        }
+        socket.close();
+        ScriptOutcome::Ok(Box::new(ok))
+    }
+}
+
+fn without_filter(provider: ProviderConfig<'_>) -> StreamingProviderConfig<'_> {
+    let ProviderConfig { keywords, log_level, provider_name, arguments } = provider;
+    StreamingProviderConfig { keywords, log_level, provider_name, arguments, filter: EventFilter::ALL }
+}
+
+/// What is said of all that is no OK.
+fn said(outcome: Outcome, command: Command, buffer: &[u8], asked: Option<Vec<String>>, advertise: Option<Value>) -> ScriptOutcome {
+    match outcome {
+        Outcome::Error { size, hresult } => {
+            let message = value(command, &buffer[..size.into()]).get("message").cloned();
+            ScriptOutcome::Error { hresult: text_of(hresult), message, asked, advertise }
+        }
+        Outcome::Malformed { kind, offset } => ScriptOutcome::Malformed { error: fault(kind, offset) },
+        Outcome::BufferTooSmall { size } => ScriptOutcome::BufferTooSmall { size: size.into() },
+        Outcome::NoReply { end, .. } => ScriptOutcome::NoReply { end: end.into() },
+        Outcome::Cut { received, end } => ScriptOutcome::Cut { received: received.into(), end: end.into() },
+        other => panic!("{other:?} has no word"),
+    }
+}
+
+/// The payload's value, of a reply that the client has taken.
+fn value(command: Command, reply: &[u8]) -> Value {
+    let subject = Subject { kind: Type::Reply, command: Some(command), from_server: true };
+    subject.decode(reply).expect("the client has taken it").value
+}

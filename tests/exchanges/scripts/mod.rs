@@ -1,0 +1,65 @@
+//! The exchange scripts of `vectors/exchanges/`, played against this crate's own state machines on connections in memory, and what
+//! the files themselves must be.
+
+mod client;
+mod executor;
+mod files;
+mod network;
+mod player;
+mod runtime;
+mod socket;
+#[cfg(unix)]
+mod sockets;
+
+use dotnet_diagnostics_ipc::vectors::{self, Plays};
+
+use network::Chunking;
+
+/// Asks twice, and notes it where the second answer is another one.
+macro_rules! twice {
+    ($net:expr, $question:expr) => {{
+        let (first, second) = ($question, $question);
+        if first != second {
+            $net.borrow_mut().faults.push(format!("asked twice: {first:?}, then {second:?}"));
+        }
+        first
+    }};
+}
+pub(crate) use twice;
+
+const CHUNKINGS: &[Chunking] = &[
+    Chunking::All,
+    Chunking::One,
+    Chunking::Random(1),
+    Chunking::Random(2),
+    Chunking::Random(3),
+    Chunking::Random(4),
+    Chunking::Random(5),
+    Chunking::Random(6),
+];
+
+/// Plays all scripts of which `is_meant` says so, for every chunking; how many there were.
+fn play_all(is_meant: impl Fn(&Plays) -> bool) -> usize {
+    let mut played = 0;
+    let mut wrong = Vec::new();
+    for file in vectors::script_files().unwrap() {
+        for script in file.scripts.iter().filter(|script| is_meant(&script.plays)) {
+            played += 1;
+            wrong.extend(CHUNKINGS.iter().filter_map(|chunking| player::play(script, file.within_ms, *chunking).err()));
+        }
+    }
+    assert!(wrong.is_empty(), "{} failures\n{}", wrong.len(), wrong.join("\n"));
+    played
+}
+
+#[test]
+fn our_runtime_passes_every_script_for_every_chunking() {
+    let played = play_all(|plays| matches!(plays, Plays::Client(_)));
+    assert!(played >= 70, "{played}");
+}
+
+#[test]
+fn our_client_passes_every_script_for_every_chunking() {
+    let played = play_all(|plays| matches!(plays, Plays::Runtime(_)));
+    assert!(played >= 60, "{played}");
+}

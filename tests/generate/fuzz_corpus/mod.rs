@@ -1,0 +1,138 @@
+//! The bodies of the fuzz targets, run over their seeds and over everything that a fuzzer ever found, without a fuzzer.
+
+mod cli_decode;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::conformance::{Adapter, AdapterCommand};
+use dotnet_diagnostics_ipc::fuzzing::{self, Seed};
+
+fn here(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+/// What a fuzzer found, by target. Each file was once an input that failed.
+fn finds(target: &str) -> Vec<Seed> {
+    let Ok(files) = fs::read_dir(here("tests/generate/fuzz_corpus/finds").join(target)) else { return Vec::new() };
+    let read = |path: PathBuf| Seed { name: path.display().to_string(), input: fs::read(&path).unwrap() };
+    files.map(|file| read(file.unwrap().path())).collect()
+}
+
+/// Runs a body over its seeds, each of them also cut short, with a byte more, and with a bit changed; and over all finds.
+fn replay(target: &str, body: &mut dyn FnMut(&[u8])) {
+    let mut one = |name: &str, input: &[u8]| {
+        let outcome = catch_unwind(AssertUnwindSafe(|| body(input)));
+        assert!(outcome.is_ok(), "{target}: {name}: {}", hex::encode(input));
+    };
+    let seeds = fuzzing::seeds(target);
+    assert!(seeds.len() >= 10 || target == "diagnostic_port", "{target}: {} seeds", seeds.len());
+    one("nothing", &[]);
+    for Seed { name, input } in &seeds {
+        one(name, input);
+        one(name, &input[..input.len() - input.len().min(1)]);
+        one(name, &input[..input.len() / 2]);
+        one(name, &[input, &[0][..]].concat());
+        let mut changed = input.clone();
+        let at = changed.len() * 2 / 3;
+        if let Some(byte) = changed.get_mut(at) {
+            *byte ^= 1 << (at % 8);
+        }
+        one(name, &changed);
+    }
+    for Seed { name, input } in finds(target) {
+        one(&name, &input);
+    }
+}
+
+macro_rules! bodies {
+    ($($name:ident)*) => {
+        $(
+            #[test]
+            fn $name() {
+                replay(stringify!($name), &mut fuzzing::$name);
+            }
+        )*
+
+        const TESTED: &[&str] = &[$(stringify!($name)),*];
+    };
+}
+
+bodies! {
+    decode_any roundtrip canonical client_exchange server_exchange diagnostic_port environment ports endpoint_names user_events
+}
+
+#[test]
+fn cli_decode() {
+    replay("cli_decode", &mut cli_decode::cli_decode);
+}
+
+/// The fuzzer's program has the codec in C linked in; here it is asked over pipes.
+#[test]
+fn differential() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("adapter");
+    let compiled = Command::new("cc")
+        .args(["-std=c99", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-o"])
+        .args([&program, &here("vectors/adapters/c/adapter.c")])
+        .status();
+    assert!(compiled.expect("a C compiler, cc").success());
+    let command = AdapterCommand { program: program.into(), arguments: Vec::new(), deadline: Duration::from_secs(20) };
+    let mut adapter = Adapter::start(command).unwrap();
+    replay("differential", &mut |input| {
+        fuzzing::differential(input, &mut |question| adapter.ask(question).unwrap_or_else(|trouble| panic!("{trouble}")));
+    });
+    assert_eq!(adapter.finish(), None);
+}
+
+/// A target that is not built, not run or not described is a target that rots.
+#[test]
+fn every_target_is_everywhere() {
+    let targets: BTreeSet<_> = fuzzing::BODIES.iter().map(|(name, _)| *name).chain(fuzzing::OTHERS).collect();
+    let tested: BTreeSet<_> = TESTED.iter().copied().chain(fuzzing::OTHERS).collect();
+    assert_eq!(tested, targets);
+    assert!(targets.len() == 12 && finds("no such target").is_empty() && fuzzing::seeds("no such target").is_empty());
+    // Not there in a package that was published.
+    let Ok(manifest) = fs::read_to_string(here("fuzz/Cargo.toml")) else { return };
+    let readme = fs::read_to_string(here("fuzz/README.md")).unwrap();
+    for target in targets {
+        assert!(manifest.contains(&format!("name = \"{target}\"")), "{target} in fuzz/Cargo.toml");
+        assert!(readme.contains(&format!("| `{target}` |")), "{target} in fuzz/README.md");
+        assert!(here(&format!("fuzz/fuzz_targets/{target}.rs")).is_file(), "{target}");
+    }
+}
+
+#[test]
+fn the_tool_writes_seeds_and_dictionary() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().join("new/corpus");
+    let status = Command::new(env!("CARGO_BIN_EXE_diagipc")).args(["vectors", "corpus"]).arg(&place).output().unwrap().status;
+    assert!(status.success());
+    for target in fuzzing::BODIES.iter().map(|(name, _)| *name).chain(fuzzing::OTHERS) {
+        let seeds = fuzzing::seeds(target);
+        assert_eq!(fs::read_dir(place.join(target)).unwrap().count(), seeds.len(), "{target}");
+        assert_eq!(fs::read(place.join(target).join(&seeds[0].name)).unwrap(), seeds[0].input);
+    }
+    assert_eq!(fs::read_to_string(place.join("dictionary.txt")).unwrap(), fuzzing::dictionary());
+}
+
+/// One word a line, `name="bytes"`, as libFuzzer reads it.
+#[test]
+fn the_dictionary_has_the_words_of_the_protocol() {
+    let dictionary = fuzzing::dictionary();
+    let words: Vec<_> = dictionary.lines().filter(|line| !line.starts_with('#')).collect();
+    assert!(words.contains(&r#"CollectTracing2="\x02\x03""#), "{dictionary}");
+    assert!(words.contains(&r#"magic="\x44\x4f\x54\x4e\x45\x54\x5f\x49\x50\x43\x5f\x56\x31\x00""#), "{dictionary}");
+    assert!(words.contains(&r#"string="\x02\x00\x00\x00\x61\x00\x00\x00""#), "{dictionary}");
+    for word in words {
+        let (name, bytes) = word.split_once("=\"").unwrap();
+        assert!(
+            name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && bytes.ends_with('"') && bytes.len() % 4 == 1,
+            "{word}"
+        );
+    }
+}

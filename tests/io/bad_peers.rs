@@ -1,0 +1,404 @@
+//! What stands at an endpoint and is no runtime, or does not behave like one: a named error within the deadline, and no memory.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::continuation::EnvironmentLimits;
+use dotnet_diagnostics_ipc::exchange::End;
+use dotnet_diagnostics_ipc::io::{
+    Client, Connect, Deadlines, Endpoint, Error, ErrorKind, Phase, ReplyWithin, UnixTransport, Until,
+};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing5, EventFilter, EventLevel, TracepointConfig, UserEventsProviderConfig, UserEventsSession,
+};
+use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
+use dotnet_diagnostics_ipc::wire::{Array, IpcString};
+
+use crate::alone;
+
+const DEADLINE: Duration = Duration::from_millis(300);
+/// How much later a call may return on a busy machine.
+const LATE: Duration = Duration::from_secs(3);
+
+/// An OK to `ProcessInfo`: a process 1 without any names.
+const INFO: &[u8] = b"DOTNET_IPC_V1\0\x38\0\xff\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+
+/// A peer at a socket of its own, which does the same to every client, one after the other.
+struct Peer {
+    socket: PathBuf,
+    directory: tempfile::TempDir,
+    serving: Option<JoinHandle<()>>,
+}
+
+impl Peer {
+    /// `serve` may fail: the client has the last word.
+    fn new(mut serve: impl FnMut(UnixStream) -> io::Result<()> + Send + 'static) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("socket");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let stop = directory.path().join("stop");
+        let serving = thread::spawn(move || {
+            for stream in listener.incoming() {
+                if stop.exists() {
+                    return;
+                }
+                let _ = stream.and_then(&mut serve);
+            }
+        });
+        Self { socket, directory, serving: Some(serving) }
+    }
+
+    /// What asks it, where every phase has the same deadline.
+    fn client(&self) -> Client {
+        let each = Some(DEADLINE);
+        let deadlines = Deadlines { connect: each, send: each, reply: ReplyWithin::Fixed(each), continuation: each, whole: None };
+        Client::new(Endpoint::socket(&self.socket)).with_deadlines(deadlines)
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        File::create(self.directory.path().join("stop")).unwrap();
+        let _ = UnixStream::connect(&self.socket);
+        self.serving.take().unwrap().join().unwrap();
+    }
+}
+
+/// Reads a request of a header alone.
+fn request(stream: &mut UnixStream) -> io::Result<()> {
+    stream.read_exact(&mut [0; 20])
+}
+
+/// Waits until the client has gone.
+fn until_it_goes(mut stream: UnixStream) -> io::Result<()> {
+    io::copy(&mut stream, &mut io::sink()).map(drop)
+}
+
+/// The error of a call, and that it came in time: before the deadline, or just after it.
+#[track_caller]
+fn failing<T: std::fmt::Debug>(call: impl FnOnce() -> Result<T, Error>) -> Error {
+    let began = Instant::now();
+    let error = call().unwrap_err();
+    let took = began.elapsed();
+    assert!(took < DEADLINE + LATE, "{error} after {took:?}");
+    assert!(took >= DEADLINE || !matches!(error.kind(), ErrorKind::TimedOut), "{error} after {took:?}");
+    error
+}
+
+macro_rules! assert_error {
+    ($call:expr, $phase:ident, $kind:pat) => {{
+        let error = failing(|| $call);
+        assert!(error.phase() == Phase::$phase && matches!(error.kind(), $kind), "{error:?}");
+        error
+    }};
+}
+
+fn asking(path: impl Into<PathBuf>) -> Result<(), Error> {
+    Client::new(Endpoint::socket(path)).process_info().map(drop)
+}
+
+#[test]
+fn what_is_no_socket_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    assert_error!(asking(at("nothing")), Find, ErrorKind::NotFound(_));
+    fs::write(at("file"), b"").unwrap();
+    fs::create_dir(at("directory")).unwrap();
+    for name in ["file", "directory"] {
+        let error = failing(|| asking(at(name)));
+        assert!(matches!(error.kind(), ErrorKind::Untrusted(_) | ErrorKind::NotAnEndpoint(_)), "{error:?}");
+        eprintln!("{name}: {error}");
+    }
+    drop(UnixListener::bind(at("dead")).unwrap());
+    assert_error!(asking(at("dead")), Find, ErrorKind::NotAnEndpoint(_));
+    // A datagram socket is a socket, but no stream.
+    let _datagram = std::os::unix::net::UnixDatagram::bind(at("datagram")).unwrap();
+    let error = failing(|| asking(at("datagram")));
+    eprintln!("a datagram socket: {error}");
+}
+
+#[test]
+fn a_path_that_no_socket_can_have_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    for len in [109, 300] {
+        // There is one, and somebody listens: only its name is too long to connect to.
+        let mut path = directory.path().to_str().unwrap().to_owned();
+        path.extend(std::iter::repeat_n("/d", len).flat_map(str::chars).take(len - path.len() - 2));
+        let deep = PathBuf::from(path.trim_end_matches('/'));
+        fs::create_dir_all(&deep).unwrap();
+        let path = deep.join("s".repeat(len - deep.as_os_str().len() - 1));
+        assert_eq!(path.as_os_str().len(), len);
+        let short = directory.path().join("s");
+        let _listener = UnixListener::bind(&short).unwrap();
+        fs::rename(&short, &path).unwrap();
+        let error = assert_error!(asking(path), Find, ErrorKind::NotAnEndpoint(_));
+        eprintln!("{error}");
+    }
+    // Nor can there be a file of this name.
+    let error = failing(|| asking("/d".repeat(2500)));
+    assert!(matches!(error.phase(), Phase::Find | Phase::Trust), "{error:?}");
+}
+
+#[test]
+fn a_process_that_is_no_runtime_is_refused() {
+    // This test; and one that cannot be there, because it is beyond the largest.
+    for process_id in [std::process::id(), 1 << 30] {
+        let error = assert_error!(Client::new(Endpoint::process(process_id)).process_info(), Find, ErrorKind::NotFound(_));
+        eprintln!("{error}");
+    }
+}
+
+#[test]
+fn a_peer_of_another_protocol_is_refused() {
+    let answers: [&'static [u8]; 4] = [
+        b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n400 Bad Request",
+        b"SSH-2.0-OpenSSH_9.6\r\n",
+        b"DOTNET_IPC_V2\0\x18\0\xff\0\0\0\0\0\0\0",
+        &[0; 64],
+    ];
+    for answer in answers {
+        let peer = Peer::new(move |mut stream| {
+            request(&mut stream)?;
+            stream.write_all(answer)?;
+            until_it_goes(stream)
+        });
+        let error = assert_error!(peer.client().process_info(), Reply, ErrorKind::Malformed(_));
+        eprintln!("{error}");
+    }
+}
+
+#[test]
+fn a_peer_that_never_answers_is_given_up() {
+    let peer = Peer::new(until_it_goes);
+    assert_error!(peer.client().process_info(), Reply, ErrorKind::TimedOut);
+    // By default, `Flow` says 5 s; the whole call has less here.
+    let whole = Deadlines { whole: Some(DEADLINE), ..Deadlines::DEFAULT };
+    let client = peer.client().with_deadlines(whole);
+    assert_error!(client.environment(), Reply, ErrorKind::TimedOut);
+}
+
+#[test]
+fn a_peer_that_does_not_read_is_given_up_in_the_phase_that_it_holds_up() {
+    /// With a buffer of the least size that there is.
+    struct Narrow(PathBuf);
+    impl Connect for Narrow {
+        type Transport = UnixTransport;
+
+        fn connect(&self, until: &Until<'_>) -> Result<UnixTransport, Error> {
+            let transport = Endpoint::socket(&self.0).connect(until)?;
+            rustix::net::sockopt::set_socket_send_buffer_size(&transport, 0).map_err(|errno| Error::connecting(errno.into()))?;
+            Ok(transport)
+        }
+    }
+
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("socket");
+    // Nobody accepts: what is sent stays where it is.
+    let _listener = UnixListener::bind(&socket).unwrap();
+    let each = Some(Duration::from_millis(20));
+    let deadlines = Deadlines { connect: each, send: each, reply: ReplyWithin::Fixed(each), continuation: each, whole: None };
+    let client = || Client::new(Narrow(socket.clone())).with_deadlines(deadlines);
+    let long = "v".repeat(30_000);
+    let set = SetEnvironmentVariable { name: "N".into(), value: long.as_str().into() };
+    let error = client().call(&set).unwrap_err();
+    assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::TimedOut)), "{error:?}");
+
+    // Some request just fits in, and then the byte with the descriptor does not.
+    let mut phases = Vec::new();
+    for len in (100..8_000).step_by(100) {
+        let name = "P".repeat(len);
+        let providers = [UserEventsProviderConfig {
+            keywords: 1,
+            log_level: EventLevel::INFORMATIONAL,
+            provider_name: name.as_str().into(),
+            arguments: IpcString::ABSENT,
+            filter: EventFilter::ALL,
+            config: TracepointConfig { default_tracepoint_name: "t".into(), tracepoints: Array::EMPTY },
+        }];
+        let session = UserEventsSession { rundown_keyword: 0, providers: Array::new(&providers) };
+        // Each is dropped when it is given up, and its place in the backlog is not: the listener has room for all of them.
+        let error = client().user_events(&CollectTracing5::UserEvents(session), io::stdin()).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::TimedOut), "{error:?}");
+        phases.push(error.phase());
+        if error.phase() == Phase::Send {
+            break;
+        }
+    }
+    phases.dedup();
+    assert_eq!(phases, [Phase::Reply, Phase::SendFd, Phase::Send]);
+}
+
+#[test]
+fn a_peer_that_trickles_is_given_up_at_the_deadline_of_the_call() {
+    // A byte each 10 ms: the deadline passes before the reply is there, though none of its bytes was long in coming.
+    let peer = Peer::new(|mut stream| {
+        request(&mut stream)?;
+        for byte in INFO {
+            stream.write_all(&[*byte])?;
+            thread::sleep(Duration::from_millis(10));
+        }
+        until_it_goes(stream)
+    });
+    assert_error!(peer.client().process_info(), Reply, ErrorKind::TimedOut);
+    // A reply that takes its time is one all the same.
+    let patient = peer.client().with_deadlines(Deadlines::DEFAULT).process_info().unwrap();
+    assert_eq!(patient.payload().unwrap().process_id, 1);
+
+    // In an environment block the deadline is between two bytes; the whole call may have one as well.
+    let peer = Peer::new(|mut stream| {
+        request(&mut stream)?;
+        stream.write_all(&environment_of(100_000))?;
+        stream.write_all(&1000u32.to_le_bytes())?;
+        for _ in 0..99_996 {
+            stream.write_all(&[0])?;
+            thread::sleep(Duration::from_millis(10));
+        }
+        until_it_goes(stream)
+    });
+    let whole = Deadlines { whole: Some(DEADLINE), ..Deadlines::DEFAULT };
+    let client = peer.client().with_deadlines(whole);
+    assert_error!(client.environment().and_then(|block| block.for_each(|_| ())), Continuation, ErrorKind::TimedOut);
+}
+
+#[test]
+fn a_peer_that_closes_after_any_number_of_bytes_is_no_reply() {
+    for len in 0..INFO.len() {
+        let peer = Peer::new(move |mut stream| {
+            request(&mut stream)?;
+            stream.write_all(&INFO[..len])
+        });
+        let received = len as u64;
+        let error = failing(|| peer.client().process_info());
+        assert_eq!(error.phase(), Phase::Reply);
+        let ErrorKind::Ended { end: End::Closed, received: counted } = error.kind() else { panic!("{error:?}") };
+        assert_eq!(*counted, received);
+    }
+    let peer = Peer::new(|mut stream| {
+        request(&mut stream)?;
+        stream.write_all(INFO)
+    });
+    assert_eq!(peer.client().process_info().unwrap().message(), INFO);
+}
+
+#[test]
+fn a_peer_that_closes_before_it_has_read_is_no_reply() {
+    // What is sent to it finds nobody, or it was not read: the end may be a reset.
+    let peer = Peer::new(|stream| {
+        drop(stream);
+        Ok(())
+    });
+    for _ in 0..50 {
+        let error = failing(|| peer.client().process_info());
+        assert!(error.phase() == Phase::Reply && matches!(error.kind(), ErrorKind::Ended { received: 0, .. }), "{error:?}");
+    }
+}
+
+/// The reply that announces so many bytes of environment.
+fn environment_of(n_incoming_bytes: u32) -> Vec<u8> {
+    [&b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0"[..], &n_incoming_bytes.to_le_bytes(), &[0, 0]].concat()
+}
+
+/// The memory that the process has, in bytes.
+fn resident() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
+    kib.unwrap().parse::<u64>().unwrap() << 10
+}
+
+/// Bytes that never end, 64 KiB at a time.
+fn pour(stream: &mut UnixStream, bytes: &[u8]) -> io::Result<()> {
+    let piece = bytes.repeat(65536 / bytes.len());
+    loop {
+        stream.write_all(&piece)?;
+    }
+}
+
+#[test]
+fn four_gib_of_environment_take_no_memory() {
+    if !alone(four_gib_of_environment_take_no_memory) {
+        return;
+    }
+    let everything = || Deadlines { whole: Some(Duration::from_secs(1)), ..Deadlines::DEFAULT };
+
+    // By default no more than 32 MiB are taken, and none is read.
+    let peer = Peer::new(|mut stream| {
+        request(&mut stream)?;
+        stream.write_all(&environment_of(u32::MAX))?;
+        pour(&mut stream, &[0; 4])
+    });
+    let error = assert_error!(
+        peer.client().environment().and_then(|block| block.for_each(|_| ())),
+        Continuation,
+        ErrorKind::LimitExceeded { limit: 0x0200_0000 }
+    );
+    eprintln!("{error}");
+
+    // Without limits: entries of one character come for as long as the call lasts.
+    let peer = Peer::new(|mut stream| {
+        request(&mut stream)?;
+        stream.write_all(&environment_of(u32::MAX))?;
+        stream.write_all(&(u32::MAX / 8).to_le_bytes())?;
+        pour(&mut stream, &[2, 0, 0, 0, b'a', 0, 0, 0])
+    });
+    let (before, mut most, mut entries) = (resident(), 0, 0u64);
+    let client = peer.client().with_deadlines(everything());
+    let block = client.environment().unwrap().with_limits(EnvironmentLimits::NONE);
+    let began = Instant::now();
+    let error = block
+        .for_each(|entry| {
+            assert_eq!(entry.text(), "a");
+            entries += 1;
+            if entries % 100_000 == 0 {
+                most = most.max(resident());
+            }
+        })
+        .unwrap_err();
+    assert!(error.phase() == Phase::Continuation && matches!(error.kind(), ErrorKind::TimedOut), "{error:?}");
+    assert!(began.elapsed() < Duration::from_secs(1) + LATE);
+    let grown = most.max(resident()).saturating_sub(before);
+    eprintln!("{} MiB came in {:?}, and the process grew by {} KiB", (entries * 8) >> 20, began.elapsed(), grown >> 10);
+    assert!(entries * 8 > 1 << 20, "{entries}");
+    assert!(grown < 16 << 20, "{grown} bytes");
+
+    // One entry without end: it has to be held, so there is a limit of its own.
+    let peer = Peer::new(|mut stream| {
+        request(&mut stream)?;
+        stream.write_all(&environment_of(u32::MAX))?;
+        stream.write_all(&[1, 0, 0, 0, 0xf0, 0xff, 0xff, 0x7f])?;
+        pour(&mut stream, b"a\0")
+    });
+    let before = resident();
+    let client = peer.client().with_deadlines(everything());
+    let block = client.environment().unwrap().with_limits(EnvironmentLimits::NONE);
+    let error = block.for_each(|_| ()).unwrap_err();
+    assert!(error.phase() == Phase::Continuation && matches!(error.kind(), ErrorKind::LimitExceeded { .. }), "{error:?}");
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 16 << 20, "{grown} bytes");
+}
+
+#[test]
+fn a_block_that_does_not_come_is_given_up() {
+    let peer = Peer::new(|mut stream| {
+        request(&mut stream)?;
+        stream.write_all(&environment_of(100))?;
+        stream.write_all(&3u32.to_le_bytes())?;
+        until_it_goes(stream)
+    });
+    let client = peer.client();
+    assert_error!(client.environment().and_then(|block| block.for_each(|_| ())), Continuation, ErrorKind::TimedOut);
+    let peer = Peer::new(|mut stream| {
+        request(&mut stream)?;
+        stream.write_all(&environment_of(100))?;
+        stream.write_all(&3u32.to_le_bytes())
+    });
+    let client = peer.client();
+    assert_error!(
+        client.environment().and_then(|block| block.for_each(|_| ())),
+        Continuation,
+        ErrorKind::Ended { end: End::Closed, received: 4 }
+    );
+}

@@ -1,0 +1,281 @@
+//! What is sent, what is not, and what ends a call.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::thread;
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::exchange::ladder::TracingLadder;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::io::*;
+use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing5, EventFilter, EventLevel, StreamingProviderConfig, StreamingSession,
+};
+use dotnet_diagnostics_ipc::message::process::{PerfMapType, ResumeRuntime};
+use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler};
+use dotnet_diagnostics_ipc::wire::{Array, Guid, IpcString};
+
+use crate::client::{COLLECT, DONE, FAILED, Peer, SESSION, USER_EVENTS};
+
+#[test]
+fn a_call_that_waits_for_its_reply_is_cancelled_from_another_thread() {
+    let (peer, canceller) = (Peer::saying(&[&[]]), Canceller::new().unwrap());
+    let client = Client::new(&peer).with_deadlines(Deadlines::NONE).with_canceller(canceller.clone());
+    let error = thread::scope(|scope| {
+        let call = scope.spawn(|| client.resume().unwrap_err());
+        while peer.connections.lock().unwrap().is_empty() {
+            thread::yield_now();
+        }
+        assert_eq!(peer.asked(0, 20), b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0");
+        canceller.cancel();
+        // Once is enough, and twice does no harm.
+        canceller.cancel();
+        call.join().unwrap()
+    });
+    assert!(matches!((error.phase(), error.kind()), (Phase::Reply, ErrorKind::Cancelled)), "{error:?}");
+    assert_eq!(error.to_string(), "waiting for the reply: cancelled");
+}
+
+#[test]
+fn a_connection_whose_canceller_was_used_sends_nothing() {
+    let (peer, canceller) = (Peer::saying(&[&[]]), Canceller::new().unwrap());
+    canceller.cancel();
+    let transport = peer.connect(&Until::FOREVER).unwrap();
+    let error = Connection::new(transport).with_canceller(&canceller).call(&ResumeRuntime {}).unwrap_err();
+    assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Cancelled)), "{error:?}");
+    assert_eq!(io::Read::read(&mut peer.end(0), &mut [0; 1]).unwrap(), 0);
+}
+
+#[test]
+fn what_a_runtime_would_refuse_goes_out_only_without_limits() {
+    let dump = GenerateCoreDump3 { dump_name: "/d".into(), dump_type: DumpType(9), flags: DumpFlags::NONE };
+    let why =
+        "sending the request: a runtime would refuse it: GenerateCoreDump3.dumpType at byte 30: dump type 9 is not one of 1 to 4";
+    let peer = Peer::saying(&[&[], FAILED, FAILED]);
+    let client = Client::new(&peer);
+    let error = client.generate_core_dump3(&dump).unwrap_err();
+    assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))), "{error:?}");
+    assert_eq!(error.to_string(), why);
+    assert_eq!(std::error::Error::source(&error).unwrap().to_string(), why.split_once("it: ").unwrap().1);
+    assert_eq!(io::Read::read(&mut peer.end(0), &mut [0; 1]).unwrap(), 0, "nothing was sent");
+
+    let sent = b"DOTNET_IPC_V1\0\x26\0\x01\x03\0\0\x03\0\0\0/\0d\0\0\0\x09\0\0\0\0\0\0\0";
+    assert_eq!(client.without_limits().generate_core_dump3(&dump).unwrap_err().hresult(), Some(HResult::FAIL));
+    assert_eq!(peer.asked(1, sent.len()), sent);
+    let connection = Connection::new(peer.connect(&Until::FOREVER).unwrap()).without_limits();
+    assert_eq!(connection.call(&dump).unwrap_err().hresult(), Some(HResult::FAIL));
+    assert_eq!(peer.asked(2, sent.len()), sent);
+}
+
+#[test]
+fn an_ok_whose_result_says_failure_is_a_refusal() {
+    let peer = Peer::saying(&[b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\x05\x40\0\x80"]);
+    let error = Client::new(&peer).resume().unwrap_err();
+    assert_eq!((error.phase(), error.hresult()), (Phase::Reply, Some(HResult::FAIL)));
+}
+
+/// What is asked by each method, byte by byte; and that an error is one.
+#[test]
+fn every_method_asks_what_it_is_named_after() {
+    type Call = fn(&Client<&Peer>) -> Result<(), Error>;
+    let calls: [(Call, &[u8]); 15] = [
+        (|client| client.process_info().map(drop), b"\x14\0\x04\0\0\0"),
+        (|client| client.process_info2().map(drop), b"\x14\0\x04\x04\0\0"),
+        (|client| client.process_info3().map(drop), b"\x14\0\x04\x08\0\0"),
+        (|client| client.resume(), b"\x14\0\x04\x01\0\0"),
+        (|client| client.environment().map(drop), b"\x14\0\x04\x02\0\0"),
+        (|client| client.set_environment_variable("A", Some("1")), b"\x24\0\x04\x03\0\0\x02\0\0\0A\0\0\0\x02\0\0\x001\0\0\0"),
+        (|client| client.enable_perf_map(PerfMapType::JIT_DUMP), b"\x18\0\x04\x05\0\0\x02\0\0\0"),
+        (|client| client.disable_perf_map(), b"\x14\0\x04\x06\0\0"),
+        (|client| client.apply_startup_hook("/h"), b"\x1e\0\x04\x07\0\0\x03\0\0\0/\0h\0\0\0"),
+        (
+            |client| {
+                let (profiler_guid, profiler_path) = (Guid::NIL, "/p".into());
+                client.attach_profiler(&AttachProfiler { attach_timeout: 1, profiler_guid, profiler_path, client_data: b"" })
+            },
+            b"\x36\0\x03\x01\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x03\0\0\0/\0p\0\0\0\0\0\0\0",
+        ),
+        (
+            |client| client.startup_profiler(&StartupProfiler { profiler_guid: Guid::NIL, profiler_path: "/p".into() }),
+            b"\x2e\0\x03\x02\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x03\0\0\0/\0p\0\0\0",
+        ),
+        (
+            |client| {
+                let (dump_name, dump_type, diagnostics) = ("/d".into(), DumpType::NORMAL, true.into());
+                client.generate_core_dump(&GenerateCoreDump { dump_name, dump_type, diagnostics })
+            },
+            b"\x26\0\x01\x01\0\0\x03\0\0\0/\0d\0\0\0\x01\0\0\0\x01\0\0\0",
+        ),
+        (
+            |client| {
+                let (dump_name, dump_type, flags) = ("/d".into(), DumpType::FULL, DumpFlags::NONE);
+                client.generate_core_dump2(&GenerateCoreDump2 { dump_name, dump_type, flags })
+            },
+            b"\x26\0\x01\x02\0\0\x03\0\0\0/\0d\0\0\0\x04\0\0\0\0\0\0\0",
+        ),
+        (
+            |client| {
+                let (dump_name, dump_type, flags) = ("/d".into(), DumpType::FULL, DumpFlags::NONE);
+                client.generate_core_dump3(&GenerateCoreDump3 { dump_name, dump_type, flags })
+            },
+            b"\x26\0\x01\x03\0\0\x03\0\0\0/\0d\0\0\0\x04\0\0\0\0\0\0\0",
+        ),
+        (|client| client.stop_tracing(42).map(drop), b"\x1c\0\x02\x01\0\0\x2a\0\0\0\0\0\0\0"),
+    ];
+    for (call, behind_the_magic) in calls {
+        let peer = Peer::saying(&[FAILED]);
+        let said = call(&Client::new(&peer)).map_err(|error| error.hresult());
+        let asked = [&b"DOTNET_IPC_V1\0"[..], behind_the_magic].concat();
+        assert_eq!(peer.asked(0, asked.len()), asked);
+        assert_eq!(said, Err(Some(HResult::FAIL)), "{asked:x?}");
+    }
+}
+
+/// F-31: of an unknown session as well.
+#[test]
+fn a_stop_gives_back_the_session_that_the_runtime_says() {
+    let peer = Peer::saying(&[SESSION, b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0"]);
+    let client = Client::new(&peer);
+    assert_eq!(client.stop_tracing(7).unwrap(), Some(42));
+    assert_eq!(client.stop_tracing(7).unwrap(), None);
+}
+
+#[test]
+fn an_attach_says_in_its_request_how_long_it_may_take() {
+    let peer = Peer::saying(&[DONE]);
+    let deadlines = Deadlines::default();
+    assert_eq!(deadlines, Deadlines::DEFAULT);
+    let attach = AttachProfiler { attach_timeout: 5000, profiler_guid: Guid::NIL, profiler_path: "/p".into(), client_data: b"" };
+    Client::new(&peer).with_deadlines(deadlines).attach_profiler(&attach).unwrap();
+    assert_eq!(peer.asked(0, 24)[16..], [3, 1, 0, 0, 0x88, 0x13, 0, 0]);
+}
+
+#[test]
+fn the_size_of_an_environment_is_known_before_it_is_read() {
+    let peer = Peer::saying(&[b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x18\0\0\0\0\0"]);
+    let client = Client::new(&peer);
+    assert_eq!(client.environment().unwrap().n_incoming_bytes(), 24);
+}
+
+#[test]
+fn a_session_is_asked_for_by_the_method_of_its_kind() {
+    let peer = Peer::default();
+    let client = Client::new(&peer);
+    let not_streaming = "sending the request: that is no session that streams";
+    assert_eq!(client.trace(&USER_EVENTS).unwrap_err().to_string(), not_streaming);
+    let ladder = TracingLadder::new(&USER_EVENTS);
+    assert_eq!(client.trace_by(ladder).unwrap_err().to_string(), not_streaming);
+    let error = client.user_events(&COLLECT, io::stdin()).unwrap_err();
+    assert_eq!(error.to_string(), "sending the request: that is no session that writes user_events");
+    assert!(matches!(error.kind(), ErrorKind::Unsupported(_)));
+}
+
+#[test]
+fn a_ladder_without_limits_sends_what_one_with_them_does_not() {
+    let providers = [StreamingProviderConfig {
+        keywords: 0,
+        log_level: EventLevel(9),
+        provider_name: "P".into(),
+        arguments: IpcString::ABSENT,
+        filter: EventFilter::ALL,
+    }];
+    let request = CollectTracing5::Streaming(StreamingSession {
+        circular_buffer_mb: 1,
+        format: COLLECT.format,
+        rundown_keyword: 0,
+        request_stackwalk: false,
+        providers: Array::new(&providers),
+    });
+    let peer = Peer::saying(&[SESSION]);
+    let client = Client::new(&peer);
+    let error = client.trace_by(TracingLadder::new(&request)).unwrap_err();
+    assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))), "{error:?}");
+    let (trace, _) = client.without_limits().trace_by(TracingLadder::new(&request)).unwrap();
+    assert_eq!(trace.session_id(), Some(42));
+    assert_eq!(peer.asked(0, 20)[16..18], [2, 6]);
+}
+
+#[test]
+fn a_user_events_session_lasts_until_the_runtime_hangs_up() {
+    let peer = Peer::saying(&[SESSION]);
+    let session = Client::new(&peer).user_events(&USER_EVENTS, io::stdin()).unwrap();
+    assert_eq!(session.session_id(), Some(42));
+    let soon = || Until { deadline: Some(std::time::Instant::now() + Duration::from_millis(20)), canceller: None };
+    let error = session.wait(&soon()).unwrap_err();
+    assert!(matches!((error.phase(), error.kind()), (Phase::Continuation, ErrorKind::TimedOut)), "{error:?}");
+    peer.hang_up();
+    session.wait(&Until::FOREVER).unwrap();
+}
+
+/// F-74: the request alone would cost some runtimes a descriptor.
+#[test]
+fn a_session_that_takes_a_descriptor_is_refused_by_call_before_anything_is_sent() {
+    let peer = Peer::saying(&[&[], &[]]);
+    let why = "sending the request: a user_events session takes a descriptor: Client::user_events passes one";
+    let error = Connection::new(peer.connect(&Until::FOREVER).unwrap()).call(&USER_EVENTS).unwrap_err();
+    assert_eq!(error.to_string(), why);
+    let error = Client::new(&peer).without_limits().call(&USER_EVENTS).unwrap_err();
+    assert_eq!(error.to_string(), why);
+    for nth in 0..2 {
+        assert_eq!(io::Read::read(&mut peer.end(nth), &mut [0; 1]).unwrap(), 0, "nothing was sent");
+    }
+}
+
+/// The default deadline of a reply is 5 s; an attach adds what it says itself.
+#[test]
+fn a_call_waits_for_an_attach_as_long_as_the_request_says() {
+    /// Notes how long it may wait for the reply.
+    struct Noting(Option<Duration>);
+    impl Transport for &mut Noting {
+        fn send(&mut self, bytes: &[u8], _: &Until<'_>) -> Result<usize, Stopped> {
+            Ok(bytes.len())
+        }
+        fn receive(&mut self, _: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
+            self.0 = until.left();
+            Err(Stopped::TimedOut)
+        }
+    }
+    let (profiler_guid, profiler_path) = (Guid::NIL, "/p".into());
+    let attach = AttachProfiler { attach_timeout: 7000, profiler_guid, profiler_path, client_data: b"" };
+    let mut noting = Noting(None);
+    Connection::new(&mut noting).call(&attach).unwrap_err();
+    let left = noting.0.unwrap();
+    assert!(left > Duration::from_secs(11) && left <= Duration::from_secs(12), "{left:?}");
+    Connection::new(&mut noting).call(&ResumeRuntime {}).unwrap_err();
+    let left = noting.0.unwrap();
+    assert!(left > Duration::from_secs(4) && left <= Duration::from_secs(5), "{left:?}");
+}
+
+/// Gives connections over which everything goes but a descriptor.
+struct Closing<'p>(&'p Peer);
+
+#[derive(Debug)]
+struct NoFd(UnixTransport);
+
+impl Transport for NoFd {
+    fn send(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<usize, Stopped> {
+        self.0.send(bytes, until)
+    }
+    fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
+        self.0.receive(into, until)
+    }
+    fn send_fd(&mut self, _: BorrowedFd<'_>, _: &Until<'_>) -> Result<(), Stopped> {
+        Err(io::Error::from(io::ErrorKind::BrokenPipe).into())
+    }
+}
+
+impl Connect for Closing<'_> {
+    type Transport = NoFd;
+
+    fn connect(&self, until: &Until<'_>) -> Result<NoFd, Error> {
+        self.0.connect(until).map(NoFd)
+    }
+}
+
+#[test]
+fn a_runtime_that_refused_and_closed_before_the_descriptor_is_heard() {
+    let peer = Peer::saying(&[FAILED]);
+    let error = Client::new(Closing(&peer)).user_events(&USER_EVENTS, tempfile::tempfile().unwrap()).unwrap_err();
+    assert_eq!((error.phase(), error.hresult()), (Phase::Reply, Some(HResult::FAIL)));
+}

@@ -1,0 +1,158 @@
+//! Anything that reads and writes, also where it does so badly.
+
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd as _;
+
+use dotnet_diagnostics_ipc::exchange::End;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::io::*;
+use dotnet_diagnostics_ipc::message::process::ResumeRuntime;
+
+use crate::client::{COLLECT, DONE, SESSION, USER_EVENTS};
+
+/// Reads and writes what it is told, one after the other; then the end, and as much as it is given.
+#[derive(Debug, Default)]
+struct Told {
+    reads: Vec<io::Result<&'static [u8]>>,
+    writes: Vec<io::Result<usize>>,
+    written: Vec<u8>,
+}
+
+impl Told {
+    /// In the order in which it happens.
+    fn new<const R: usize, const W: usize>(reads: [io::Result<&'static [u8]>; R], writes: [io::Result<usize>; W]) -> Self {
+        let (reads, writes) = (reads.into_iter().rev().collect(), writes.into_iter().rev().collect());
+        Self { reads, writes, written: Vec::new() }
+    }
+}
+
+impl Read for Told {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let mut says = self.reads.pop().unwrap_or(Ok(&[]))?;
+        let n = says.read(into)?;
+        if !says.is_empty() {
+            self.reads.push(Ok(says));
+        }
+        Ok(n)
+    }
+}
+
+impl Write for Told {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let n = self.writes.pop().unwrap_or(Ok(bytes.len()))?;
+        self.written.extend(&bytes[..n]);
+        Ok(n)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn error<T>(kind: io::ErrorKind) -> io::Result<T> {
+    Err(kind.into())
+}
+
+/// The other end of one connection.
+struct Once(std::cell::RefCell<Option<Told>>);
+
+impl Once {
+    fn new(told: Told) -> Self {
+        Self(Some(told).into())
+    }
+}
+
+impl Connect for Once {
+    type Transport = Stream<Told>;
+
+    fn connect(&self, _: &Until<'_>) -> Result<Stream<Told>, Error> {
+        self.0.take().map(Stream).ok_or_else(|| Error::connecting(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+const REQUEST: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
+
+#[test]
+fn a_signal_interrupts_no_call() {
+    use io::ErrorKind::Interrupted;
+    let (first, rest) = DONE.split_at(5);
+    let told = Told::new([error(Interrupted), Ok(first), error(Interrupted), Ok(rest)], [error(Interrupted), Ok(3)]);
+    let mut stream = Stream(told);
+    // Lent, and got back.
+    let answer = Connection::new(&mut stream).call(&ResumeRuntime {}).unwrap();
+    assert_eq!(answer.result(), HResult::OK);
+    assert_eq!(stream.0.written, REQUEST);
+    assert!(stream.0.reads.is_empty());
+}
+
+#[test]
+fn a_time_out_of_the_stream_s_own_is_one_of_the_call() {
+    for kind in [io::ErrorKind::WouldBlock, io::ErrorKind::TimedOut] {
+        let reading = Connection::new(Stream(Told::new([error(kind)], []))).call(&ResumeRuntime {}).unwrap_err();
+        assert!(matches!((reading.phase(), reading.kind()), (Phase::Reply, ErrorKind::TimedOut)), "{reading:?}");
+        let writing = Connection::new(Stream(Told::new([], [Ok(3), error(kind)]))).call(&ResumeRuntime {}).unwrap_err();
+        assert!(matches!((writing.phase(), writing.kind()), (Phase::Send, ErrorKind::TimedOut)), "{writing:?}");
+        let connecting = Error::connecting(kind.into());
+        assert!(matches!((connecting.phase(), connecting.kind()), (Phase::Connect, ErrorKind::TimedOut)), "{connecting:?}");
+    }
+}
+
+#[test]
+fn a_stream_that_takes_nothing_more_does_not_hang_the_call() {
+    let mut stream = Stream(Told::new([], [Ok(3), Ok(0)]));
+    let error = Connection::new(&mut stream).call(&ResumeRuntime {}).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Ended { end: End::Closed, received: 0 }), "{error:?}");
+    // What the peer had said before it stopped reading is heard.
+    let mut stream = Stream(Told::new([Ok(DONE)], [Ok(0)]));
+    assert!(Connection::new(&mut stream).call(&ResumeRuntime {}).is_ok());
+    assert!(stream.0.written.is_empty());
+}
+
+#[test]
+fn a_descriptor_goes_over_no_stream_but_a_socket() {
+    let file = tempfile::tempfile().unwrap();
+    let text = "passing the descriptor: this connection passes no descriptors";
+    let client = Client::new(Once::new(Told::default()));
+    assert_eq!(client.user_events(&USER_EVENTS, &file).unwrap_err().to_string(), text);
+    // Nor does it where the stream is only lent.
+    let mut stream = Stream(Told::default());
+    let Err(Stopped::Io(error)) = Transport::send_fd(&mut &mut stream, file.as_fd(), &Until::FOREVER) else { panic!() };
+    assert_eq!(error.kind(), io::ErrorKind::Unsupported);
+}
+
+#[test]
+fn a_trace_whose_stream_times_out_goes_on_when_it_is_read_again() {
+    let told = Told::new([Ok(SESSION), error(io::ErrorKind::WouldBlock), Ok(b"Nettrace")], []);
+    let mut trace = Client::new(Once::new(told)).trace(&COLLECT).unwrap();
+    let mut bytes = [0; 8];
+    assert_eq!(trace.read(&mut bytes).unwrap_err().kind(), io::ErrorKind::TimedOut);
+    assert!(trace.outcome().is_none());
+    assert_eq!(trace.read(&mut bytes).unwrap(), 8);
+    assert_eq!(&bytes, b"Nettrace");
+    // There is no second connection: nobody answered in time.
+    let stopped = trace.stopper().stop().unwrap_err();
+    assert!(matches!((stopped.phase(), stopped.kind()), (Phase::Connect, ErrorKind::TimedOut)), "{stopped:?}");
+    assert_eq!(trace.read(&mut bytes).unwrap(), 0);
+    let stop = dotnet_diagnostics_ipc::exchange::Stop::Unanswered(End::TimedOut);
+    assert_eq!(trace.outcome().unwrap().stop, stop);
+}
+
+/// Says that it did more than it was asked for.
+struct Boasting;
+
+impl Transport for Boasting {
+    fn send(&mut self, bytes: &[u8], _: &Until<'_>) -> Result<usize, Stopped> {
+        Ok(bytes.len() + 1)
+    }
+    fn receive(&mut self, into: &mut [u8], _: &Until<'_>) -> Result<usize, Stopped> {
+        Ok(into.len() + 1)
+    }
+}
+
+#[test]
+fn a_transport_that_counts_wrongly_is_an_error_and_no_panic() {
+    let error = Connection::new(Boasting).call(&ResumeRuntime {}).unwrap_err();
+    assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Bug(_))), "{error:?}");
+    let why = "21 bytes were acknowledged, 20 were asked for";
+    assert_eq!(error.to_string(), format!("sending the request: an exchange was driven wrongly: {why}"));
+    assert_eq!(std::error::Error::source(&error).unwrap().to_string(), why);
+}

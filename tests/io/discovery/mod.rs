@@ -1,0 +1,67 @@
+//! Discovery, trust and the path to listen at, with real sockets in directories of their own.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+
+use dotnet_diagnostics_ipc::io::trust::{Distrust, TrustPolicy, check_path, check_peer};
+use dotnet_diagnostics_ipc::io::{Error, ErrorKind, Phase, bind_private};
+
+/// Somebody who is neither us nor root.
+const NOBODY: u32 = 65534;
+
+fn directory() -> tempfile::TempDir {
+    // Not below TMPDIR: that may be shared.
+    tempfile::Builder::new().prefix("io-discovery-").tempdir_in(fs::canonicalize("/tmp").unwrap()).unwrap()
+}
+
+fn we_are_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// To be root, or to say what was not tried. The gate runs as root.
+macro_rules! needs_root {
+    () => {
+        if !we_are_root() {
+            eprintln!("SKIPPED {}:{}: takes root, to give files away", file!(), line!());
+            return;
+        }
+    };
+}
+
+fn give_away(path: &Path) {
+    std::os::unix::fs::lchown(path, Some(NOBODY), None).unwrap();
+}
+
+fn chmod(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+#[track_caller]
+fn distrust(error: &Error) -> &Distrust {
+    match error.kind() {
+        ErrorKind::Untrusted(reason) => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn refused(path: &Path) -> Distrust {
+    let error = check_path(path, TrustPolicy::CHECKED).unwrap_err();
+    assert_eq!(error.phase(), Phase::Trust);
+    distrust(&error).clone()
+}
+
+#[track_caller]
+fn trusted(path: &Path, policy: TrustPolicy) {
+    check_path(path, policy).unwrap();
+}
+
+mod listening_path;
+#[cfg(target_os = "linux")]
+mod namespaces;
+#[cfg(target_os = "linux")]
+mod processes;
+mod trust;

@@ -1,0 +1,219 @@
+//! Discovery across pid and mount namespaces, roots and users.
+
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use dotnet_diagnostics_ipc::io::discovery::{State, processes};
+
+use super::processes::*;
+use super::*;
+
+/// `unshare` and what else it takes, or a word on why not.
+fn unshared(arguments: &[&str], program: &Path, tmpdir: &Path) -> Option<Command> {
+    let tried = Command::new("unshare").args(arguments).arg("true").output();
+    match tried {
+        Ok(output) if output.status.success() => {}
+        other => {
+            eprintln!("SKIPPED: unshare {arguments:?} cannot be had here: {other:?}");
+            return None;
+        }
+    }
+    let inner = listener_of(program, tmpdir);
+    let mut command = Command::new("unshare");
+    command.args(arguments).arg(inner.get_program()).args(inner.get_args()).env("TMPDIR", tmpdir).stdout(Stdio::null());
+    Some(command)
+}
+
+/// The only child of a process.
+fn child_of(process_id: u32) -> u32 {
+    let text = fs::read_to_string(format!("/proc/{process_id}/task/{process_id}/children")).unwrap();
+    text.split_ascii_whitespace().next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn in_another_pid_namespace_the_name_has_the_id_of_there() {
+    needs_root!();
+    let home = directory();
+    let Some(mut command) =
+        unshared(&["--pid", "--fork", "--mount-proc", "--kill-child"], &std::env::current_exe().unwrap(), home.path())
+    else {
+        return;
+    };
+    let outer = Process::listening(&mut command, home.path());
+    let id = child_of(outer.id());
+    // Its mounts are others than ours, its root looks like ours.
+    let path = find(id).unwrap();
+    assert!(path.ends_with(format!("dotnet-diagnostic-1-{}-socket", key_of(id))), "{}", path.display());
+    assert!(path.starts_with(format!("/proc/{id}/root")), "{}", path.display());
+    trusted(&path, TrustPolicy::CHECKED);
+    let stream = UnixStream::connect(&path).unwrap();
+    check_peer(&stream, TrustPolicy::CHECKED, Some(id)).unwrap();
+    assert!(check_peer(&stream, TrustPolicy::CHECKED, Some(1)).is_err());
+    let seen = processes().unwrap();
+    let found: Vec<_> = seen.found.iter().filter(|found| found.process_id == Some(id)).collect();
+    assert_eq!((found.len(), found[0].id_in_name, found[0].state), (1, 1, State::Listening));
+}
+
+#[test]
+fn what_is_no_runtime_in_another_pid_namespace_is_told_with_its_id_of_there() {
+    needs_root!();
+    let home = directory();
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork", "--kill-child", "cat"]).env("TMPDIR", home.path()).stdout(Stdio::null());
+    let outer = Process::start(&mut command);
+    let children = format!("/proc/{0}/task/{0}/children", outer.id());
+    await_that(|| !fs::read_to_string(&children).unwrap().is_empty());
+    let id = child_of(outer.id());
+    let place = home.path().display();
+    await_that(|| fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|comm| comm.trim() == "cat"));
+    let text = not_found(id);
+    assert!(text.contains(&format!("a socket of process {id} in {place}, where its process id is 1 (no .NET process")), "{text}");
+}
+
+#[test]
+fn a_listener_outside_our_pid_namespace_has_no_id() {
+    needs_root!();
+    let home = directory();
+    let process = Process::listener(home.path());
+    let unshare = ["--pid", "--fork", "--mount-proc", "--kill-child"];
+    let test = "discovery::namespaces::inside_a_pid_namespace_a_listener_outside_has_no_id";
+    let output = Command::new("unshare")
+        .args(unshare)
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--ignored"])
+        .env("TMPDIR", home.path())
+        .env("TARGET", process.id().to_string())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+#[ignore = "started by another test"]
+fn inside_a_pid_namespace_a_listener_outside_has_no_id() {
+    assert_eq!(std::process::id(), 1);
+    let home = PathBuf::from(std::env::var_os("TMPDIR").unwrap());
+    let found = of_directory(processes().unwrap(), &home);
+    assert_eq!((found.len(), found[0].process_id, found[0].id_in_name), (1, None, target()));
+    assert_eq!(found[0].state, State::Listening);
+    let stream = UnixStream::connect(&found[0].endpoint).unwrap();
+    // Its user is known, its id is not.
+    check_peer(&stream, TrustPolicy::CHECKED, Some(target())).unwrap();
+    not_found(target());
+}
+
+#[test]
+fn in_another_root_the_path_is_seen_from_there() {
+    needs_root!();
+    let home = directory();
+    let root = home.path().join("root");
+    for sub in ["real", "proc", "usr", "etc"] {
+        fs::create_dir_all(root.join(sub)).unwrap();
+    }
+    // An absolute link, which means another directory out here.
+    symlink("/real", root.join("tmp")).unwrap();
+    fs::create_dir(root.join("dev")).unwrap();
+    let script = "set -e
+        mount --rbind /usr \"$0/usr\"
+        mount -t proc proc \"$0/proc\"
+        for link in bin lib lib64; do [ ! -L /$link ] || cp -P /$link \"$0/\"; done
+        cp \"$1\" \"$0/listener\"
+        exec chroot \"$0\" /listener --exact discovery::processes::listens_as_a_runtime --ignored";
+    let mut command = Command::new("unshare");
+    command
+        .args(["--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script])
+        .arg(&root)
+        .arg(std::env::current_exe().unwrap());
+    let outer = Process::listening(command.env("TMPDIR", "/tmp").stdout(Stdio::null()), &root.join("real"));
+    let id = child_of(outer.id());
+    let path = find(id).unwrap();
+    assert_eq!(path, PathBuf::from(format!("/proc/{id}/root/real/dotnet-diagnostic-1-{}-socket", key_of(id))));
+    trusted(&path, TrustPolicy::CHECKED);
+    let stream = UnixStream::connect(&path).unwrap();
+    check_peer(&stream, TrustPolicy::CHECKED, Some(id)).unwrap();
+    chmod(&root.join("real"), 0o777);
+    assert_eq!(refused(&path), Distrust::SharedDirectory { path: PathBuf::from(format!("/proc/{id}/root/real")), mode: 0o777 });
+}
+
+/// Runs one of the tests below as nobody, with the directory to look at.
+fn as_nobody(test: &str, tmpdir: &Path, target: u32) {
+    // Where nobody may run it.
+    let place = directory();
+    chmod(place.path(), 0o755);
+    let program = place.path().join("program");
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let output = Command::new(&program)
+        .args(["--exact", test, "--ignored"])
+        .env("TMPDIR", tmpdir)
+        .env("TARGET", target.to_string())
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .current_dir("/")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn without_root_it_says_what_it_could_not_see() {
+    needs_root!();
+    let (shared, hidden) = (directory(), directory());
+    chmod(shared.path(), 0o1777);
+    let (seen, unseen) = (Process::listener(shared.path()), Process::listener(hidden.path()));
+    as_nobody("discovery::namespaces::nobody_sees_a_process_of_another_where_it_looks_itself", shared.path(), seen.id());
+    as_nobody("discovery::namespaces::nobody_is_told_that_an_environment_is_hidden", shared.path(), unseen.id());
+    as_nobody("discovery::namespaces::nobody_trusts_root", shared.path(), seen.id());
+    // And a process of nobody's own, which root sees but does not trust.
+    let place = directory();
+    chmod(place.path(), 0o755);
+    fs::copy(std::env::current_exe().unwrap(), place.path().join("program")).unwrap();
+    let theirs =
+        Process::listening(listener_of(&place.path().join("program"), shared.path()).uid(NOBODY).gid(NOBODY), shared.path());
+    let path = find(theirs.id()).unwrap();
+    assert_eq!(refused(&path), Distrust::OtherOwner { path: path.clone(), owner: NOBODY, ours: 0 });
+    let stream = UnixStream::connect(&path).unwrap();
+    let error = check_peer(&stream, TrustPolicy::CHECKED, Some(theirs.id())).unwrap_err();
+    assert_eq!(distrust(&error), &Distrust::PeerOwner { owner: NOBODY, ours: 0 });
+    let policy = TrustPolicy::CHECKED.allowing_owner(NOBODY);
+    trusted(&path, policy);
+    check_peer(&stream, policy, Some(theirs.id())).unwrap();
+    let found = of_directory(processes().unwrap(), shared.path());
+    assert_eq!(found.iter().find(|found| found.process_id == Some(theirs.id())).unwrap().owner, Some(NOBODY));
+}
+
+fn target() -> u32 {
+    std::env::var("TARGET").unwrap().parse().unwrap()
+}
+
+#[test]
+#[ignore = "started by another test"]
+fn nobody_sees_a_process_of_another_where_it_looks_itself() {
+    assert!(find(target()).is_ok());
+    let seen = processes().unwrap();
+    let found = seen.found.iter().find(|found| found.process_id == Some(target())).unwrap();
+    assert_eq!((found.state, found.owner), (State::Listening, Some(0)));
+    assert!(!seen.unseen.iter().any(|unseen| unseen.process_id == Some(target())), "{:?}", seen.unseen);
+}
+
+#[test]
+#[ignore = "started by another test"]
+fn nobody_is_told_that_an_environment_is_hidden() {
+    let seen = processes().unwrap();
+    assert!(!seen.found.iter().any(|found| found.process_id == Some(target())));
+    let unseen = seen.unseen.iter().find(|unseen| unseen.process_id == Some(target())).unwrap();
+    assert_eq!(unseen.to_string(), format!("/proc/{}/environ: permission denied", target()));
+    let text = not_found(target());
+    assert!(text.contains(&format!("could not look at /proc/{}/environ: permission denied", target())), "{text}");
+}
+
+#[test]
+#[ignore = "started by another test"]
+fn nobody_trusts_root() {
+    let path = find(target()).unwrap();
+    trusted(&path, TrustPolicy::CHECKED);
+    // Mode 0755, as `bind` makes it here: others may not connect.
+    assert_eq!(UnixStream::connect(&path).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+}

@@ -1,0 +1,358 @@
+//! Which sockets are found, and whose.
+
+use super::*;
+
+use std::os::unix::net::UnixDatagram;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::endpoint::{NamePrefix, ProcessStat, SocketName};
+use dotnet_diagnostics_ipc::io::discovery::{Discovery, Found, State, endpoint_of, processes};
+use dotnet_diagnostics_ipc::io::{Canceller, Until};
+
+/// Ends with its guard.
+pub(crate) struct Process(pub(crate) Child);
+
+impl Process {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        Self(command.stdin(Stdio::piped()).spawn().unwrap())
+    }
+
+    /// Something that is no runtime, with this TMPDIR.
+    pub(crate) fn idle(tmpdir: &Path) -> Self {
+        let process = Self::start(Command::new("cat").env("TMPDIR", tmpdir).stdout(Stdio::null()));
+        process.is_there("cat");
+        process
+    }
+
+    /// A process that listens at the path in `LISTEN`, in which `{}` is its name as a runtime would have it: this test, once more.
+    pub(crate) fn listener(tmpdir: &Path) -> Self {
+        Self::listening(&mut listener(tmpdir), tmpdir)
+    }
+
+    pub(crate) fn listening(command: &mut Command, directory: &Path) -> Self {
+        let before = count(directory);
+        let process = Self::start(command);
+        await_that(|| count(directory) > before);
+        process
+    }
+
+    /// Until the program runs, and no copy of this one.
+    pub(crate) fn is_there(&self, name: &str) {
+        await_that(|| fs::read_to_string(format!("/proc/{}/comm", self.id())).is_ok_and(|comm| comm.trim() == name));
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+pub(crate) fn count(directory: &Path) -> usize {
+    fs::read_dir(directory)
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().ends_with(".ready"))
+        .count()
+}
+
+#[track_caller]
+pub(crate) fn await_that(mut what: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(10);
+    while !what() {
+        assert!(Instant::now() < end, "it did not come in 10 s");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+pub(crate) fn listener(tmpdir: &Path) -> Command {
+    listener_of(&std::env::current_exe().unwrap(), tmpdir)
+}
+
+pub(crate) fn listener_of(program: &Path, tmpdir: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .args(["--exact", "discovery::processes::listens_as_a_runtime", "--ignored"])
+        .env("TMPDIR", tmpdir)
+        .stdout(Stdio::null());
+    command
+}
+
+/// No test: what [`Process::listener`] starts. It ends with its standard input.
+#[test]
+#[ignore = "started by other tests"]
+fn listens_as_a_runtime() {
+    let stat = ProcessStat::parse(&fs::read("/proc/self/stat").unwrap()).unwrap();
+    let name = SocketName::new(stat.pid, stat.start_time).to_string();
+    let path = Path::new(&std::env::var_os("TMPDIR").unwrap()).join(&name);
+    let _listener = UnixListener::bind(&path).unwrap();
+    fs::write(path.with_extension("ready"), "").unwrap();
+    let _ = io::stdin().read_line(&mut String::new());
+}
+
+pub(crate) fn key_of(process_id: u32) -> u64 {
+    ProcessStat::parse(&fs::read(format!("/proc/{process_id}/stat")).unwrap()).unwrap().start_time
+}
+
+pub(crate) fn path_of(directory: &Path, process_id: u32, key: u64) -> PathBuf {
+    directory.join(SocketName::new(process_id, key).to_string())
+}
+
+pub(crate) fn of_directory(seen: Discovery, directory: &Path) -> Vec<Found> {
+    seen.found.into_iter().filter(|found| found.endpoint.parent() == Some(directory)).collect()
+}
+
+pub(crate) fn find(process_id: u32) -> Result<PathBuf, Error> {
+    endpoint_of(process_id, &Until::FOREVER)
+}
+
+#[track_caller]
+pub(crate) fn not_found(process_id: u32) -> String {
+    let error = find(process_id).unwrap_err();
+    assert!(matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotFound(_))), "{error}");
+    error.to_string()
+}
+
+#[test]
+fn a_process_is_found_in_its_own_tmpdir() {
+    let home = directory();
+    let process = Process::listener(home.path());
+    let path = path_of(home.path(), process.id(), key_of(process.id()));
+    assert_eq!(find(process.id()).unwrap(), path);
+    let found = of_directory(processes().unwrap(), home.path());
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (found[0].process_id, found[0].id_in_name, found[0].key),
+        (Some(process.id()), process.id(), Some(key_of(process.id())))
+    );
+    assert_eq!((&found[0].endpoint, found[0].state, found[0].prefix), (&path, State::Listening, NamePrefix::Current));
+    trusted(&path, TrustPolicy::CHECKED);
+    let stream = UnixStream::connect(&path).unwrap();
+    check_peer(&stream, TrustPolicy::CHECKED, Some(process.id())).unwrap();
+    assert!(check_peer(&stream, TrustPolicy::CHECKED, Some(std::process::id())).is_err());
+}
+
+#[test]
+fn what_is_left_behind_is_stale() {
+    let home = directory();
+    // Somebody has to have this TMPDIR, for it to be looked at.
+    let other = Process::idle(home.path());
+    let mut process = Process::listener(home.path());
+    let (id, path) = (process.id(), find(process.id()).unwrap());
+    process.0.kill().unwrap();
+    process.0.wait().unwrap();
+    let found = of_directory(processes().unwrap(), home.path());
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].process_id, found[0].id_in_name, found[0].state), (None, id, State::Stale));
+    assert_eq!(found[0].endpoint, path);
+    assert!(found[0].is_stale());
+    assert_eq!(not_found(id), format!("looking for the endpoint: process {id} is not there"));
+    drop(other);
+}
+
+#[test]
+fn a_process_that_does_not_listen_any_more_is_stale() {
+    // As after `exec`: the same id, the same start, and nobody who listens.
+    let home = directory();
+    let process = Process::idle(home.path());
+    let path = path_of(home.path(), process.id(), key_of(process.id()));
+    drop(UnixListener::bind(&path).unwrap());
+    let found = of_directory(processes().unwrap(), home.path());
+    assert_eq!((found.len(), found[0].process_id, found[0].state), (1, Some(process.id()), State::Stale));
+    let text = not_found(process.id());
+    assert!(text.contains(&format!("(it does not listen at {})", path.display())), "{text}");
+}
+
+/// Its id is in the name, but who answers there is another.
+#[test]
+fn where_another_process_listens_it_is_not() {
+    let home = directory();
+    let process = Process::idle(home.path());
+    let path = path_of(home.path(), process.id(), key_of(process.id()) + 1);
+    let _ours = UnixListener::bind(&path).unwrap();
+    let said = not_found(process.id());
+    assert!(said.contains(&path.display().to_string()), "{said}");
+}
+
+#[test]
+fn the_key_of_the_process_wins_over_newer_ones() {
+    let home = directory();
+    let process = Process::listener(home.path());
+    let (id, key) = (process.id(), key_of(process.id()));
+    drop(UnixListener::bind(path_of(home.path(), id, key - 1)).unwrap());
+    // Another one listens at a name that claims to be newer.
+    let claimed = path_of(home.path(), id, key + 1_000_000);
+    let _claims = UnixListener::bind(&claimed).unwrap();
+    assert_eq!(find(id).unwrap(), path_of(home.path(), id, key));
+    let found = of_directory(processes().unwrap(), home.path());
+    let state = |key| found.iter().find(|found| found.key == Some(key)).map(|found| (found.process_id, found.state));
+    assert_eq!(state(key), Some((Some(id), State::Listening)));
+    assert_eq!(state(key - 1), Some((None, State::Stale)));
+    // It is ours: the kernel says so.
+    assert_eq!(state(key + 1_000_000), Some((Some(std::process::id()), State::Listening)));
+}
+
+#[test]
+fn of_two_that_listen_for_one_process_the_older_is_superseded() {
+    let home = directory();
+    let _somebody = Process::idle(home.path());
+    let us = std::process::id();
+    let (older, newer) = (path_of(home.path(), us, 7), path_of(home.path(), us, 8));
+    let _listeners = (UnixListener::bind(&older).unwrap(), UnixListener::bind(&newer).unwrap());
+    let found = of_directory(processes().unwrap(), home.path());
+    let state = |path| found.iter().find(|found| found.endpoint == path).unwrap().state;
+    assert_eq!((state(older), state(newer)), (State::Superseded, State::Listening));
+}
+
+#[test]
+fn one_whose_backlog_is_full_listens() {
+    let home = directory();
+    let _somebody = Process::idle(home.path());
+    let path = path_of(home.path(), std::process::id(), 7);
+    let listener = UnixListener::bind(&path).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let _waiting = UnixStream::connect(&path).unwrap();
+    let found = of_directory(processes().unwrap(), home.path());
+    assert_eq!((found.len(), found[0].state), (1, State::Listening));
+}
+
+#[test]
+fn process_12_is_not_process_123() {
+    let home = directory();
+    let process = Process::idle(home.path());
+    let longer = process.id() * 10 + 3;
+    let _listener = UnixListener::bind(path_of(home.path(), longer, key_of(process.id()))).unwrap();
+    let text = not_found(process.id());
+    assert!(
+        text.contains(&format!("a socket of process {} in {} (no .NET process", process.id(), home.path().display())),
+        "{text}"
+    );
+    let found = of_directory(processes().unwrap(), home.path());
+    assert_eq!((found.len(), found[0].id_in_name), (1, longer));
+}
+
+#[test]
+fn the_draft_s_name_is_known_and_a_key_of_zero_is_any() {
+    let home = directory();
+    let process = Process::idle(home.path());
+    let path = home.path().join(format!("dotnetcore-diagnostic-{}-0-socket", process.id()));
+    drop(UnixListener::bind(&path).unwrap());
+    let found = of_directory(processes().unwrap(), home.path());
+    assert_eq!((found.len(), found[0].process_id, found[0].prefix), (1, Some(process.id()), NamePrefix::Draft));
+    assert_eq!((found[0].key, found[0].state), (Some(0), State::Stale));
+    // Listed as listening in the network namespace of that process: it is in ours.
+    fs::remove_file(&path).unwrap();
+    let _listener = UnixListener::bind(&path).unwrap();
+    assert_eq!(of_directory(processes().unwrap(), home.path())[0].state, State::Listening);
+    assert_eq!(find(process.id()).unwrap(), path);
+}
+
+#[test]
+fn other_things_and_other_names_are_none() {
+    let home = directory();
+    let _somebody = Process::idle(home.path());
+    let at = |name: &str| home.path().join(name);
+    fs::write(at("dotnet-diagnostic-1-1-socket"), "").unwrap();
+    fs::create_dir(at("dotnet-diagnostic-1-2-socket")).unwrap();
+    symlink("dotnet-diagnostic-1-1-socket", at("dotnet-diagnostic-1-3-socket")).unwrap();
+    for name in
+        ["clr-debug-pipe-1-1-in", "dotnet-diagnostic-1-4", "dotnet-diagnostic-1-5-sock", "dotnet-diagnostic-01-6-socket", "x"]
+    {
+        drop(UnixListener::bind(at(name)).unwrap());
+    }
+    assert_eq!(of_directory(processes().unwrap(), home.path()), []);
+    // A socket of another type: nobody listens there as a runtime does.
+    let _datagrams = UnixDatagram::bind(at("dotnet-diagnostic-1-7-socket")).unwrap();
+    let found = of_directory(processes().unwrap(), home.path());
+    assert_eq!((found.len(), found[0].state), (1, State::Stale));
+}
+
+#[test]
+fn a_directory_that_is_not_there_has_no_socket() {
+    let home = directory();
+    let none = home.path().join("none");
+    let process = Process::idle(&none);
+    let text = not_found(process.id());
+    assert!(text.contains(&format!("could not look at {}: entity not found", none.display())), "{text}");
+    // Empty is unset.
+    let process = Process::idle(Path::new(""));
+    let text = not_found(process.id());
+    assert!(text.contains("in /tmp (no .NET process"), "{text}");
+}
+
+#[test]
+fn a_tmpdir_that_is_a_file_is_told_and_others_are_looked_at() {
+    let home = directory();
+    let (file, below) = (home.path().join("file"), home.path().join("file/below"));
+    fs::write(&file, "").unwrap();
+    let (first, second) = (Process::idle(&file), Process::idle(&below));
+    let listener = Process::listener(home.path());
+    let seen = processes().unwrap();
+    for (process, path) in [(&first, &file), (&second, &below)] {
+        let unseen: Vec<_> = seen.unseen.iter().filter(|unseen| unseen.process_id == Some(process.id())).collect();
+        assert_eq!(unseen.len(), 1, "{:?}", seen.unseen);
+        assert_eq!((&unseen[0].path, unseen[0].why), (path, io::ErrorKind::NotADirectory));
+        let text = not_found(process.id());
+        assert!(text.contains(&format!("could not look at {}: not a directory", path.display())), "{text}");
+    }
+    assert_eq!(of_directory(seen, home.path())[0].process_id, Some(listener.id()));
+}
+
+#[test]
+fn a_relative_tmpdir_is_taken_from_where_the_process_is() {
+    let home = directory();
+    fs::create_dir(home.path().join("sub")).unwrap();
+    let process = Process::listening(listener(Path::new("sub")).current_dir(home.path()), &home.path().join("sub"));
+    let path = path_of(&home.path().join("sub"), process.id(), key_of(process.id()));
+    assert_eq!(find(process.id()).unwrap(), path);
+}
+
+#[test]
+fn a_zombie_and_a_deadline_are_told() {
+    let mut zombie = Process(Command::new("true").spawn().unwrap());
+    await_that(|| fs::read_to_string(format!("/proc/{}/stat", zombie.id())).unwrap().contains(") Z "));
+    not_found(zombie.id());
+    zombie.0.wait().unwrap();
+    let canceller = Canceller::new().unwrap();
+    canceller.cancel();
+    let error = endpoint_of(1, &Until { canceller: Some(&canceller), ..Until::FOREVER }).unwrap_err();
+    assert!(matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::Cancelled)), "{error}");
+    let error = endpoint_of(1, &Until { deadline: Some(Instant::now()), ..Until::FOREVER }).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::TimedOut), "{error}");
+}
+
+#[test]
+fn a_stopped_process_is_found_without_waiting() {
+    let home = directory();
+    let process = Process::listener(home.path());
+    let pid = rustix::process::Pid::from_raw(i32::try_from(process.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    assert!(find(process.id()).is_ok());
+    assert_eq!(of_directory(processes().unwrap(), home.path())[0].state, State::Listening);
+}
+
+/// A runtime that was started for it:
+/// `python3 tests/live/launch.py NAME -- cargo test --features io-adapters --test io -- --ignored --exact \
+/// discovery::processes::a_runtime_is_found`
+#[test]
+#[ignore = "takes a runtime: tests/live/launch.py starts one"]
+fn a_runtime_is_found() {
+    let id: u32 = std::env::var("DIAG_PID").expect("DIAG_PID").parse().unwrap();
+    let path = PathBuf::from(std::env::var_os("DIAG_SOCKET").expect("DIAG_SOCKET"));
+    assert_eq!(find(id).unwrap(), path);
+    let seen = processes().unwrap();
+    let found: Vec<_> = seen.found.iter().filter(|found| found.process_id == Some(id)).collect();
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (&found[0].endpoint, found[0].state, found[0].id_in_name, found[0].key),
+        (&path, State::Listening, id, Some(key_of(id)))
+    );
+    trusted(&path, TrustPolicy::CHECKED);
+    check_peer(&UnixStream::connect(&path).unwrap(), TrustPolicy::CHECKED, Some(id)).unwrap();
+}

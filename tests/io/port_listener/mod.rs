@@ -1,0 +1,277 @@
+//! The tool's side of a diagnostic port over real Unix sockets: runtimes that come, go and wait, and peers that say nothing.
+
+#[cfg(target_os = "linux")]
+mod silent;
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::advertise::Advertise;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::io::port_listener::{PortCounts, PortListener, PortOptions, PortRuntime, Which};
+use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve_connection};
+use dotnet_diagnostics_ipc::io::{Canceller, Client, ErrorKind, Phase, UnixTransport, Until};
+use dotnet_diagnostics_ipc::message::process::{ProcessInfoReply, ResumeRuntime};
+use dotnet_diagnostics_ipc::message::server::ResultReply;
+use dotnet_diagnostics_ipc::wire::Guid;
+
+struct Listening {
+    port: PortListener,
+    path: PathBuf,
+    _directory: tempfile::TempDir,
+}
+
+fn listen(options: PortOptions) -> Listening {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("port");
+    let port = PortListener::on(UnixListener::bind(&path).unwrap(), options).unwrap();
+    Listening { port, path, _directory: directory }
+}
+
+fn advertise(process_id: u64) -> Advertise {
+    let mut cookie = [0xcc; 16];
+    cookie[..8].copy_from_slice(&process_id.to_le_bytes());
+    Advertise { runtime_cookie: Guid::from_bytes(cookie), process_id, future: 0 }
+}
+
+/// A connection as a runtime makes it, and nothing on it yet but the advertise.
+fn come(path: &Path, process_id: u64) -> UnixStream {
+    let mut stream = UnixStream::connect(path).unwrap();
+    stream.write_all(&advertise(process_id).to_bytes()).unwrap();
+    stream
+}
+
+fn soon() -> Until<'static> {
+    within(Duration::from_secs(10))
+}
+
+fn within(time: Duration) -> Until<'static> {
+    Until { deadline: Some(Instant::now() + time), canceller: None }
+}
+
+#[track_caller]
+fn eventually(port: &PortListener, mut done: impl FnMut(PortCounts) -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !done(port.counts().unwrap()) {
+        assert!(Instant::now() < deadline, "{:?}", port.counts().unwrap());
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A runtime that serves commands over one connection after another, as it connects.
+#[derive(Default)]
+struct Runtime {
+    resumed: AtomicUsize,
+}
+
+impl Handler for Runtime {
+    fn process_info(&self) -> Result<ProcessInfoReply<'_>, HResult> {
+        let advertise = advertise(77);
+        Ok(ProcessInfoReply {
+            process_id: advertise.process_id,
+            runtime_cookie: advertise.runtime_cookie,
+            command_line: "app".into(),
+            os: "Linux".into(),
+            arch: "x64".into(),
+        })
+    }
+
+    fn resume_runtime(&self, _: ResumeRuntime) -> Result<ResultReply, HResult> {
+        self.resumed.fetch_add(1, Ordering::SeqCst);
+        Ok(ResultReply { hresult: HResult::OK })
+    }
+}
+
+impl Runtime {
+    /// Until the port is gone.
+    fn run(&self, path: &Path, stop: &Canceller) {
+        let options = ServeOptions { request: None, ..ServeOptions::DEFAULT };
+        while !stop.is_cancelled() {
+            let Ok(mut stream) = UnixStream::connect(path) else { return };
+            if stream.write_all(&advertise(77).to_bytes()).is_ok() {
+                let _ = serve_connection(UnixTransport::new(stream).unwrap(), self, &options, Some(stop));
+            }
+        }
+    }
+}
+
+#[test]
+fn each_call_takes_the_next_connection_of_its_runtime() {
+    let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
+    let (runtime, stop) = (Runtime::default(), Canceller::new().unwrap());
+    thread::scope(|scope| {
+        scope.spawn(|| runtime.run(path, &stop));
+        let found = port.wait_for(Which::Any, &soon()).unwrap();
+        assert_eq!((found.process_id(), found.cookie()), (77, advertise(77).runtime_cookie));
+        let client = Client::new(found.clone());
+        for _ in 0..50 {
+            let answer = client.process_info().unwrap();
+            assert_eq!(answer.payload().unwrap().process_id, 77);
+        }
+        assert_eq!(found.resume(&soon()).unwrap(), HResult::OK);
+        assert_eq!(runtime.resumed.load(Ordering::SeqCst), 1);
+        eventually(port, |counts| counts.held == 1);
+        assert_eq!(port.counts().unwrap().handed_out, 51);
+        stop.cancel();
+    });
+}
+
+#[test]
+fn runtimes_are_found_by_what_they_say_in_the_order_in_which_they_came() {
+    let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
+    let _streams: Vec<UnixStream> = [5, 6, 7].map(|id| come(path, id)).into();
+    eventually(port, |counts| counts.held == 3);
+    let ids = |runtimes: Vec<PortRuntime>| runtimes.iter().map(PortRuntime::process_id).collect::<Vec<_>>();
+    assert_eq!(ids(port.waiting().unwrap()), [5, 6, 7]);
+    let find = |which| port.wait_for(which, &soon()).unwrap().process_id();
+    assert_eq!(find(Which::Any), 5);
+    assert_eq!(find(Which::Any), 5);
+    assert_eq!(find(Which::Process(6)), 6);
+    assert_eq!(find(Which::Cookie(advertise(7).runtime_cookie)), 7);
+    assert_eq!(find(Which::NotAmong(vec![advertise(5).runtime_cookie, advertise(6).runtime_cookie])), 7);
+    let (advertise, _) = port.take(Which::Process(6), &soon()).unwrap();
+    assert_eq!(advertise.process_id, 6);
+    assert_eq!(ids(port.waiting().unwrap()), [5, 7]);
+    // Used once.
+    let error = port.take(Which::Process(6), &within(Duration::from_millis(50))).unwrap_err();
+    assert!(matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)), "{error}");
+}
+
+#[test]
+fn a_runtime_that_comes_later_ends_the_wait_and_only_the_wait_for_it() {
+    let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| port.take(Which::Process(9), &soon()).map(|(advertise, _)| advertise.process_id));
+        let other = scope.spawn(|| port.wait_for(Which::Process(10), &within(Duration::from_millis(600))));
+        thread::sleep(Duration::from_millis(100));
+        let begun = Instant::now();
+        let _stream = come(path, 9);
+        assert_eq!(waiter.join().unwrap().unwrap(), 9);
+        assert!(begun.elapsed() < Duration::from_millis(300), "{:?}", begun.elapsed());
+        assert!(matches!(other.join().unwrap().unwrap_err().kind(), ErrorKind::TimedOut));
+    });
+}
+
+#[test]
+fn a_wait_ends_by_its_canceller_and_with_the_port() {
+    let Listening { port, .. } = listen(PortOptions::DEFAULT);
+    let canceller = Canceller::new().unwrap();
+    let gone = thread::scope(|scope| {
+        let waiter = scope.spawn(|| port.wait_for(Which::Any, &Until { deadline: None, canceller: Some(&canceller) }));
+        thread::sleep(Duration::from_millis(50));
+        canceller.cancel();
+        assert!(matches!(waiter.join().unwrap().unwrap_err().kind(), ErrorKind::Cancelled));
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("port");
+        let other = PortListener::on(UnixListener::bind(&path).unwrap(), PortOptions::DEFAULT).unwrap();
+        let stream = come(&path, 1);
+        let runtime = other.wait_for(Which::Any, &soon()).unwrap();
+        let (_, transport) = other.take(Which::Any, &soon()).unwrap();
+        let waiting = scope.spawn({
+            let runtime = runtime.clone();
+            move || Client::new(runtime).process_info().map(drop)
+        });
+        thread::sleep(Duration::from_millis(50));
+        drop((other, transport, stream));
+        let error = waiting.join().unwrap().unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::NotFound(_)), "{error}");
+        runtime
+    });
+    let error = gone.resume(&soon()).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::NotFound(_)), "{error}");
+}
+
+#[test]
+fn a_connection_that_ended_while_it_waited_is_not_handed_out() {
+    let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
+    drop(come(path, 5));
+    eventually(port, |counts| counts.ended_waiting == 1);
+    assert!(port.waiting().unwrap().is_empty());
+    // One that speaks while it should wait is no runtime.
+    let mut talks = come(path, 5);
+    talks.write_all(b"hello").unwrap();
+    eventually(port, |counts| counts.ended_waiting == 2);
+    assert_eq!(port.counts().unwrap().held, 0);
+}
+
+#[test]
+fn the_newer_connection_of_a_runtime_replaces_the_older() {
+    let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
+    let mut first = come(path, 5);
+    let _second = come(path, 5);
+    assert_eq!(first.read(&mut [0; 1]).unwrap(), 0);
+    eventually(port, |counts| (counts.held, counts.replaced) == (1, 1));
+}
+
+#[test]
+fn what_is_no_advertise_is_hung_up_on() {
+    let options = PortOptions { advertise: Duration::from_millis(300), most_held: 2, ..PortOptions::DEFAULT };
+    let Listening { port, path, .. } = &listen(options);
+    let mut http = UnixStream::connect(path).unwrap();
+    http.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    // What was not read makes it a reset.
+    assert!(matches!(http.read(&mut [0; 1]), Ok(0) | Err(_)));
+    let mut half = UnixStream::connect(path).unwrap();
+    half.write_all(&advertise(1).to_bytes()[..20]).unwrap();
+    drop(half);
+    // A byte now and then does not help.
+    let (mut trickling, begun) = (UnixStream::connect(path).unwrap(), Instant::now());
+    for byte in advertise(1).to_bytes() {
+        if trickling.write_all(&[byte]).is_err() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(30));
+    }
+    assert!((250..1500).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+    eventually(port, |counts| (counts.not_a_runtime, counts.ended_early, counts.silent_timed_out) == (1, 1, 1));
+    // And one more than may wait.
+    let _held = [come(path, 1), come(path, 2)];
+    eventually(port, |counts| counts.held == 2);
+    let mut third = come(path, 3);
+    assert_eq!(third.read(&mut [0; 1]).unwrap(), 0);
+    assert_eq!(port.counts().unwrap().refused, 1);
+}
+
+#[test]
+fn an_advertise_in_pieces_is_one() {
+    let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
+    let mut stream = UnixStream::connect(path).unwrap();
+    for byte in advertise(8).to_bytes() {
+        stream.write_all(&[byte]).unwrap();
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(port.wait_for(Which::Any, &soon()).unwrap().process_id(), 8);
+}
+
+#[test]
+fn a_runtime_is_told_by_what_it_advertised() {
+    let Listening { port, path, .. } = &listen(PortOptions::default());
+    assert_eq!(PortOptions::default(), PortOptions::DEFAULT);
+    let _stream = come(path, 5);
+    let found = port.wait_for(Which::Cookie(advertise(5).runtime_cookie), &soon()).unwrap();
+    assert_eq!(found.advertise(), advertise(5));
+    let said = format!("{found:?}");
+    assert!(said.starts_with("PortRuntime { advertise: Advertise {") && said.contains("process_id: 5"), "{said}");
+    assert_eq!(format!("{port:?}"), "PortListener { .. }");
+}
+
+#[test]
+fn a_resume_that_is_not_answered_is_cancelled() {
+    let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
+    let canceller = Canceller::new().unwrap();
+    let mut stream = come(path, 5);
+    let found = port.wait_for(Which::Any, &soon()).unwrap();
+    let error = thread::scope(|scope| {
+        let call = scope.spawn(|| found.resume(&Until { deadline: None, canceller: Some(&canceller) }).unwrap_err());
+        let mut asked = [0; 20];
+        stream.read_exact(&mut asked).unwrap();
+        assert_eq!(&asked, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0");
+        canceller.cancel();
+        call.join().unwrap()
+    });
+    assert!(matches!((error.phase(), error.kind()), (Phase::Reply, ErrorKind::Cancelled)), "{error}");
+}

@@ -1,0 +1,231 @@
+//! Peers that connect and say nothing, in great number. Counts descriptors, threads and memory by `/proc`.
+
+use std::io::{BufRead as _, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::io::ErrorKind;
+use dotnet_diagnostics_ipc::io::port_listener::{PortOptions, Which};
+
+use crate::alone;
+use crate::port_listener::{Listening, advertise, come, eventually, listen, soon};
+
+/// Makes room for this many connections; how many there is room for.
+fn room_for(connections: u64) -> u64 {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let (wanted, limit) = (connections + 200, getrlimit(Resource::Nofile));
+    if limit.current.is_some_and(|current| current < wanted) {
+        let current = limit.maximum.map_or(Some(wanted), |maximum| Some(maximum.min(wanted)));
+        setrlimit(Resource::Nofile, Rlimit { current, maximum: limit.maximum }).unwrap();
+    }
+    let has = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let room = connections.min(has.saturating_sub(200));
+    if room < connections {
+        eprintln!("NOTE: {room} connections instead of {connections}: this process may open {has} descriptors");
+    }
+    room
+}
+
+/// Names the port to the process that plays the silent clients: their ends need descriptors too.
+const SILENT: &str = "IO_PORT_LISTENER_SILENT";
+
+/// Another process, which connects so often, and says nothing.
+struct Silent(std::process::Child);
+
+impl Silent {
+    /// Runs `test` there, which must begin with [`Silent::play`].
+    fn connect(test: &str, path: &Path, connections: u64) -> Self {
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "--nocapture", test]).env(SILENT, format!("{connections} {}", path.display()));
+        let piped = std::process::Stdio::piped;
+        let mut child = command.stdin(piped()).stdout(piped()).spawn().unwrap();
+        let mut said = std::io::BufReader::new(child.stdout.as_mut().unwrap()).lines();
+        assert!(said.any(|line| line.unwrap().contains("all are connected")), "it could not connect");
+        Self(child)
+    }
+
+    /// The other process; whether this is it. Ends with its input.
+    fn play() -> bool {
+        let Ok(asked) = std::env::var(SILENT) else { return false };
+        let (connections, path) = asked.split_once(' ').unwrap();
+        let connections = connections.parse().unwrap();
+        assert_eq!(room_for(connections), connections);
+        let _silent: Vec<UnixStream> = (0..connections).map(|_| UnixStream::connect(path).unwrap()).collect();
+        println!("all are connected");
+        let _ = std::io::stdin().read(&mut [0; 1]);
+        true
+    }
+
+    fn end(mut self) {
+        drop(self.0.stdin.take());
+        self.0.wait().unwrap();
+    }
+}
+
+/// A line of `/proc/self/status`, as a number.
+fn status(key: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with(key)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn ten_thousand_that_say_nothing_keep_no_runtime_out() {
+    if Silent::play() {
+        return;
+    }
+    if !alone(ten_thousand_that_say_nothing_keep_no_runtime_out) {
+        return;
+    }
+    let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let room = room_for(10_000);
+    let options = PortOptions { advertise: Duration::from_secs(60), most_silent: 20_000, ..PortOptions::DEFAULT };
+    let before = open();
+    let Listening { port, path, .. } = &listen(options);
+    let (threads, memory) = (status("Threads:"), status("VmRSS:"));
+    let mut early = UnixStream::connect(path).unwrap();
+    let silent = Silent::connect("port_listener::silent::ten_thousand_that_say_nothing_keep_no_runtime_out", path, room);
+    let begun = Instant::now();
+    let runtime = come(path, 77);
+    let found = port.wait_for(Which::Process(77), &soon()).unwrap();
+    assert_eq!(found.process_id(), 77);
+    println!("the runtime was found {:?} after {room} silent connections", begun.elapsed());
+    let counts = port.counts().unwrap();
+    assert_eq!((counts.silent as u64, counts.held, counts.silent_dropped), (room + 1, 1, 0));
+    // The harness may have begun some, of tests that wait for this one.
+    assert!(status("Threads:") <= threads + 20, "no thread per connection");
+    let grown = status("VmRSS:").saturating_sub(memory);
+    println!("{grown} KiB more in memory");
+    assert!(grown < 16 * 1024, "{grown} KiB");
+    // One of them can still become a runtime.
+    early.write_all(&advertise(78).to_bytes()).unwrap();
+    assert_eq!(port.wait_for(Which::Process(78), &soon()).unwrap().process_id(), 78);
+    silent.end();
+    drop((runtime, early));
+    eventually(port, |counts| counts.silent == 0 && counts.ended_early == room && counts.held == 0);
+    // The listener, the wake-up and the epoll; no connection.
+    assert!(open() <= before + 6, "{before} before, {} after", open());
+}
+
+#[test]
+fn of_ten_thousand_silent_ones_the_oldest_go_first() {
+    if Silent::play() {
+        return;
+    }
+    if !alone(of_ten_thousand_silent_ones_the_oldest_go_first) {
+        return;
+    }
+    let options = PortOptions { advertise: Duration::from_secs(3), most_silent: 100, ..PortOptions::DEFAULT };
+    let Listening { port, path, .. } = &listen(options);
+    let room = room_for(10_000);
+    let mut oldest = UnixStream::connect(path).unwrap();
+    let silent = Silent::connect("port_listener::silent::of_ten_thousand_silent_ones_the_oldest_go_first", path, room);
+    let mut newest = UnixStream::connect(path).unwrap();
+    let _runtime = come(path, 77);
+    assert_eq!(port.wait_for(Which::Any, &soon()).unwrap().process_id(), 77);
+    let counts = port.counts().unwrap();
+    assert!(counts.silent_dropped >= room - 99 && counts.silent <= 100, "{counts:?}");
+    assert_eq!(oldest.read(&mut [0; 1]).unwrap(), 0, "the first was dropped");
+    newest.set_nonblocking(true).unwrap();
+    assert!(newest.read(&mut [0; 1]).is_err(), "the last is still there");
+    // And in the end all of them.
+    eventually(port, |counts| counts.silent == 0);
+    assert_eq!(newest.read(&mut [0; 1]).unwrap(), 0);
+    silent.end();
+}
+
+/// Where no descriptor is left, the oldest silent connection gives its own.
+#[test]
+fn a_runtime_gets_in_also_where_no_descriptor_is_left() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    if !alone(a_runtime_gets_in_also_where_no_descriptor_is_left) {
+        return;
+    }
+    let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
+    let limit = getrlimit(Resource::Nofile);
+    let silent: Vec<UnixStream> = (0..50).map(|_| UnixStream::connect(path).unwrap()).collect();
+    eventually(port, |counts| counts.silent == 50);
+    // Room for the client's end and no more; what is open stays.
+    let highest = std::fs::read_dir("/proc/self/fd").unwrap();
+    let highest = highest.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse::<u64>().unwrap()).max().unwrap();
+    let mut fillers = Vec::new();
+    setrlimit(Resource::Nofile, Rlimit { current: Some(highest + 8), maximum: limit.maximum }).unwrap();
+    while let Ok(file) = std::fs::File::open("/dev/null") {
+        fillers.push(file);
+    }
+    drop(fillers.pop());
+    let mut runtime = come(path, 77);
+    // Asking takes two descriptors, which are not there either.
+    assert!(matches!(port.counts().unwrap_err().kind(), ErrorKind::Io(_)));
+    thread::sleep(Duration::from_millis(300));
+    fillers.truncate(fillers.len().saturating_sub(4));
+    setrlimit(Resource::Nofile, limit).unwrap();
+    assert_eq!(port.wait_for(Which::Any, &soon()).unwrap().process_id(), 77);
+    let counts = port.counts().unwrap();
+    assert!(counts.silent_dropped >= 1, "{counts:?}");
+    runtime.set_nonblocking(true).unwrap();
+    assert!(runtime.read(&mut [0; 1]).is_err());
+    drop(silent);
+}
+
+/// And where nobody has one to give, the port waits until there is one.
+#[test]
+fn a_runtime_that_came_while_no_descriptor_was_left_gets_in_later() {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    if !alone(a_runtime_that_came_while_no_descriptor_was_left_gets_in_later) {
+        return;
+    }
+    let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
+    let limit = getrlimit(Resource::Nofile);
+    let mut runtime = UnixStream::from(socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap());
+    // What is open stays so.
+    setrlimit(Resource::Nofile, Rlimit { current: Some(0), maximum: limit.maximum }).unwrap();
+    let connected = connect(&runtime, &SocketAddrUnix::new(path).unwrap());
+    thread::sleep(Duration::from_millis(120));
+    setrlimit(Resource::Nofile, limit).unwrap();
+    connected.unwrap();
+    runtime.write_all(&advertise(77).to_bytes()).unwrap();
+    assert_eq!(port.wait_for(Which::Any, &soon()).unwrap().process_id(), 77);
+    let counts = port.counts().unwrap();
+    assert_eq!((counts.accepted, counts.silent_dropped), (1, 0));
+}
+
+/// The time that the threads of ports have used so far, in ticks, of which there are 100 in a second.
+fn ticks() -> u64 {
+    let mut ticks = 0;
+    for thread in std::fs::read_dir("/proc/self/task").unwrap() {
+        let path = thread.unwrap().path();
+        // A thread may end meanwhile.
+        let Ok(stat) = std::fs::read_to_string(path.join("stat")) else { continue };
+        let (name, fields) = stat.rsplit_once(')').unwrap();
+        if name.ends_with("diagnostic port") {
+            let fields: Vec<&str> = fields.split_whitespace().collect();
+            // utime and stime: fields 14 and 15 of all, of which 2 are cut off here.
+            ticks += fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+        }
+    }
+    ticks
+}
+
+/// What was handed out is watched no longer: bytes there that its owner lets wait do not keep the port awake. Nor does a socket on
+/// which a peer has said a part.
+#[test]
+fn what_others_leave_unread_keeps_the_port_asleep() {
+    if !alone(what_others_leave_unread_keeps_the_port_asleep) {
+        return;
+    }
+    let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
+    let mut runtime = come(path, 77);
+    let taken = port.take(Which::Any, &soon()).unwrap();
+    runtime.write_all(b"a reply that nobody reads").unwrap();
+    let mut half = UnixStream::connect(path).unwrap();
+    half.write_all(b"ADVR").unwrap();
+    let before = ticks();
+    thread::sleep(Duration::from_millis(500));
+    let used = ticks() - before;
+    assert!(used < 20, "{used} of 50 ticks");
+    drop((taken, half));
+}

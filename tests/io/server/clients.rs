@@ -1,0 +1,174 @@
+//! Clients that are slow, silent, gone or wrong, and what they may not cost.
+
+use std::io::{Read as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::exchange::{End, Outcome, ServerOutcome, Then};
+use dotnet_diagnostics_ipc::io::server::ServeOptions;
+use dotnet_diagnostics_ipc::message::AnyRequest;
+use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
+use dotnet_diagnostics_ipc::message::process::ProcessInfo;
+
+use crate::alone;
+use crate::server::requests::{COLLECT2, COLLECT3, USER_EVENTS, commands};
+use crate::server::runtime::Runtime;
+use crate::server::{ask, eventually, with_server};
+
+#[test]
+fn a_byte_without_a_descriptor_and_one_that_rides_on_the_request_are_refused() {
+    let options = ServeOptions { request: Some(Duration::from_millis(300)), ..ServeOptions::DEFAULT };
+    let runtime = Runtime::default();
+    with_server(&runtime, options, |path, _| {
+        let mut message = vec![0; 4096];
+        let len = dotnet_diagnostics_ipc::message::encode(USER_EVENTS.command(), &USER_EVENTS, &mut message).unwrap();
+        let reply = |socket: &mut UnixStream| {
+            let mut reply = Vec::new();
+            let _ = socket.read_to_end(&mut reply);
+            reply
+        };
+        let refused = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x84\x13\x13\x80";
+        // F-21.
+        let mut socket = UnixStream::connect(path).unwrap();
+        socket.write_all(&message[..len]).unwrap();
+        socket.write_all(b"x").unwrap();
+        assert_eq!(reply(&mut socket), refused);
+        // F-20: the descriptor is lost, and closed. Its byte is one of the request.
+        let mut socket = UnixStream::connect(path).unwrap();
+        socket.write_all(&message[..len - 1]).unwrap();
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let (mut control, fds) = (rustix::net::SendAncillaryBuffer::new(&mut space), [theirs.as_fd()]);
+        assert!(control.push(rustix::net::SendAncillaryMessage::ScmRights(&fds)));
+        let last = [std::io::IoSlice::new(&message[len - 1..len])];
+        rustix::net::sendmsg(&socket, &last, &mut control, rustix::net::SendFlags::empty()).unwrap();
+        drop(theirs);
+        socket.write_all(b"x").unwrap();
+        assert_eq!(reply(&mut socket), refused);
+        assert_eq!(ours.read(&mut [0; 1]).unwrap(), 0);
+        // None at all: closed once the time is over, where a runtime waits for ever (F-75).
+        let (mut socket, begun) = (UnixStream::connect(path).unwrap(), Instant::now());
+        socket.write_all(&message[..len]).unwrap();
+        assert_eq!(reply(&mut socket), b"");
+        assert!((250..3000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+    });
+    assert_eq!(runtime.served(3)[2].outcome, ServerOutcome::Gone { end: End::TimedOut });
+    assert!(runtime.asked.lock().unwrap().is_empty());
+}
+
+#[test]
+fn a_client_that_does_not_read_holds_up_the_handler_and_not_the_memory() {
+    let runtime = Runtime::default();
+    let options = ServeOptions { stream: Some(Duration::from_millis(300)), ..ServeOptions::DEFAULT };
+    with_server(&runtime, options, |path, _| {
+        let (mut socket, begun) = (UnixStream::connect(path).unwrap(), Instant::now());
+        ask(&mut socket, &COLLECT3, None);
+        let served = runtime.served(1)[0];
+        assert_eq!(served.outcome, ServerOutcome::Gone { end: End::TimedOut });
+        assert!((300..5000).contains(&begun.elapsed().as_millis()));
+        // What the system itself buffers.
+        assert!((1..4 << 20).contains(&served.streamed), "{}", served.streamed);
+    });
+}
+
+#[test]
+fn a_slow_reader_gets_all_of_it_and_one_that_goes_ends_the_session() {
+    let runtime = Runtime::default();
+    with_server(&runtime, ServeOptions::DEFAULT, |path, _| {
+        let mut socket = UnixStream::connect(path).unwrap();
+        ask(&mut socket, &COLLECT3, None);
+        let (mut piece, mut read) = (vec![0; 10_000], 0);
+        while read < 2_000_000 {
+            let n = socket.read(&mut piece).unwrap();
+            assert!(n > 0 && piece[..n].iter().all(|byte| *byte == 0x55));
+            read += n;
+            thread::sleep(Duration::from_micros(500));
+        }
+        drop(socket);
+        let served = runtime.served(1)[0];
+        assert_eq!(served.outcome, ServerOutcome::Gone { end: End::Reset });
+        assert!(served.streamed >= read as u64 - 100_000);
+    });
+}
+
+#[test]
+fn half_a_request_blocks_nobody_and_is_given_up_in_time() {
+    let runtime = Runtime::default();
+    let options = ServeOptions { request: Some(Duration::from_millis(400)), ..ServeOptions::DEFAULT };
+    with_server(&runtime, options, |path, _| {
+        let begun = Instant::now();
+        let silent = UnixStream::connect(path).unwrap();
+        let mut trickling = UnixStream::connect(path).unwrap();
+        trickling.write_all(b"D").unwrap();
+        let (outcome, _) = ask(&mut UnixStream::connect(path).unwrap(), &AnyRequest::ProcessInfo(ProcessInfo {}), None);
+        assert!(matches!(outcome, Outcome::Ok { .. }));
+        assert!(begun.elapsed() < Duration::from_millis(350), "{:?}", begun.elapsed());
+        // A byte now and then does not help.
+        let mut sent = 1;
+        while runtime.served.lock().unwrap().len() < 3 {
+            assert!(begun.elapsed() < Duration::from_secs(5));
+            thread::sleep(Duration::from_millis(50));
+            if trickling.write_all(&b"DOTNET_IPC_V1\0"[sent..=sent]).is_ok() {
+                sent += 1;
+            }
+        }
+        drop(silent);
+    });
+    let gone = ServerOutcome::Gone { end: End::TimedOut };
+    assert_eq!(runtime.served(3).iter().filter(|served| served.outcome == gone).count(), 2);
+}
+
+#[test]
+fn one_at_a_time_waits_as_runtimes_do_but_not_for_ever() {
+    let runtime = Runtime::default();
+    let options = ServeOptions { most_at_once: 1, request: Some(Duration::from_millis(400)), ..ServeOptions::DEFAULT };
+    with_server(&runtime, options, |path, _| {
+        let silent = UnixStream::connect(path).unwrap();
+        thread::sleep(Duration::from_millis(50));
+        let begun = Instant::now();
+        let (outcome, _) = ask(&mut UnixStream::connect(path).unwrap(), &AnyRequest::ProcessInfo(ProcessInfo {}), None);
+        assert!(matches!(outcome, Outcome::Ok { .. }));
+        assert!((200..3000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+        drop(silent);
+        // A session is none of those that wait: its stop gets through, and its tail is not lost.
+        let mut session = UnixStream::connect(path).unwrap();
+        let (outcome, _) = ask(&mut session, &COLLECT2, None);
+        assert!(matches!(outcome, Outcome::Ok { then: Then::Stream { session_id: Some(7) }, .. }));
+        let (outcome, _) =
+            ask(&mut UnixStream::connect(path).unwrap(), &AnyRequest::StopTracing(StopTracing { session_id: 7 }), None);
+        assert_eq!(outcome, Outcome::Ok { size: 28, then: Then::Close });
+        let mut stream = String::new();
+        session.read_to_string(&mut stream).unwrap();
+        assert_eq!(stream, "Nettrace tail");
+    });
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_thousand_requests_leave_no_descriptor_behind() {
+    if !alone(a_thousand_requests_leave_no_descriptor_behind) {
+        return;
+    }
+    let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let runtime = Runtime::default();
+    let (before, after) = with_server(&runtime, ServeOptions::DEFAULT, |path, _| {
+        let before = open();
+        let mut requests = 0;
+        while requests < 1000 {
+            for (request, _) in commands() {
+                let file = tempfile::tempfile().unwrap();
+                ask(&mut UnixStream::connect(path).unwrap(), &request, None);
+                ask(&mut UnixStream::connect(path).unwrap(), &USER_EVENTS, Some(&file));
+                // And half a request.
+                UnixStream::connect(path).unwrap().write_all(b"DOTNET").unwrap();
+                requests += 3;
+            }
+        }
+        eventually(|| runtime.served.lock().unwrap().len() >= requests);
+        eventually(|| open() <= before);
+        (before, open())
+    });
+    assert!(after <= before, "{before} before, {after} after");
+}

@@ -1,0 +1,285 @@
+//! The server adapter over real Unix sockets: every command, what clients do wrong, and what none of it may cost.
+
+mod clients;
+mod requests;
+mod runtime;
+mod sessions;
+mod transports;
+
+use std::io::{Read as _, Seek as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::continuation::Entry;
+use dotnet_diagnostics_ipc::exchange::{self, ClientAction, End, Outcome, ServerOutcome, Then};
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::io::server::{Entries, Handler, ServeOptions, Served, serve, serve_connection};
+use dotnet_diagnostics_ipc::io::{Canceller, Connection, Stream, Transport as _, UnixTransport, Until};
+use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfo2, ProcessInfo3, ProcessInfoReply};
+use dotnet_diagnostics_ipc::message::server::ErrorReply;
+use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message};
+
+use requests::{COLLECT2, COLLECT3, USER_EVENTS, commands};
+use runtime::{ENVIRONMENT, INFO, INFO2, Runtime};
+
+/// Ends the server also where the client panics.
+struct Shutdown<'s>(&'s Canceller);
+
+impl Drop for Shutdown<'_> {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// Serves `handler` while `client` is at work.
+#[track_caller]
+fn with_server<T, H: Handler + Sync>(handler: &H, options: ServeOptions, client: impl FnOnce(&Path, &Canceller) -> T) -> T {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("socket");
+    let (listener, shutdown) = (UnixListener::bind(&path).unwrap(), Canceller::new().unwrap());
+    thread::scope(|scope| {
+        let server = scope.spawn(|| serve(&listener, handler, &options, &shutdown));
+        let ends = Shutdown(&shutdown);
+        let done = client(&path, &shutdown);
+        drop(ends);
+        server.join().unwrap().unwrap();
+        done
+    })
+}
+
+fn eventually(mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !done() {
+        assert!(Instant::now() < deadline, "it did not come");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The client exchange over a plain blocking socket.
+fn ask(socket: &mut UnixStream, request: &AnyRequest<'_>, fd: Option<&std::fs::File>) -> (Outcome, Vec<u8>) {
+    let mut buffer = vec![0; 65_535];
+    let mut client = exchange::Client::of_any(request, &mut buffer).unwrap();
+    loop {
+        match client.action() {
+            ClientAction::Send(range) => client.sent(socket.write(&buffer[range]).unwrap()).unwrap(),
+            ClientAction::SendFd => {
+                let mut transport = UnixTransport::new(socket.try_clone().unwrap()).unwrap();
+                transport.send_fd(fd.unwrap().as_fd(), &Until::FOREVER).unwrap();
+                socket.set_nonblocking(false).unwrap();
+                client.fd_sent().unwrap();
+            }
+            ClientAction::Receive(range) => match socket.read(&mut buffer[range]) {
+                Ok(0) => client.ended(End::Closed).unwrap(),
+                Ok(n) => client.received(&buffer, n).unwrap(),
+                Err(_) => client.ended(End::Reset).unwrap(),
+            },
+            ClientAction::Finished(outcome) => return (outcome, buffer),
+        }
+    }
+}
+
+fn error(hresult: HResult) -> Outcome {
+    Outcome::Error { size: 24, hresult }
+}
+
+#[test]
+fn every_command_comes_to_its_method_and_its_reply_comes_back() {
+    let runtime = Runtime::default();
+    with_server(&runtime, ServeOptions::DEFAULT, |path, _| {
+        for (request, noted) in commands() {
+            if noted.is_empty() {
+                continue;
+            }
+            let mut socket = UnixStream::connect(path).unwrap();
+            let (outcome, buffer) = ask(&mut socket, &request, None);
+            let mut stream = String::new();
+            match request.command() {
+                Command::GENERATE_CORE_DUMP3 => {
+                    let reply = Message::decode(&buffer).unwrap().0.reply_to(Some(Command::GENERATE_CORE_DUMP3)).unwrap();
+                    let error = ErrorReply { hresult: HResult::FAIL, message: Some("the disk is full".into()) };
+                    assert_eq!(reply, AnyReply::Error(error));
+                }
+                Command { set: 2, .. } => {
+                    assert!(matches!(outcome, Outcome::Ok { then: Then::Stream { session_id: Some(42) }, .. }), "{outcome:?}");
+                    socket.read_to_string(&mut stream).unwrap();
+                    assert_eq!(stream, "Nettrace and more");
+                }
+                _ => assert!(matches!(outcome, Outcome::Ok { size: 24, .. }), "{noted}: {outcome:?}"),
+            }
+            assert_eq!(runtime.asked.lock().unwrap().pop().as_deref(), Some(noted));
+            assert!(runtime.asked.lock().unwrap().is_empty());
+        }
+        let info = |request| {
+            let (_, buffer) = ask(&mut UnixStream::connect(path).unwrap(), &request, None);
+            buffer
+        };
+        let buffer = info(AnyRequest::ProcessInfo(ProcessInfo {}));
+        let reply = Message::decode(&buffer).unwrap().0.reply_to(Some(Command::PROCESS_INFO)).unwrap();
+        assert_eq!(reply, AnyReply::ProcessInfo(INFO));
+        let buffer = info(AnyRequest::ProcessInfo2(ProcessInfo2 {}));
+        let reply = Message::decode(&buffer).unwrap().0.reply_to(Some(Command::PROCESS_INFO2)).unwrap();
+        assert_eq!(reply, AnyReply::ProcessInfo2(INFO2));
+        let buffer = info(AnyRequest::ProcessInfo3(ProcessInfo3 {}));
+        let reply = Message::decode(&buffer).unwrap().0.reply_to(Some(Command::PROCESS_INFO3)).unwrap();
+        assert_eq!(reply, AnyReply::Error(ErrorReply::new(HResult::NOT_SUPPORTED)));
+    });
+    let streamed: Vec<u64> = runtime.served(17).iter().map(|served| served.streamed).filter(|streamed| *streamed > 0).collect();
+    assert_eq!(streamed, [17; 4]);
+}
+
+#[test]
+fn a_handler_without_methods_knows_no_command() {
+    struct Nothing;
+    impl Handler for Nothing {}
+    with_server(&Nothing, ServeOptions::DEFAULT, |path, _| {
+        for (request, _) in commands() {
+            let (outcome, _) = ask(&mut UnixStream::connect(path).unwrap(), &request, None);
+            assert_eq!(outcome, error(HResult::UNKNOWN_COMMAND), "{request:?}");
+        }
+        let file = tempfile::tempfile().unwrap();
+        let (outcome, _) = ask(&mut UnixStream::connect(path).unwrap(), &USER_EVENTS, Some(&file));
+        assert_eq!(outcome, error(HResult::UNKNOWN_COMMAND));
+        let unknown = AnyRequest::Unknown { command: Command { set: 9, id: 9 }, payload: b"what" };
+        let (outcome, _) = ask(&mut UnixStream::connect(path).unwrap(), &unknown, None);
+        assert_eq!(outcome, error(HResult::UNKNOWN_COMMAND));
+    });
+}
+
+#[test]
+fn an_environment_comes_whole_or_broken_off() {
+    let read = |runtime: &Runtime| {
+        with_server(runtime, ServeOptions::DEFAULT, |path, _| {
+            let transport = UnixTransport::new(UnixStream::connect(path).unwrap()).unwrap();
+            let mut entries = Vec::new();
+            let read = Connection::new(transport).environment().unwrap().for_each(|entry| entries.push(entry.text().to_string()));
+            (read.map_err(|error| error.to_string()), entries)
+        })
+    };
+    assert_eq!(read(&Runtime::default()), (Ok(()), ENVIRONMENT.map(String::from).to_vec()));
+    // Behind the count and the first entry: 4 + 4 + 8 bytes (F-43).
+    let runtime = Runtime { broken_off: Some((16, HResult::FAIL)), ..Runtime::default() };
+    let (read, entries) = read(&runtime);
+    assert_eq!(entries, ["A=1"]);
+    assert!(read.unwrap_err().contains("0x80004005"));
+    assert_eq!(runtime.served(1)[0].outcome, ServerOutcome::BrokenOff(HResult::FAIL));
+}
+
+#[test]
+fn an_environment_of_many_pieces_is_the_one_that_was_given() {
+    struct Large(Vec<String>);
+    impl Handler for Large {
+        fn process_environment(&self) -> Result<Entries<'_>, HResult> {
+            Ok(self.0.iter().map(|text| Entry::new(text)).collect())
+        }
+    }
+    let large = Large((0..5000).map(|n| format!("V{n}={}", "x".repeat(n % 300))).collect());
+    let entries = with_server(&large, ServeOptions::DEFAULT, |path, _| {
+        let transport = UnixTransport::new(UnixStream::connect(path).unwrap()).unwrap();
+        let mut entries = Vec::new();
+        Connection::new(transport).environment().unwrap().for_each(|entry| entries.push(entry.text().to_string())).unwrap();
+        entries
+    });
+    assert!(entries == large.0);
+}
+
+#[test]
+fn a_descriptor_is_received_and_the_session_lasts_until_the_hang_up() {
+    let runtime = Runtime::default();
+    with_server(&runtime, ServeOptions::DEFAULT, |path, _| {
+        let mut file = tempfile::tempfile().unwrap();
+        let mut socket = UnixStream::connect(path).unwrap();
+        let (outcome, _) = ask(&mut socket, &USER_EVENTS, Some(&file));
+        assert!(matches!(outcome, Outcome::Ok { then: Then::UserEvents { session_id: Some(9) }, .. }), "{outcome:?}");
+        let mut text = String::new();
+        eventually(|| {
+            file.rewind().unwrap();
+            text.clear();
+            file.read_to_string(&mut text).unwrap() > 0
+        });
+        assert_eq!(text, "written by the server");
+        // A half-close is no hang-up (F-23).
+        socket.shutdown(std::net::Shutdown::Write).unwrap();
+        thread::sleep(Duration::from_millis(100));
+        assert_eq!(*runtime.asked.lock().unwrap(), ["user_events 1"]);
+        drop(socket);
+        eventually(|| runtime.asked.lock().unwrap().last().unwrap() == "hung up");
+    });
+}
+
+#[test]
+fn one_session_more_than_allowed_fails() {
+    let runtime = Runtime::default();
+    with_server(&runtime, ServeOptions { most_sessions: 2, ..ServeOptions::DEFAULT }, |path, _| {
+        let mut sessions: Vec<UnixStream> = (0..2).map(|_| UnixStream::connect(path).unwrap()).collect();
+        for session in &mut sessions {
+            assert!(matches!(ask(session, &COLLECT2, None).0, Outcome::Ok { .. }));
+        }
+        // F-32.
+        assert_eq!(ask(&mut UnixStream::connect(path).unwrap(), &COLLECT2, None).0, error(HResult::FAIL));
+        drop(sessions.pop());
+        eventually(|| matches!(ask(&mut UnixStream::connect(path).unwrap(), &COLLECT2, None).0, Outcome::Ok { .. }));
+    });
+}
+
+#[test]
+fn shutdown_ends_what_is_silent_and_what_streams() {
+    let runtime = Runtime::default();
+    let options = ServeOptions { request: None, stream: None, ..ServeOptions::DEFAULT };
+    let (begun, clients) = with_server(&runtime, options, |path, _| {
+        let silent = UnixStream::connect(path).unwrap();
+        let (mut waiting, mut full) = (UnixStream::connect(path).unwrap(), UnixStream::connect(path).unwrap());
+        ask(&mut waiting, &COLLECT2, None);
+        ask(&mut full, &COLLECT3, None);
+        let file = tempfile::tempfile().unwrap();
+        let mut held = UnixStream::connect(path).unwrap();
+        ask(&mut held, &USER_EVENTS, Some(&file));
+        thread::sleep(Duration::from_millis(50));
+        (Instant::now(), [silent, waiting, full, held])
+    });
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    drop(clients);
+}
+
+#[test]
+fn a_reply_that_fits_no_message_is_an_error_and_a_long_one_comes_whole() {
+    struct Long(String);
+    impl Handler for Long {
+        fn process_info(&self) -> Result<ProcessInfoReply<'_>, HResult> {
+            Ok(ProcessInfoReply { command_line: self.0.as_str().into(), ..INFO })
+        }
+    }
+    let asked = |len: usize| {
+        with_server(&Long("x".repeat(len)), ServeOptions::DEFAULT, |path, _| {
+            ask(&mut UnixStream::connect(path).unwrap(), &AnyRequest::ProcessInfo(ProcessInfo {}), None).0
+        })
+    };
+    // 20 + 8 + 16 + (4 + 2 × 32,001) + (4 + 12) + (4 + 8)
+    assert_eq!(asked(32_000), Outcome::Ok { size: 64_078, then: Then::Close });
+    assert_eq!(asked(40_000), error(HResult::FAIL)); // F-40
+}
+
+#[test]
+fn anything_that_reads_and_writes_can_be_served() {
+    struct Memory(std::io::Cursor<Vec<u8>>, Vec<u8>);
+    impl std::io::Read for &mut Memory {
+        fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+            self.0.read(into)
+        }
+    }
+    impl std::io::Write for &mut Memory {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.1.write(bytes)
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut memory = Memory(std::io::Cursor::new(b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0".to_vec()), Vec::new());
+    let served = serve_connection(Stream(&mut memory), &Runtime::default(), &ServeOptions::DEFAULT, None).unwrap();
+    assert_eq!(served, Served { command: Some(Command::RESUME_RUNTIME), outcome: ServerOutcome::Answered, streamed: 0 });
+    assert_eq!(memory.1, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0");
+}

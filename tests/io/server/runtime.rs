@@ -1,0 +1,158 @@
+//! A handler that writes down what it was asked.
+
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::io::server::{Entries, Handler, HeldSession, Refusal, Served, StreamSession};
+use dotnet_diagnostics_ipc::message::dump::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
+use dotnet_diagnostics_ipc::message::eventpipe::*;
+use dotnet_diagnostics_ipc::message::process::*;
+use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler};
+use dotnet_diagnostics_ipc::message::server::ResultReply;
+use dotnet_diagnostics_ipc::wire::{Guid, IpcString};
+
+/// Writes down what it was asked, in words.
+#[derive(Default)]
+pub(crate) struct Runtime {
+    pub(crate) asked: Mutex<Vec<String>>,
+    pub(crate) served: Mutex<Vec<Served>>,
+    pub(crate) stop: (Mutex<bool>, Condvar),
+    pub(crate) broken_off: Option<(u32, HResult)>,
+}
+
+const OK: Result<ResultReply, HResult> = Ok(ResultReply { hresult: HResult::OK });
+
+impl Runtime {
+    fn note(&self, what: String) -> Result<ResultReply, HResult> {
+        self.asked.lock().unwrap().push(what);
+        OK
+    }
+
+    fn stream(&self, what: String) -> Result<StreamSession<'_>, HResult> {
+        self.note(what)?;
+        Ok(StreamSession::new(42, |stream| stream.write_all(b"Nettrace and more")))
+    }
+
+    /// What became of the connections, once so many are over.
+    pub(crate) fn served(&self, count: usize) -> Vec<Served> {
+        crate::server::eventually(|| self.served.lock().unwrap().len() >= count);
+        self.served.lock().unwrap().clone()
+    }
+}
+
+impl Handler for Runtime {
+    fn generate_core_dump(&self, request: GenerateCoreDump<'_>) -> Result<ResultReply, HResult> {
+        self.note(format!("dump {}", request.dump_name))
+    }
+    fn generate_core_dump2(&self, request: GenerateCoreDump2<'_>) -> Result<ResultReply, HResult> {
+        self.note(format!("dump2 {}", request.dump_name))
+    }
+    fn generate_core_dump3(&self, request: GenerateCoreDump3<'_>) -> Result<ResultReply, Refusal> {
+        let _ = self.note(format!("dump3 {}", request.dump_name));
+        Err(Refusal { hresult: HResult::FAIL, message: Some("the disk is full".into()) })
+    }
+    fn stop_tracing(&self, request: StopTracing) -> Result<SessionReply, HResult> {
+        *self.stop.0.lock().unwrap() = true;
+        self.stop.1.notify_all();
+        Ok(SessionReply { session_id: request.session_id })
+    }
+    fn collect_tracing(&self, request: CollectTracing<'_>) -> Result<StreamSession<'_>, HResult> {
+        self.stream(format!("collect {}", request.circular_buffer_mb))
+    }
+    /// Until it is stopped.
+    fn collect_tracing2(&self, _: CollectTracing2<'_>) -> Result<StreamSession<'_>, HResult> {
+        Ok(StreamSession::new(7, |stream| {
+            stream.write_all(b"Nettrace")?;
+            while !*self.stop.0.lock().unwrap() {
+                if stream.pause(Duration::from_millis(5))? {
+                    return Ok(());
+                }
+            }
+            stream.write_all(b" tail")
+        }))
+    }
+    /// Never stops, and waits for nobody but the client.
+    fn collect_tracing3(&self, _: CollectTracing3<'_>) -> Result<StreamSession<'_>, HResult> {
+        Ok(StreamSession::new(3, |stream| {
+            let much = vec![0x55; 100_000];
+            loop {
+                stream.write_all(&much)?;
+            }
+        }))
+    }
+    fn collect_tracing4(&self, request: CollectTracing4<'_>) -> Result<StreamSession<'_>, HResult> {
+        self.stream(format!("collect4 {:#x}", request.rundown_keyword))
+    }
+    fn collect_tracing5(&self, request: StreamingSession<'_>) -> Result<StreamSession<'_>, HResult> {
+        self.stream(format!("collect5 {}", request.providers.len()))
+    }
+    fn collect_tracing6(&self, request: StreamingSession6<'_>) -> Result<StreamSession<'_>, HResult> {
+        self.stream(format!("collect6 {:?}", request.session_buffer_mode.name()))
+    }
+    fn collect_user_events(&self, request: UserEventsSession<'_>, fd: OwnedFd) -> Result<HeldSession<'_>, HResult> {
+        let _ = self.note(format!("user_events {}", request.providers.len()));
+        Ok(HeldSession::new(9, |connection| {
+            let mut file = std::fs::File::from(fd);
+            file.write_all(b"written by the server").unwrap();
+            while let Ok(false) = connection.wait(None) {}
+            let _ = self.note("hung up".into());
+        }))
+    }
+    fn attach_profiler(&self, request: AttachProfiler<'_>) -> Result<ResultReply, HResult> {
+        self.note(format!("attach {}", request.attach_timeout))
+    }
+    fn startup_profiler(&self, request: StartupProfiler<'_>) -> Result<ResultReply, HResult> {
+        self.note(format!("startup {}", request.profiler_path))
+    }
+    fn process_info(&self) -> Result<ProcessInfoReply<'_>, HResult> {
+        Ok(INFO)
+    }
+    fn resume_runtime(&self, _: ResumeRuntime) -> Result<ResultReply, HResult> {
+        self.note("resume".into())
+    }
+    fn process_environment(&self) -> Result<Entries<'_>, HResult> {
+        Ok(Entries { broken_off: self.broken_off, ..ENVIRONMENT.into_iter().collect() })
+    }
+    fn set_environment_variable(&self, request: SetEnvironmentVariable<'_>) -> Result<ResultReply, HResult> {
+        self.note(format!("set {}={}", request.name, request.value))
+    }
+    fn process_info2(&self) -> Result<ProcessInfo2Reply<'_>, HResult> {
+        Ok(INFO2)
+    }
+    fn enable_perf_map(&self, request: EnablePerfMap) -> Result<ResultReply, HResult> {
+        self.note(format!("perf map {}", request.perf_map_type.0))
+    }
+    fn disable_perf_map(&self, _: DisablePerfMap) -> Result<ResultReply, HResult> {
+        self.note("no perf map".into())
+    }
+    fn apply_startup_hook(&self, request: ApplyStartupHook<'_>) -> Result<ResultReply, HResult> {
+        self.note(format!("hook {}", request.startup_hook_path))
+    }
+    fn process_info3(&self) -> Result<ProcessInfo3Reply<'_>, HResult> {
+        Err(HResult::NOT_SUPPORTED)
+    }
+    fn served(&self, served: &Served) {
+        self.served.lock().unwrap().push(*served);
+    }
+}
+
+pub(crate) const ENVIRONMENT: [&str; 4] = ["A=1", "", "no equals sign", "=C:=C:\\"];
+pub(crate) const INFO: ProcessInfoReply<'_> = ProcessInfoReply {
+    process_id: 12345,
+    runtime_cookie: Guid::NIL,
+    command_line: IpcString::new("app"),
+    os: IpcString::new("Linux"),
+    arch: IpcString::new("x64"),
+};
+pub(crate) const INFO2: ProcessInfo2Reply<'_> = ProcessInfo2Reply {
+    process_id: 12345,
+    runtime_cookie: Guid::NIL,
+    command_line: IpcString::new("app"),
+    os: IpcString::new("Linux"),
+    arch: IpcString::new("x64"),
+    managed_entrypoint_assembly_name: IpcString::new("app"),
+    clr_product_version: IpcString::new("10.0"),
+};

@@ -1,0 +1,122 @@
+//! What a handler is told of its sessions, and what clients are told of requests that are long, unknown or over the limits.
+
+use std::io::Write as _;
+use std::os::unix::net::UnixStream;
+use std::sync::Mutex;
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::exchange::{CheckOrder, KnownCommands, Outcome, ServerOptions, ServerOutcome, Then};
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::io::server::{Handler, HeldSession, Refusal, ServeOptions, StreamSession};
+use dotnet_diagnostics_ipc::message::AnyRequest;
+use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
+use dotnet_diagnostics_ipc::message::eventpipe::*;
+use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
+use dotnet_diagnostics_ipc::message::server::ResultReply;
+use dotnet_diagnostics_ipc::wire::{Array, IpcString};
+
+use crate::server::requests::COLLECT2;
+use crate::server::runtime::Runtime;
+use crate::server::{ask, error, with_server};
+
+#[test]
+fn sessions_are_written_by_their_ids() {
+    let stream = StreamSession::new(42, |_| Ok(()));
+    assert_eq!(format!("{stream:?}"), "StreamSession { session_id: 42, .. }");
+    let held = HeldSession::new(9, |_| ());
+    assert_eq!(format!("{held:?}"), "HeldSession { session_id: 9, .. }");
+}
+
+#[test]
+fn the_writer_of_a_stream_counts_what_it_sent() {
+    struct Counting(Mutex<Vec<(u64, String)>>);
+    impl Handler for Counting {
+        fn collect_tracing2(&self, _: CollectTracing2<'_>) -> Result<StreamSession<'_>, HResult> {
+            Ok(StreamSession::new(1, |stream| {
+                for piece in [&b"Nettrace"[..], &[], &vec![0; 70_000]] {
+                    stream.write_all(piece)?;
+                    stream.flush()?;
+                    self.0.lock().unwrap().push((stream.streamed(), format!("{stream:?}")));
+                }
+                Ok(())
+            }))
+        }
+    }
+    let counting = Counting(Mutex::default());
+    with_server(&counting, ServeOptions::DEFAULT, |path, _| {
+        let mut socket = UnixStream::connect(path).unwrap();
+        ask(&mut socket, &COLLECT2, None);
+        assert_eq!(std::io::copy(&mut socket, &mut std::io::sink()).unwrap(), 70_008);
+    });
+    let noted = [8, 8, 70_008].map(|sent| (sent, format!("StreamWriter {{ streamed: {sent}, .. }}")));
+    assert_eq!(*counting.0.lock().unwrap(), noted);
+}
+
+#[test]
+fn a_request_of_any_length_comes_whole() {
+    let value = "v".repeat(30_000);
+    let request =
+        AnyRequest::SetEnvironmentVariable(SetEnvironmentVariable { name: "N".into(), value: IpcString::new(value.as_str()) });
+    for order in [CheckOrder::AsShipped, CheckOrder::Strict] {
+        let runtime = Runtime::default();
+        let exchange = ServerOptions { order, ..ServerOptions::DEFAULT };
+        with_server(&runtime, ServeOptions { exchange, ..ServeOptions::DEFAULT }, |path, _| {
+            let (outcome, _) = ask(&mut UnixStream::connect(path).unwrap(), &request, None);
+            assert_eq!(outcome, Outcome::Ok { size: 24, then: Then::Close });
+        });
+        assert_eq!(*runtime.asked.lock().unwrap(), [format!("set N={value}")]);
+    }
+}
+
+#[test]
+fn a_refusal_too_long_for_a_message_keeps_its_code() {
+    struct Wordy;
+    impl Handler for Wordy {
+        fn generate_core_dump3(&self, _: GenerateCoreDump3<'_>) -> Result<ResultReply, Refusal> {
+            Err(Refusal { hresult: HResult::NOT_SUPPORTED, message: Some("x".repeat(40_000)) })
+        }
+    }
+    let (dump_type, flags) = (DumpType::NORMAL, DumpFlags::NONE);
+    let request = AnyRequest::GenerateCoreDump3(GenerateCoreDump3 { dump_name: "/d".into(), dump_type, flags });
+    with_server(&Wordy, ServeOptions::DEFAULT, |path, _| {
+        assert_eq!(ask(&mut UnixStream::connect(path).unwrap(), &request, None).0, error(HResult::NOT_SUPPORTED));
+    });
+}
+
+#[test]
+fn a_command_that_only_the_options_know_is_unknown_to_the_handler() {
+    const COMMAND: Command = Command { set: 4, id: 0xee };
+    let runtime = Runtime::default();
+    let exchange = ServerOptions { commands: KnownCommands::These(&[COMMAND]), ..ServerOptions::DEFAULT };
+    with_server(&runtime, ServeOptions { exchange, ..ServeOptions::DEFAULT }, |path, _| {
+        let request = AnyRequest::Unknown { command: COMMAND, payload: b"anything" };
+        assert_eq!(ask(&mut UnixStream::connect(path).unwrap(), &request, None).0, error(HResult::UNKNOWN_COMMAND));
+    });
+    let served = runtime.served(1)[0];
+    assert_eq!((served.command, served.outcome), (Some(COMMAND), ServerOutcome::Refused(HResult::UNKNOWN_COMMAND)));
+}
+
+#[test]
+fn what_the_kernel_would_refuse_is_refused_behind_the_descriptor_which_is_closed() {
+    // The same event twice (F-19, F-21).
+    let sets = [TracepointSet { tracepoint_name: "T".into(), event_ids: Array::new(&[1, 1]) }];
+    let providers = [UserEventsProviderConfig {
+        keywords: 0,
+        log_level: EventLevel::VERBOSE,
+        provider_name: "Provider".into(),
+        arguments: IpcString::ABSENT,
+        filter: EventFilter::ALL,
+        config: TracepointConfig { default_tracepoint_name: IpcString::ABSENT, tracepoints: Array::new(&sets) },
+    }];
+    let session = UserEventsSession { rundown_keyword: 0, providers: Array::new(&providers) };
+    let request = AnyRequest::CollectTracing5(CollectTracing5::UserEvents(session));
+    let runtime = Runtime::default();
+    with_server(&runtime, ServeOptions::DEFAULT, |path, _| {
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        let passed = std::fs::File::from(std::os::fd::OwnedFd::from(theirs));
+        assert_eq!(ask(&mut UnixStream::connect(path).unwrap(), &request, Some(&passed)).0, error(HResult::FAIL));
+        drop(passed);
+        assert_eq!(std::io::Read::read(&mut ours, &mut [0; 1]).unwrap(), 0);
+    });
+    assert!(runtime.asked.lock().unwrap().is_empty());
+}

@@ -1,0 +1,278 @@
+//! Connections and listeners of other kinds than a socket at a path, and what a server does where they fail.
+
+use std::io::{self, Cursor, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Mutex;
+use std::time::Duration;
+use std::{fs, thread};
+
+use dotnet_diagnostics_ipc::continuation::FdByte;
+use dotnet_diagnostics_ipc::exchange::{End, Outcome, ServerOutcome, Then};
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::io::server::*;
+use dotnet_diagnostics_ipc::io::{Canceller, Error, ErrorKind, Phase, Stopped, Stream, Transport, UnixTransport, Until};
+use dotnet_diagnostics_ipc::message::eventpipe::UserEventsSession;
+use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ResumeRuntime};
+use dotnet_diagnostics_ipc::message::{AnyRequest, encode};
+
+use crate::alone;
+use crate::server::ask;
+use crate::server::requests::USER_EVENTS;
+use crate::server::runtime::Runtime;
+
+/// `DS_IPC_E_BAD_ENCODING`.
+const BAD_ENCODING: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x84\x13\x13\x80";
+
+fn message(request: &AnyRequest<'_>) -> Vec<u8> {
+    let mut message = vec![0; 65_535];
+    let len = encode(request.command(), request, &mut message).unwrap();
+    message.truncate(len);
+    message
+}
+
+/// Reads from memory and writes to memory.
+struct Memory {
+    says: Cursor<Vec<u8>>,
+    answer: Vec<u8>,
+}
+
+impl Memory {
+    fn new(says: Vec<u8>) -> Self {
+        Self { says: Cursor::new(says), answer: Vec::new() }
+    }
+}
+
+impl Read for &mut Memory {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.says.read(into)
+    }
+}
+
+impl Write for &mut Memory {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.answer.write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn where_no_descriptor_can_come_a_user_events_session_is_refused() {
+    let (mut memory, runtime) = (Memory::new(message(&USER_EVENTS)), Runtime::default());
+    let served = serve_connection(Stream(&mut memory), &runtime, &ServeOptions::DEFAULT, None).unwrap();
+    assert_eq!(served.outcome, ServerOutcome::Refused(HResult::BAD_ENCODING));
+    assert_eq!(memory.answer, BAD_ENCODING);
+    assert!(runtime.asked.lock().unwrap().is_empty());
+}
+
+/// Passes descriptors, and does not know when the other end hangs up.
+struct Blind(UnixTransport);
+
+impl Transport for Blind {
+    fn send(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<usize, Stopped> {
+        self.0.send(bytes, until)
+    }
+    fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
+        self.0.receive(into, until)
+    }
+}
+
+impl ServerTransport for Blind {
+    fn receive_fd(&mut self, until: &Until<'_>) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
+        self.0.receive_fd(until)
+    }
+}
+
+/// Writes down what a wait for the hang-up said.
+#[derive(Default)]
+struct Waits(Mutex<Vec<String>>);
+
+impl Handler for Waits {
+    fn collect_user_events(&self, _: UserEventsSession<'_>, _: OwnedFd) -> Result<HeldSession<'_>, HResult> {
+        Ok(HeldSession::new(9, |connection| {
+            let mut noted = self.0.lock().unwrap();
+            for time in [Some(Duration::from_millis(30)), None, Some(Duration::ZERO)] {
+                noted.push(format!("{:?}, {connection:?}", connection.wait(time).map_err(|error| error.to_string())));
+            }
+        }))
+    }
+}
+
+#[test]
+fn a_connection_that_cannot_tell_a_hang_up_is_read_to_its_end_instead() {
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let waits = Waits::default();
+    let served = thread::scope(|scope| {
+        let serving = scope.spawn(|| {
+            let transport = Blind(UnixTransport::new(theirs).unwrap());
+            serve_connection(transport, &waits, &ServeOptions::DEFAULT, None).unwrap()
+        });
+        let file = tempfile::tempfile().unwrap();
+        let (outcome, _) = ask(&mut ours, &USER_EVENTS, Some(&file));
+        assert!(matches!(outcome, Outcome::Ok { then: Then::UserEvents { session_id: Some(9) }, .. }), "{outcome:?}");
+        // Nobody reads this; it does not end the session.
+        ours.write_all(&[0x55; 1000]).unwrap();
+        while waits.0.try_lock().is_ok_and(|noted| noted.is_empty()) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        drop(ours);
+        serving.join().unwrap()
+    });
+    assert_eq!(served.outcome, ServerOutcome::Answered);
+    assert_eq!(
+        *waits.0.lock().unwrap(),
+        [
+            "Ok(false), HeldConnection { hung_up: false, .. }",
+            "Ok(true), HeldConnection { hung_up: true, .. }",
+            "Ok(true), HeldConnection { hung_up: true, .. }",
+        ]
+    );
+}
+
+#[test]
+fn a_wait_of_such_a_connection_ends_with_the_server() {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let canceller = Canceller::new().unwrap();
+    canceller.cancel();
+    let until = Until { deadline: None, canceller: Some(&canceller) };
+    let mut blind = Blind(UnixTransport::new(theirs).unwrap());
+    assert!(matches!(blind.hung_up(&until), Err(Stopped::Cancelled)));
+    let deadline = std::time::Instant::now() + Duration::from_secs(3600);
+    assert!(matches!(blind.hung_up(&Until { deadline: Some(deadline), ..until }), Err(Stopped::Cancelled)));
+    drop(ours);
+}
+
+/// Fails to accept in these ways, the last of them first, and then takes whoever comes to `listener`.
+struct Failing {
+    listener: UnixListener,
+    errors: Vec<io::Error>,
+}
+
+impl Listen for Failing {
+    type Transport = UnixTransport;
+
+    fn accept(&mut self, until: &Until<'_>) -> Result<UnixTransport, Error> {
+        match self.errors.pop() {
+            Some(error) => Err(Error::connecting(error)),
+            None => Listen::accept(&mut &self.listener, until),
+        }
+    }
+}
+
+fn failing(errors: Vec<io::Error>) -> (Failing, std::path::PathBuf, tempfile::TempDir) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("socket");
+    (Failing { listener: UnixListener::bind(&path).unwrap(), errors }, path, directory)
+}
+
+#[test]
+fn a_lack_of_descriptors_and_a_time_out_pass_and_clients_are_served_then() {
+    let lacks = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE, rustix::io::Errno::NOBUFS, rustix::io::Errno::NOMEM];
+    let mut errors: Vec<io::Error> = lacks.map(io::Error::from).into();
+    errors.push(io::ErrorKind::TimedOut.into());
+    let (mut listener, path, _directory) = failing(errors);
+    let shutdown = Canceller::new().unwrap();
+    let ended = thread::scope(|scope| {
+        let server = scope.spawn(|| serve(&mut listener, &Runtime::default(), &ServeOptions::default(), &shutdown));
+        let (outcome, _) = ask(&mut UnixStream::connect(path).unwrap(), &AnyRequest::ProcessInfo(ProcessInfo {}), None);
+        assert!(matches!(outcome, Outcome::Ok { .. }), "{outcome:?}");
+        shutdown.cancel();
+        shutdown.cancel();
+        server.join().unwrap()
+    });
+    ended.unwrap();
+    assert!(listener.errors.is_empty());
+}
+
+#[test]
+fn a_listener_that_fails_for_good_ends_the_server_and_its_sessions() {
+    let (mut listener, ..) = failing(vec![io::ErrorKind::PermissionDenied.into()]);
+    let shutdown = Canceller::new().unwrap();
+    let error = serve(&mut listener, &Runtime::default(), &ServeOptions::DEFAULT, &shutdown).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Io(error) if error.kind() == io::ErrorKind::PermissionDenied), "{error}");
+    assert!(shutdown.is_cancelled());
+}
+
+#[test]
+fn a_socket_on_which_nobody_listens_cannot_be_served() {
+    // Connected, where it should listen.
+    let (ours, _theirs) = UnixStream::pair().unwrap();
+    let listener = UnixListener::from(OwnedFd::from(ours));
+    let shutdown = Canceller::new().unwrap();
+    let error = serve(listener, &Runtime::default(), &ServeOptions::DEFAULT, &shutdown).unwrap_err();
+    assert_eq!(error.phase(), Phase::Listen);
+    assert!(matches!(error.kind(), ErrorKind::Io(error) if error.kind() == io::ErrorKind::InvalidInput), "{error}");
+    assert!(error.to_string().starts_with("listening: "), "{error}");
+}
+
+#[test]
+fn a_listener_that_the_server_owns_is_closed_with_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("socket");
+    let (listener, shutdown) = (UnixListener::bind(&path).unwrap(), Canceller::new().unwrap());
+    thread::scope(|scope| {
+        let server = scope.spawn(|| serve(listener, &Runtime::default(), &ServeOptions::DEFAULT, &shutdown));
+        let (outcome, _) = ask(&mut UnixStream::connect(&path).unwrap(), &AnyRequest::ResumeRuntime(ResumeRuntime {}), None);
+        assert_eq!(outcome, Outcome::Ok { size: 24, then: Then::Close });
+        shutdown.cancel();
+        server.join().unwrap().unwrap();
+    });
+    assert_eq!(UnixStream::connect(&path).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+    assert!(fs::exists(&path).unwrap(), "the socket's end is the caller's matter");
+}
+
+#[test]
+fn a_descriptor_for_which_there_is_no_room_is_refused() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    if !alone(a_descriptor_for_which_there_is_no_room_is_refused) {
+        return;
+    }
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    ours.write_all(&message(&USER_EVENTS)).unwrap();
+    let mut sender = UnixTransport::new(ours.try_clone().unwrap()).unwrap();
+    sender.send_fd(std::os::fd::AsFd::as_fd(&ours), &Until::FOREVER).unwrap();
+    let (transport, runtime) = (UnixTransport::new(theirs).unwrap(), Runtime::default());
+    let limit = getrlimit(Resource::Nofile);
+    // What is open stays so.
+    setrlimit(Resource::Nofile, Rlimit { current: Some(0), maximum: limit.maximum }).unwrap();
+    let served = serve_connection(transport, &runtime, &ServeOptions::DEFAULT, None);
+    setrlimit(Resource::Nofile, limit).unwrap();
+    assert_eq!(served.unwrap().outcome, ServerOutcome::Refused(HResult::BAD_ENCODING));
+    drop(sender);
+    let mut answer = Vec::new();
+    ours.read_to_end(&mut answer).unwrap();
+    assert_eq!(answer, BAD_ENCODING);
+    assert!(runtime.asked.lock().unwrap().is_empty());
+}
+
+#[test]
+fn a_client_that_closes_before_its_descriptor_is_refused() {
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    ours.write_all(&message(&USER_EVENTS)).unwrap();
+    ours.shutdown(std::net::Shutdown::Write).unwrap();
+    let transport = UnixTransport::new(theirs).unwrap();
+    let served = serve_connection(transport, &Runtime::default(), &ServeOptions::DEFAULT, None).unwrap();
+    assert_eq!(served.outcome, ServerOutcome::Refused(HResult::BAD_ENCODING));
+    let mut answer = Vec::new();
+    ours.read_to_end(&mut answer).unwrap();
+    assert_eq!(answer, BAD_ENCODING);
+}
+
+#[test]
+fn a_client_that_does_not_take_its_reply_is_given_up() {
+    struct Large(String);
+    impl Handler for Large {
+        fn process_environment(&self) -> Result<Entries<'_>, HResult> {
+            Ok(std::iter::repeat_n(self.0.as_str(), 100).collect())
+        }
+    }
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    ours.write_all(b"DOTNET_IPC_V1\0\x14\0\x04\x02\0\0").unwrap();
+    // 2 MB, and nobody reads.
+    let options = ServeOptions { send: Some(Duration::from_millis(100)), ..ServeOptions::DEFAULT };
+    let large = Large("x".repeat(10_000));
+    let served = serve_connection(UnixTransport::new(theirs).unwrap(), &large, &options, None).unwrap();
+    assert_eq!(served.outcome, ServerOutcome::Gone { end: End::TimedOut });
+}

@@ -1,0 +1,61 @@
+//! Named pipes of Windows: both ends in one process, and the exchanges over them.
+//!
+//! Run under wine with a build for `x86_64-pc-windows-gnu`; `src/io/windows/mod.rs` says what wine cannot show. Times are only
+//! bounded from below: how late a wait ends is the scheduler's to say.
+
+mod exchanges;
+mod listener;
+mod transport;
+
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
+use dotnet_diagnostics_ipc::io::{Transport as _, Until};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+const SHORT: Duration = Duration::from_millis(120);
+
+/// A name for each test: they run side by side.
+fn name(test: &str) -> String {
+    format!("dotnet-diagnostics-ipc-test-{}-{test}", std::process::id())
+}
+
+fn patience() -> Until<'static> {
+    within(PATIENCE)
+}
+
+fn within(time: Duration) -> Until<'static> {
+    Until { deadline: Some(Instant::now() + time), ..Until::FOREVER }
+}
+
+/// Server and client.
+fn pair(test: &str) -> (PipeTransport, PipeTransport) {
+    let mut listener = PipeListener::bind(&name(test)).unwrap();
+    let client = PipeTransport::connect(&name(test), &patience()).unwrap();
+    (listener.accept(&patience()).unwrap(), client)
+}
+
+fn send_all(pipe: &mut PipeTransport, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        let count = pipe.send(bytes, &patience()).unwrap();
+        assert!(count > 0);
+        bytes = &bytes[count..];
+    }
+}
+
+/// All that comes, in reads of so many bytes at most.
+fn receive_all(pipe: &mut PipeTransport, most: usize) -> Vec<u8> {
+    let (mut all, mut buffer) = (Vec::new(), vec![0; most]);
+    loop {
+        match pipe.receive(&mut buffer, &patience()).unwrap() {
+            0 => return all,
+            count => all.extend_from_slice(&buffer[..count]),
+        }
+    }
+}
+
+/// Bytes that show where each of them belongs.
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|i| u8::try_from((i * 7 + i / 251) % 256).unwrap()).collect()
+}
