@@ -12,7 +12,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::exchange::ladder::{Losses, TracingLadder};
-use dotnet_diagnostics_ipc::flow::StreamEnd;
 use dotnet_diagnostics_ipc::io::{Client, Endpoint};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing6, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format, SessionBufferMode, StreamingProviderConfig,
@@ -66,7 +65,7 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
     eprintln!("session {:#x}; lost on the way to an older command: {lost}", trace.session_id().unwrap_or_default());
 
     // The stop is answered when the stream has been read to its end, so one thread stops and the other goes on reading.
-    let stopper = trace.stopper();
+    let stopper = trace.stopper(&client);
     let stopping = thread::spawn(move || {
         thread::sleep(Duration::from_secs(seconds));
         stopper.stop()
@@ -87,7 +86,7 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
     }
     eprintln!();
     stopping.join().map_err(|_| "the thread that stops the session died")??;
-    let whole = trace.outcome().and_then(|outcome| outcome.stream_end()) == Some(StreamEnd::Complete);
-    println!("{path}: {bytes} bytes, {}", if whole { "complete" } else { "cut short: the process has ended" });
-    Ok(if whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    trace.check_complete()?;
+    println!("{path}: {bytes} bytes, complete");
+    Ok(ExitCode::SUCCESS)
 }

@@ -78,11 +78,18 @@ impl<C: Connect> Client<C> {
     /// # Errors
     /// [`Phase::Find`], [`Phase::Trust`], [`Phase::Connect`].
     pub fn connect(&self) -> Result<Connection<'_, C::Transport>, Error> {
-        let clock = Clock::start(&self.deadlines, self.canceller.as_ref());
+        self.connect_by(Clock::start(&self.deadlines, self.canceller.as_ref()))
+    }
+
+    /// The same, where the whole call began earlier.
+    fn connect_by<'s>(&'s self, clock: Clock<'s>) -> Result<Connection<'s, C::Transport>, Error> {
         let until = clock.within(self.deadlines.connect);
         until.check().map_err(|stopped| stopped.during(Phase::Find))?;
         let transport = self.connect.connect(&until)?;
-        let connection = Connection::new(transport).with_deadlines(self.deadlines).begun(clock);
+        let mut connection = Connection::new(transport).with_deadlines(self.deadlines).begun(clock);
+        if let Some(canceller) = &self.canceller {
+            connection = connection.with_canceller(canceller);
+        }
         Ok(if self.checks_limits { connection } else { connection.without_limits() })
     }
 
@@ -209,8 +216,8 @@ impl<C: Connect> Client<C> {
     }
 
     /// `StopTracing` of a session by its id, and the id that the runtime echoes. An unknown id is OK as well (F-31). The reply comes
-    /// once the session's stream is drained, so there is no deadline for it but [`Deadlines::whole`]; [`Trace::stopper`] is for
-    /// sessions of one's own.
+    /// once the session's stream is drained, so there is no deadline for it but [`Deadlines::whole`]. For sessions of one's own there is
+    /// [`Trace::stopper`].
     ///
     /// # Errors
     /// [`Error`], as every call.
@@ -223,43 +230,34 @@ impl<C: Connect> Client<C> {
     ///
     /// # Errors
     /// [`Error`], as every call; [`ErrorKind::Unsupported`] for a session that does not stream.
-    pub fn trace<'r, R: Request<'r, Reply = SessionReply>>(&self, request: &R) -> Result<Trace<C>, Error> {
+    pub fn trace<'r, R: Request<'r, Reply = SessionReply>>(&self, request: &R) -> Result<Trace<C::Transport>, Error> {
         let drive = Drive::trace(request, self.checks_limits)?;
-        self.start(drive)
+        self.connect()?.begin_trace(drive)
     }
 
-    /// Starts a session that streams with the newest command that the runtime knows, as `ladder` says; and what was lost.
+    /// Starts a session that streams with the newest command that the runtime knows, as `ladder` says; and what was lost. Each command
+    /// goes over a connection of its own; [`Deadlines::whole`] is for all of them.
     ///
     /// # Errors
     /// [`Error`], as every call: the last command's.
-    pub fn trace_by(&self, mut ladder: TracingLadder<'_>) -> Result<(Trace<C>, Losses), Error> {
+    pub fn trace_by(&self, mut ladder: TracingLadder<'_>) -> Result<(Trace<C::Transport>, Losses), Error> {
         if self.checks_limits {
             ladder.rung().check_limits().map_err(|error| Error::new(Phase::Send, error))?;
         }
+        let clock = Clock::start(&self.deadlines, self.canceller.as_ref());
         loop {
-            match self.start(Drive::trace_by(&ladder.rung())?) {
+            let drive = Drive::trace_by(&ladder.rung())?;
+            match self.connect_by(clock)?.begin_trace(drive) {
                 Ok(trace) => return Ok((trace, ladder.lost())),
-                Err(error) => match error.hresult() {
-                    Some(hresult) if ladder.refused(hresult).is_ok() => {}
-                    _ => return Err(error),
-                },
+                Err(error) if error.hresult().is_some_and(|hresult| ladder.refused(hresult).is_ok()) => {}
+                Err(error) => return Err(error),
             }
         }
-    }
-
-    fn start(&self, drive: Drive) -> Result<Trace<C>, Error> {
-        let mut connection = self.connect()?;
-        let session_id = connection.run(drive, None)?.stream()?;
-        Ok(Trace::new(connection.into_transport(), session_id, self.clone()))
     }
 
     #[cfg(unix)]
     pub(super) const fn checks_limits(&self) -> bool {
         self.checks_limits
-    }
-
-    pub(super) const fn canceller(&self) -> Option<&Canceller> {
-        self.canceller.as_ref()
     }
 
     /// Asks something that only succeeds or fails. An OK whose result says failure is a refusal.

@@ -2,8 +2,9 @@
 
 use super::deadlines::Clock;
 use super::drive::{Drive, Finished, Next};
-use super::{Answer, Canceller, Deadlines, EnvironmentBlock, Error, Stopped, Transport, Until};
+use super::{Answer, Canceller, Deadlines, EnvironmentBlock, Error, Stopped, Trace, Transport, Until};
 use crate::message::Request;
+use crate::message::eventpipe::SessionReply;
 use crate::message::process::ProcessEnvironment;
 
 /// One request over a connection that is there already; the connection is used up by it.
@@ -132,7 +133,43 @@ impl<'c, T: Transport> Connection<'c, T> {
         Ok(EnvironmentBlock::new(self.transport, n_incoming_bytes, clock, self.deadlines.continuation))
     }
 
+    /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose session type says so.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use std::io::{Read as _, Write as _};
+    /// use std::os::unix::net::UnixStream;
+    /// use dotnet_diagnostics_ipc::io::{Connection, UnixTransport};
+    /// use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig};
+    /// use dotnet_diagnostics_ipc::wire::Array;
+    ///
+    /// let (ours, mut theirs) = UnixStream::pair()?;
+    /// theirs.write_all(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0Nettrace")?;
+    /// let providers = [ProviderConfig::new("P", 1, EventLevel::ERROR)];
+    /// let request =
+    ///     CollectTracing2 { circular_buffer_mb: 1, format: Format::NET_TRACE, request_rundown: true, providers: Array::new(&providers) };
+    /// let mut trace = Connection::new(UnixTransport::new(ours)?).trace(&request)?;
+    /// let mut magic = [0; 8];
+    /// trace.read_exact(&mut magic)?;
+    /// assert_eq!((trace.session_id(), &magic), (Some(42), b"Nettrace"));
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`call`](Self::call); [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported) for a session that does not stream.
+    pub fn trace<'r, R: Request<'r, Reply = SessionReply>>(self, request: &R) -> Result<Trace<T>, Error> {
+        let drive = Drive::trace(request, self.checks_limits)?;
+        self.begin_trace(drive)
+    }
+
+    pub(super) fn begin_trace(mut self, drive: Drive) -> Result<Trace<T>, Error> {
+        let session_id = self.run(drive, None)?.stream()?;
+        Ok(Trace::new(self.transport, session_id, self.deadlines.stream, self.canceller))
+    }
+
     /// The connection as it is now: what follows the reply comes over it.
+    #[cfg(unix)]
     pub(super) fn into_transport(self) -> T {
         self.transport
     }

@@ -25,9 +25,12 @@ pub struct Deadlines {
     pub send: Option<Duration>,
     /// From the end of the request to the last byte of the reply.
     pub reply: ReplyWithin,
-    /// Between two bytes of an environment block. A stream has none: it says nothing for as long as nothing happens.
+    /// Between two bytes of an environment block.
     pub continuation: Option<Duration>,
-    /// All of it, from finding the endpoint to the last byte of the reply.
+    /// Between two bytes of a session's stream, which says nothing for as long as nothing happens.
+    pub stream: Option<Duration>,
+    /// All of it, from finding the endpoint to the last byte of the reply, or of the environment block. Where a fallback ladder is
+    /// asked, all of its connections together.
     pub whole: Option<Duration>,
 }
 
@@ -48,17 +51,19 @@ pub enum ReplyWithin {
 }
 
 impl Deadlines {
-    /// 5 s to connect, 5 s to send, the reply as its flow says, 5 s between the bytes of an environment block.
+    /// 5 s to connect, 5 s to send, the reply as its flow says, 5 s between the bytes of an environment block; none for a stream.
     pub const DEFAULT: Self = Self {
         connect: Some(Duration::from_secs(5)),
         send: Some(Duration::from_secs(5)),
         reply: ReplyWithin::Flow,
         continuation: Some(Duration::from_secs(5)),
+        stream: None,
         whole: None,
     };
 
     /// No deadline at all.
-    pub const NONE: Self = Self { connect: None, send: None, reply: ReplyWithin::Fixed(None), continuation: None, whole: None };
+    pub const NONE: Self =
+        Self { connect: None, send: None, reply: ReplyWithin::Fixed(None), continuation: None, stream: None, whole: None };
 
     /// How long the reply to `command` may take; `attach_timeout` is what an `AttachProfiler` says itself. `StopTracing` has no
     /// deadline by its flow: it is answered once the stream is drained, and the stream has none.
@@ -104,6 +109,6 @@ impl<'c> Clock<'c> {
 }
 
 /// A deadline too far away to be told is none.
-fn after(within: Option<Duration>) -> Option<Instant> {
+pub(super) fn after(within: Option<Duration>) -> Option<Instant> {
     within.and_then(|within| Instant::now().checked_add(within))
 }

@@ -102,6 +102,25 @@ pub enum ErrorKind {
     },
     /// This connection, or this system, cannot do that.
     Unsupported(&'static str),
+    /// A session's stream ended without being stopped: its process has exited, has died, or was cut off. What was read may lack its
+    /// end.
+    Incomplete {
+        /// How it ended.
+        end: End,
+        /// How many bytes of it came.
+        received: u64,
+    },
+    /// The stop came too late: the session's stream has ended.
+    SessionOver,
+    /// The session's stop is on its way, or was answered.
+    AlreadyStopped,
+    /// The [`Transport`](super::Transport), or the stream under it, says that it moved more bytes than it was given.
+    Miscounted {
+        /// How many it was given.
+        asked: usize,
+        /// How many it says.
+        said: usize,
+    },
     /// A mistake in this crate: an exchange was driven wrongly.
     Bug(Illegal),
 }
@@ -145,6 +164,20 @@ impl Error {
         &self.0.1
     }
 
+    /// The error in one of [`std::io`], as [`Trace`](super::Trace) gives it when it is read.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::io::{Error, ErrorKind};
+    ///
+    /// fn was_cancelled(error: &std::io::Error) -> bool {
+    ///     Error::in_io(error).is_some_and(|error| matches!(error.kind(), ErrorKind::Cancelled))
+    /// }
+    /// assert!(!was_cancelled(&std::io::ErrorKind::Other.into()));
+    /// ```
+    pub fn in_io(error: &std::io::Error) -> Option<&Self> {
+        error.get_ref()?.downcast_ref()
+    }
+
     /// What the runtime said, if it was the runtime that refused.
     pub fn hresult(&self) -> Option<HResult> {
         match self.kind() {
@@ -172,6 +205,12 @@ impl fmt::Display for ErrorKind {
             Self::Ended { end, received } => write!(f, "{end} after {received} bytes"),
             Self::LimitExceeded { limit } => write!(f, "more came than the limit of {limit} allows"),
             Self::Unsupported(what) => f.write_str(what),
+            Self::Incomplete { end, received } => write!(f, "the stream ended without a stop after {received} bytes: {end}"),
+            Self::SessionOver => f.write_str("the session is over"),
+            Self::AlreadyStopped => f.write_str("the session is being stopped, or was stopped, already"),
+            Self::Miscounted { asked, said } => {
+                write!(f, "the transport says that it moved {said} bytes, of {asked} that it was given")
+            }
             Self::Bug(illegal) => write!(f, "an exchange was driven wrongly: {illegal}"),
         }
     }
@@ -210,6 +249,19 @@ impl Stopped {
     }
 }
 
+/// With the kind that fits: `TimedOut`, `UnexpectedEof`, the system's own, or else `Other`.
+impl From<Error> for std::io::Error {
+    fn from(error: Error) -> Self {
+        let kind = match error.kind() {
+            ErrorKind::TimedOut => std::io::ErrorKind::TimedOut,
+            ErrorKind::Io(error) => error.kind(),
+            ErrorKind::Ended { .. } | ErrorKind::Incomplete { .. } => std::io::ErrorKind::UnexpectedEof,
+            _ => std::io::ErrorKind::Other,
+        };
+        Self::new(kind, error)
+    }
+}
+
 impl From<std::io::Error> for ErrorKind {
     fn from(error: std::io::Error) -> Self {
         Self::Io(error)
@@ -239,7 +291,11 @@ impl From<DecodeError> for ErrorKind {
 
 impl From<Illegal> for ErrorKind {
     fn from(illegal: Illegal) -> Self {
-        Self::Bug(illegal)
+        match illegal {
+            // The exchange is told what the transport says.
+            Illegal::TooMany { asked, said } => Self::Miscounted { asked, said },
+            illegal => Self::Bug(illegal),
+        }
     }
 }
 

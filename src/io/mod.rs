@@ -34,6 +34,8 @@ mod environment;
 mod error;
 #[cfg(unix)]
 mod listening_path;
+mod session;
+mod stopper;
 #[cfg(feature = "tokio")]
 mod tokio;
 mod trace;
@@ -58,7 +60,8 @@ pub use environment::EnvironmentBlock;
 pub use error::{Error, ErrorKind, Phase};
 #[cfg(unix)]
 pub use listening_path::{UnlinkOnDrop, bind_private};
-pub use trace::{Stopper, Trace};
+pub use stopper::Stopper;
+pub use trace::Trace;
 pub use transport::{Stopped, Stream, Transport, Until};
 #[cfg(unix)]
 pub use unix::UnixTransport;

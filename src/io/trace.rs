@@ -1,12 +1,13 @@
-//! The stream of a session, and its stop from another thread.
+//! The stream of a session.
 
 use std::fmt;
 use std::io::{self, Read};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use super::drive::{Drive, Finished};
-use super::{Client, Connect, Error, ErrorKind, Phase, Stopped, Transport, Until};
-use crate::exchange::{End, Outcome, Session, SessionAction, SessionOutcome, Stop};
+use super::deadlines::after;
+use super::session::Streaming;
+use super::{Canceller, Error, Transport, Until};
+use crate::exchange::SessionOutcome;
 
 /// The nettrace stream of a session, as a [`Read`]: ends when the session does.
 ///
@@ -22,8 +23,9 @@ use crate::exchange::{End, Outcome, Session, SessionAction, SessionOutcome, Stop
 /// let providers = [ProviderConfig::new("Microsoft-Windows-DotNETRuntime", 1, EventLevel::INFORMATIONAL)];
 /// let request =
 ///     CollectTracing2 { circular_buffer_mb: 256, format: Format::NET_TRACE, request_rundown: true, providers: Array::new(&providers) };
-/// let mut trace = Client::new(Endpoint::process(12345)).trace(&request)?;
-/// let stopper = trace.stopper();
+/// let client = Client::new(Endpoint::process(12345));
+/// let mut trace = client.trace(&request)?;
+/// let stopper = trace.stopper(&client);
 /// let timer = std::thread::spawn(move || {
 ///     std::thread::sleep(std::time::Duration::from_secs(5));
 ///     stopper.stop()
@@ -31,144 +33,60 @@ use crate::exchange::{End, Outcome, Session, SessionAction, SessionOutcome, Stop
 /// let mut file = std::fs::File::create("5s.nettrace")?;
 /// std::io::copy(&mut trace, &mut file)?;
 /// timer.join().unwrap()?;
-/// assert_eq!(trace.outcome().and_then(|outcome| outcome.stream_end()), Some(dotnet_diagnostics_ipc::flow::StreamEnd::Complete));
+/// trace.check_complete()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Trace<C: Connect> {
-    transport: C::Transport,
-    session: Arc<Mutex<Session>>,
-    session_id: Option<u64>,
-    client: Client<C>,
+#[must_use = "dropping a trace ends its session without a rundown"]
+pub struct Trace<T> {
+    transport: T,
+    pub(super) session: Streaming,
+    within: Option<Duration>,
+    canceller: Option<Canceller>,
 }
 
-/// Stops a session, from any thread. Clones stop the same session.
-///
-/// ```
-/// use dotnet_diagnostics_ipc::io::{Endpoint, Stopper};
-///
-/// fn goes_to_another_thread<T: Clone + Send + Sync>() {}
-/// goes_to_another_thread::<Stopper<Endpoint>>();
-/// ```
-pub struct Stopper<C> {
-    session: Arc<Mutex<Session>>,
-    client: Client<C>,
-}
-
-impl<C: Connect> Trace<C> {
-    pub(super) fn new(transport: C::Transport, session_id: Option<u64>, client: Client<C>) -> Self {
-        let session = Arc::new(Mutex::new(Session::streaming(session_id, u64::MAX)));
-        Self { transport, session, session_id, client }
+impl<T> Trace<T> {
+    pub(super) fn new(transport: T, session_id: Option<u64>, within: Option<Duration>, canceller: Option<&Canceller>) -> Self {
+        Self { transport, session: Streaming::new(session_id), within, canceller: canceller.cloned() }
     }
 
     /// The session's id; `None` if the runtime did not say it (F-2), and then it cannot be stopped.
-    pub const fn session_id(&self) -> Option<u64> {
-        self.session_id
-    }
-
-    /// What stops it.
-    pub fn stopper(&self) -> Stopper<C> {
-        Stopper { session: Arc::clone(&self.session), client: self.client.clone() }
+    pub fn session_id(&self) -> Option<u64> {
+        self.session.session_id()
     }
 
     /// What became of the session; `None` while it lasts, or while its stop is on the way.
     pub fn outcome(&self) -> Option<SessionOutcome> {
-        match lock(&self.session).action() {
-            SessionAction::Finished(outcome) => Some(outcome),
-            _ => None,
-        }
+        self.session.outcome()
     }
-}
 
-impl<C: Connect> Read for Trace<C> {
-    /// Reads what has come of the stream; 0 at its end.
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if into.is_empty() || self.is_over() {
-            return Ok(0);
-        }
-        let until = Until { canceller: self.client.canceller(), ..Until::FOREVER };
-        let end = match self.transport.receive(into, &until) {
-            Ok(0) => End::Closed,
-            Ok(n) => {
-                let bytes = into.get(..n).unwrap_or_default();
-                return lock(&self.session).received(bytes).map(|_| n).map_err(io::Error::other);
-            }
-            Err(Stopped::Io(error)) => {
-                lock(&self.session).ended(End::Reset).map_err(io::Error::other)?;
-                return Err(error);
-            }
-            Err(Stopped::Cancelled) => return Err(io::Error::other("cancelled")),
-            Err(Stopped::TimedOut) => return Err(io::ErrorKind::TimedOut.into()),
-        };
-        lock(&self.session).ended(end).map_err(io::Error::other)?;
-        Ok(0)
-    }
-}
-
-impl<C: Connect> Trace<C> {
-    /// Whether the stream has ended.
-    fn is_over(&self) -> bool {
-        !matches!(lock(&self.session).action(), SessionAction::Read | SessionAction::ReadAndAwaitStop)
-    }
-}
-
-impl<C: Connect> Stopper<C> {
-    /// Stops the session, over a connection of its own, and waits for the answer. That comes once the stream was read to its end,
-    /// so somebody must be reading it.
+    /// Whether the stream is complete: it ended after its stop was answered.
     ///
     /// # Errors
-    /// [`Phase::Stop`] where the session is over, or is being stopped; otherwise as every call.
-    pub fn stop(&self) -> Result<Stop, Error> {
-        let not_now = || Error::new(Phase::Stop, ErrorKind::Unsupported("the session is over, or is being stopped already"));
-        let request = {
-            let mut session = lock(&self.session);
-            let request = session.stop_request().ok_or_else(not_now)?;
-            session.stopping().map_err(|_| not_now())?;
-            request
-        };
-        let drive = Drive::new(&request, true)?;
-        let asked = self.client.connect().and_then(|mut connection| connection.run(drive, None));
-        let mut session = lock(&self.session);
-        match asked {
-            Ok(Finished { outcome, buffer, .. }) => {
-                session.stop_finished(outcome, &buffer).map_err(|illegal| Error::new(Phase::Stop, illegal))?;
-                let stop = session.stop();
-                match (stop, outcome) {
-                    (Stop::Refused(hresult), _) => Err(Error::new(Phase::Stop, ErrorKind::Refused { hresult, message: None })),
-                    (_, Outcome::NoReply { end: End::TimedOut, .. } | Outcome::Cut { end: End::TimedOut, .. }) => {
-                        Err(Error::new(Phase::Stop, ErrorKind::TimedOut))
-                    }
-                    (Stop::Unanswered(end), _) => Err(Error::new(Phase::Stop, ErrorKind::Ended { end, received: 0 })),
-                    _ => Ok(stop),
-                }
-            }
-            Err(error) => {
-                let end = if matches!(error.kind(), ErrorKind::TimedOut) { End::TimedOut } else { End::Closed };
-                session.stop_failed(end).map_err(|illegal| Error::new(Phase::Stop, illegal))?;
-                Err(error)
-            }
+    /// [`ErrorKind::Incomplete`](super::ErrorKind::Incomplete) where it ended by itself: the process has exited or died.
+    /// [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported) while the session lasts, or while its stop is on the way.
+    pub fn check_complete(&self) -> Result<(), Error> {
+        self.session.check_complete()
+    }
+}
+
+impl<T: Transport> Read for Trace<T> {
+    /// Reads what has come of the stream; 0 at its end.
+    ///
+    /// The errors are [`Error`]s of this crate: [`Error::in_io`] finds them. After [`TimedOut`](io::ErrorKind::TimedOut), by
+    /// [`Deadlines::stream`](super::Deadlines::stream), it can be read again. A [`Canceller`] gives
+    /// [`Other`](io::ErrorKind::Other), with [`ErrorKind::Cancelled`](super::ErrorKind::Cancelled) in it.
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if into.is_empty() || self.session.is_over() {
+            return Ok(0);
         }
+        let until = Until { deadline: after(self.within), canceller: self.canceller.as_ref() };
+        let read = self.transport.receive(into, &until);
+        self.session.read(into, read)
     }
 }
 
-/// A thread that panicked while it held the lock leaves the session as it was: every change is one assignment.
-fn lock(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
-    session.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl<C> Clone for Stopper<C> {
-    fn clone(&self) -> Self {
-        Self { session: Arc::clone(&self.session), client: self.client.clone() }
-    }
-}
-
-impl<C: Connect> fmt::Debug for Trace<C> {
+impl<T> fmt::Debug for Trace<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Trace").field("session", &self.session).finish_non_exhaustive()
-    }
-}
-
-impl<C> fmt::Debug for Stopper<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stopper").field("session", &self.session).finish_non_exhaustive()
     }
 }

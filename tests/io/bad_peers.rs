@@ -55,7 +55,8 @@ impl Peer {
     /// What asks it, where every phase has the same deadline.
     fn client(&self) -> Client {
         let each = Some(DEADLINE);
-        let deadlines = Deadlines { connect: each, send: each, reply: ReplyWithin::Fixed(each), continuation: each, whole: None };
+        let deadlines =
+            Deadlines { connect: each, send: each, reply: ReplyWithin::Fixed(each), continuation: each, ..Deadlines::NONE };
         Client::new(Endpoint::socket(&self.socket)).with_deadlines(deadlines)
     }
 }
@@ -200,7 +201,7 @@ fn a_peer_that_does_not_read_is_given_up_in_the_phase_that_it_holds_up() {
     // Nobody accepts: what is sent stays where it is.
     let _listener = UnixListener::bind(&socket).unwrap();
     let each = Some(Duration::from_millis(20));
-    let deadlines = Deadlines { connect: each, send: each, reply: ReplyWithin::Fixed(each), continuation: each, whole: None };
+    let deadlines = Deadlines { connect: each, send: each, reply: ReplyWithin::Fixed(each), continuation: each, ..Deadlines::NONE };
     let client = || Client::new(Narrow(socket.clone())).with_deadlines(deadlines);
     let long = "v".repeat(30_000);
     let set = SetEnvironmentVariable { name: "N".into(), value: long.as_str().into() };

@@ -145,8 +145,13 @@ struct Trace {
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let patience = Some(Duration::from_millis(arguments.patience));
-    let deadlines =
-        Deadlines { connect: patience, send: patience, reply: ReplyWithin::Fixed(patience), continuation: patience, whole: None };
+    let deadlines = Deadlines {
+        connect: patience,
+        send: patience,
+        reply: ReplyWithin::Fixed(patience),
+        continuation: patience,
+        ..Deadlines::NONE
+    };
     let endpoint = match (&arguments.socket, arguments.pid) {
         (Some(path), _) => Endpoint::socket(path),
         (None, pid) => Endpoint::process(pid.context("a process or a socket")?),
@@ -341,19 +346,23 @@ impl Trace {
             };
             let providers = [provider];
             let request = CollectTracing { circular_buffer_mb, format, providers: Array::new(&providers) };
-            return self.record(client.trace(&request)?);
+            return self.record(client, client.trace(&request)?);
         }
         let mut ladder = if self.command == "CollectTracing6" { TracingLadder::new(&six) } else { TracingLadder::new(&five) };
         while ladder.rung().command().name() != Some(self.command.as_str()) {
             // As if it had been asked already.
             ladder.refused(HResult::UNKNOWN_COMMAND)?;
         }
-        self.record(client.trace_by(ladder)?.0)
+        self.record(client, client.trace_by(ladder)?.0)
     }
 
-    fn record<C: Connect + Send + Sync + 'static>(&self, mut trace: dotnet_diagnostics_ipc::io::Trace<C>) -> anyhow::Result<()> {
+    fn record<C: Connect + Send + Sync + 'static>(
+        &self,
+        client: &Client<C>,
+        mut trace: dotnet_diagnostics_ipc::io::Trace<C::Transport>,
+    ) -> anyhow::Result<()> {
         let mut file = File::create(&self.output).with_context(|| self.output.display().to_string())?;
-        let stopper = trace.stopper();
+        let stopper = trace.stopper(client);
         let duration = Duration::from_millis(self.duration);
         let stopping = thread::spawn(move || {
             thread::sleep(duration);

@@ -137,6 +137,11 @@ impl Session {
         Ok(())
     }
 
+    /// How many bytes of the stream came so far, within the limit.
+    pub const fn bytes(&self) -> u64 {
+        self.stream.passed()
+    }
+
     /// What has become of its stop so far.
     pub const fn stop(&self) -> Stop {
         self.stop
@@ -183,7 +188,19 @@ impl Session {
         Ok(())
     }
 
-    /// The stop could not be sent at all: there was no connection to be had.
+    /// The stop was not sent: there was no connection to be had. It may be repeated.
+    ///
+    /// # Errors
+    /// [`Illegal`], where no stop is awaited.
+    pub fn stop_not_sent(&mut self) -> Result<(), Illegal> {
+        if self.stop != Stop::Awaited {
+            return Err(Illegal::NotAsked);
+        }
+        self.stop = Stop::NotSent;
+        Ok(())
+    }
+
+    /// The stop was given up before its reply came, or its connection ended.
     ///
     /// # Errors
     /// [`Illegal`], where no stop is awaited.
@@ -299,6 +316,12 @@ mod tests {
             assert_eq!(session.stopping(), if done { Err(Illegal::NotAsked) } else { Ok(()) }, "{stop:?}");
         }
         let mut session = Session::streaming(Some(42), 100);
+        session.stopping().unwrap();
+        session.stop_failed(End::TimedOut).unwrap();
+        assert_eq!(session.stop(), Stop::Unanswered(End::TimedOut));
+        session.stopping().unwrap();
+        session.stop_not_sent().unwrap();
+        assert_eq!((session.stop(), session.stop_not_sent()), (Stop::NotSent, Err(Illegal::NotAsked)));
         session.stopping().unwrap();
         session.stop_failed(End::TimedOut).unwrap();
         session.stopping().unwrap();

@@ -87,10 +87,11 @@ fn trace(path: &Path, keywords: u64) {
         request_rundown: false,
         providers: Array::new(&providers),
     };
-    let mut trace = Client::new(Endpoint::socket(path)).trace(&request).unwrap();
+    let client = Client::new(Endpoint::socket(path));
+    let mut trace = client.trace(&request).unwrap();
     let mut stream = vec![0; 8];
     trace.read_exact(&mut stream).unwrap();
-    let stopper = trace.stopper();
+    let stopper = trace.stopper(&client);
     let stopping = thread::spawn(move || stopper.stop());
     trace.read_to_end(&mut stream).unwrap();
     assert!(stream.starts_with(b"Nettrace"));

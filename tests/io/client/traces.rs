@@ -4,11 +4,16 @@ use std::io::{Read as _, Write as _};
 use std::thread;
 use std::time::Duration;
 
+use dotnet_diagnostics_ipc::exchange::ladder::TracingLadder;
 use dotnet_diagnostics_ipc::exchange::{End, Stop};
 use dotnet_diagnostics_ipc::flow::StreamEnd;
 use dotnet_diagnostics_ipc::io::*;
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing5, EventFilter, EventLevel, StreamingProviderConfig, StreamingSession,
+};
+use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
-use crate::client::{COLLECT, FAILED, Peer, SESSION};
+use crate::client::{COLLECT, FAILED, Peer, SESSION, USER_EVENTS};
 
 fn streaming(bytes: &[u8]) -> Vec<u8> {
     [SESSION, bytes].concat()
@@ -17,18 +22,23 @@ fn streaming(bytes: &[u8]) -> Vec<u8> {
 #[test]
 fn a_clone_of_the_stopper_stops_the_session_and_the_other_says_so() {
     let peer = Peer::saying(&[&streaming(b"Nettrace"), SESSION]);
-    let mut trace = Client::new(&peer).trace(&COLLECT).unwrap();
+    let client = Client::new(&peer);
+    let mut trace = client.trace(&COLLECT).unwrap();
     assert_eq!(trace.session_id(), Some(42));
-    let stopper = trace.stopper();
+    let stopper = trace.stopper(&client);
     assert_eq!(stopper.clone().stop().unwrap(), Stop::Answered);
     assert_eq!(peer.asked(1, 28)[16..], [2, 1, 0, 0, 42, 0, 0, 0, 0, 0, 0, 0]);
     let error = stopper.stop().unwrap_err();
-    assert_eq!(error.to_string(), "stopping the session: the session is over, or is being stopped already");
+    assert!(matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::AlreadyStopped)), "{error:?}");
+    assert_eq!(error.to_string(), "stopping the session: the session is being stopped, or was stopped, already");
+    // Its end is still to come.
+    assert!(matches!(trace.check_complete().unwrap_err().kind(), ErrorKind::Unsupported(_)));
     peer.hang_up();
     let mut stream = Vec::new();
     trace.read_to_end(&mut stream).unwrap();
     assert_eq!(stream, b"Nettrace");
     assert_eq!(trace.outcome().unwrap().stream_end(), Some(StreamEnd::Complete));
+    trace.check_complete().unwrap();
     // Its end stays its end.
     assert_eq!(trace.read(&mut [0; 8]).unwrap(), 0);
     assert_eq!(trace.outcome().unwrap().bytes, 8);
@@ -46,8 +56,9 @@ fn to_read_into_nothing_is_no_end() {
 #[test]
 fn what_a_session_is_at_is_seen_in_its_debug_output() {
     let peer = Peer::saying(&[&streaming(b"Nettrace")]);
-    let trace = Client::new(&peer).trace(&COLLECT).unwrap();
-    let (said, stopper) = (format!("{trace:?}"), format!("{:?}", trace.stopper()));
+    let client = Client::new(&peer);
+    let trace = client.trace(&COLLECT).unwrap();
+    let (said, stopper) = (format!("{trace:?}"), format!("{:?}", trace.stopper(&client)));
     assert!(said.starts_with("Trace { session: ") && said.contains("id: Some(42)"), "{said}");
     assert!(stopper.starts_with("Stopper { session: ") && stopper.contains("NotSent"), "{stopper}");
 }
@@ -61,7 +72,10 @@ fn a_stream_that_is_waited_for_is_cancelled_from_another_thread() {
         let reading = scope.spawn(|| trace.read_to_end(&mut stream));
         thread::sleep(Duration::from_millis(20));
         canceller.cancel();
-        assert_eq!(reading.join().unwrap().unwrap_err().to_string(), "cancelled");
+        let error = reading.join().unwrap().unwrap_err();
+        let inner = Error::in_io(&error).unwrap();
+        assert!(matches!((inner.phase(), inner.kind()), (Phase::Continuation, ErrorKind::Cancelled)), "{error:?}");
+        assert_eq!(error.to_string(), "reading what follows the reply: cancelled");
     });
     // No end of the session: that its connection is closed ends it.
     assert!(trace.outcome().is_none());
@@ -72,7 +86,8 @@ fn a_stop_that_is_not_answered_in_time_may_be_repeated() {
     let peer = Peer::saying(&[&streaming(b""), &[], FAILED, SESSION]);
     let each = Some(Duration::from_millis(50));
     let client = Client::new(&peer).with_deadlines(Deadlines { reply: ReplyWithin::Fixed(each), ..Deadlines::DEFAULT });
-    let stopper = client.trace(&COLLECT).unwrap().stopper();
+    let trace = client.trace(&COLLECT).unwrap();
+    let stopper = trace.stopper(&client);
     let error = stopper.stop().unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::TimedOut)), "{error:?}");
     let error = stopper.stop().unwrap_err();
@@ -81,15 +96,134 @@ fn a_stop_that_is_not_answered_in_time_may_be_repeated() {
 }
 
 #[test]
-fn a_stop_without_a_connection_fails_and_the_session_says_why() {
+fn a_stop_without_a_connection_was_not_sent() {
     let peer = Peer::saying(&[&streaming(b"Nettrace")]);
-    let mut trace = Client::new(&peer).trace(&COLLECT).unwrap();
-    let error = trace.stopper().stop().unwrap_err();
+    let client = Client::new(&peer);
+    let mut trace = client.trace(&COLLECT).unwrap();
+    let error = trace.stopper(&client).stop().unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::Io(_))), "{error:?}");
     peer.end(0).write_all(b" and more").unwrap();
     peer.hang_up();
     trace.read_to_end(&mut Vec::new()).unwrap();
     let outcome = trace.outcome().unwrap();
-    assert_eq!((outcome.stop, outcome.bytes), (Stop::Unanswered(End::Closed), 17));
+    assert_eq!((outcome.stop, outcome.bytes), (Stop::NotSent, 17));
     assert_eq!(outcome.stream_end(), Some(StreamEnd::Incomplete));
+}
+
+#[test]
+fn a_stop_that_is_cancelled_was_not_answered() {
+    let (peer, canceller) = (Peer::saying(&[&streaming(b""), &[]]), Canceller::new().unwrap());
+    let client = Client::new(&peer).with_canceller(canceller.clone());
+    let mut trace = client.trace(&COLLECT).unwrap();
+    let stopper = trace.stopper(&client);
+    thread::scope(|scope| {
+        let stopping = scope.spawn(|| stopper.stop());
+        while peer.connections.lock().unwrap().len() < 2 {
+            thread::yield_now();
+        }
+        peer.asked(1, 28);
+        canceller.cancel();
+        let error = stopping.join().unwrap().unwrap_err();
+        assert!(matches!((error.phase(), error.kind()), (Phase::Reply, ErrorKind::Cancelled)), "{error:?}");
+    });
+    peer.hang_up();
+    assert!(trace.read(&mut [0; 8]).is_err(), "the canceller ends this too");
+    assert!(format!("{trace:?}").contains("Unanswered(TimedOut)"), "{trace:?}");
+}
+
+#[test]
+fn a_process_that_ends_in_a_trace_leaves_it_incomplete_and_a_stop_comes_too_late() {
+    let peer = Peer::saying(&[&streaming(b"Nettrace"), SESSION]);
+    let client = Client::new(&peer);
+    let mut trace = client.trace(&COLLECT).unwrap();
+    peer.hang_up();
+    assert_eq!(trace.read_to_end(&mut Vec::new()).unwrap(), 8);
+    let error = trace.check_complete().unwrap_err();
+    let ErrorKind::Incomplete { end: End::Closed, received: 8 } = error.kind() else { panic!("{error:?}") };
+    let why = "the stream ended without a stop after 8 bytes: the connection was closed";
+    assert_eq!(error.to_string(), format!("reading what follows the reply: {why}"));
+    let error = trace.stopper(&client).stop().unwrap_err();
+    assert!(matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::SessionOver)), "{error:?}");
+    assert_eq!(error.to_string(), "stopping the session: the session is over");
+}
+
+#[test]
+fn a_process_that_dies_in_a_trace_is_an_error_of_its_own() {
+    let peer = Peer::saying(&[&streaming(b"Nettrace")]);
+    let client = Client::new(&peer);
+    let mut trace = client.trace(&COLLECT).unwrap();
+    // It dies with the request unread: the connection is reset once the stream was read.
+    peer.connections.lock().unwrap().clear();
+    assert_eq!(trace.read(&mut [0; 8]).unwrap(), 8);
+    let error = trace.read(&mut [0; 8]).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    let inner = Error::in_io(&error).unwrap();
+    assert!(matches!(inner.kind(), ErrorKind::Incomplete { end: End::Reset, received: 8 }), "{error:?}");
+    assert!(matches!(trace.check_complete().unwrap_err().kind(), ErrorKind::Incomplete { end: End::Reset, received: 8 }));
+    assert_eq!(trace.read(&mut [0; 8]).unwrap(), 0);
+}
+
+#[test]
+fn a_stream_that_is_silent_past_its_deadline_can_be_read_again() {
+    let peer = Peer::saying(&[SESSION]);
+    let deadlines = Deadlines { stream: Some(Duration::from_millis(20)), ..Deadlines::DEFAULT };
+    let mut trace = Client::new(&peer).with_deadlines(deadlines).trace(&COLLECT).unwrap();
+    let error = trace.read(&mut [0; 8]).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+    let inner = Error::in_io(&error).unwrap();
+    assert!(matches!((inner.phase(), inner.kind()), (Phase::Continuation, ErrorKind::TimedOut)), "{error:?}");
+    peer.end(0).write_all(b"Nettrace").unwrap();
+    assert_eq!(trace.read(&mut [0; 8]).unwrap(), 8);
+}
+
+#[test]
+fn a_connection_that_is_there_already_traces() {
+    let peer = Peer::saying(&[&streaming(b"Nettrace"), SESSION]);
+    let mut trace = Connection::new(peer.connect(&Until::FOREVER).unwrap()).trace(&COLLECT).unwrap();
+    assert_eq!(trace.session_id(), Some(42));
+    assert_eq!(trace.stopper(&Client::new(&peer)).stop().unwrap(), Stop::Answered);
+    peer.hang_up();
+    assert_eq!(trace.read_to_end(&mut Vec::new()).unwrap(), 8);
+    trace.check_complete().unwrap();
+    let error = Connection::new(Peer::saying(&[SESSION]).connect(&Until::FOREVER).unwrap()).trace(&USER_EVENTS).unwrap_err();
+    assert_eq!(error.to_string(), "sending the request: that is no session that streams");
+}
+
+/// Connects to the peer, and notes until when.
+struct Noting<'p>(&'p Peer, std::sync::Mutex<Vec<Option<std::time::Instant>>>);
+
+impl Connect for Noting<'_> {
+    type Transport = UnixTransport;
+
+    fn connect(&self, until: &Until<'_>) -> Result<UnixTransport, Error> {
+        self.1.lock().unwrap().push(until.deadline);
+        self.0.connect(until)
+    }
+}
+
+#[test]
+fn the_deadline_of_the_whole_call_is_for_all_connections_of_a_ladder() {
+    let unknown = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
+    let peer = Peer::saying(&[unknown, unknown, SESSION]);
+    let deadlines = Deadlines { connect: None, whole: Some(Duration::from_secs(60)), ..Deadlines::DEFAULT };
+    let noting = Noting(&peer, std::sync::Mutex::default());
+    let providers = [StreamingProviderConfig {
+        keywords: 0,
+        log_level: EventLevel::ERROR,
+        provider_name: IpcString::new("P"),
+        arguments: IpcString::ABSENT,
+        filter: EventFilter::ALL,
+    }];
+    let request = CollectTracing5::Streaming(StreamingSession {
+        circular_buffer_mb: 1,
+        format: COLLECT.format,
+        rundown_keyword: 0,
+        request_stackwalk: false,
+        providers: Array::new(&providers),
+    });
+    let client = Client::new(&noting).with_deadlines(deadlines);
+    let (trace, _) = client.trace_by(TracingLadder::new(&request)).unwrap();
+    assert_eq!(trace.session_id(), Some(42));
+    let until = noting.1.lock().unwrap();
+    assert!(until.len() == 3 && until[0].is_some() && until.iter().all(|one| *one == until[0]), "{until:?}");
 }

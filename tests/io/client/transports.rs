@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd as _;
 
-use dotnet_diagnostics_ipc::exchange::End;
+use dotnet_diagnostics_ipc::exchange::{End, Stop};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::*;
 use dotnet_diagnostics_ipc::message::process::ResumeRuntime;
@@ -122,18 +122,18 @@ fn a_descriptor_goes_over_no_stream_but_a_socket() {
 #[test]
 fn a_trace_whose_stream_times_out_goes_on_when_it_is_read_again() {
     let told = Told::new([Ok(SESSION), error(io::ErrorKind::WouldBlock), Ok(b"Nettrace")], []);
-    let mut trace = Client::new(Once::new(told)).trace(&COLLECT).unwrap();
+    let client = Client::new(Once::new(told));
+    let mut trace = client.trace(&COLLECT).unwrap();
     let mut bytes = [0; 8];
     assert_eq!(trace.read(&mut bytes).unwrap_err().kind(), io::ErrorKind::TimedOut);
     assert!(trace.outcome().is_none());
     assert_eq!(trace.read(&mut bytes).unwrap(), 8);
     assert_eq!(&bytes, b"Nettrace");
-    // There is no second connection: nobody answered in time.
-    let stopped = trace.stopper().stop().unwrap_err();
+    // There is no second connection: the stop was not sent.
+    let stopped = trace.stopper(&client).stop().unwrap_err();
     assert!(matches!((stopped.phase(), stopped.kind()), (Phase::Connect, ErrorKind::TimedOut)), "{stopped:?}");
     assert_eq!(trace.read(&mut bytes).unwrap(), 0);
-    let stop = dotnet_diagnostics_ipc::exchange::Stop::Unanswered(End::TimedOut);
-    assert_eq!(trace.outcome().unwrap().stop, stop);
+    assert_eq!(trace.outcome().unwrap().stop, Stop::NotSent);
 }
 
 /// Says that it did more than it was asked for.
@@ -148,11 +148,38 @@ impl Transport for Boasting {
     }
 }
 
+/// Answers a request for a session, and then says that it read more than it was asked for.
+struct ThenBoasting;
+
+struct Answering(&'static [u8]);
+
+impl Connect for ThenBoasting {
+    type Transport = Answering;
+
+    fn connect(&self, _: &Until<'_>) -> Result<Answering, Error> {
+        Ok(Answering(SESSION))
+    }
+}
+
+impl Transport for Answering {
+    fn send(&mut self, bytes: &[u8], _: &Until<'_>) -> Result<usize, Stopped> {
+        Ok(bytes.len())
+    }
+    fn receive(&mut self, into: &mut [u8], _: &Until<'_>) -> Result<usize, Stopped> {
+        if self.0.is_empty() { Ok(into.len() + 1) } else { Ok(self.0.read(into)?) }
+    }
+}
+
 #[test]
 fn a_transport_that_counts_wrongly_is_an_error_and_no_panic() {
     let error = Connection::new(Boasting).call(&ResumeRuntime {}).unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Bug(_))), "{error:?}");
-    let why = "21 bytes were acknowledged, 20 were asked for";
-    assert_eq!(error.to_string(), format!("sending the request: an exchange was driven wrongly: {why}"));
-    assert_eq!(std::error::Error::source(&error).unwrap().to_string(), why);
+    assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Miscounted { asked: 20, said: 21 })), "{error:?}");
+    let why = "the transport says that it moved 21 bytes, of 20 that it was given";
+    assert_eq!(error.to_string(), format!("sending the request: {why}"));
+    // One that counts only the stream wrongly.
+    let client = Client::new(ThenBoasting);
+    let mut trace = client.trace(&COLLECT).unwrap();
+    let error = trace.read(&mut [0; 8]).unwrap_err();
+    let kind = Error::in_io(&error).unwrap().kind();
+    assert!(matches!(kind, ErrorKind::Miscounted { asked: 8, said: 9 }), "{error:?}");
 }

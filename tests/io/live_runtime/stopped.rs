@@ -102,7 +102,7 @@ fn every_phase_ends_at_its_deadline() {
     let (circular_buffer_mb, format, providers) = (1, Format::NET_TRACE, Array::new(&providers));
     let request = CollectTracing2 { circular_buffer_mb, format, request_rundown: false, providers };
     let trace = reply.trace(&request).unwrap();
-    let stopper = trace.stopper();
+    let stopper = trace.stopper(&reply);
 
     let standing_still = Stopped::new(target.process_id);
     assert_in_time(Phase::Reply, || reply.process_info3());

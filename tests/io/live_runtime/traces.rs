@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::exchange::Stop;
 use dotnet_diagnostics_ipc::exchange::ladder::{Losses, TracingLadder};
 use dotnet_diagnostics_ipc::flow::StreamEnd;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::io::{Canceller, Deadlines, Endpoint, Error, Trace};
+use dotnet_diagnostics_ipc::io::{Canceller, Deadlines, Error, Trace, UnixTransport};
 use dotnet_diagnostics_ipc::message::Request;
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6, DEFAULT_RUNDOWN_KEYWORD,
@@ -40,8 +40,8 @@ fn provider(keywords: u64, log_level: EventLevel) -> StreamingProviderConfig<'st
 
 /// Reads the stream to its end while another thread stops it after a while.
 #[track_caller]
-fn read_whole(mut trace: Trace<Endpoint>, after: Duration) -> Stream {
-    let stopper = trace.stopper();
+fn read_whole(target: &Target, mut trace: Trace<UnixTransport>, after: Duration) -> Stream {
+    let stopper = trace.stopper(&target.client);
     let stopping = thread::spawn(move || {
         thread::sleep(after);
         stopper.stop()
@@ -65,7 +65,7 @@ fn read_whole(mut trace: Trace<Endpoint>, after: Duration) -> Stream {
 fn every_command_that_traces_streams_to_its_end() {
     fn traced<'r, R: Request<'r, Reply = SessionReply>>(target: &Target, since: u32, rundown: bool, request: &R) {
         let Some(trace) = target.knows(since, target.client.trace(request)) else { return };
-        let stream = read_whole(trace.unwrap(), Duration::from_millis(200));
+        let stream = read_whole(target, trace.unwrap(), Duration::from_millis(200));
         eprintln!("{:?}: {} bytes in {} blocks", R::COMMAND, stream.len(), stream.blocks());
         stream.assert_whole();
         // Methods that run: the rundown is in it.
@@ -119,7 +119,7 @@ fn the_ladder_ends_at_the_newest_command_that_it_knows() {
         _ => 2,
     };
     let command = (2..=6).find(|command| lost == lost_until(*command));
-    let stream = read_whole(trace, Duration::from_millis(100));
+    let stream = read_whole(&target, trace, Duration::from_millis(100));
     eprintln!("CollectTracing{}, lost: {lost}; {} bytes", command.unwrap_or(0), stream.len());
     stream.assert_whole();
     assert_eq!(command, Some(expected));
@@ -144,7 +144,7 @@ fn a_trace_of_64_mib_is_read_whole() {
     let canceller = Canceller::new().unwrap();
     let client = target.client.clone().with_deadlines(whole).with_canceller(canceller.clone());
     let mut trace = client.trace(&big).unwrap();
-    let (stopper, began) = (trace.stopper(), Instant::now());
+    let (stopper, began) = (trace.stopper(&client), Instant::now());
     let read = Arc::new(AtomicU64::new(0));
     let so_far = Arc::clone(&read);
     // The target is idle: sessions that ask for a collection make it write its heap into the big one.
@@ -156,7 +156,7 @@ fn a_trace_of_64_mib_is_read_whole() {
             let small = client.trace(&request)?;
             thread::sleep(Duration::from_millis(10));
             // 3.1 may die of a session whose client just goes.
-            small.stopper().stop()?;
+            small.stopper(&client).stop()?;
             collections += 1;
         }
         stopper.stop().map(|stop| (stop, collections))

@@ -111,7 +111,7 @@ fn a_real_runtime() {
         providers: Array::new(&providers),
     };
     let mut trace = client.trace(&request).unwrap();
-    let stopper = trace.stopper();
+    let stopper = trace.stopper(&client);
     let stops = thread::spawn(move || {
         thread::sleep(Duration::from_secs(1));
         stopper.stop()

@@ -1,0 +1,56 @@
+//! The stop of a session.
+
+use std::fmt;
+
+use super::session::Streaming;
+use super::{Client, Connect, Error, Trace};
+use crate::exchange::Stop;
+
+/// Stops a session, from any thread. Clones stop the same session.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::{Endpoint, Stopper};
+///
+/// fn goes_to_another_thread<T: Clone + Send + Sync>() {}
+/// goes_to_another_thread::<Stopper<Endpoint>>();
+/// ```
+#[must_use = "a session lasts until it is stopped"]
+pub struct Stopper<C> {
+    session: Streaming,
+    client: Client<C>,
+}
+
+impl<T> Trace<T> {
+    /// What stops it, over another connection to the same runtime: one of `client`'s.
+    pub fn stopper<C: Connect>(&self, client: &Client<C>) -> Stopper<C> {
+        Stopper { session: self.session.clone(), client: client.clone() }
+    }
+}
+
+impl<C: Connect> Stopper<C> {
+    /// Stops the session, and waits for the answer. That comes once the stream was read to its end, so somebody must be reading it.
+    ///
+    /// A stop that was refused or not answered may be repeated.
+    ///
+    /// # Errors
+    /// [`ErrorKind::SessionOver`](super::ErrorKind::SessionOver) where the stream has ended already: the stop came too late;
+    /// [`ErrorKind::AlreadyStopped`](super::ErrorKind::AlreadyStopped) where another one is on its way, or was answered. Otherwise as
+    /// every call, with [`Phase::Stop`](super::Phase::Stop) from the reply on.
+    pub fn stop(&self) -> Result<Stop, Error> {
+        let stopping = self.session.stop()?;
+        let drive = stopping.drive()?;
+        stopping.finish(self.client.connect().and_then(|mut connection| connection.run(drive, None)))
+    }
+}
+
+impl<C> Clone for Stopper<C> {
+    fn clone(&self) -> Self {
+        Self { session: self.session.clone(), client: self.client.clone() }
+    }
+}
+
+impl<C> fmt::Debug for Stopper<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stopper").field("session", &self.session).finish_non_exhaustive()
+    }
+}
