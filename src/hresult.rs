@@ -3,8 +3,6 @@
 
 use core::fmt;
 
-use crate::wire::{Decode, DecodeError, Encode, EncodeError, Reader, Sink};
-
 /// A result code, 4 bytes little-endian; printed in the document as `int32_t`. Negative (top bit set) means failure.
 ///
 /// Unknown codes are values like any other.
@@ -103,20 +101,6 @@ impl fmt::Display for HResult {
 impl fmt::Debug for HResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "HResult({self})")
-    }
-}
-
-impl<'a> Decode<'a> for HResult {
-    const MIN_LEN: usize = 4;
-
-    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        u32::decode(reader).map(Self)
-    }
-}
-
-impl Encode for HResult {
-    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
-        self.0.encode(sink)
     }
 }
 

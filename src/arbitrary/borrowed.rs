@@ -1,4 +1,4 @@
-//! `Arbitrary` of the grammar, of what follows replies, of names and of what the 2019 editions had.
+//! `Arbitrary` of the parts of payloads, of what follows replies, of names and of what the 2019 editions had.
 
 use ::arbitrary::{Arbitrary, Error, Result, Unstructured};
 
@@ -7,47 +7,70 @@ use crate::continuation::{Entry, EnvironmentLimits, FdByte};
 use crate::endpoint::{NamePrefix, PipeName, ProcessStat, SocketForm, SocketName, SocketPath};
 use crate::hresult::HResult;
 use crate::legacy::{CollectTracingWithoutFilterData, OldReply, SessionIdWidth, SessionLayout};
-use crate::message::process::Tail;
 use crate::port::{PortConfig, PortType, SuspendMode};
-use crate::wire::{Array, Decode, Guid, IpcString, Reader};
+use crate::wire::fields::{Fields, Names, Source};
+use crate::wire::{Array, Decode, Field, Guid, IpcString, Reader};
 
-/// Absent, text, or units that need be no text.
-impl<'a> Arbitrary<'a> for IpcString<'a> {
-    fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
-        match input.int_in_range(0..=3)? {
-            0 => Ok(Self::ABSENT),
-            1 => input.arbitrary().map(Self::new),
+macro_rules! chosen {
+    ($($part:ident: $t:ty),*) => {$(
+        fn $part(&mut self) -> Result<$t> {
+            self.arbitrary()
+        }
+    )*};
+}
+
+/// What a fuzzer chose. What a value borrows, it borrows from there.
+impl<'a> Source<'a> for Unstructured<'a> {
+    type Error = Error;
+
+    chosen! { byte: u8, ushort: u16, uint: u32, ulong: u64, bool: bool, bytes: &'a [u8], tail: &'a [u8], is_user_events: bool }
+
+    /// Codes with a name, and any other.
+    fn hresult(&mut self) -> Result<HResult> {
+        if self.arbitrary()? { self.choose(HResult::NAMED).copied() } else { self.arbitrary().map(HResult) }
+    }
+
+    fn guid(&mut self) -> Result<Guid> {
+        self.arbitrary().map(Guid::from_bytes)
+    }
+
+    /// Absent, text, or units that need be no text.
+    fn string(&mut self) -> Result<IpcString<'a>> {
+        match self.int_in_range(0..=3)? {
+            0 => Ok(IpcString::ABSENT),
+            1 => self.arbitrary().map(IpcString::new),
             _ => {
-                let units: &[u8] = input.arbitrary()?;
-                Ok(Self::from_wire_units(units.get(..units.len() & !1).unwrap_or_default()))
+                let units: &[u8] = self.arbitrary()?;
+                Ok(IpcString::from_wire_units(units.get(..units.len() & !1).unwrap_or_default()))
             }
         }
     }
+
+    fn array<T: Fields<'a>>(&mut self) -> Result<Array<'a, T>> {
+        self.arbitrary()
+    }
+
+    /// Half of them as small as named values are.
+    fn number(&mut self, _: Option<Names>) -> Result<u32> {
+        let number: u32 = self.arbitrary()?;
+        Ok(if number & 0x100 == 0 { number & 7 } else { number })
+    }
+
+    fn field<T: Fields<'a>>(&mut self, _: Field) -> Result<T> {
+        T::build(self)
+    }
 }
 
-/// The items that stand at the front of some bytes of the input: as many as can be read.
+/// The items at the front of some bytes of the input: as many as can be read.
 impl<'a, T: Decode<'a>> Arbitrary<'a> for Array<'a, T> {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
-        Ok(Self::front_of(input.arbitrary()?))
-    }
-}
-
-impl<'a> Arbitrary<'a> for Tail<'a> {
-    fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
-        input.arbitrary().map(Self)
-    }
-}
-
-impl<'a> Arbitrary<'a> for Guid {
-    fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
-        input.arbitrary().map(Self::from_bytes)
-    }
-}
-
-/// Codes with a name, and any other.
-impl<'a> Arbitrary<'a> for HResult {
-    fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
-        if input.arbitrary()? { input.choose(Self::NAMED).copied() } else { input.arbitrary().map(Self) }
+        let bytes = input.arbitrary()?;
+        let (mut reader, mut count, mut len) = (Reader::new(bytes), 0u32, 0);
+        // An item without bytes could be read for ever.
+        while T::decode(&mut reader).is_ok() && reader.offset() > len {
+            (count, len) = (count.saturating_add(1), reader.offset());
+        }
+        Self::items(count, &mut Reader::new(bytes)).map_err(|_| Error::IncorrectFormat)
     }
 }
 

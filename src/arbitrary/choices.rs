@@ -111,4 +111,13 @@ impl<'c> Choices<'c> {
             }
         })
     }
+
+    /// Both styles, by one more choice.
+    pub(crate) fn any_style(chosen: &[u8]) -> (Style, &[u8]) {
+        match chosen.split_first() {
+            Some((which, rest)) if which & 1 == 1 => (Style::Boundary, rest),
+            Some((_, rest)) => (Style::Plain, rest),
+            None => (Style::Plain, chosen),
+        }
+    }
 }

@@ -1,12 +1,16 @@
 //! The wire form of a value, written field by field.
 
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::fmt::Debug;
 
-use super::{Choices, Style};
+use super::Choices;
+use super::message::unknown;
+use crate::command::{Command, ReplyType};
 use crate::hresult::HResult;
-use crate::message::process::Tail;
-use crate::wire::{Array, Decode, Encode, Guid, IpcString};
+use crate::message::{AnyReply, AnyRequest, process::Tail};
+use crate::wire::fields::{Fields, Names, Source};
+use crate::wire::{Array, Decode, Encode, Field, Guid, IpcString};
 
 /// A type of the grammar whose wire form can be made from choices. What is written decodes, and is canonical.
 ///
@@ -28,67 +32,134 @@ pub trait Generate {
     fn generate(choices: &mut Choices<'_>, out: &mut Vec<u8>);
 }
 
+/// Writes the parts of a value; of the value itself it gives no more than what decides which parts there are.
+struct Writer<'w, 'c> {
+    choices: &'w mut Choices<'c>,
+    out: &'w mut Vec<u8>,
+}
+
+impl Writer<'_, '_> {
+    fn put<const N: usize>(&mut self, bytes: [u8; N]) {
+        self.out.extend_from_slice(&bytes);
+    }
+}
+
 /// Numbers, cut to their width.
 macro_rules! numbers {
-    ($($t:ty),*) => {$(
-        impl Generate for $t {
-            type Of<'o> = $t;
-
-            #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "any number will do")]
-            fn generate(choices: &mut Choices<'_>, out: &mut Vec<u8>) {
-                out.extend_from_slice(&(choices.number() as $t).to_le_bytes());
-            }
+    ($($part:ident: $t:ty),*) => {$(
+        #[allow(clippy::cast_possible_truncation, reason = "any number will do")]
+        fn $part(&mut self) -> Result<$t, Infallible> {
+            let number = self.choices.number() as $t;
+            self.put(number.to_le_bytes());
+            Ok(number)
         }
     )*};
 }
 
-numbers!(u8, u16, u32, i32, u64);
+impl<'a> Source<'a> for Writer<'_, '_> {
+    type Error = Infallible;
 
-impl Generate for bool {
-    type Of<'o> = bool;
+    numbers! { byte: u8, ushort: u16, uint: u32, ulong: u64 }
 
-    fn generate(choices: &mut Choices<'_>, out: &mut Vec<u8>) {
-        out.push(choices.yes().into());
+    fn bool(&mut self) -> Result<bool, Infallible> {
+        let yes = self.choices.yes();
+        self.put([yes.into()]);
+        Ok(yes)
     }
-}
 
-impl Generate for HResult {
-    type Of<'o> = HResult;
-
-    fn generate(choices: &mut Choices<'_>, out: &mut Vec<u8>) {
-        if choices.yes() {
-            return u32::generate(choices, out);
+    fn hresult(&mut self) -> Result<HResult, Infallible> {
+        if self.choices.yes() {
+            return self.uint().map(HResult);
         }
-        out.extend_from_slice(&choices.pick(HResult::NAMED, HResult::OK).0.to_le_bytes());
+        let code = self.choices.pick(HResult::NAMED, HResult::OK);
+        self.put(code.0.to_le_bytes());
+        Ok(code)
+    }
+
+    fn guid(&mut self) -> Result<Guid, Infallible> {
+        let all = self.choices.pick(&[None, Some(0), Some(0xff)], None);
+        let guid = core::array::from_fn(|_| all.unwrap_or_else(|| self.choices.byte()));
+        self.put(guid);
+        Ok(Guid::from_bytes(guid))
+    }
+
+    fn string(&mut self) -> Result<IpcString<'a>, Infallible> {
+        match self.choices.text() {
+            None => put_count(0, self.out),
+            Some(units) => {
+                put_count(units.len().saturating_add(1), self.out);
+                self.out.extend(units.iter().chain(&[0]).flat_map(|unit| unit.to_le_bytes()));
+            }
+        }
+        Ok(IpcString::ABSENT)
+    }
+
+    fn bytes(&mut self) -> Result<&'a [u8], Infallible> {
+        let bytes = self.choices.bytes(40);
+        put_count(bytes.len(), self.out);
+        self.out.extend_from_slice(bytes);
+        Ok(&[])
+    }
+
+    fn array<T: Fields<'a>>(&mut self) -> Result<Array<'a, T>, Infallible> {
+        put_array(self.choices, self.out, put::<T>);
+        Ok(Array::EMPTY)
+    }
+
+    fn number(&mut self, _: Option<Names>) -> Result<u32, Infallible> {
+        self.uint()
+    }
+
+    fn tail(&mut self) -> Result<&'a [u8], Infallible> {
+        let bytes = self.choices.bytes(20);
+        self.out.extend_from_slice(bytes);
+        Ok(&[])
+    }
+
+    fn is_user_events(&mut self) -> Result<bool, Infallible> {
+        let user_events = self.choices.yes();
+        self.put(u32::from(user_events).to_le_bytes());
+        Ok(user_events)
+    }
+
+    fn field<T: Fields<'a>>(&mut self, _: Field) -> Result<T, Infallible> {
+        T::build(self)
     }
 }
 
-impl Generate for Guid {
-    type Of<'o> = Guid;
-
-    fn generate(choices: &mut Choices<'_>, out: &mut Vec<u8>) {
-        let all = choices.pick(&[None, Some(0), Some(0xff)], None);
-        out.extend((0..16).map(|_| all.unwrap_or_else(|| choices.byte())));
-    }
+/// Writes a value behind `out`.
+pub(super) fn put<'a, T: Fields<'a>>(choices: &mut Choices<'_>, out: &mut Vec<u8>) {
+    let Ok(_) = T::build(&mut Writer { choices, out });
 }
 
-impl Generate for IpcString<'_> {
-    type Of<'o> = IpcString<'o>;
-
-    fn generate(choices: &mut Choices<'_>, out: &mut Vec<u8>) {
-        let Some(units) = choices.text() else { return put_count(0, out) };
-        put_count(units.len().saturating_add(1), out);
-        out.extend(units.iter().chain(&[0]).flat_map(|unit| unit.to_le_bytes()));
+/// Writes the payload of a request of any command behind `out`, and says of which.
+pub(super) fn put_request(choices: &mut Choices<'_>, out: &mut Vec<u8>) -> Command {
+    let which = choices.below(Command::known().len().saturating_add(1));
+    if let Some(command) = Command::known().nth(which) {
+        let Ok(_) = AnyRequest::build(command, &mut Writer { choices, out });
+        return command;
     }
+    put::<Tail<'_>>(choices, out);
+    unknown(Command { set: choices.byte(), id: choices.byte() })
 }
 
-impl Generate for &[u8] {
-    type Of<'o> = &'o [u8];
+/// Writes the payload of an OK reply behind `out`.
+pub(super) fn put_reply(reply_type: ReplyType, choices: &mut Choices<'_>, out: &mut Vec<u8>) {
+    let Ok(_) = AnyReply::build(reply_type, &mut Writer { choices, out });
+}
 
-    fn generate(choices: &mut Choices<'_>, out: &mut Vec<u8>) {
-        let bytes = choices.bytes(40);
-        put_count(bytes.len(), out);
-        out.extend_from_slice(bytes);
+fn put_array(choices: &mut Choices<'_>, out: &mut Vec<u8>, mut item: impl FnMut(&mut Choices<'_>, &mut Vec<u8>)) {
+    // Far less than a message: the last item may be as large again.
+    const ENOUGH: usize = 24 << 10;
+    let (at, most) = (out.len(), choices.count());
+    put_count(0, out);
+    let mut count = 0u32;
+    while count < most && out.len() < ENOUGH {
+        item(choices, out);
+        count = count.saturating_add(1);
+    }
+    if let Some(place) = out.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+        *place = count.to_le_bytes();
     }
 }
 
@@ -96,40 +167,18 @@ impl<T: Generate> Generate for Array<'_, T> {
     type Of<'o> = Array<'o, T::Of<'o>>;
 
     fn generate(choices: &mut Choices<'_>, out: &mut Vec<u8>) {
-        // Far less than a message: the last item may be as large again.
-        const ENOUGH: usize = 24 << 10;
-        let (at, most) = (out.len(), choices.count());
-        put_count(0, out);
-        let mut count = 0u32;
-        while count < most && out.len() < ENOUGH {
-            T::generate(choices, out);
-            count = count.saturating_add(1);
-        }
-        if let Some(place) = out.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
-            *place = count.to_le_bytes();
-        }
+        put_array(choices, out, T::generate);
     }
 }
 
-impl Generate for Tail<'_> {
-    type Of<'o> = Tail<'o>;
+impl Generate for i32 {
+    type Of<'o> = i32;
 
     fn generate(choices: &mut Choices<'_>, out: &mut Vec<u8>) {
-        out.extend_from_slice(choices.bytes(20));
+        put::<u32>(choices, out);
     }
 }
 
 fn put_count(count: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
-}
-
-impl Choices<'_> {
-    /// Both styles, by one more choice.
-    pub(crate) fn any_style(chosen: &[u8]) -> (Style, &[u8]) {
-        match chosen.split_first() {
-            Some((which, rest)) if which & 1 == 1 => (Style::Boundary, rest),
-            Some((_, rest)) => (Style::Plain, rest),
-            None => (Style::Plain, chosen),
-        }
-    }
 }

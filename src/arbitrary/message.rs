@@ -5,9 +5,10 @@ use core::fmt;
 
 use ::arbitrary::{Arbitrary, Result, Unstructured};
 
+use super::generate::{put_reply, put_request};
 use super::{Choices, Generate as _, Style, of_fields};
 use crate::advertise::Advertise;
-use crate::command::Command;
+use crate::command::{Command, ReplyType};
 use crate::header::Header;
 use crate::hresult::HResult;
 use crate::message::process::Tail;
@@ -33,7 +34,7 @@ impl MadeRequest {
     /// The request that `chosen` stands for.
     pub fn new(chosen: &[u8], style: Style) -> Self {
         let (choices, mut payload) = (&mut Choices::new(chosen, style), Vec::new());
-        let command = AnyRequest::generate(choices, &mut payload);
+        let command = put_request(choices, &mut payload);
         Self(message(command, &payload))
     }
 
@@ -101,7 +102,7 @@ impl MadeReply {
             1 => Command::OK,
             _ => {
                 match answers.and_then(Command::reply_type) {
-                    Some(reply_type) => AnyReply::generate(reply_type, choices, &mut payload),
+                    Some(reply_type) => put_reply(reply_type, choices, &mut payload),
                     None => Tail::generate(choices, &mut payload),
                 }
                 Command::OK
@@ -155,6 +156,49 @@ impl<'a> Arbitrary<'a> for Command {
     }
 }
 
+impl<'a> Arbitrary<'a> for AnyRequest<'a> {
+    fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
+        let which = input.choose_index(Command::known().len().saturating_add(1))?;
+        let known = Command::known().nth(which).map(|command| Self::build(command, input)).transpose()?.flatten();
+        match known {
+            Some(request) => Ok(request),
+            None => Ok(Self::Unknown { command: unknown(input.arbitrary()?), payload: input.arbitrary()? }),
+        }
+    }
+}
+
+/// The command, or one beside it that is not known.
+pub(super) fn unknown(command: Command) -> Command {
+    if command.reply_type().is_some() { Command { id: command.id | 0x80, ..command } } else { command }
+}
+
+const REPLY_TYPES: [ReplyType; 6] = [
+    ReplyType::Result,
+    ReplyType::Session,
+    ReplyType::ProcessInfo,
+    ReplyType::ProcessInfo2,
+    ReplyType::ProcessInfo3,
+    ReplyType::ProcessEnvironment,
+];
+
+impl<'a> Arbitrary<'a> for AnyReply<'a> {
+    fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
+        let which = input.choose_index(REPLY_TYPES.len().saturating_add(3))?;
+        if let Some(reply_type) = REPLY_TYPES.get(which) {
+            return Self::build(*reply_type, input);
+        }
+        match which.saturating_sub(REPLY_TYPES.len()) {
+            0 => Ok(Self::OkWithoutPayload),
+            1 => input.arbitrary().map(Self::Error),
+            _ => match Unstructured::arbitrary::<&[u8]>(input)? {
+                // Without payload it is the generic OK.
+                [] => Ok(Self::OkWithoutPayload),
+                payload => Ok(Self::Unknown { payload }),
+            },
+        }
+    }
+}
+
 /// The payload is up to 65,515 bytes, whatever the command.
 impl<'a> Arbitrary<'a> for Message<'a> {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
@@ -185,4 +229,14 @@ impl<'a> Arbitrary<'a> for Header {
 of_fields! {
     Advertise { runtime_cookie, process_id, future }
     ErrorReply<'a> { hresult, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_of_reply_can_be_chosen() {
+        assert!(Command::known().filter_map(Command::reply_type).all(|reply_type| REPLY_TYPES.contains(&reply_type)));
+    }
 }

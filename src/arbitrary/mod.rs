@@ -34,6 +34,7 @@ mod generate;
 mod hostile;
 mod made;
 mod message;
+mod payloads;
 mod user_events;
 
 #[cfg(feature = "fuzzing")]
@@ -66,14 +67,4 @@ macro_rules! one_of {
     )*};
 }
 
-/// The type with another lifetime, where it has one: within an implementation of [`Generate`].
-macro_rules! lent {
-    ($Name:ident) => {
-        type Of<'o> = $Name;
-    };
-    ($Name:ident <$lt:lifetime>) => {
-        type Of<'o> = $Name<'o>;
-    };
-}
-
-pub(crate) use {lent, of_fields, one_of};
+use {of_fields, one_of};

@@ -7,7 +7,7 @@ use ::arbitrary::{Arbitrary, Error, Result, Unstructured};
 use super::borrowed::read;
 use super::{Choices, Generate, of_fields, one_of};
 use crate::user_events::{
-    EventTraits, Extension, ExtensionItem, Metadata, Record, RecordV1, RelLoc, StructSize, TracepointCommand, UserReg, UserRegSize,
+    EventTraits, Extension, ExtensionItem, Metadata, Record, RecordV1, RelLoc, TracepointCommand, UserReg, UserRegSize, UserUnreg,
     WrittenRecord,
 };
 
@@ -71,25 +71,15 @@ impl<'a> Arbitrary<'a> for Record<'a> {
     }
 }
 
-impl<'a, const N: u32> Arbitrary<'a> for StructSize<N> {
-    fn arbitrary(_: &mut Unstructured<'a>) -> Result<Self> {
-        Ok(Self)
-    }
-}
-
-impl<const N: u32> Generate for StructSize<N> {
-    type Of<'o> = Self;
-
-    fn generate(_: &mut Choices<'_>, out: &mut Vec<u8>) {
-        out.extend_from_slice(&N.to_le_bytes());
-    }
-}
-
-impl Generate for UserRegSize {
+impl Generate for UserUnreg {
     type Of<'o> = Self;
 
     fn generate(choices: &mut Choices<'_>, out: &mut Vec<u8>) {
-        out.extend_from_slice(&choices.pick(&[Self::Packed, Self::Padded], Self::Padded).bytes().to_le_bytes());
+        out.extend_from_slice(&16u32.to_le_bytes());
+        u8::generate(choices, out);
+        u8::generate(choices, out);
+        u16::generate(choices, out);
+        u64::generate(choices, out);
     }
 }
 
@@ -99,6 +89,7 @@ one_of! {
 
 of_fields! {
     RelLoc { offset, len }
+    UserUnreg { disable_bit, reserved, reserved2, disable_addr }
     UserReg { size, enable_bit, enable_size, flags, enable_addr, name_args, write_index }
     WrittenRecord<'a> { write_index, record }
     EventTraits { keywords, level, id }

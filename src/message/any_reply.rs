@@ -5,7 +5,7 @@ use super::process::{ProcessEnvironmentReply, ProcessInfo2Reply, ProcessInfo3Rep
 use super::server::{ErrorReply, ResultReply};
 use super::{Answer, Message};
 use crate::command::{Command, ReplyType};
-use crate::wire::{DecodeError, Encode, EncodeError, Sink};
+use crate::wire::{DecodeError, Encode, EncodeError, Fields as _, Sink, Source};
 
 macro_rules! replies {
     ($($(#[$meta:meta])* $Variant:ident($Payload:ident $(<$lt:lifetime>)?);)*) => {
@@ -46,9 +46,17 @@ macro_rules! replies {
                     Answer::Ok if message.payload.is_empty() => return Ok(Self::OkWithoutPayload),
                     Answer::Ok => {}
                 }
-                match command.and_then(|command| Some((command, command.reply_type()?))) {
-                    $(Some((command, ReplyType::$Variant)) => message.rooted(command).map(Self::$Variant),)*
-                    None => Ok(Self::Unknown { payload: message.payload }),
+                let Some((command, reply_type)) = command.and_then(|command| Some((command, command.reply_type()?))) else {
+                    return Ok(Self::Unknown { payload: message.payload });
+                };
+                let reply = Self::build(reply_type, &mut message.reader());
+                reply.map_err(|error| error.in_root(command.name().unwrap_or_default()))
+            }
+
+            /// The payload of an OK reply from any source.
+            pub(crate) fn build<S: Source<'a>>(reply_type: ReplyType, source: &mut S) -> Result<Self, S::Error> {
+                match reply_type {
+                    $(ReplyType::$Variant => $Payload::build(source).map(Self::$Variant),)*
                 }
             }
 
@@ -69,81 +77,6 @@ macro_rules! replies {
                     Self::OkWithoutPayload => Ok(()),
                     Self::Error(error) => error.encode(sink),
                     Self::Unknown { payload } => Tail(payload).encode(sink),
-                }
-            }
-        }
-
-        #[cfg(feature = "arbitrary")]
-        impl<'a> ::arbitrary::Arbitrary<'a> for AnyReply<'a> {
-            fn arbitrary(input: &mut ::arbitrary::Unstructured<'a>) -> ::arbitrary::Result<Self> {
-                type Make<'a> = fn(&mut ::arbitrary::Unstructured<'a>) -> ::arbitrary::Result<AnyReply<'a>>;
-                let unknown: Make<'a> = |input| {
-                    // Without payload it would be the generic OK.
-                    let payload = Tail::arbitrary(input)?.0;
-                    Ok(if payload.is_empty() { Self::OkWithoutPayload } else { Self::Unknown { payload } })
-                };
-                let error: Make<'a> = |input| input.arbitrary().map(Self::Error);
-                let without: Make<'a> = |_| Ok(Self::OkWithoutPayload);
-                let make: &[Make<'a>] = &[$(|input| input.arbitrary().map(Self::$Variant),)* without, error, unknown];
-                input.choose(make)?(input)
-            }
-        }
-
-        #[cfg(feature = "arbitrary")]
-        impl AnyReply<'_> {
-            /// Writes the payload of an OK of this type behind `out`.
-            pub(crate) fn generate(
-                reply_type: ReplyType,
-                choices: &mut crate::arbitrary::Choices<'_>,
-                out: &mut alloc::vec::Vec<u8>,
-            ) {
-                use crate::arbitrary::Generate as _;
-                match reply_type {
-                    $(ReplyType::$Variant => $Payload::generate(choices, out),)*
-                }
-            }
-        }
-
-        #[cfg(feature = "vectors")]
-        impl<'a> AnyReply<'a> {
-            pub(crate) fn to_value(self) -> crate::vectors::Value {
-                use crate::vectors::{ObjectWriter, ValueForm as _, unknown_to_value};
-                match self {
-                    $(Self::$Variant(reply) => reply.to_value(),)*
-                    Self::OkWithoutPayload => ObjectWriter::new().finish(),
-                    Self::Error(error) => error.to_value(),
-                    Self::Unknown { payload } => unknown_to_value(Command::OK, payload),
-                }
-            }
-
-            /// The OK reply to `command`, if that is known.
-            pub(crate) fn from_value(
-                command: Option<Command>,
-                value: &'a crate::vectors::Value,
-                arena: &'a crate::vectors::Arena,
-            ) -> Result<Self, crate::vectors::ValueError> {
-                use crate::vectors::{ValueForm as _, unknown_from_value};
-                if value.as_object().is_some_and(|object| object.is_empty()) {
-                    return Ok(Self::OkWithoutPayload);
-                }
-                match command.and_then(Command::reply_type) {
-                    $(Some(ReplyType::$Variant) => $Payload::from_value(value, arena).map(Self::$Variant),)*
-                    None => match unknown_from_value(value, arena)? {
-                        (Command::OK, payload) => Ok(Self::Unknown { payload }),
-                        _ => Err(crate::vectors::ValueError::new("0xFF00 is the code of a reply").within("code")),
-                    },
-                }
-            }
-
-            pub(crate) fn annotate(
-                command: Command,
-                reader: &mut crate::wire::Reader<'a>,
-                notes: &mut crate::vectors::Annotations,
-            ) -> Result<(), DecodeError> {
-                use crate::vectors::ValueForm as _;
-                match command.reply_type() {
-                    $(Some(ReplyType::$Variant) if !reader.rest().is_empty() => $Payload::annotate(reader, notes),)*
-                    _ => Ok(()),
                 }
             }
         }

@@ -11,7 +11,7 @@ use super::process::{
 use super::profiler::{AttachProfiler, StartupProfiler};
 use super::{Message, Request};
 use crate::command::{Command, Continuation};
-use crate::wire::{DecodeError, Encode, EncodeError, LimitError, Sink};
+use crate::wire::{DecodeError, Encode, EncodeError, Fields as _, LimitError, Sink, Source};
 
 macro_rules! requests {
     ($($Request:ident $(<$lt:lifetime>)?;)*) => {
@@ -46,9 +46,17 @@ macro_rules! requests {
             /// # Errors
             /// Those of the payload of a known command.
             pub fn decode(message: &Message<'a>) -> Result<Self, DecodeError> {
-                match message.command {
-                    $($Request::COMMAND => message.request_as().map(Self::$Request),)*
-                    command => Ok(Self::Unknown { command, payload: message.payload }),
+                let command = message.command;
+                let request = Self::build(command, &mut message.reader())
+                    .map_err(|error| error.in_root(command.name().unwrap_or_default()))?;
+                Ok(request.unwrap_or(Self::Unknown { command, payload: message.payload }))
+            }
+
+            /// The payload of a known command from any source.
+            pub(crate) fn build<S: Source<'a>>(command: Command, source: &mut S) -> Result<Option<Self>, S::Error> {
+                match command {
+                    $($Request::COMMAND => $Request::build(source).map(|request| Some(Self::$Request(request))),)*
+                    _ => Ok(None),
                 }
             }
 
@@ -89,71 +97,6 @@ macro_rules! requests {
                 }
             }
         }
-
-        #[cfg(feature = "arbitrary")]
-        impl<'a> ::arbitrary::Arbitrary<'a> for AnyRequest<'a> {
-            fn arbitrary(input: &mut ::arbitrary::Unstructured<'a>) -> ::arbitrary::Result<Self> {
-                type Make<'a> = fn(&mut ::arbitrary::Unstructured<'a>) -> ::arbitrary::Result<AnyRequest<'a>>;
-                let unknown: Make<'a> = |input| {
-                    Ok(Self::Unknown { command: unknown(input.arbitrary()?), payload: Tail::arbitrary(input)?.0 })
-                };
-                let make: &[Make<'a>] = &[$(|input| input.arbitrary().map(Self::$Request),)* unknown];
-                input.choose(make)?(input)
-            }
-        }
-
-        #[cfg(feature = "arbitrary")]
-        impl AnyRequest<'_> {
-            /// Writes the payload of one of them behind `out`, and says which.
-            pub(crate) fn generate(choices: &mut crate::arbitrary::Choices<'_>, out: &mut alloc::vec::Vec<u8>) -> Command {
-                use crate::arbitrary::{Choices, Generate as _};
-                type Make = fn(&mut Choices<'_>, &mut alloc::vec::Vec<u8>) -> Command;
-                let make: &[Make] = &[$(|choices, out| {
-                    $Request::generate(choices, out);
-                    $Request::COMMAND
-                },)*];
-                if let Some(make) = make.get(choices.below(make.len().saturating_add(1))) {
-                    return make(choices, out);
-                }
-                Tail::generate(choices, out);
-                unknown(Command { set: choices.byte(), id: choices.byte() })
-            }
-        }
-
-        #[cfg(feature = "vectors")]
-        impl<'a> AnyRequest<'a> {
-            pub(crate) fn to_value(self) -> crate::vectors::Value {
-                use crate::vectors::{ValueForm as _, unknown_to_value};
-                match self {
-                    $(Self::$Request(request) => request.to_value(),)*
-                    Self::Unknown { command, payload } => unknown_to_value(command, payload),
-                }
-            }
-
-            pub(crate) fn from_value(
-                command: Command,
-                value: &'a crate::vectors::Value,
-                arena: &'a crate::vectors::Arena,
-            ) -> Result<Self, crate::vectors::ValueError> {
-                use crate::vectors::{ValueForm as _, unknown_from_value};
-                match command {
-                    $($Request::COMMAND => $Request::from_value(value, arena).map(Self::$Request),)*
-                    _ => unknown_from_value(value, arena).map(|(command, payload)| Self::Unknown { command, payload }),
-                }
-            }
-
-            pub(crate) fn annotate(
-                command: Command,
-                reader: &mut crate::wire::Reader<'a>,
-                notes: &mut crate::vectors::Annotations,
-            ) -> Result<(), DecodeError> {
-                use crate::vectors::ValueForm as _;
-                match command {
-                    $($Request::COMMAND => $Request::annotate(reader, notes),)*
-                    _ => Ok(()),
-                }
-            }
-        }
     };
 }
 
@@ -179,12 +122,6 @@ requests! {
     DisablePerfMap;
     ApplyStartupHook<'a>;
     ProcessInfo3;
-}
-
-/// The command, or one beside it that is not known.
-#[cfg(feature = "arbitrary")]
-fn unknown(command: Command) -> Command {
-    if command.reply_type().is_some() { Command { id: command.id | 0x80, ..command } } else { command }
 }
 
 impl AnyRequest<'_> {

@@ -3,7 +3,7 @@
 use super::{Request, server::ResultReply};
 use crate::command::Command;
 use crate::header::HEADER_LEN;
-use crate::wire::{Field, IpcString, LimitError, LimitKind, macros::open_enum, macros::wire_struct};
+use crate::wire::{Field, IpcString, LimitError, LimitKind, macros::newtype, macros::open_enum, macros::wire_struct};
 
 open_enum! {
     /// How much a dump holds.
@@ -58,7 +58,7 @@ impl DumpFlags {
     }
 }
 
-crate::wire::macros::newtype! { DumpFlags, |value| alloc::format!("{:#x}", value.0) }
+newtype! { DumpFlags, None }
 
 wire_struct! {
     /// `GenerateCoreDump`, `0x0101`, called `CreateCoreDump` in the document (F-49). Since .NET Core 3.x.

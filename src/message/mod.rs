@@ -81,7 +81,7 @@ impl<'a> Message<'a> {
     /// # Errors
     /// Those of `T`.
     pub fn decode_payload<T: Decode<'a>>(&self) -> Result<(T, &'a [u8]), DecodeError> {
-        let mut reader = Reader::at(self.payload, HEADER_LEN);
+        let mut reader = self.reader();
         let value = T::decode(&mut reader)?;
         Ok((value, reader.rest()))
     }
@@ -127,6 +127,11 @@ impl<'a> Message<'a> {
     pub fn is_canonical<T: Encode + ?Sized>(&self, payload: &T) -> bool {
         let mut comparer = Comparer::new(self.payload);
         self.reserved == 0 && payload.encode(&mut comparer).is_ok() && comparer.matched()
+    }
+
+    /// A reader of the payload, with offsets from the header.
+    fn reader(&self) -> Reader<'a> {
+        Reader::at(self.payload, HEADER_LEN)
     }
 
     /// Whether the header names `command`.

@@ -3,7 +3,8 @@
 use core::fmt;
 
 use super::Metadata;
-use crate::wire::{Decode, DecodeError, Encode, EncodeError, Field, Guid, Reader, Sink};
+use crate::message::process::Tail;
+use crate::wire::{Decode, DecodeError, Encode, EncodeError, Field, Fields, Guid, Reader, Sink, Source};
 
 /// One piece of an [`Extension`]: a label, and data whose length follows from it.
 ///
@@ -60,11 +61,22 @@ impl<'a> Decode<'a> for ExtensionItem<'a> {
     const MIN_LEN: usize = 1;
 
     fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        Ok(match reader.field(Field::Label)? {
-            METADATA => Self::Metadata(reader.field(Field::Metadata)?),
-            ACTIVITY_ID => Self::ActivityId(reader.field(Field::Guid)?),
-            RELATED_ACTIVITY_ID => Self::RelatedActivityId(reader.field(Field::Guid)?),
-            label => Self::Unknown { label, rest: reader.take(reader.rest().len()).map_err(|error| error.within(Field::Rest))? },
+        Self::build(reader)
+    }
+}
+
+impl<'a> Fields<'a> for ExtensionItem<'a> {
+    fn build<S: Source<'a>>(source: &mut S) -> Result<Self, S::Error> {
+        source.object(|source| {
+            Ok(match source.field(Field::Label)? {
+                METADATA => Self::Metadata(source.field(Field::Metadata)?),
+                ACTIVITY_ID => Self::ActivityId(source.field(Field::Guid)?),
+                RELATED_ACTIVITY_ID => Self::RelatedActivityId(source.field(Field::Guid)?),
+                label => {
+                    let Tail(rest) = source.field(Field::Rest)?;
+                    Self::Unknown { label, rest }
+                }
+            })
         })
     }
 }

@@ -2,7 +2,9 @@
 
 use core::fmt;
 
-use crate::wire::{Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, IpcString, Reader, Sink, clamp};
+use crate::wire::{
+    Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, Fields, IpcString, Reader, Sink, Source, clamp,
+};
 
 /// The data of label 0x01: the document's `array<byte> metadata`.
 ///
@@ -120,6 +122,13 @@ impl<'a> Decode<'a> for Metadata<'a> {
 
     fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         <&[u8]>::decode(reader).map(Self::new)
+    }
+}
+
+/// The bytes behind the length: they do not say whether a provider's name is in front.
+impl<'a> Fields<'a> for Metadata<'a> {
+    fn build<S: Source<'a>>(source: &mut S) -> Result<Self, S::Error> {
+        source.bytes().map(Self::new)
     }
 }
 

@@ -25,7 +25,6 @@ mod metadata_cache;
 mod record;
 mod rel_loc;
 mod routing;
-mod struct_size;
 mod user_reg;
 mod user_unreg;
 
@@ -37,6 +36,5 @@ pub use metadata_cache::{CacheFull, EventKey, MetadataCache, MetadataSlot, Seen}
 pub use record::{Record, RecordV1, WrittenRecord};
 pub use rel_loc::RelLoc;
 pub use routing::{EventTraits, Route, route};
-pub use struct_size::StructSize;
 pub use user_reg::{USER_REG_LEN, USER_REG_PACKED_LEN, UserReg, UserRegSize};
 pub use user_unreg::{USER_UNREG_LEN, UserUnreg};

@@ -1,43 +1,74 @@
 //! `user_unreg`: the kernel's structure that ends the registration of a tracepoint.
 
-use super::{StructSize, UserReg};
-use crate::wire::macros::wire_struct;
+use super::UserReg;
+use crate::wire::{Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, Reader, Sink};
 
 /// The size of a [`UserUnreg`].
 pub const USER_UNREG_LEN: usize = 16;
 
-wire_struct! {
-    /// `struct user_unreg`: the argument of [`DIAG_IOCSUNREG`](super::DIAG_IOCSUNREG) (F-87). Packed or not, it has 16 bytes,
-    /// and no padding as a [`UserReg`] has.
-    ///
-    /// | offset | bytes | what |
-    /// |---|---|---|
-    /// | 0 | 4 | `size`: 16 |
-    /// | 4 | 1 | `disable_bit` |
-    /// | 5 | 1 | `reserved` |
-    /// | 6 | 2 | `reserved2` |
-    /// | 8 | 8 | `disable_addr` |
-    ///
-    /// ```
-    /// use dotnet_diagnostics_ipc::user_events::{UserReg, UserUnreg};
-    /// use dotnet_diagnostics_ipc::wire::Encode as _;
-    ///
-    /// let reg = UserReg::new(0x7f00_1000, 0x7f00_2000);
-    /// let unreg = UserUnreg::of(&reg);
-    /// assert_eq!((unreg.disable_bit, unreg.disable_addr), (31, 0x7f00_1000));
-    /// assert_eq!(unreg.encoded_len(), Ok(16));
-    /// ```
-    pub struct UserUnreg {
-        /// The size of the structure, 16.
-        pub size: StructSize<16> = Size,
-        /// The `enable_bit` of the registration.
-        pub disable_bit: u8 = DisableBit,
-        /// 0; kept as it came.
-        pub reserved: u8 = Reserved,
-        /// 0; kept as it came.
-        pub reserved2: u16 = Reserved2,
-        /// The `enable_addr` of the registration.
-        pub disable_addr: u64 = DisableAddr,
+/// The same, as the structure's `size` field says it.
+const SIZE: u32 = 16;
+
+/// `struct user_unreg`: the argument of [`DIAG_IOCSUNREG`](super::DIAG_IOCSUNREG) (F-87). Packed or not, it has 16 bytes,
+/// and no padding as a [`UserReg`] has.
+///
+/// | offset | bytes | what |
+/// |---|---|---|
+/// | 0 | 4 | `size`: 16 |
+/// | 4 | 1 | `disable_bit` |
+/// | 5 | 1 | `reserved` |
+/// | 6 | 2 | `reserved2` |
+/// | 8 | 8 | `disable_addr` |
+///
+/// ```
+/// use dotnet_diagnostics_ipc::user_events::{UserReg, UserUnreg};
+/// use dotnet_diagnostics_ipc::wire::Encode as _;
+///
+/// let reg = UserReg::new(0x7f00_1000, 0x7f00_2000);
+/// let unreg = UserUnreg::of(&reg);
+/// assert_eq!((unreg.disable_bit, unreg.disable_addr), (31, 0x7f00_1000));
+/// assert_eq!(unreg.encoded_len(), Ok(16));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UserUnreg {
+    /// The `enable_bit` of the registration.
+    pub disable_bit: u8,
+    /// 0; kept as it came.
+    pub reserved: u8,
+    /// 0; kept as it came.
+    pub reserved2: u16,
+    /// The `enable_addr` of the registration.
+    pub disable_addr: u64,
+}
+
+impl<'a> Decode<'a> for UserUnreg {
+    const MIN_LEN: usize = USER_UNREG_LEN;
+
+    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let offset = reader.offset();
+        match reader.field::<u32>(Field::Size)? {
+            SIZE => {}
+            size => {
+                let wrong = DecodeErrorKind::WrongStructSize { size, expected: SIZE };
+                return Err(DecodeError::new(wrong, offset).within(Field::Size));
+            }
+        }
+        Ok(Self {
+            disable_bit: reader.field(Field::DisableBit)?,
+            reserved: reader.field(Field::Reserved)?,
+            reserved2: reader.field(Field::Reserved2)?,
+            disable_addr: reader.field(Field::DisableAddr)?,
+        })
+    }
+}
+
+impl Encode for UserUnreg {
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        SIZE.encode(sink)?;
+        self.disable_bit.encode(sink)?;
+        self.reserved.encode(sink)?;
+        self.reserved2.encode(sink)?;
+        self.disable_addr.encode(sink)
     }
 }
 
@@ -47,13 +78,7 @@ impl UserUnreg {
 
     /// What ends `registration`.
     pub const fn of(registration: &UserReg) -> Self {
-        Self {
-            size: StructSize,
-            disable_bit: registration.enable_bit,
-            reserved: 0,
-            reserved2: 0,
-            disable_addr: registration.enable_addr,
-        }
+        Self { disable_bit: registration.enable_bit, reserved: 0, reserved2: 0, disable_addr: registration.enable_addr }
     }
 }
 
@@ -61,7 +86,7 @@ impl UserUnreg {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::wire::{Decode, DecodeErrorKind, Encode as _, Reader, SliceSink};
+    use crate::wire::SliceSink;
     use std::string::ToString as _;
 
     const BYTES: [u8; USER_UNREG_LEN] = *b"\x10\0\0\0\x1f\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01";

@@ -2,10 +2,13 @@
 
 use alloc::{format, string::String, vec::Vec};
 
-use super::ValueForm;
 use crate::advertise::{ADVERTISE_MAGIC, Advertise};
+use crate::command::Command;
 use crate::header::{HEADER_LEN, Header};
-use crate::wire::{Decode, DecodeError, Field, Guid, Reader};
+use crate::hresult::HResult;
+use crate::message::{eventpipe::SessionType, server::ErrorReply};
+use crate::wire::fields::{Fields, Names, Source};
+use crate::wire::{Array, Decode, DecodeError, Field, Guid, IpcString, Reader};
 
 /// What a part of a message is, whatever field it belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,49 +57,21 @@ impl Annotations {
         &self.list
     }
 
-    /// Reads a part of one piece.
-    pub(crate) fn leaf<'a, T: Decode<'a>>(
-        &mut self,
-        reader: &mut Reader<'a>,
-        show: impl FnOnce(&T) -> String,
-    ) -> Result<(), DecodeError> {
-        self.leaf_of(FieldKind::Plain, reader, show)
-    }
-
-    /// Reads a part of one piece, of that kind.
-    pub(crate) fn leaf_of<'a, T: Decode<'a>>(
+    /// Reads a part that has no parts of its own.
+    pub(super) fn part<'a, T: Decode<'a>>(
         &mut self,
         kind: FieldKind,
         reader: &mut Reader<'a>,
-        show: impl FnOnce(&T) -> String,
-    ) -> Result<(), DecodeError> {
+        text: impl FnOnce(&T) -> String,
+    ) -> Result<T, DecodeError> {
         let offset = reader.offset();
         let value = T::decode(reader)?;
-        self.note(kind, offset, reader.offset().saturating_sub(offset), show(&value));
-        Ok(())
-    }
-
-    /// Reads the count of a string or array.
-    pub(crate) fn count(
-        &mut self,
-        kind: FieldKind,
-        reader: &mut Reader<'_>,
-        show: impl FnOnce(u32) -> String,
-    ) -> Result<(), DecodeError> {
-        self.leaf_of(kind, reader, |count: &u32| show(*count))
+        self.note(kind, offset, reader.offset().saturating_sub(offset), text(&value));
+        Ok(value)
     }
 
     /// Takes `len` bytes.
-    pub(crate) fn bytes(&mut self, reader: &mut Reader<'_>, len: usize, text: String) -> Result<(), DecodeError> {
-        self.bytes_of(FieldKind::Plain, reader, len, text)
-    }
-
-    /// Takes the units of a string, `len` bytes.
-    pub(crate) fn units(&mut self, reader: &mut Reader<'_>, len: usize, text: String) -> Result<(), DecodeError> {
-        self.bytes_of(FieldKind::Units, reader, len, text)
-    }
-
-    fn bytes_of(&mut self, kind: FieldKind, reader: &mut Reader<'_>, len: usize, text: String) -> Result<(), DecodeError> {
+    pub(super) fn bytes(&mut self, kind: FieldKind, reader: &mut Reader<'_>, len: usize, text: String) -> Result<(), DecodeError> {
         let offset = reader.offset();
         reader.take(len)?;
         self.note(kind, offset, len, text);
@@ -104,18 +79,30 @@ impl Annotations {
     }
 
     /// Reads the value in a field.
-    pub(crate) fn field<'a, T: ValueForm<'a>>(&mut self, field: Field, reader: &mut Reader<'a>) -> Result<(), DecodeError> {
+    pub(super) fn field<'a, T: Annotate<'a>>(&mut self, field: Field, reader: &mut Reader<'a>) -> Result<(), DecodeError> {
+        self.in_field(field, |notes| T::annotate(reader, notes))
+    }
+
+    fn in_field<R>(&mut self, field: Field, read: impl FnOnce(&mut Self) -> R) -> R {
         let dot = if self.path.is_empty() { "" } else { "." };
-        self.below(&format!("{dot}{}", field.name()), |notes| T::annotate(reader, notes))
+        self.below(&format!("{dot}{}", field.name()), read)
     }
 
     /// Reads the item of an array.
-    pub(crate) fn item<'a, T: ValueForm<'a>>(&mut self, index: u32, reader: &mut Reader<'a>) -> Result<(), DecodeError> {
+    pub(super) fn item<'a, T: Annotate<'a>>(&mut self, index: u32, reader: &mut Reader<'a>) -> Result<(), DecodeError> {
         self.below(&format!("[{index}]"), |notes| T::annotate(reader, notes))
     }
 
+    /// Reads an array whose items take at least `item` bytes each.
+    pub(super) fn items<'a, T: Annotate<'a>>(&mut self, item: usize, reader: &mut Reader<'a>) -> Result<(), DecodeError> {
+        // Refuse a count that cannot be before walking it.
+        let count = reader.clone().count(item);
+        self.part(FieldKind::ItemCount, reader, |count: &u32| format!("{count} items"))?;
+        (0..count?).try_for_each(|index| self.item::<T>(index, reader))
+    }
+
     /// Notes the header, which has been read.
-    pub(crate) fn header(&mut self, header: Header) {
+    pub(super) fn header(&mut self, header: Header) {
         let note = |notes: &mut Self, field, offset, len, text| {
             notes.below(field, |notes| notes.note(FieldKind::Plain, offset, len, text));
         };
@@ -129,17 +116,26 @@ impl Annotations {
     }
 
     /// Notes an advertise.
-    pub(crate) fn advertise(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
+    pub(super) fn advertise(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
         Advertise::decode(bytes)?;
         let mut reader = Reader::new(bytes);
-        self.below("magic", |notes| notes.bytes(&mut reader, ADVERTISE_MAGIC.len(), "\"ADVR_V1\"".into()))?;
+        self.below("magic", |notes| notes.bytes(FieldKind::Plain, &mut reader, ADVERTISE_MAGIC.len(), "\"ADVR_V1\"".into()))?;
         self.field::<Guid>(Field::RuntimeCookie, &mut reader)?;
         self.field::<u64>(Field::ProcessId, &mut reader)?;
         self.field::<u16>(Field::Future, &mut reader)
     }
 
+    /// Reads an error that answers `command`.
+    pub(super) fn error(&mut self, command: Option<Command>, reader: &mut Reader<'_>) -> Result<(), DecodeError> {
+        self.field::<HResult>(Field::HResult, reader)?;
+        if ErrorReply::has_message(command) && !reader.rest().is_empty() {
+            self.field::<IpcString<'_>>(Field::Message, reader)?;
+        }
+        Ok(())
+    }
+
     /// Notes `len` bytes that belong to no field.
-    pub(crate) fn surplus(&mut self, offset: usize, len: usize, text: &str) {
+    pub(super) fn surplus(&mut self, offset: usize, len: usize, text: &str) {
         self.note(FieldKind::Plain, offset, len, text.into());
     }
 
@@ -153,5 +149,117 @@ impl Annotations {
 
     fn note(&mut self, kind: FieldKind, offset: usize, len: usize, text: String) {
         self.list.push(Annotation { offset, len, field: self.path.clone(), kind, text });
+    }
+}
+
+/// A type whose parts can be shown where they are in a message.
+pub(super) trait Annotate<'a> {
+    /// Reads the value from the wire, and notes where each of its parts is. What came before a fault has been noted.
+    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError>;
+}
+
+impl<'a, T: Fields<'a>> Annotate<'a> for T {
+    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
+        T::build(&mut Annotating { reader, notes }).map(|_| ())
+    }
+}
+
+/// The wire as the source of the parts of a payload, each of which is noted.
+pub(super) struct Annotating<'r, 'a> {
+    pub(super) reader: &'r mut Reader<'a>,
+    pub(super) notes: &'r mut Annotations,
+}
+
+impl<'a> Annotating<'_, 'a> {
+    fn part<T: Decode<'a>>(&mut self, text: impl FnOnce(&T) -> String) -> Result<T, DecodeError> {
+        self.notes.part(FieldKind::Plain, self.reader, text)
+    }
+}
+
+impl<'a> Source<'a> for Annotating<'_, 'a> {
+    type Error = DecodeError;
+
+    fn byte(&mut self) -> Result<u8, DecodeError> {
+        self.part(|number| format!("{number}"))
+    }
+
+    fn ushort(&mut self) -> Result<u16, DecodeError> {
+        self.part(|number| format!("{number}"))
+    }
+
+    fn uint(&mut self) -> Result<u32, DecodeError> {
+        self.part(|number| format!("{number}"))
+    }
+
+    fn ulong(&mut self) -> Result<u64, DecodeError> {
+        self.part(|number| if *number > 9 { format!("{number} ({number:#x})") } else { format!("{number}") })
+    }
+
+    fn bool(&mut self) -> Result<bool, DecodeError> {
+        self.notes.part(FieldKind::Boolean, self.reader, |value| format!("{value}"))
+    }
+
+    fn hresult(&mut self) -> Result<HResult, DecodeError> {
+        self.part(|code| format!("{code}"))
+    }
+
+    fn guid(&mut self) -> Result<Guid, DecodeError> {
+        self.part(|guid| format!("{guid}"))
+    }
+
+    fn string(&mut self) -> Result<IpcString<'a>, DecodeError> {
+        let string = IpcString::decode(&mut self.reader.clone());
+        self.notes.part(FieldKind::StringLength, self.reader, |count: &u32| match (count, &string) {
+            (0, _) => "length 0: absent".into(),
+            (count, Ok(_)) => format!("length {count}, with the NUL"),
+            (count, Err(_)) => format!("length {count}"),
+        })?;
+        let string = string?;
+        if !string.is_absent() {
+            let bytes = string.units().count().saturating_add(1).saturating_mul(2);
+            self.notes.bytes(FieldKind::Units, self.reader, bytes, format!("{string:?}"))?;
+        }
+        Ok(string)
+    }
+
+    fn bytes(&mut self) -> Result<&'a [u8], DecodeError> {
+        let bytes = <&[u8]>::decode(&mut self.reader.clone());
+        self.notes.part(FieldKind::ByteCount, self.reader, |count: &u32| format!("{count} bytes"))?;
+        let bytes = bytes?;
+        if !bytes.is_empty() {
+            self.notes.bytes(FieldKind::Plain, self.reader, bytes.len(), String::new())?;
+        }
+        Ok(bytes)
+    }
+
+    fn array<T: Fields<'a>>(&mut self) -> Result<Array<'a, T>, DecodeError> {
+        self.notes.items::<T>(T::MIN_LEN, self.reader)?;
+        Ok(Array::EMPTY)
+    }
+
+    fn number(&mut self, names: Option<Names>) -> Result<u32, DecodeError> {
+        self.part(|number| match names {
+            None => format!("{number:#x}"),
+            Some(names) => names(*number).map_or_else(|| format!("{number}"), |name| format!("{number} ({name})")),
+        })
+    }
+
+    fn tail(&mut self) -> Result<&'a [u8], DecodeError> {
+        let bytes = self.reader.rest();
+        if !bytes.is_empty() {
+            self.notes.bytes(FieldKind::Plain, self.reader, bytes.len(), "of a later version".into())?;
+        }
+        Ok(bytes)
+    }
+
+    fn is_user_events(&mut self) -> Result<bool, DecodeError> {
+        let user_events = self.reader.clone().is_user_events()?;
+        self.notes.field::<SessionType>(Field::SessionType, self.reader)?;
+        Ok(user_events)
+    }
+
+    fn field<T: Fields<'a>>(&mut self, field: Field) -> Result<T, DecodeError> {
+        let (notes, reader) = (&mut *self.notes, &mut *self.reader);
+        notes.in_field(field, |notes| T::build(&mut Annotating { reader, notes }))
     }
 }

@@ -2,8 +2,12 @@
 
 use alloc::vec::Vec;
 
+use super::annotate::{Annotate as _, Annotating};
 use super::fault::{encoded, is_canonical};
-use super::{Annotations, Arena, EncodeFailure, Refusal, Type, Value, ValueError, ValueForm, unknown_from_value};
+use super::value_forms::{
+    error_from_value, reply_from_value, reply_to_value, request_from_value, request_to_value, unknown_from_value,
+};
+use super::{Annotations, Arena, EncodeFailure, Refusal, Type, Value, ValueError, ValueForm};
 use crate::advertise::Advertise;
 use crate::command::Command;
 use crate::header::{HEADER_LEN, Header};
@@ -12,7 +16,7 @@ use crate::legacy::DraftCollectTracing;
 use crate::message::eventpipe::{
     EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig, TracepointSet, UserEventsProviderConfig,
 };
-use crate::message::{AnyReply, AnyRequest, Message, encode_to_vec, process::Tail, server::ErrorReply};
+use crate::message::{AnyReply, AnyRequest, Message, encode_to_vec, process::Tail};
 use crate::wire::{Array, Decode, DecodeError, Guid, IpcString, LimitError, Reader};
 
 /// Runs `$piece!(T)` for the type `T` of a piece of payload.
@@ -132,16 +136,15 @@ impl Subject {
                 encode_to_vec(Command::COLLECT_TRACING, &request).map_err(EncodeFailure::Encode)
             }
             Type::Request => {
-                let request =
-                    AnyRequest::from_value(self.command.ok_or_else(unnamed)?, value, &arena).map_err(EncodeFailure::Value)?;
+                let request = request_from_value(self.command.ok_or_else(unnamed)?, value, &arena).map_err(EncodeFailure::Value)?;
                 encode_to_vec(request.command(), &request).map_err(EncodeFailure::Encode)
             }
             Type::Reply => {
-                let reply = AnyReply::from_value(self.command, value, &arena).map_err(EncodeFailure::Value)?;
+                let reply = reply_from_value(self.command, value, &arena).map_err(EncodeFailure::Value)?;
                 encode_to_vec(reply.command(), &reply).map_err(EncodeFailure::Encode)
             }
             Type::Error => {
-                let error = ErrorReply::from_value(self.command, value, &arena).map_err(EncodeFailure::Value)?;
+                let error = error_from_value(self.command, value, &arena).map_err(EncodeFailure::Value)?;
                 encode_to_vec(Command::ERROR, &error).map_err(EncodeFailure::Encode)
             }
             Type::Unknown => {
@@ -179,11 +182,16 @@ impl Subject {
                 let mut reader = Reader::at(payload, HEADER_LEN);
                 match (self.kind, header.command) {
                     (Type::LegacyRequest, _) => DraftCollectTracing::annotate(&mut reader, notes)?,
-                    (_, Command::ERROR) if self.from_server => ErrorReply::annotate(self.command, &mut reader, notes)?,
+                    (_, Command::ERROR) if self.from_server => notes.error(self.command, &mut reader)?,
+                    (_, Command::OK) if self.from_server && reader.rest().is_empty() => {}
                     (_, Command::OK) if self.from_server => {
-                        AnyReply::annotate(self.command.unwrap_or(Command::OK), &mut reader, notes)?;
+                        if let Some(reply_type) = self.command.and_then(Command::reply_type) {
+                            AnyReply::build(reply_type, &mut Annotating { reader: &mut reader, notes })?;
+                        }
                     }
-                    (_, command) => AnyRequest::annotate(command, &mut reader, notes)?,
+                    (_, command) => {
+                        AnyRequest::build(command, &mut Annotating { reader: &mut reader, notes })?;
+                    }
                 }
                 if !reader.rest().is_empty() {
                     notes.surplus(reader.offset(), reader.rest().len(), "behind the last field");
@@ -215,32 +223,11 @@ impl Decoded {
                 AnyReply::Unknown { .. } => Type::Unknown,
                 _ => Type::Reply,
             };
-            return Ok(Self::of(kind, reply.to_value(), message.is_canonical(&reply)));
+            return Ok(Self::of(kind, reply_to_value(message, subject.command, &reply), message.is_canonical(&reply)));
         }
         let request = message.request()?;
         let kind = if matches!(request, AnyRequest::Unknown { .. }) { Type::Unknown } else { Type::Request };
         let limit = request.check_limits().err();
-        Ok(Self { limit, ..Self::of(kind, request.to_value(), message.is_canonical(&request)) })
-    }
-}
-
-impl Advertise {
-    fn to_value(self) -> Value {
-        super::ObjectWriter::new()
-            .field(crate::wire::Field::RuntimeCookie, &self.runtime_cookie)
-            .field(crate::wire::Field::ProcessId, &self.process_id)
-            .field(crate::wire::Field::Future, &self.future)
-            .finish()
-    }
-
-    fn from_value<'a>(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
-        let mut object = super::ObjectReader::new(value, arena)?;
-        let advertise = Self {
-            runtime_cookie: object.field(crate::wire::Field::RuntimeCookie)?,
-            process_id: object.field(crate::wire::Field::ProcessId)?,
-            future: object.field(crate::wire::Field::Future)?,
-        };
-        object.finish()?;
-        Ok(advertise)
+        Ok(Self { limit, ..Self::of(kind, request_to_value(message, &request), message.is_canonical(&request)) })
     }
 }

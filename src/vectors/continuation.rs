@@ -2,7 +2,9 @@
 
 use alloc::{format, vec::Vec};
 
+use super::annotate::Annotate;
 use super::fault::{encoded, is_canonical};
+use super::from_json::items;
 use super::types::{Family, Type};
 use super::value::{object_of, wants};
 use super::{Annotations, Arena, FieldKind, Value, ValueError, ValueForm};
@@ -26,8 +28,8 @@ fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
         return stream_from_value(value).map_err(EncodeFailure::Value);
     }
     let arena = Arena::new();
-    let entries = Array::<Entry<'_>>::from_value(value, &arena).map_err(EncodeFailure::Value)?;
-    encoded(&entries)
+    let entries = items(value, |entry| Entry::from_value(entry, &arena)).map_err(EncodeFailure::Value)?;
+    encoded(&Array::new(&entries))
 }
 
 fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
@@ -37,9 +39,9 @@ fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
         let len = start.known_len().unwrap_or(0);
         if len > 0 {
             // Cannot fail: that many were recognised.
-            let _ = notes.bytes(&mut reader, len, name(start).into());
+            let _ = notes.bytes(FieldKind::Plain, &mut reader, len, name(start).into());
         }
-    } else if Array::<Entry<'_>>::annotate(&mut reader, notes).is_err() {
+    } else if notes.items::<Entry<'_>>(Entry::MIN_LEN, &mut reader).is_err() {
         // The fault is `decode`'s to tell.
         return;
     }
@@ -83,17 +85,23 @@ impl<'a> ValueForm<'a> for Entry<'a> {
         let is_split_so = |entry: &Self| entry.name() == name && entry.value().unwrap_or(IpcString::ABSENT) == content;
         entry.filter(is_split_so).map_or_else(|| wants("an entry that is split at its first inner `=`", value), Ok)
     }
+}
 
+impl<'a> Annotate<'a> for Entry<'a> {
     fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
         let entry = Self::decode(&mut reader.clone());
-        notes.count(FieldKind::StringLength, reader, |count| match &entry {
+        notes.part(FieldKind::StringLength, reader, |count: &u32| match &entry {
             Ok(entry) if entry.is_terminated() => format!("length {count}, with the NUL"),
             Ok(_) => format!("length {count}, without NUL"),
             Err(_) => format!("length {count}"),
         })?;
         let entry = entry?;
         let units = entry.text().units().count().saturating_add(entry.is_terminated().into());
-        if units == 0 { Ok(()) } else { notes.units(reader, units.saturating_mul(2), format!("{:?}", entry.text())) }
+        if units == 0 {
+            Ok(())
+        } else {
+            notes.bytes(FieldKind::Units, reader, units.saturating_mul(2), format!("{:?}", entry.text()))
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use alloc::{string::ToString as _, vec::Vec};
 
+use super::annotate::Annotate as _;
 use super::fault::encoded;
 use super::types::{Family, Type};
 use super::value::wants;

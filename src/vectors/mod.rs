@@ -23,10 +23,12 @@ mod embedded;
 mod endpoints;
 mod fault;
 mod file;
+mod from_json;
 mod legacy;
 mod ports;
 mod script;
 mod scripts;
+mod to_json;
 mod types;
 mod user_events;
 mod value;
@@ -47,5 +49,3 @@ pub use script::{
 pub use scripts::{EMBEDDED_SCRIPTS, ScriptFile, named_script_files, parse_scripts, script_files};
 pub use types::Type;
 pub use value::{Arena, Value, ValueError, ValueForm};
-
-pub(crate) use value::{FromFields, ObjectReader, ObjectWriter, unknown_from_value, unknown_to_value};

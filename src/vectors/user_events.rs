@@ -1,17 +1,23 @@
 //! What goes to the kernel in a `user_events` session, by name: value form and bytes.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{format, vec::Vec};
 
+use super::annotate::Annotate;
 use super::fault::{encoded, is_canonical};
+use super::from_json::{items, object};
+use super::to_json::ObjectWriter;
 use super::types::{Family, Type};
 use super::value::wants;
-use super::{Annotations, Arena, ObjectReader, ObjectWriter, Value, ValueError, ValueForm};
+use super::{Annotations, Arena, FieldKind, Value, ValueError, ValueForm};
 use super::{EncodeFailure, Refusal};
 use crate::user_events::{
-    Extension, ExtensionItem, Metadata, Record, RecordV1, RelLoc, StructSize, TRACEPOINT_FORMAT_V1, TracepointCommand, UserReg,
-    UserRegSize, UserUnreg, WrittenRecord,
+    Extension, ExtensionItem, Record, RecordV1, RelLoc, TRACEPOINT_FORMAT_V1, TracepointCommand, UserReg, UserRegSize, UserUnreg,
+    WrittenRecord,
 };
-use crate::wire::{Decode, DecodeError, Encode, Field, Guid, IpcString, Reader};
+use crate::wire::{Decode, DecodeError, Encode, Field, IpcString, Reader};
+
+/// The `size` of a [`UserUnreg`].
+const USER_UNREG_SIZE: u32 = 16;
 
 pub(super) const FAMILY: Family = Family { decode, encode, annotate };
 
@@ -69,21 +75,6 @@ fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
     }
 }
 
-/// The number, which can be no other.
-impl<'a, const N: u32> ValueForm<'a> for StructSize<N> {
-    fn to_value(&self) -> Value {
-        N.into()
-    }
-
-    fn from_value(value: &'a Value, _: &'a Arena) -> Result<Self, ValueError> {
-        if value.as_u64() == Some(N.into()) { Ok(Self) } else { wants(&format!("{N}"), value) }
-    }
-
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        notes.leaf(reader, |_: &Self| format!("{N}"))
-    }
-}
-
 /// The number, which can be one of two.
 impl<'a> ValueForm<'a> for UserRegSize {
     fn to_value(&self) -> Value {
@@ -94,9 +85,11 @@ impl<'a> ValueForm<'a> for UserRegSize {
         let size = u32::from_value(value, arena).map(Self::from_bytes);
         size.and_then(|size| size.map_or_else(|| wants("28 or 32", value), Ok))
     }
+}
 
+impl<'a> Annotate<'a> for UserRegSize {
     fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        notes.leaf(reader, |size: &Self| format!("{}", size.bytes()))
+        notes.part(FieldKind::Plain, reader, |size: &Self| format!("{}", size.bytes())).map(|_| ())
     }
 }
 
@@ -115,20 +108,21 @@ impl<'a> ValueForm<'a> for UserReg {
     }
 
     fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
-        let mut object = ObjectReader::new(value, arena)?;
-        let reg = Self {
-            size: object.field(Field::Size)?,
-            enable_bit: object.field(Field::EnableBit)?,
-            enable_size: object.field(Field::EnableSize)?,
-            flags: object.field(Field::Flags)?,
-            enable_addr: object.field(Field::EnableAddr)?,
-            name_args: object.field(Field::NameArgs)?,
-            write_index: object.field(Field::WriteIndex)?,
-        };
-        object.finish()?;
-        Ok(reg)
+        object(value, arena, |object| {
+            Ok(Self {
+                size: object.get(Field::Size)?,
+                enable_bit: object.get(Field::EnableBit)?,
+                enable_size: object.get(Field::EnableSize)?,
+                flags: object.get(Field::Flags)?,
+                enable_addr: object.get(Field::EnableAddr)?,
+                name_args: object.get(Field::NameArgs)?,
+                write_index: object.get(Field::WriteIndex)?,
+            })
+        })
     }
+}
 
+impl<'a> Annotate<'a> for UserReg {
     fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
         let size = UserRegSize::decode(&mut reader.clone())?;
         notes.field::<UserRegSize>(Field::Size, reader)?;
@@ -139,7 +133,44 @@ impl<'a> ValueForm<'a> for UserReg {
         notes.field::<u64>(Field::NameArgs, reader)?;
         notes.field::<u32>(Field::WriteIndex, reader)?;
         let padding = size.padding().len();
-        if padding == 0 { Ok(()) } else { notes.bytes(reader, padding, "padding".into()) }
+        if padding == 0 { Ok(()) } else { notes.bytes(FieldKind::Plain, reader, padding, "padding".into()) }
+    }
+}
+
+impl<'a> ValueForm<'a> for UserUnreg {
+    fn to_value(&self) -> Value {
+        ObjectWriter::new()
+            .field(Field::Size, &USER_UNREG_SIZE)
+            .field(Field::DisableBit, &self.disable_bit)
+            .field(Field::Reserved, &self.reserved)
+            .field(Field::Reserved2, &self.reserved2)
+            .field(Field::DisableAddr, &self.disable_addr)
+            .finish()
+    }
+
+    fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
+        object(value, arena, |object| {
+            let size: u32 = object.get(Field::Size)?;
+            if size != USER_UNREG_SIZE {
+                return wants("16", &size.into()).map_err(|error: ValueError| error.within(Field::Size.name()));
+            }
+            Ok(Self {
+                disable_bit: object.get(Field::DisableBit)?,
+                reserved: object.get(Field::Reserved)?,
+                reserved2: object.get(Field::Reserved2)?,
+                disable_addr: object.get(Field::DisableAddr)?,
+            })
+        })
+    }
+}
+
+impl<'a> Annotate<'a> for UserUnreg {
+    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
+        notes.field::<u32>(Field::Size, reader)?;
+        notes.field::<u8>(Field::DisableBit, reader)?;
+        notes.field::<u8>(Field::Reserved, reader)?;
+        notes.field::<u16>(Field::Reserved2, reader)?;
+        notes.field::<u64>(Field::DisableAddr, reader)
     }
 }
 
@@ -148,24 +179,13 @@ fn command_to_value(command: TracepointCommand<'_>) -> Value {
 }
 
 fn command_from_value<'a>(value: &'a Value, arena: &'a Arena) -> Result<TracepointCommand<'a>, EncodeFailure> {
-    let mut object = ObjectReader::new(value, arena).map_err(EncodeFailure::Value)?;
-    let name = object.field::<IpcString<'_>>(Field::TracepointName).map_err(EncodeFailure::Value)?;
-    object.finish().map_err(EncodeFailure::Value)?;
+    let name = object(value, arena, |object| object.get::<IpcString<'_>>(Field::TracepointName)).map_err(EncodeFailure::Value)?;
     TracepointCommand::new(name).map_err(EncodeFailure::Encode)
 }
 
-/// In an annotated dump alone; a record's value has the bytes.
-impl<'a> ValueForm<'a> for RelLoc {
-    fn to_value(&self) -> Value {
-        self.to_u32().into()
-    }
-
-    fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
-        u32::from_value(value, arena).map(Self::from_u32)
-    }
-
+impl<'a> Annotate<'a> for RelLoc {
     fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        notes.leaf(reader, |loc: &Self| format!("{} bytes, {} behind this", loc.len, loc.offset))
+        notes.part(FieldKind::Plain, reader, |loc: &Self| format!("{} bytes, {} behind this", loc.len, loc.offset)).map(|_| ())
     }
 }
 
@@ -183,20 +203,22 @@ impl<'a> ValueForm<'a> for WrittenRecord<'a> {
     }
 
     fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
-        let mut object = ObjectReader::new(value, arena)?;
-        let write_index = object.field(Field::WriteIndex)?;
-        let record = match object.field(Field::Version)? {
-            1u8 => Record::V1(RecordV1 {
-                event_id: object.field(Field::EventId)?,
-                extension: object.field(Field::Extension)?,
-                payload: object.field(Field::Payload)?,
-            }),
-            version => Record::Other { version, rest: object.field(Field::Rest)? },
-        };
-        object.finish()?;
-        Ok(Self { write_index, record })
+        object(value, arena, |object| {
+            let write_index = object.get(Field::WriteIndex)?;
+            let record = match object.get(Field::Version)? {
+                1u8 => Record::V1(RecordV1 {
+                    event_id: object.get(Field::EventId)?,
+                    extension: object.get(Field::Extension)?,
+                    payload: object.get(Field::Payload)?,
+                }),
+                version => Record::Other { version, rest: object.get(Field::Rest)? },
+            };
+            Ok(Self { write_index, record })
+        })
     }
+}
 
+impl<'a> Annotate<'a> for WrittenRecord<'a> {
     fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
         notes.field::<u32>(Field::WriteIndex, reader)?;
         let version = u8::decode(&mut reader.clone());
@@ -209,7 +231,7 @@ impl<'a> ValueForm<'a> for WrittenRecord<'a> {
         } else {
             "of a version that is not known"
         };
-        if reader.rest().is_empty() { Ok(()) } else { notes.bytes(reader, reader.rest().len(), text.into()) }
+        if reader.rest().is_empty() { Ok(()) } else { notes.bytes(FieldKind::Plain, reader, reader.rest().len(), text.into()) }
     }
 }
 
@@ -220,16 +242,11 @@ impl<'a> ValueForm<'a> for Extension<'a> {
     }
 
     fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
-        let Value::Array(list) = value else {
-            return wants("a list", value);
-        };
-        let items = list
-            .iter()
-            .enumerate()
-            .map(|(index, item)| ExtensionItem::from_value(item, arena).map_err(|error| error.within(&format!("[{index}]"))));
-        Ok(Self::new(arena.slice(&items.collect::<Result<Vec<_>, _>>()?)))
+        items(value, |item| ExtensionItem::from_value(item, arena)).map(|items| Self::new(arena.slice(&items)))
     }
+}
 
+impl<'a> Annotate<'a> for Extension<'a> {
     fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
         let mut index = 0u32;
         while !reader.rest().is_empty() {
@@ -237,55 +254,5 @@ impl<'a> ValueForm<'a> for Extension<'a> {
             index = index.saturating_add(1);
         }
         Ok(())
-    }
-}
-
-impl<'a> ValueForm<'a> for ExtensionItem<'a> {
-    fn to_value(&self) -> Value {
-        let object = ObjectWriter::new().field(Field::Label, &self.label());
-        match self {
-            Self::Metadata(metadata) => object.field(Field::Metadata, metadata),
-            Self::ActivityId(id) | Self::RelatedActivityId(id) => object.field(Field::Guid, id),
-            Self::Unknown { rest, .. } => object.field(Field::Rest, rest),
-        }
-        .finish()
-    }
-
-    fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
-        let mut object = ObjectReader::new(value, arena)?;
-        let item = match object.field(Field::Label)? {
-            1u8 => Self::Metadata(object.field(Field::Metadata)?),
-            2 => Self::ActivityId(object.field(Field::Guid)?),
-            3 => Self::RelatedActivityId(object.field(Field::Guid)?),
-            label => Self::Unknown { label, rest: object.field(Field::Rest)? },
-        };
-        object.finish()?;
-        Ok(item)
-    }
-
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        let label = u8::decode(&mut reader.clone())?;
-        notes.field::<u8>(Field::Label, reader)?;
-        match label {
-            1 => notes.field::<Metadata<'_>>(Field::Metadata, reader),
-            2 | 3 => notes.field::<Guid>(Field::Guid, reader),
-            _ if reader.rest().is_empty() => Ok(()),
-            _ => notes.bytes(reader, reader.rest().len(), String::from("behind a label that is not known")),
-        }
-    }
-}
-
-/// The bytes behind the length, in hexadecimal: whether a provider's name stands in front they do not say.
-impl<'a> ValueForm<'a> for Metadata<'a> {
-    fn to_value(&self) -> Value {
-        hex::encode(self.bytes().collect::<Vec<_>>()).into()
-    }
-
-    fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
-        <&[u8]>::from_value(value, arena).map(Self::new)
-    }
-
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        <&[u8]>::annotate(reader, notes)
     }
 }

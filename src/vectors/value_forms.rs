@@ -1,195 +1,133 @@
-//! The value form of the grammar: integers, strings, arrays, GUIDs.
+//! The value form of payloads, and of the messages that are not one payload.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{format, vec::Vec};
 
-use super::value::{hexadecimal, wants};
-use super::{Annotations, Arena, FieldKind, Value, ValueError, ValueForm};
-use crate::hresult::HResult;
-use crate::message::process::Tail;
-use crate::wire::{Array, Decode, DecodeError, Guid, IpcString, Reader};
+use serde_json::Map;
 
-macro_rules! numbers {
-    ($($t:ty),*) => {$(
-        impl<'a> ValueForm<'a> for $t {
-            fn to_value(&self) -> Value {
-                (*self).into()
-            }
+use super::from_json::{FromJson, object};
+use super::to_json::{ObjectWriter, ToJson};
+use super::value::{hexadecimal, object_of, wants};
+use super::{Arena, Value, ValueError, ValueForm};
+use crate::advertise::Advertise;
+use crate::command::Command;
+use crate::message::server::ErrorReply;
+use crate::message::{AnyReply, AnyRequest, Message};
+use crate::wire::{DecodeError, Field, Fields};
 
-            fn from_value(value: &'a Value, _: &'a Arena) -> Result<Self, ValueError> {
-                let number = value.as_u64().and_then(|number| Self::try_from(number).ok());
-                number.map_or_else(|| wants(concat!("a whole number (", stringify!($t), ")"), value), Ok)
-            }
-
-            fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-                notes.leaf(reader, |number: &Self| format!("{number}"))
-            }
-        }
-    )*};
-}
-
-numbers!(u8, u16, u32);
-
-/// A decimal string: not every JSON reader keeps 64 bits of a number.
-impl<'a> ValueForm<'a> for u64 {
+impl<'a, T: Fields<'a>> ValueForm<'a> for T {
     fn to_value(&self) -> Value {
-        format!("{self}").into()
-    }
-
-    fn from_value(value: &'a Value, _: &'a Arena) -> Result<Self, ValueError> {
-        // The digits alone: `parse` would take a sign.
-        let digits = value.as_str().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
-        digits.and_then(|digits| digits.parse().ok()).map_or_else(|| wants("a decimal string of 64 bits", value), Ok)
-    }
-
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        notes.leaf(reader, |number: &Self| if *number > 9 { format!("{number} ({number:#x})") } else { format!("{number}") })
-    }
-}
-
-impl<'a> ValueForm<'a> for bool {
-    fn to_value(&self) -> Value {
-        (*self).into()
-    }
-
-    fn from_value(value: &'a Value, _: &'a Arena) -> Result<Self, ValueError> {
-        value.as_bool().map_or_else(|| wants("true or false", value), Ok)
-    }
-
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        notes.leaf_of(FieldKind::Boolean, reader, |value: &Self| format!("{value}"))
-    }
-}
-
-impl<'a> ValueForm<'a> for HResult {
-    fn to_value(&self) -> Value {
-        format!("0x{:08X}", self.0).into()
-    }
-
-    fn from_value(value: &'a Value, _: &'a Arena) -> Result<Self, ValueError> {
-        hexadecimal(value, 8).map_or_else(|| wants("a HRESULT such as \"0x80131384\"", value), |code| Ok(Self(code)))
-    }
-
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        notes.leaf(reader, |code: &Self| format!("{code}"))
-    }
-}
-
-impl<'a> ValueForm<'a> for Guid {
-    fn to_value(&self) -> Value {
-        format!("{self}").into()
-    }
-
-    fn from_value(value: &'a Value, _: &'a Arena) -> Result<Self, ValueError> {
-        value.as_str().and_then(|text| text.parse().ok()).map_or_else(|| wants("a GUID", value), Ok)
-    }
-
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        notes.leaf(reader, |guid: &Self| format!("{guid}"))
-    }
-}
-
-/// Text, `null` if absent, `{"utf16": […]}` if it is no valid Unicode.
-impl<'a> ValueForm<'a> for IpcString<'a> {
-    fn to_value(&self) -> Value {
-        match self.to_unicode() {
-            Some(text) => text.into(),
-            None if self.is_absent() => Value::Null,
-            None => serde_json::json!({ "utf16": self.units().collect::<Vec<_>>() }),
-        }
+        let mut wire = Vec::new();
+        // Cannot fail: no value has more items than its count can say, and what is written can be read.
+        let _ = self.encode(&mut wire);
+        ToJson::of(&wire, |source| T::build(source)).unwrap_or_default()
     }
 
     fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
-        match value {
-            Value::Null => Ok(Self::ABSENT),
-            Value::String(text) => Ok(Self::new(text)),
-            Value::Object(object) if object.len() == 1 && object.contains_key("utf16") => {
-                let units = object.get("utf16").unwrap_or(&Value::Null);
-                items(units, arena).map(|units| Self::from_units(arena.slice(&units))).map_err(|error| error.within("utf16"))
-            }
-            other => wants("text, null or {\"utf16\": […]}", other),
-        }
-    }
-
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        let string = Self::decode(&mut reader.clone());
-        notes.count(FieldKind::StringLength, reader, |count| match (count, &string) {
-            (0, _) => "length 0: absent".into(),
-            (count, Ok(_)) => format!("length {count}, with the NUL"),
-            (count, Err(_)) => format!("length {count}"),
-        })?;
-        let string = string?;
-        if !string.is_absent() {
-            let bytes = string.units().count().saturating_add(1).saturating_mul(2);
-            notes.units(reader, bytes, format!("{string:?}"))?;
-        }
-        Ok(())
+        T::build(&mut FromJson::new(value, arena))
     }
 }
 
-/// Hexadecimal text.
-impl<'a> ValueForm<'a> for &'a [u8] {
+/// The value of a request: `request` is what `message` says.
+pub(super) fn request_to_value(message: &Message<'_>, request: &AnyRequest<'_>) -> Value {
+    match request {
+        AnyRequest::Unknown { command, payload } => unknown_to_value(*command, payload),
+        _ => payload_to_value(message, |source| AnyRequest::build(message.command, source)),
+    }
+}
+
+pub(super) fn request_from_value<'a>(command: Command, value: &'a Value, arena: &'a Arena) -> Result<AnyRequest<'a>, ValueError> {
+    match AnyRequest::build(command, &mut FromJson::new(value, arena))? {
+        Some(request) => Ok(request),
+        None => unknown_from_value(value, arena).map(|(command, payload)| AnyRequest::Unknown { command, payload }),
+    }
+}
+
+/// The value of a reply to `command`: `reply` is what `message` says.
+pub(super) fn reply_to_value(message: &Message<'_>, command: Option<Command>, reply: &AnyReply<'_>) -> Value {
+    match (reply, command.and_then(Command::reply_type)) {
+        (AnyReply::OkWithoutPayload, _) => ObjectWriter::new().finish(),
+        (AnyReply::Error(error), _) => error_to_value(error),
+        (_, None) => unknown_to_value(Command::OK, message.payload),
+        (_, Some(reply_type)) => payload_to_value(message, |source| AnyReply::build(reply_type, source)),
+    }
+}
+
+/// The OK reply to `command`, if that is known.
+pub(super) fn reply_from_value<'a>(
+    command: Option<Command>,
+    value: &'a Value,
+    arena: &'a Arena,
+) -> Result<AnyReply<'a>, ValueError> {
+    if value.as_object().is_some_and(Map::is_empty) {
+        return Ok(AnyReply::OkWithoutPayload);
+    }
+    match command.and_then(Command::reply_type) {
+        Some(reply_type) => AnyReply::build(reply_type, &mut FromJson::new(value, arena)),
+        None => match unknown_from_value(value, arena)? {
+            (Command::OK, payload) => Ok(AnyReply::Unknown { payload }),
+            _ => Err(ValueError::new("0xFF00 is the code of a reply").within("code")),
+        },
+    }
+}
+
+fn payload_to_value<'w, T>(message: &Message<'w>, build: impl FnOnce(&mut ToJson<'w>) -> Result<T, DecodeError>) -> Value {
+    // Cannot fail: the message was decoded before.
+    ToJson::of(message.payload, build).unwrap_or_default()
+}
+
+fn error_to_value(error: &ErrorReply<'_>) -> Value {
+    let object = ObjectWriter::new().field(Field::HResult, &error.hresult);
+    match &error.message {
+        Some(message) => object.field(Field::Message, message).finish(),
+        None => object.finish(),
+    }
+}
+
+/// The error that answers `command`.
+pub(super) fn error_from_value<'a>(
+    command: Option<Command>,
+    value: &'a Value,
+    arena: &'a Arena,
+) -> Result<ErrorReply<'a>, ValueError> {
+    object(value, arena, |object| {
+        let hresult = object.get(Field::HResult)?;
+        let texted = ErrorReply::has_message(command) && value.get(Field::Message.name()).is_some();
+        Ok(ErrorReply { hresult, message: if texted { Some(object.get(Field::Message)?) } else { None } })
+    })
+}
+
+impl<'a> ValueForm<'a> for Advertise {
     fn to_value(&self) -> Value {
-        hex::encode(self).into()
+        ObjectWriter::new()
+            .field(Field::RuntimeCookie, &self.runtime_cookie)
+            .field(Field::ProcessId, &self.process_id)
+            .field(Field::Future, &self.future)
+            .finish()
     }
 
     fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
-        let bytes = value.as_str().and_then(|digits| hex::decode(digits).ok());
-        bytes.map_or_else(|| wants("hexadecimal text", value), |bytes| Ok(arena.slice(&bytes)))
-    }
-
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        let bytes = Self::decode(&mut reader.clone());
-        notes.count(FieldKind::ByteCount, reader, |count| format!("{count} bytes"))?;
-        let len = bytes?.len();
-        if len > 0 { notes.bytes(reader, len, String::new()) } else { Ok(()) }
+        object(value, arena, |object| {
+            Ok(Self {
+                runtime_cookie: object.get(Field::RuntimeCookie)?,
+                process_id: object.get(Field::ProcessId)?,
+                future: object.get(Field::Future)?,
+            })
+        })
     }
 }
 
-impl<'a> ValueForm<'a> for Tail<'a> {
-    fn to_value(&self) -> Value {
-        self.0.to_value()
-    }
-
-    fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
-        ValueForm::from_value(value, arena).map(Self)
-    }
-
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        match reader.rest().len() {
-            0 => Ok(()),
-            n => notes.bytes(reader, n, "of a later version".into()),
-        }
-    }
+/// The value of a message that is not known: its code and its payload.
+fn unknown_to_value(command: Command, payload: &[u8]) -> Value {
+    serde_json::json!({ "code": format!("0x{:04X}", command.code()), "payload": hex::encode(payload) })
 }
 
-impl<'a, T: ValueForm<'a> + Decode<'a> + Copy> ValueForm<'a> for Array<'a, T> {
-    fn to_value(&self) -> Value {
-        self.iter().map(|item| item.to_value()).collect()
-    }
-
-    fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
-        items(value, arena).map(|items| Self::new(arena.slice(&items)))
-    }
-
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        // Refuse a count that cannot be before walking it.
-        let mut probe = reader.clone();
-        let count = probe.count(T::MIN_LEN);
-        notes.count(FieldKind::ItemCount, reader, |count| format!("{count} items"))?;
-        for index in 0..count? {
-            notes.item::<T>(index, reader)?;
-        }
-        Ok(())
-    }
-}
-
-/// The items of a JSON list.
-fn items<'a, T: ValueForm<'a>>(value: &'a Value, arena: &'a Arena) -> Result<Vec<T>, ValueError> {
-    let Value::Array(list) = value else {
-        return wants("a list", value);
-    };
-    list.iter()
-        .enumerate()
-        .map(|(index, item)| T::from_value(item, arena).map_err(|error| error.within(&format!("[{index}]"))))
-        .collect()
+/// The code and the payload of a message that is not known.
+pub(super) fn unknown_from_value<'a>(value: &'a Value, arena: &'a Arena) -> Result<(Command, &'a [u8]), ValueError> {
+    let object = object_of(value, &["code", "payload"])?;
+    let field = |name: &str| object.get(name).ok_or_else(|| ValueError::new("missing").within(name));
+    let code = field("code")?;
+    let code =
+        hexadecimal(code, 4).and_then(|code| u16::try_from(code).ok()).map_or_else(|| wants("a code such as \"0x6301\"", code), Ok);
+    let payload = ValueForm::from_value(field("payload")?, arena).map_err(|error: ValueError| error.within("payload"))?;
+    Ok((Command::from_code(code.map_err(|error| error.within("code"))?), payload))
 }

@@ -123,19 +123,6 @@ impl<'a, T: Decode<'a> + Copy> IntoIterator for &Array<'a, T> {
     }
 }
 
-#[cfg(feature = "arbitrary")]
-impl<'a, T: Decode<'a>> Array<'a, T> {
-    /// The items at the front of `bytes`: as many as can be read.
-    pub(crate) fn front_of(bytes: &'a [u8]) -> Self {
-        let (mut reader, mut count, mut len) = (Reader::new(bytes), 0u32, 0);
-        // An item without bytes could be read for ever.
-        while T::decode(&mut reader).is_ok() && reader.offset() > len {
-            (count, len) = (count.saturating_add(1), reader.offset());
-        }
-        Self(Repr::Wire { count, items: bytes.get(..len).unwrap_or_default(), of: PhantomData })
-    }
-}
-
 impl<T> Default for Array<'_, T> {
     fn default() -> Self {
         Self::EMPTY
@@ -173,6 +160,13 @@ impl<'a, T: Decode<'a>> Decode<'a> for Array<'a, T> {
 
     fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         let count = reader.count(T::MIN_LEN)?;
+        Self::items(count, reader)
+    }
+}
+
+impl<'a, T: Decode<'a>> Array<'a, T> {
+    /// Reads `count` items, without a count in front of them.
+    pub(crate) fn items(count: u32, reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         let (all, start) = (reader.rest(), reader.offset());
         for index in 0..count {
             T::decode(reader).map_err(|error| error.at_index(index as usize))?;

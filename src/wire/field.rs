@@ -1,7 +1,7 @@
-//! The document's field names: one list for error paths and for the JSON value form.
+//! The document's field names.
 
 macro_rules! fields {
-    ($($variant:ident = $name:literal $(, formerly $alias:literal)*;)*) => {
+    ($($variant:ident = $name:literal;)*) => {
         /// A field of a message, by the name the protocol document gives it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
@@ -12,25 +12,19 @@ macro_rules! fields {
             pub(crate) const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
-
-            /// Names of the same field in other editions, or in an edition's own structs.
-            #[cfg(feature = "vectors")]
-            pub(crate) const fn aliases(self) -> &'static [&'static str] {
-                match self { $(Self::$variant => &[$($alias),*],)* }
-            }
         }
     };
 }
 
 fields! {
-    Arch = "arch", formerly "Arch";
-    Arguments = "arguments", formerly "filter_data";
-    AttachTimeout = "attachTimeout", formerly "dwAttachTimeout";
+    Arch = "arch";
+    Arguments = "arguments";
+    AttachTimeout = "attachTimeout";
     CircularBufferMb = "circularBufferMB";
-    ClientData = "clientData", formerly "pClientData";
-    ClrProductVersion = "clrProductVersion", formerly "ClrProductVersion";
+    ClientData = "clientData";
+    ClrProductVersion = "clrProductVersion";
     CommandId = "command_id";
-    CommandLine = "commandLine", formerly "CommandLine";
+    CommandLine = "commandLine";
     CommandSet = "command_set";
     Config = "config";
     DefaultTracepointName = "default_tracepoint_name";
@@ -57,7 +51,7 @@ fields! {
     Label = "label";
     LogLevel = "logLevel";
     Magic = "magic";
-    ManagedEntrypointAssemblyName = "managedEntrypointAssemblyName", formerly "ManagedEntrypointAssemblyName";
+    ManagedEntrypointAssemblyName = "managedEntrypointAssemblyName";
     Message = "message";
     Metadata = "metadata";
     NIncomingBytes = "nIncomingBytes";
@@ -68,7 +62,7 @@ fields! {
     Payload = "payload";
     PerfMapType = "perfMapType";
     Pid = "Pid";
-    ProcessId = "processId", formerly "ProcessId";
+    ProcessId = "processId";
     ProfilerGuid = "profilerGuid";
     ProfilerPath = "profilerPath";
     ProviderName = "provider_name";
@@ -80,19 +74,19 @@ fields! {
     Reserved2 = "reserved2";
     Rest = "rest";
     RundownKeyword = "rundownKeyword";
-    RuntimeCookie = "runtimeCookie", formerly "RuntimeCookie";
-    RuntimeIdentifier = "runtimeIdentifier", formerly "RuntimeIdentifier";
+    RuntimeCookie = "runtimeCookie";
+    RuntimeIdentifier = "runtimeIdentifier";
     SessionBufferMode = "sessionBufferMode";
     SessionId = "sessionId";
     SessionType = "session_type";
     Size = "size";
     StartupHookPath = "startupHookPath";
-    StreamingCircularBufferMb = "streaming_circularBufferMB", formerly "circularBufferMB";
-    StreamingFormat = "streaming_format", formerly "format";
+    StreamingCircularBufferMb = "streaming_circularBufferMB";
+    StreamingFormat = "streaming_format";
     Tail = "tail";
     TracepointName = "tracepoint_name";
     Tracepoints = "tracepoints";
     Value = "value";
-    Version = "version", formerly "Version";
+    Version = "version";
     WriteIndex = "write_index";
 }

@@ -18,6 +18,7 @@ mod decode_error;
 mod encode_error;
 mod error;
 mod field;
+pub(crate) mod fields;
 mod guid;
 mod limit_error;
 pub(crate) mod macros;
@@ -39,4 +40,5 @@ pub use string::{IpcString, Units};
 
 pub(crate) use error::clamp;
 pub(crate) use field::Field;
+pub(crate) use fields::{Fields, Source};
 pub(crate) use sink::Comparer;

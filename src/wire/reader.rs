@@ -5,6 +5,7 @@ use byteorder::{ByteOrder as _, LittleEndian};
 use super::error::clamp;
 use super::field::Field;
 use super::{DecodeError, DecodeErrorKind};
+use crate::hresult::HResult;
 
 /// A value that can be read from the wire.
 pub trait Decode<'a>: Sized {
@@ -131,6 +132,14 @@ impl<'a> Decode<'a> for bool {
 
     fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         Ok(u8::decode(reader)? != 0)
+    }
+}
+
+impl<'a> Decode<'a> for HResult {
+    const MIN_LEN: usize = 4;
+
+    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        u32::decode(reader).map(Self)
     }
 }
 

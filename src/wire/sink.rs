@@ -3,6 +3,7 @@
 use byteorder::{ByteOrder as _, LittleEndian};
 
 use super::EncodeError;
+use crate::hresult::HResult;
 
 /// A value that can be written to the wire.
 pub trait Encode {
@@ -160,6 +161,12 @@ impl Encode for u8 {
 impl Encode for bool {
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         u8::from(*self).encode(sink)
+    }
+}
+
+impl Encode for HResult {
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        self.0.encode(sink)
     }
 }
 

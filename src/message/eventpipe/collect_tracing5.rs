@@ -6,7 +6,7 @@ use crate::command::{Command, Continuation};
 use crate::header::HEADER_LEN;
 use crate::message::Request;
 use crate::wire::{
-    Array, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, LimitError, LimitKind, Reader, Sink,
+    Array, Decode, DecodeError, Encode, EncodeError, Field, Fields, LimitError, LimitKind, Reader, Sink, Source,
     macros::wire_struct,
 };
 
@@ -143,10 +143,20 @@ macro_rules! typed_session_request {
             const MIN_LEN: usize = 16;
 
             fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-                match session_type(reader)? {
-                    SessionType::STREAMING => $Streaming::decode(reader).map(Self::Streaming),
-                    _ => UserEventsSession::decode(reader).map(Self::UserEvents),
-                }
+                Self::build(reader)
+            }
+        }
+
+        impl<'a> Fields<'a> for $Request<'a> {
+            #[inline]
+            fn build<S: Source<'a>>(source: &mut S) -> Result<Self, S::Error> {
+                source.object(|source| {
+                    if source.is_user_events()? {
+                        UserEventsSession::fields(source).map(Self::UserEvents)
+                    } else {
+                        $Streaming::fields(source).map(Self::Streaming)
+                    }
+                })
             }
         }
 
@@ -182,58 +192,6 @@ macro_rules! typed_session_request {
                     Self::UserEvents(session) => check_providers(SESSION + 8, session.providers),
                 }
                 .map_err(|error| error.in_root(stringify!($Request)))
-            }
-        }
-
-        #[cfg(feature = "arbitrary")]
-        impl<'a> ::arbitrary::Arbitrary<'a> for $Request<'a> {
-            fn arbitrary(input: &mut ::arbitrary::Unstructured<'a>) -> ::arbitrary::Result<Self> {
-                Ok(if input.arbitrary()? { Self::UserEvents(input.arbitrary()?) } else { Self::Streaming(input.arbitrary()?) })
-            }
-        }
-
-        #[cfg(feature = "arbitrary")]
-        impl crate::arbitrary::Generate for $Request<'_> {
-            type Of<'o> = $Request<'o>;
-
-            fn generate(choices: &mut crate::arbitrary::Choices<'_>, out: &mut alloc::vec::Vec<u8>) {
-                let user_events = choices.yes();
-                out.extend_from_slice(&u32::from(user_events).to_le_bytes());
-                if user_events { UserEventsSession::generate(choices, out) } else { $Streaming::generate(choices, out) }
-            }
-        }
-
-        #[cfg(feature = "vectors")]
-        impl<'a> crate::vectors::ValueForm<'a> for $Request<'a> {
-            fn to_value(&self) -> crate::vectors::Value {
-                let object = crate::vectors::ObjectWriter::new().field(Field::SessionType, &self.session_type());
-                match self {
-                    Self::Streaming(session) => object.flatten(session).finish(),
-                    Self::UserEvents(session) => object.flatten(session).finish(),
-                }
-            }
-
-            fn from_value(
-                value: &'a crate::vectors::Value,
-                arena: &'a crate::vectors::Arena,
-            ) -> Result<Self, crate::vectors::ValueError> {
-                let mut object = crate::vectors::ObjectReader::new(value, arena)?;
-                let made = match object.field(Field::SessionType)? {
-                    SessionType::STREAMING => Self::Streaming(crate::vectors::FromFields::from_fields(&mut object)?),
-                    SessionType::USER_EVENTS => Self::UserEvents(crate::vectors::FromFields::from_fields(&mut object)?),
-                    _ => return Err(crate::vectors::ValueError::new("neither 0 nor 1").within(Field::SessionType.name())),
-                };
-                object.finish()?;
-                Ok(made)
-            }
-
-            fn annotate(reader: &mut Reader<'a>, notes: &mut crate::vectors::Annotations) -> Result<(), DecodeError> {
-                let session_type = session_type(&mut reader.clone())?;
-                notes.field::<SessionType>(Field::SessionType, reader)?;
-                match session_type {
-                    SessionType::STREAMING => $Streaming::annotate(reader, notes),
-                    _ => UserEventsSession::annotate(reader, notes),
-                }
             }
         }
     };
@@ -288,15 +246,4 @@ fn check_buffer_mode(session: &StreamingSession6<'_>) -> Result<(), LimitError> 
         return Err(LimitError::new(LimitKind::UnknownBufferMode(mode.0), last).within(Field::SessionBufferMode));
     }
     Ok(())
-}
-
-/// Reads `session_type`, which must be one of the two (F-18).
-fn session_type(reader: &mut Reader<'_>) -> Result<SessionType, DecodeError> {
-    let offset = reader.offset();
-    let session_type: SessionType = reader.field(Field::SessionType)?;
-    if session_type.name().is_none() {
-        let kind = DecodeErrorKind::UnknownSessionType { session_type: session_type.0 };
-        return Err(DecodeError::new(kind, offset).within(Field::SessionType));
-    }
-    Ok(session_type)
 }

@@ -3,7 +3,7 @@
 use super::empty_request;
 use crate::command::Command;
 use crate::message::Request;
-use crate::wire::{Decode, DecodeError, Encode, EncodeError, Guid, IpcString, Reader, Sink, macros::wire_struct};
+use crate::wire::{Decode, DecodeError, Encode, EncodeError, Fields, Guid, IpcString, Reader, Sink, Source, macros::wire_struct};
 
 empty_request! {
     /// `ProcessInfo`, `0x0400`: no payload; answered by a [`ProcessInfoReply`]. Since .NET 5.
@@ -199,5 +199,12 @@ impl Encode for Tail<'_> {
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         sink.put(self.0);
         Ok(())
+    }
+}
+
+impl<'a> Fields<'a> for Tail<'a> {
+    #[inline]
+    fn build<S: Source<'a>>(source: &mut S) -> Result<Self, S::Error> {
+        source.tail().map(Self)
     }
 }
