@@ -10,7 +10,6 @@
 //! | [`continuation`] | what follows a reply: the environment block, the start of a stream |
 //! | [`port`], [`endpoint`] | the variables that configure diagnostic ports; names of sockets and pipes |
 //! | [`user_events`] | what goes to the Linux kernel in a `user_events` session |
-//! | [`flow`] | who speaks when, as data |
 //! | [`exchange`] | both sides of every flow, as state machines without I/O |
 //! | [`wire`] | the grammar: [`Reader`](wire::Reader), [`Sink`](wire::Sink), strings, arrays, GUIDs, errors |
 //! | [`legacy`] | what the 2019 draft had and later editions dropped |
@@ -45,7 +44,6 @@ pub mod conformance;
 pub mod continuation;
 pub mod endpoint;
 pub mod exchange;
-pub mod flow;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;

@@ -1,4 +1,4 @@
-//! Exchanges: both sides of every flow as state machines that do no I/O.
+//! Exchanges: both sides of every flow (`spec/FLOWS.md`) as state machines that do no I/O.
 //!
 //! An exchange says what it needs next, the caller does it with whatever socket it has, and says what came of it:
 //! one question, `action()`, which changes nothing however often it is asked, and one acknowledgement for each answer. There is no
@@ -9,6 +9,7 @@
 //! | [`Client`] | the tool's side of one connection: request, descriptor, reply, and what the connection is then ([`Then`]) |
 //! | [`Server`] | the runtime's side of one connection: request, descriptor, reply, and what follows, in pieces |
 //! | [`Session`] | a tracing session: its stream, and its stop on a second connection |
+//! | [`ReplyDeadline`] | how long the reply to a command may take |
 //! | [`ladder`] | the older command where the newer one is unknown, and what is lost |
 //! | [`ConnectPort`], [`RetryPolicy`] | the runtime's side of a diagnostic port: connect, advertise, wait, connect again |
 //! | [`DiagnosticPort`], [`AdvertiseReceiver`] | the tool's side of one: reads advertises, holds the connections until they are used |
@@ -36,6 +37,7 @@ mod illegal;
 mod incoming;
 mod outcome;
 mod outgoing;
+mod reply_deadline;
 mod retry;
 mod server;
 mod session;
@@ -46,8 +48,9 @@ pub use diagnostic_port::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, 
 pub use end::End;
 pub use illegal::Illegal;
 pub use outcome::{Outcome, Then};
+pub use reply_deadline::ReplyDeadline;
 pub use retry::{Delays, RetryPolicy};
 pub use server::{
     CheckOrder, KnownCommands, ParsedRequest, RefusalReason, RespondError, Server, ServerAction, ServerOptions, ServerOutcome,
 };
-pub use session::{Session, SessionAction, SessionEnd, SessionOutcome, Stop};
+pub use session::{Session, SessionAction, SessionEnd, SessionOutcome, Stop, StreamEnd};

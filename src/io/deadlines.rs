@@ -4,8 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{Canceller, Until};
 use crate::command::Command;
-use crate::flow::{Deadline, Flow};
-use crate::message::eventpipe::SessionType;
+use crate::exchange::ReplyDeadline;
 
 /// How long each phase of a call may take. `None` is for ever.
 ///
@@ -39,23 +38,23 @@ pub struct Deadlines {
 /// ```
 /// use dotnet_diagnostics_ipc::io::{Deadlines, ReplyWithin};
 ///
-/// // A dump may take its time, ProcessInfo may not: `Flow::of` says how long.
-/// assert_eq!(Deadlines::DEFAULT.reply, ReplyWithin::Flow);
+/// // A dump may take its time, ProcessInfo may not: `ReplyDeadline` says how long.
+/// assert_eq!(Deadlines::DEFAULT.reply, ReplyWithin::ByCommand);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyWithin {
-    /// What the command's [`Flow`] says.
-    Flow,
+    /// As [`ReplyDeadline`] says of the command.
+    ByCommand,
     /// The same for every command; `None` is for ever.
     Fixed(Option<Duration>),
 }
 
 impl Deadlines {
-    /// 5 s to connect, 5 s to send, the reply as its flow says, 5 s between the bytes of an environment block; none for a stream.
+    /// 5 s to connect, 5 s to send, the reply as its command says, 5 s between the bytes of an environment block; none for a stream.
     pub const DEFAULT: Self = Self {
         connect: Some(Duration::from_secs(5)),
         send: Some(Duration::from_secs(5)),
-        reply: ReplyWithin::Flow,
+        reply: ReplyWithin::ByCommand,
         continuation: Some(Duration::from_secs(5)),
         stream: None,
         whole: None,
@@ -66,16 +65,15 @@ impl Deadlines {
         Self { connect: None, send: None, reply: ReplyWithin::Fixed(None), continuation: None, stream: None, whole: None };
 
     /// How long the reply to `command` may take; `attach_timeout` is what an `AttachProfiler` says itself. `StopTracing` has no
-    /// deadline by its flow: it is answered once the stream is drained, and the stream has none.
+    /// deadline of its own: it is answered once the stream is drained, and the stream has none.
     pub(super) fn reply_to(&self, command: Command, attach_timeout: Duration) -> Option<Duration> {
         if let ReplyWithin::Fixed(fixed) = self.reply {
             return fixed;
         }
-        // The session type decides what follows the reply, not how long that takes.
-        match Flow::of(command, Some(SessionType::STREAMING)).unwrap_or(Flow::GENERAL).reply {
-            Deadline::Within(within) => Some(within),
-            Deadline::AttachTimeoutAnd(more) => Some(attach_timeout.saturating_add(more)),
-            Deadline::OnceDrained(_) => None,
+        match ReplyDeadline::of(command) {
+            ReplyDeadline::Within(within) => Some(within),
+            ReplyDeadline::AfterAttachTimeout(more) => Some(attach_timeout.saturating_add(more)),
+            ReplyDeadline::AfterStreamEnd(_) => None,
         }
     }
 }

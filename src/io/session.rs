@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::drive::{Drive, Finished};
 use super::{Error, ErrorKind, Phase, Stopped};
+use crate::exchange::StreamEnd;
 use crate::exchange::{End, Illegal, Session, SessionAction, SessionEnd, SessionOutcome, Stop};
-use crate::flow::StreamEnd;
 use crate::message::eventpipe::StopTracing;
 
 /// The session of a trace and its stoppers. Clones are the same session.

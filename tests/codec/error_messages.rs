@@ -5,7 +5,6 @@ use dotnet_diagnostics_ipc::endpoint::check_path_len;
 use dotnet_diagnostics_ipc::exchange::diagnostic_port::{DiagnosticPort, SameCookie, Slot, SlotsError};
 use dotnet_diagnostics_ipc::exchange::ladder::Losses;
 use dotnet_diagnostics_ipc::exchange::{End, Illegal, RefusalReason, RespondError};
-use dotnet_diagnostics_ipc::flow::Flow;
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::legacy::draft_set_name;
@@ -167,14 +166,4 @@ fn names_of_the_protocol() {
     let error = "01234567-89ab-cdef-0123-456789abcdeg".parse::<Guid>().unwrap_err();
     assert_eq!(error.offset(), 35);
     says(error, "no GUID (xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx) from byte 35 on");
-}
-
-#[test]
-fn a_flow_line_by_line() {
-    says(
-        Flow::GENERAL,
-        "client -> runtime: request\nruntime -> client: reply\nclient <-> runtime: continuation (if any)\nclient <-> runtime: close",
-    );
-    let flow = Flow::of(Command::COLLECT_TRACING2, None).unwrap();
-    assert!(flow.to_string().contains(", on a second connection"), "{flow}");
 }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Subcommand};
+use dotnet_diagnostics_ipc::exchange::StreamEnd;
 use dotnet_diagnostics_ipc::exchange::ladder::{Rung as _, TracingLadder};
-use dotnet_diagnostics_ipc::flow::StreamEnd;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, PortRuntime, Which};
 use dotnet_diagnostics_ipc::io::{Answer, Client, Connect, Deadlines, Endpoint, Error, ErrorKind, ReplyWithin, Until};

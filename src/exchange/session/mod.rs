@@ -2,9 +2,11 @@
 
 mod action;
 mod outcome;
+mod stream_end;
 
 pub use action::SessionAction;
 pub use outcome::{SessionEnd, SessionOutcome, Stop};
+pub use stream_end::StreamEnd;
 
 use super::{End, Illegal, Outcome};
 use crate::continuation::OpaqueStream;
@@ -17,11 +19,10 @@ use crate::message::{Message, Reply, eventpipe::StopTracing};
 /// either order, with the same outcome.
 ///
 /// A [`Client`](super::Client) carries the stop; the session only has to be told when it begins and how it ended. How long to wait
-/// for its reply: [`Flow::STOP`](crate::flow::Flow::STOP).
+/// for its reply: [`ReplyDeadline::AfterStreamEnd`](super::ReplyDeadline::AfterStreamEnd).
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::{End, Outcome, Session, SessionAction, Stop, Then};
-/// use dotnet_diagnostics_ipc::flow::StreamEnd;
+/// use dotnet_diagnostics_ipc::exchange::{End, Outcome, Session, SessionAction, Stop, StreamEnd, Then};
 /// use dotnet_diagnostics_ipc::message::Request as _;
 ///
 /// // The reply to CollectTracing2 was OK, with session id 42. The caller takes no more than a gigabyte.
@@ -225,7 +226,6 @@ mod tests {
     extern crate std;
     use super::*;
     use crate::exchange::Then;
-    use crate::flow::StreamEnd;
     use crate::hresult::HResult;
     use crate::message::Request as _;
     use std::vec::Vec;
@@ -284,7 +284,11 @@ mod tests {
                 let expected = SessionOutcome { streamed: true, bytes: 5, end: SessionEnd::Ended(end), stop };
                 assert_eq!((outcome(&stream_first), outcome(&stop_first)), (expected, expected));
                 let whole = end == End::Closed && matches!(stop, Stop::Answered | Stop::AnsweredWithoutId);
-                assert_eq!(expected.stream_end(), Some(StreamEnd::after(whole)), "{expected:?}");
+                assert_eq!(
+                    expected.stream_end(),
+                    Some(if whole { StreamEnd::Complete } else { StreamEnd::Incomplete }),
+                    "{expected:?}"
+                );
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What became of a session.
 
+use super::StreamEnd;
 use crate::exchange::End;
-use crate::flow::StreamEnd;
 use crate::hresult::HResult;
 
 /// How the connection of a session ended.
@@ -66,8 +66,7 @@ pub enum Stop {
 /// What became of a session.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::{End, Session, SessionAction, Stop};
-/// use dotnet_diagnostics_ipc::flow::StreamEnd;
+/// use dotnet_diagnostics_ipc::exchange::{End, Session, SessionAction, Stop, StreamEnd};
 ///
 /// // The target dies before anybody stops the session.
 /// let mut session = Session::streaming(Some(42), u64::MAX);
@@ -96,6 +95,7 @@ impl SessionOutcome {
     /// the rundown is written (F-76), and then the stream was closed, and not cut off, given up, or longer than the limit.
     pub fn stream_end(&self) -> Option<StreamEnd> {
         let stopped = matches!(self.stop, Stop::Answered | Stop::AnsweredWithoutId);
-        self.streamed.then(|| StreamEnd::after(stopped && self.end == SessionEnd::Ended(End::Closed)))
+        let is_complete = stopped && self.end == SessionEnd::Ended(End::Closed);
+        self.streamed.then_some(if is_complete { StreamEnd::Complete } else { StreamEnd::Incomplete })
     }
 }

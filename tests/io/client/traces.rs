@@ -4,9 +4,9 @@ use std::io::{Read as _, Write as _};
 use std::thread;
 use std::time::Duration;
 
+use dotnet_diagnostics_ipc::exchange::StreamEnd;
 use dotnet_diagnostics_ipc::exchange::ladder::TracingLadder;
 use dotnet_diagnostics_ipc::exchange::{End, Stop};
-use dotnet_diagnostics_ipc::flow::StreamEnd;
 use dotnet_diagnostics_ipc::io::*;
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing5, EventFilter, EventLevel, StreamingProviderConfig, StreamingSession,

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::exchange::Stop;
+use dotnet_diagnostics_ipc::exchange::StreamEnd;
 use dotnet_diagnostics_ipc::exchange::ladder::{Losses, TracingLadder};
-use dotnet_diagnostics_ipc::flow::StreamEnd;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::{Canceller, Deadlines, Error, Trace, UnixTransport};
 use dotnet_diagnostics_ipc::message::Request;

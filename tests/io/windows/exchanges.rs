@@ -4,8 +4,7 @@ use std::io::Read as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::exchange::{End, ParsedRequest, Server, ServerAction, ServerOutcome};
-use dotnet_diagnostics_ipc::flow::StreamEnd;
+use dotnet_diagnostics_ipc::exchange::{End, ParsedRequest, Server, ServerAction, ServerOutcome, StreamEnd};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
 use dotnet_diagnostics_ipc::io::{Client, Connection, Deadlines, Endpoint, ErrorKind, Phase, ReplyWithin, Transport as _};

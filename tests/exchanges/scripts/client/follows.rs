@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use dotnet_diagnostics_ipc::continuation::{EnvironmentDecoder, EnvironmentEvent, EnvironmentLimits};
+use dotnet_diagnostics_ipc::exchange::StreamEnd;
 use dotnet_diagnostics_ipc::exchange::{Client, End, Outcome, Session, SessionAction, SessionEnd, Stop};
-use dotnet_diagnostics_ipc::flow::StreamEnd;
 use dotnet_diagnostics_ipc::vectors::{ScriptEnvironment, ScriptStop, ScriptStream, ScriptStreamEnd, ValueForm as _};
 use dotnet_diagnostics_ipc::wire::DecodeErrorKind;
 
