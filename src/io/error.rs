@@ -141,7 +141,7 @@ pub enum ErrorKind {
 pub struct Error(Box<(Phase, ErrorKind)>);
 
 impl Error {
-    pub(super) fn new(phase: Phase, kind: impl Into<ErrorKind>) -> Self {
+    pub(crate) fn new(phase: Phase, kind: impl Into<ErrorKind>) -> Self {
         Self(Box::new((phase, kind.into())))
     }
 
@@ -237,7 +237,7 @@ impl std::error::Error for Error {
 }
 
 impl Stopped {
-    pub(super) fn during(self, phase: Phase) -> Error {
+    pub(crate) fn during(self, phase: Phase) -> Error {
         Error::new(
             phase,
             match self {

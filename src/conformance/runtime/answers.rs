@@ -1,156 +1,288 @@
-//! What the application does for a request, and what it then says.
+//! What the application does for the request of one connection, and what it then says.
 
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::string::{String, ToString as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use std::vec::Vec;
 
-use super::Profile;
+use rustix::fs::{FileType, fstat};
+
 use super::application::Application;
 use super::misbehaviour::MisbehaviourKind as Kind;
-use crate::exchange::{RespondError, Server};
+use super::session::Session;
+use super::{Profile, deaths};
+use crate::command::Command;
+use crate::exchange::RefusalReason;
 use crate::hresult::HResult;
-use crate::message::dump::DumpType;
-use crate::message::eventpipe::{CollectTracing5, CollectTracing6, Format, UserEventsSession};
-use crate::message::process::{ProcessInfo2Reply, ProcessInfo3Reply, ProcessInfoReply, Tail};
-use crate::message::{AnyReply, AnyRequest};
+use crate::io::server::{Entries, Handler, HeldSession, Refusal, StreamSession};
+use crate::message::dump::{DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
+use crate::message::eventpipe::{
+    CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, Format, SessionReply, StopTracing, StreamingSession,
+    StreamingSession6, UserEventsSession,
+};
+use crate::message::process::{
+    ApplyStartupHook, DisablePerfMap, EnablePerfMap, ProcessInfo2Reply, ProcessInfo3Reply, ProcessInfoReply, ResumeRuntime,
+    SetEnvironmentVariable, Tail,
+};
+use crate::message::profiler::{AttachProfiler, StartupProfiler};
+use crate::message::server::ResultReply;
+use crate::message::{AnyRequest, Message};
 use crate::port::PortId;
-use crate::wire::IpcString;
+use crate::wire::LimitKind;
 
 /// `HRESULT_FROM_WIN32(ERROR_MOD_NOT_FOUND)` (P-5).
 const NO_SUCH_MODULE: HResult = HResult(0x8007_007E);
+/// How long a dump takes.
+const DUMP_TAKES: Duration = Duration::from_millis(400);
 
-/// What a request leads to, once nothing of it is needed any more.
-pub(super) enum Answer {
-    Done,
-    Fails(HResult),
-    Dump(Dump),
-    ProcessInfo(u8),
-    Environment,
-    Session {
-        format: Format,
-        rundown: bool,
-    },
-    UserEvents {
-        registers: bool,
-    },
-    Stop(u64),
-    /// The process dies of it.
-    Dies,
+const DONE: ResultReply = ResultReply { hresult: HResult::OK };
+
+/// The answers on one connection.
+pub(super) struct Answers {
+    pub(super) application: Arc<Application>,
+    port: PortId,
+    /// The entries, as they were when the block was asked for.
+    environment: OnceLock<Vec<String>>,
+    /// A session whose reply went out before its descriptor came.
+    early: Mutex<Option<Session>>,
+    stays_open: AtomicBool,
 }
 
-/// What becomes of a dump.
-pub(super) enum Dump {
-    Written,
-    /// A child that does not end keeps the connection open (P-30).
-    NotClosed,
-    /// With text, where the command's errors have it.
-    Fails(Option<String>),
-}
+impl Answers {
+    pub(super) const fn new(application: Arc<Application>, port: PortId) -> Self {
+        let stays_open = AtomicBool::new(false);
+        Self { application, port, environment: OnceLock::new(), early: Mutex::new(None), stays_open }
+    }
 
-impl Application {
-    pub(super) fn answer(&self, request: &AnyRequest<'_>, port: PortId) -> Answer {
-        use AnyRequest as Ask;
-        if let Some(hresult) = self.wrong.number(Kind::Refuse) {
-            return Answer::Fails(HResult(hresult));
+    /// Whether the connection stays open, though the runtime has nothing to say any more (F-5, F-74).
+    pub(super) fn stays_open(&self) -> bool {
+        self.stays_open.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn stay_open(&self, stays_open: bool) {
+        self.stays_open.store(stays_open, Ordering::Relaxed);
+    }
+
+    /// Begins a session before its descriptor is there: its id, or 0.
+    pub(super) fn begin_early(&self) -> u64 {
+        let session = Session::begin(&self.application);
+        let id = session.as_ref().map_or(0, Session::id);
+        *self.early.lock().unwrap_or_else(PoisonError::into_inner) = session;
+        id
+    }
+
+    /// F-32.
+    fn begin(&self) -> Result<Session, HResult> {
+        let early = self.early.lock().unwrap_or_else(PoisonError::into_inner).take();
+        early.or_else(|| Session::begin(&self.application)).ok_or(HResult::FAIL)
+    }
+
+    fn stream(&self, format: Format, rundown: bool) -> Result<StreamSession<'_>, HResult> {
+        let session = self.begin()?;
+        Ok(StreamSession::new(session.id(), move |stream| session.stream(stream, format, rundown)))
+    }
+
+    fn die_if(&self, kills: bool) {
+        if kills && self.application.dies {
+            std::process::abort();
         }
-        let session = |format, rundown| Answer::Session { format, rundown };
-        match request {
-            Ask::ProcessInfo(_) => Answer::ProcessInfo(1),
-            Ask::ProcessInfo2(_) => Answer::ProcessInfo(2),
-            Ask::ProcessInfo3(_) => Answer::ProcessInfo(3),
-            Ask::ProcessEnvironment(_) => Answer::Environment,
-            Ask::SetEnvironmentVariable(request) => self.set_variable(request).map_or_else(Answer::Fails, |()| Answer::Done),
-            Ask::ResumeRuntime(_) => {
-                self.resume(port);
-                Answer::Done
-            }
-            Ask::StopTracing(request) => Answer::Stop(request.session_id),
-            Ask::CollectTracing(request) => session(request.format, true),
-            Ask::CollectTracing2(request) => session(request.format, request.request_rundown),
-            Ask::CollectTracing3(request) => session(request.format, request.request_rundown),
-            Ask::CollectTracing4(request) => session(request.format, request.rundown_keyword != 0),
-            Ask::CollectTracing5(CollectTracing5::Streaming(request)) => session(request.format, request.rundown_keyword != 0),
-            Ask::CollectTracing6(CollectTracing6::Streaming(request)) => session(request.format, request.rundown_keyword != 0),
-            Ask::CollectTracing5(CollectTracing5::UserEvents(request))
-            | Ask::CollectTracing6(CollectTracing6::UserEvents(request)) => Answer::UserEvents { registers: registers(request) },
+    }
+
+    /// No dump is ever written. What is said of it is what the recorded single files say.
+    fn dump(&self, dump_type: DumpType) -> Result<ResultReply, Refusal> {
+        let application = &self.application;
+        // Nobody else is served meanwhile (F-75). NativeAOT has nothing to write (F-63).
+        if application.profile != Profile::NativeAot {
+            application.wait(Some(DUMP_TAKES), |_| None::<()>);
+        }
+        if application.wrong.has(Kind::SocketGone) {
+            // It may be gone already.
+            let _ = std::fs::remove_file(&application.socket);
+        }
+        let fails = match application.profile {
+            // P-6.
+            Profile::CoreClr9 => true,
+            // P-31.
+            Profile::CoreClr10 | Profile::CoreClr11 => dump_type != DumpType::FULL,
+            _ => false,
+        };
+        if fails {
+            return Err(Refusal { hresult: HResult::FAIL, message: application.recorded.dump_error.clone() });
+        }
+        // A child that does not end keeps the connection open (P-30).
+        self.stay_open(application.profile == Profile::CoreClr8);
+        Ok(DONE)
+    }
+}
+
+impl Handler for Answers {
+    fn check(&self, request: &AnyRequest<'_>) -> Result<(), Refusal> {
+        use AnyRequest as Ask;
+        if let Some(hresult) = self.application.wrong.number(Kind::Refuse) {
+            return Err(HResult(hresult).into());
+        }
+        let profile = self.application.profile;
+        let lacks = match request {
             // F-46, F-56, F-63.
             Ask::AttachProfiler(_)
             | Ask::StartupProfiler(_)
             | Ask::EnablePerfMap(_)
             | Ask::DisablePerfMap(_)
-            | Ask::ApplyStartupHook(_)
-                if self.profile.lacks_tools() =>
-            {
-                Answer::Fails(HResult::NOT_SUPPORTED)
-            }
-            Ask::GenerateCoreDump(_) | Ask::GenerateCoreDump2(_) | Ask::GenerateCoreDump3(_) if self.profile == Profile::Mono => {
-                Answer::Fails(HResult::NOT_SUPPORTED)
-            }
-            // No profiler is there to be loaded, and none can be before the start (P-5).
-            Ask::AttachProfiler(_) if !self.state().is_started() => Answer::Fails(HResult::NOT_YET_AVAILABLE),
-            Ask::AttachProfiler(request) if request.profiler_path.is_absent() => Answer::Fails(HResult::FAIL),
-            Ask::AttachProfiler(_) => Answer::Fails(NO_SUCH_MODULE),
-            Ask::GenerateCoreDump(request) => self.dump(request.dump_type),
-            Ask::GenerateCoreDump2(request) => self.dump(request.dump_type),
-            Ask::GenerateCoreDump3(request) => self.dump(request.dump_type),
-            Ask::ApplyStartupHook(request) => self.hook(request.startup_hook_path),
-            _ => Answer::Done,
-        }
+            | Ask::ApplyStartupHook(_) => profile.lacks_tools(),
+            Ask::GenerateCoreDump(_) | Ask::GenerateCoreDump2(_) | Ask::GenerateCoreDump3(_) => profile == Profile::Mono,
+            _ => false,
+        };
+        if lacks { Err(HResult::NOT_SUPPORTED.into()) } else { Ok(()) }
     }
 
-    /// No dump is ever written. What is said of it is what the recorded single files say.
-    fn dump(&self, dump_type: DumpType) -> Answer {
-        let fails = || Dump::Fails(self.recorded.dump_error.clone());
-        Answer::Dump(match self.profile {
-            Profile::CoreClr8 => Dump::NotClosed,
-            // P-6.
-            Profile::CoreClr9 => fails(),
-            // P-31.
-            Profile::CoreClr10 | Profile::CoreClr11 if dump_type != DumpType::FULL => fails(),
-            _ => Dump::Written,
+    fn refuse(&self, request: Option<Message<'_>>, reason: RefusalReason) -> Refusal {
+        let (profile, command) = (self.application.profile, request.map(|request| request.command));
+        let kills =
+            request.is_some_and(|Message { command, payload, .. }| deaths::kills(profile, command, !payload.is_empty(), reason));
+        self.die_if(kills);
+        // Where a runtime dies there is nothing to be like.
+        self.stay_open(!kills && profile.stays_open(command, reason));
+        let is_dump_type = matches!(reason, RefusalReason::OverLimit { kind: LimitKind::UnknownDumpType(_), .. });
+        // P-3.
+        let message = (is_dump_type && command == Some(Command::GENERATE_CORE_DUMP3)).then(String::new);
+        Refusal { hresult: profile.refusal(reason), message }
+    }
+
+    fn generate_core_dump(&self, request: GenerateCoreDump<'_>) -> Result<ResultReply, HResult> {
+        self.dump(request.dump_type).map_err(|refusal| refusal.hresult)
+    }
+
+    fn generate_core_dump2(&self, request: GenerateCoreDump2<'_>) -> Result<ResultReply, HResult> {
+        self.dump(request.dump_type).map_err(|refusal| refusal.hresult)
+    }
+
+    fn generate_core_dump3(&self, request: GenerateCoreDump3<'_>) -> Result<ResultReply, Refusal> {
+        self.dump(request.dump_type)
+    }
+
+    fn stop_tracing(&self, request: StopTracing) -> Result<SessionReply, HResult> {
+        let (application, id) = (&self.application, request.session_id);
+        application.stop_session(id);
+        // The stream is written to its end first, and that needs a reader (F-75).
+        application.wait(None, |state| state.is_over(id).then_some(()));
+        Ok(SessionReply { session_id: id.wrapping_add(u64::from(application.wrong.has(Kind::StopAnother))) })
+    }
+
+    fn collect_tracing(&self, request: CollectTracing<'_>) -> Result<StreamSession<'_>, HResult> {
+        self.stream(request.format, true)
+    }
+
+    fn collect_tracing2(&self, request: CollectTracing2<'_>) -> Result<StreamSession<'_>, HResult> {
+        self.stream(request.format, request.request_rundown)
+    }
+
+    fn collect_tracing3(&self, request: CollectTracing3<'_>) -> Result<StreamSession<'_>, HResult> {
+        self.stream(request.format, request.request_rundown)
+    }
+
+    fn collect_tracing4(&self, request: CollectTracing4<'_>) -> Result<StreamSession<'_>, HResult> {
+        self.stream(request.format, request.rundown_keyword != 0)
+    }
+
+    fn collect_tracing5(&self, request: StreamingSession<'_>) -> Result<StreamSession<'_>, HResult> {
+        self.stream(request.format, request.rundown_keyword != 0)
+    }
+
+    fn collect_tracing6(&self, request: StreamingSession6<'_>) -> Result<StreamSession<'_>, HResult> {
+        self.stream(request.format, request.rundown_keyword != 0)
+    }
+
+    fn collect_user_events(&self, request: UserEventsSession<'_>, fd: OwnedFd) -> Result<HeldSession<'_>, HResult> {
+        // The file of user events is a regular one, and what stands for it in tests a socket. What is neither, the kernel does not
+        // register at.
+        let kind = fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode));
+        if !matches!(kind, Ok(FileType::RegularFile | FileType::Socket)) || !registers(&request) {
+            return Err(HResult::FAIL);
+        }
+        let session = self.begin()?;
+        Ok(HeldSession::new(session.id(), move |connection| session.hold(connection)))
+    }
+
+    fn attach_profiler(&self, request: AttachProfiler<'_>) -> Result<ResultReply, HResult> {
+        // No profiler is there to be loaded, and none can be before the start (P-5).
+        if !self.application.state().is_started() {
+            return Err(HResult::NOT_YET_AVAILABLE);
+        }
+        Err(if request.profiler_path.is_absent() { HResult::FAIL } else { NO_SUCH_MODULE })
+    }
+
+    fn startup_profiler(&self, _: StartupProfiler<'_>) -> Result<ResultReply, HResult> {
+        Ok(DONE)
+    }
+
+    fn process_info(&self) -> Result<ProcessInfoReply<'_>, HResult> {
+        let ProcessInfo3Reply { process_id, runtime_cookie, command_line, os, arch, .. } = self.process_info3()?;
+        Ok(ProcessInfoReply { process_id, runtime_cookie, command_line, os, arch })
+    }
+
+    fn resume_runtime(&self, _: ResumeRuntime) -> Result<ResultReply, HResult> {
+        self.application.resume(self.port);
+        Ok(DONE)
+    }
+
+    fn process_environment(&self) -> Result<Entries<'_>, HResult> {
+        let entries = self.environment.get_or_init(|| self.application.state().environment.clone());
+        Ok(entries.iter().map(String::as_str).collect())
+    }
+
+    fn set_environment_variable(&self, request: SetEnvironmentVariable<'_>) -> Result<ResultReply, HResult> {
+        self.application.set_variable(&request).map(|()| DONE)
+    }
+
+    fn process_info2(&self) -> Result<ProcessInfo2Reply<'_>, HResult> {
+        let info = self.process_info3()?;
+        Ok(ProcessInfo2Reply {
+            process_id: info.process_id,
+            runtime_cookie: info.runtime_cookie,
+            command_line: info.command_line,
+            os: info.os,
+            arch: info.arch,
+            managed_entrypoint_assembly_name: info.managed_entrypoint_assembly_name,
+            clr_product_version: info.clr_product_version,
         })
     }
 
+    fn enable_perf_map(&self, _: EnablePerfMap) -> Result<ResultReply, HResult> {
+        Ok(DONE)
+    }
+
+    fn disable_perf_map(&self, _: DisablePerfMap) -> Result<ResultReply, HResult> {
+        Ok(DONE)
+    }
+
     /// P-1, P-2.
-    fn hook(&self, path: IpcString<'_>) -> Answer {
-        let loads = path.is_empty() || !self.state().is_started() || Path::new(&path.to_string()).exists();
-        match self.profile {
-            Profile::CoreClr9 if !loads && self.dies => Answer::Dies,
-            Profile::CoreClr8 | Profile::CoreClr9 if !loads => Answer::Fails(HResult::INVALID_ARG),
-            _ => Answer::Done,
+    fn apply_startup_hook(&self, request: ApplyStartupHook<'_>) -> Result<ResultReply, HResult> {
+        let (application, path) = (&self.application, request.startup_hook_path);
+        let loads = path.is_empty() || !application.state().is_started() || Path::new(&path.to_string()).exists();
+        self.die_if(!loads && application.profile == Profile::CoreClr9);
+        match application.profile {
+            Profile::CoreClr8 | Profile::CoreClr9 if !loads => Err(HResult::INVALID_ARG),
+            _ => Ok(DONE),
         }
     }
 
-    pub(super) fn process_info(&self, version: u8, server: &mut Server, buffer: &mut [u8]) -> Result<(), RespondError> {
-        let info = self.info();
-        let (process_id, runtime_cookie) = (u64::from(self.process_id), self.cookie);
-        let (command_line, os, arch) = (info.command_line.as_str().into(), info.os.as_str().into(), info.arch.as_str().into());
-        let managed_entrypoint_assembly_name = info.entry_assembly.as_str().into();
-        let clr_product_version = info.version.as_str().into();
-        let reply = match version {
-            1 => AnyReply::ProcessInfo(ProcessInfoReply { process_id, runtime_cookie, command_line, os, arch }),
-            2 => AnyReply::ProcessInfo2(ProcessInfo2Reply {
-                process_id,
-                runtime_cookie,
-                command_line,
-                os,
-                arch,
-                managed_entrypoint_assembly_name,
-                clr_product_version,
-            }),
-            _ => AnyReply::ProcessInfo3(ProcessInfo3Reply {
-                version: 1,
-                process_id,
-                runtime_cookie,
-                command_line,
-                os,
-                arch,
-                managed_entrypoint_assembly_name,
-                clr_product_version,
-                runtime_identifier: info.rid.as_str().into(),
-                tail: Tail::default(),
-            }),
-        };
-        server.respond(&reply, buffer)
+    fn process_info3(&self) -> Result<ProcessInfo3Reply<'_>, HResult> {
+        let info = self.application.info();
+        Ok(ProcessInfo3Reply {
+            version: 1,
+            process_id: self.application.process_id.into(),
+            runtime_cookie: self.application.cookie,
+            command_line: info.command_line.as_str().into(),
+            os: info.os.as_str().into(),
+            arch: info.arch.as_str().into(),
+            managed_entrypoint_assembly_name: info.entry_assembly.as_str().into(),
+            clr_product_version: info.version.as_str().into(),
+            runtime_identifier: info.rid.as_str().into(),
+            tail: Tail::default(),
+        })
     }
 }
 

@@ -3,9 +3,10 @@
 use std::borrow::ToOwned as _;
 use std::collections::BTreeMap;
 use std::format;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::string::{String, ToString as _};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::vec::Vec;
 
@@ -22,6 +23,8 @@ use crate::wire::{Guid, IpcString};
 pub(super) const MOST_PORTS: usize = 16;
 /// F-32.
 const MOST_SESSIONS: usize = 64;
+/// How many connections stay open at the most (F-74); the oldest is closed for a newer one.
+const MOST_OPEN: usize = 256;
 /// Clients set no more than these.
 const MOST_VARIABLES: usize = 4096;
 /// How often a wait looks at what nobody tells it of.
@@ -38,7 +41,7 @@ pub(super) struct Application {
     /// Of the default port.
     pub(super) socket: PathBuf,
     pub(super) cookie: Guid,
-    pub(super) wrong: Arc<Misbehaviours>,
+    pub(super) wrong: Misbehaviours,
     pub(super) dies: bool,
     /// Ends every wait.
     pub(super) stop: Canceller,
@@ -51,6 +54,8 @@ pub(super) struct State {
     /// In the order in which they were set; names may stand twice (F-79).
     pub(super) environment: Vec<String>,
     pub(super) suspension: Suspension<MOST_PORTS>,
+    /// Connections that stay open, though nothing more is said.
+    pub(super) open: Vec<OwnedFd>,
     sessions: BTreeMap<u64, Session>,
     last_session: u64,
 }
@@ -64,7 +69,7 @@ struct Session {
 impl State {
     pub(super) fn new(environment: Vec<String>, suspension: Suspension<MOST_PORTS>) -> Self {
         // Runtimes give an address, of which no two are the same.
-        Self { environment, suspension, sessions: BTreeMap::new(), last_session: 0x7f0c_bc00_1610 }
+        Self { environment, suspension, open: Vec::new(), sessions: BTreeMap::new(), last_session: 0x7f0c_bc00_1610 }
     }
 
     /// Whether the session is to end.
@@ -135,6 +140,14 @@ impl Application {
     pub(super) fn session_is_over(&self, id: u64) {
         self.state().sessions.remove(&id);
         self.changed.notify_all();
+    }
+
+    pub(super) fn leave_open(&self, connection: OwnedFd) {
+        let open = &mut self.state().open;
+        if open.len() >= MOST_OPEN {
+            open.remove(0);
+        }
+        open.push(connection);
     }
 
     /// F-80.

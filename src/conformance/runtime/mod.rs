@@ -1,7 +1,7 @@
 //! The reference runtime: a runtime's side of the protocol over real sockets, for those who test clients.
 //!
-//! It is this crate's own [`Server`](crate::exchange::Server) and [`ConnectPort`](crate::exchange::ConnectPort), driven by one thread
-//! that serves one connection after another (F-75), and an application that runs nothing. A [`Profile`] says which runtime it is
+//! It is this crate's own [`server`](crate::io::server) and [`ConnectPort`](crate::exchange::ConnectPort), one connection after
+//! another (F-75), and an application that runs nothing. A [`Profile`] says which runtime it is
 //! like: it then goes as the exchange scripts say that one goes, what is not harmful byte for byte. A [`Misbehaviour`] makes it do
 //! something wrong.
 //!
@@ -33,7 +33,6 @@
 mod answers;
 mod application;
 mod config;
-mod connection;
 mod deaths;
 mod misbehaviour;
 mod peer;
@@ -53,13 +52,12 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
-use std::vec::Vec;
 
 use self::application::{Application, State};
 use self::misbehaviour::Misbehaviours;
 use self::ports::Port;
 use self::recorded::Recorded;
-use self::server::ServerThread;
+use self::server::Server;
 use crate::io::{Canceller, UnlinkOnDrop, bind_private};
 use crate::port::{Ports, Suspension};
 use crate::wire::Guid;
@@ -99,15 +97,14 @@ impl ReferenceRuntime {
             process_id: std::process::id(),
             socket: guard.path().to_path_buf(),
             cookie: cookie(),
-            wrong: Arc::new(Misbehaviours(config.misbehaviours)),
+            wrong: Misbehaviours(config.misbehaviours),
             dies: config.dies,
             stop: Canceller::new().map_err(StartError::System)?,
             state: Mutex::new(State::new(environment, suspension)),
             changed: Condvar::new(),
         });
         let ports = Ports::new(&ports).map(|port| Port::new(port.address, &application)).collect();
-        let server =
-            ServerThread { application: Arc::clone(&application), listener, ports, open: Vec::new(), sessions: Vec::new() };
+        let server = Server { application: Arc::clone(&application), listener, ports };
         let server = thread::Builder::new().name("diagnostic server".into()).spawn(move || server.run());
         Ok(Self { application: Shared(application), guard, server: Some(server.map_err(StartError::System)?) })
     }

@@ -1,37 +1,32 @@
-//! The server thread: one connection after another, whatever port it came from (F-75).
+//! Where connections come from: one after another, whatever port it is (F-75).
 
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::vec::Vec;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::answers::Answers;
 use super::application::Application;
-use super::connection::{self, Left};
 use super::misbehaviour::MisbehaviourKind as Kind;
-use super::peer::has_hung_up;
+use super::peer::{Peer, has_hung_up};
 use super::ports::Port;
 use crate::exchange::Illegal;
-use crate::io::UnixTransport;
+use crate::io::server::{Listen, ServeOptions, serve_each};
+use crate::io::{Error, Phase, UnixTransport, Until};
 use crate::port::PortId;
 
-/// How many connections stay open at the most (F-74); the oldest is closed for a newer one.
-const MOST_OPEN: usize = 256;
-/// How often it is looked whether the clients of those have gone.
+/// How often it is looked whether the clients of connections that stay open have gone.
 const LOOK: Duration = Duration::from_millis(250);
 /// How long to wait after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(5);
 
-pub(super) struct ServerThread {
+pub(super) struct Server {
     pub(super) application: Arc<Application>,
     /// Of the default port. Does not block.
     pub(super) listener: UnixListener,
     pub(super) ports: Vec<Port>,
-    /// Connections that stay open, though nothing more is said.
-    pub(super) open: Vec<UnixTransport>,
-    pub(super) sessions: Vec<JoinHandle<()>>,
 }
 
 /// What the server thread has to do next.
@@ -42,71 +37,63 @@ enum Ready {
     Port(usize, bool),
 }
 
-impl ServerThread {
-    pub(super) fn run(mut self) {
-        let done = self.serve();
-        debug_assert_eq!(done, Ok(()), "the exchange was asked for something that it did not want");
-        for session in self.sessions {
-            // One that panicked has said so.
-            let _ = session.join();
-        }
+impl Server {
+    /// Serves one connection after another; a session has a thread of its own once its reply is sent.
+    pub(super) fn run(self) {
+        let application = Arc::clone(&self.application);
+        let options = ServeOptions {
+            exchange: application.profile.options(),
+            // F-6.
+            request: None,
+            send: None,
+            stream: None,
+            most_at_once: 1,
+            // The application counts them: one that was stopped is none, though its connection lasts.
+            most_sessions: usize::MAX,
+        };
+        let done = serve_each(self, Peer::answers, &options, &application.stop);
+        debug_assert!(done.is_ok(), "the exchange was asked for something that it did not want");
     }
 
-    fn serve(&mut self) -> Result<(), Illegal> {
-        while !self.application.stop.is_cancelled() {
-            for port in &mut self.ports {
-                port.advance(&self.application)?;
-            }
-            self.open.retain(|transport| !has_hung_up(transport));
-            self.sessions.retain(|session| !session.is_finished());
-            let used = match self.ready() {
-                Ready::Nothing => continue,
-                Ready::Default => {
-                    let Ok((stream, _)) = self.listener.accept() else {
-                        // A client that has gone again is none; and a system without descriptors is not asked all the time.
-                        std::thread::sleep(PAUSE);
-                        continue;
-                    };
-                    let Ok(transport) = UnixTransport::new(stream) else { continue };
-                    self.keep(transport, PortId::Default);
-                    None
-                }
-                Ready::Port(nth, has_hung_up) => {
-                    let Some(port) = self.ports.get_mut(nth) else { continue };
-                    let Some((transport, is_request)) = port.take(has_hung_up) else { continue };
-                    if !is_request {
-                        // The tool went without a command (F-77).
-                        port.exchange.ended()?;
-                        for (_, other) in self.ports.iter_mut().enumerate().filter(|(other, _)| *other != nth) {
-                            other.exchange.end_elsewhere();
-                        }
-                        continue;
-                    }
-                    port.exchange.request_arrived()?;
-                    port.exchange.handed_over()?;
-                    self.keep(transport, PortId::Configured(nth));
-                    Some(nth)
-                }
-            };
-            // P-28.
-            for (_, other) in self.ports.iter_mut().enumerate().filter(|(other, _)| Some(*other) != used) {
-                other.exchange.reset_delay();
-            }
+    /// The next connection, if something happened.
+    fn next(&mut self) -> Result<Option<Peer>, Illegal> {
+        for port in &mut self.ports {
+            port.advance(&self.application)?;
         }
-        Ok(())
+        self.application.state().open.retain(|fd| !has_hung_up(fd));
+        let (transport, port, used) = match self.ready() {
+            Ready::Nothing => return Ok(None),
+            Ready::Default => {
+                let Ok((stream, _)) = self.listener.accept() else {
+                    // A client that has gone again is none; and a system without descriptors is not asked all the time.
+                    std::thread::sleep(PAUSE);
+                    return Ok(None);
+                };
+                let Ok(transport) = UnixTransport::new(stream) else { return Ok(None) };
+                (transport, PortId::Default, None)
+            }
+            Ready::Port(nth, has_hung_up) => {
+                let Some(port) = self.ports.get_mut(nth) else { return Ok(None) };
+                let Some((transport, is_request)) = port.take(has_hung_up) else { return Ok(None) };
+                if !is_request {
+                    // The tool went without a command (F-77).
+                    port.exchange.ended()?;
+                    self.others(Some(nth)).for_each(|other| other.exchange.end_elsewhere());
+                    return Ok(None);
+                }
+                port.exchange.request_arrived()?;
+                port.exchange.handed_over()?;
+                (transport, PortId::Configured(nth), Some(nth))
+            }
+        };
+        // P-28.
+        self.others(used).for_each(|other| other.exchange.reset_delay());
+        Ok(Some(Peer::new(transport, Answers::new(Arc::clone(&self.application), port))))
     }
 
-    fn keep(&mut self, transport: UnixTransport, port: PortId) {
-        match connection::serve(&self.application, transport, port) {
-            Left::Nothing => {}
-            Left::Open(transport) => {
-                if self.open.len() >= MOST_OPEN {
-                    self.open.remove(0);
-                }
-                self.open.push(transport);
-            }
-            Left::Session(session) => self.sessions.push(session),
-        }
+    /// The ports but for this one.
+    fn others(&mut self, but: Option<usize>) -> impl Iterator<Item = &mut Port> {
+        self.ports.iter_mut().enumerate().filter(move |(nth, _)| Some(*nth) != but).map(|(_, port)| port)
     }
 
     /// Waits until there is something to do.
@@ -137,6 +124,19 @@ impl ServerThread {
             Some(((nth, _), events)) => Ready::Port(nth, events.contains(PollFlags::HUP)),
             None if default => Ready::Default,
             None => Ready::Nothing,
+        }
+    }
+}
+
+impl Listen for Server {
+    type Transport = Peer;
+
+    fn accept(&mut self, until: &Until<'_>) -> Result<Peer, Error> {
+        loop {
+            until.check().map_err(|stopped| stopped.during(Phase::Listen))?;
+            if let Some(peer) = self.next().map_err(|illegal| Error::new(Phase::Listen, illegal))? {
+                return Ok(peer);
+            }
         }
     }
 }

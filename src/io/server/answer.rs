@@ -29,6 +29,7 @@ pub(super) fn ask<'h, H: Handler + ?Sized>(handler: &'h H, request: &AnyRequest<
 
 fn try_ask<'h, H: Handler + ?Sized>(handler: &'h H, request: &AnyRequest<'_>, fd: Passed) -> Result<Answer<'h>, Refusal> {
     use AnyRequest as Ask;
+    handler.check(request)?;
     let result = match *request {
         Ask::GenerateCoreDump(request) => handler.generate_core_dump(request)?,
         Ask::GenerateCoreDump2(request) => handler.generate_core_dump2(request)?,

@@ -1,5 +1,6 @@
 //! One connection, from its first byte to its last.
 
+use core::ops::Range;
 use std::vec::Vec;
 
 use super::answer::{self, Answer, Passed};
@@ -13,9 +14,9 @@ use crate::exchange::{self, End, Illegal, ParsedRequest, RespondError, ServerAct
 use crate::header::MAX_MESSAGE_LEN;
 use crate::hresult::HResult;
 use crate::io::{Canceller, Error, ErrorKind, Phase, Stopped, Until};
-use crate::message::AnyReply;
 use crate::message::eventpipe::SessionReply;
 use crate::message::server::ErrorReply;
+use crate::message::{AnyReply, Message};
 use crate::wire::IpcString;
 
 /// The room for a request; it grows to the size of a larger one, which is 65,535 bytes at most.
@@ -44,6 +45,8 @@ pub(super) struct Conversation<'c, T, H: ?Sized> {
     shutdown: Option<&'c Canceller>,
     server: exchange::Server,
     buffer: Vec<u8>,
+    /// Where the request is in the buffer, once it is whole.
+    request: Option<Range<usize>>,
     requesting: Until<'c>,
     served: Served,
     /// Given back once the reply of a session is sent.
@@ -70,6 +73,7 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
             shutdown,
             server: exchange::Server::with_options(options.exchange),
             buffer: std::vec![0; ROOM],
+            request: None,
             requesting: until(options.request, shutdown),
             // Until it is known.
             served: Served { command: None, outcome: ServerOutcome::Gone { end: End::Reset }, streamed: 0 },
@@ -80,7 +84,7 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
     }
 
     pub(super) fn run(mut self) -> Result<Served, Error> {
-        let follows = self.request()?;
+        let follows = self.reply()?;
         self.follow(follows)?;
         loop {
             match self.server.action() {
@@ -98,7 +102,7 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
     }
 
     /// Up to the last byte of the reply.
-    fn request(&mut self) -> Result<Follows<'c>, Error> {
+    fn reply(&mut self) -> Result<Follows<'c>, Error> {
         let mut follows = Follows::Nothing;
         loop {
             match self.server.action() {
@@ -114,10 +118,18 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
                     self.buffer.resize(size.into(), 0);
                     self.server.enlarged(&self.buffer).map_err(bug)?;
                 }
-                ServerAction::Decode(_) => follows = self.decode()?,
+                ServerAction::Decode(range) => {
+                    self.request = Some(range);
+                    follows = self.decode()?;
+                }
                 // Of a request that is refused behind its descriptor; that is closed here.
                 ServerAction::ReceiveFd => drop(self.receive_fd()?),
-                ServerAction::Refuse(reason) => self.refuse(&reason.hresult().into())?,
+                ServerAction::Refuse(reason) => {
+                    let request = self.request.clone().and_then(|range| self.buffer.get(range));
+                    let request = request.and_then(|bytes| Message::decode_exact(bytes).ok());
+                    let refusal = self.handler.refuse(request, reason);
+                    self.refuse(&refusal)?;
+                }
                 ServerAction::Send(_) => self.send()?,
                 ServerAction::Continue { .. } | ServerAction::Hold | ServerAction::Close | ServerAction::Finished(_) => {
                     return Ok(follows);

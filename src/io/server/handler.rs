@@ -1,6 +1,7 @@
 //! What a server does: one method for each command.
 
 use super::{Entries, Refusal, Served, StreamSession};
+use crate::exchange::RefusalReason;
 use crate::hresult::HResult;
 use crate::message::dump::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
 use crate::message::eventpipe::{
@@ -13,6 +14,7 @@ use crate::message::process::{
 };
 use crate::message::profiler::{AttachProfiler, StartupProfiler};
 use crate::message::server::ResultReply;
+use crate::message::{AnyRequest, Message};
 
 /// The descriptor of a `user_events` session.
 #[cfg(unix)]
@@ -39,7 +41,7 @@ macro_rules! commands {
 
 /// What a server does: one method for each command, each of them `UNKNOWN_COMMAND` unless it is written.
 ///
-/// A request that comes here decodes and is within the limits (F-16); others are refused before. Several threads call at once,
+/// A request that comes to a method decodes and is within the limits (F-16); others go to [`refuse`](Self::refuse). Several threads call at once,
 /// one for each connection, unless [`ServeOptions::most_at_once`](super::ServeOptions::most_at_once) is 1.
 ///
 /// ```
@@ -115,6 +117,22 @@ pub trait Handler {
     commands! {
         /// `CollectTracing5` or `CollectTracing6`, of a session that writes `user_events` into `fd`.
         collect_user_events(request: UserEventsSession<'_>, fd: OwnedFd) -> HeldSession<'_>, HResult;
+    }
+
+    /// Called before the method of a command. By default every request goes on to its method.
+    ///
+    /// # Errors
+    /// The reply in place of the method's.
+    fn check(&self, request: &AnyRequest<'_>) -> Result<(), Refusal> {
+        let _ = request;
+        Ok(())
+    }
+
+    /// The reply to a request that gets to no method; by default [`RefusalReason::hresult`], as of a runtime. The message is
+    /// there where its header is right, its command known, and its payload whole.
+    fn refuse(&self, request: Option<Message<'_>>, reason: RefusalReason) -> Refusal {
+        let _ = request;
+        reason.hresult().into()
     }
 
     /// A connection is over, and this is what became of it. By default nothing is done.

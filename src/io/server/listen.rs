@@ -90,68 +90,6 @@ mod windows {
             Self::accept(self, until)
         }
     }
-
-    #[cfg(test)]
-    mod tests {
-        use std::io::Write as _;
-        use std::string::String;
-        use std::thread;
-
-        use crate::hresult::HResult;
-        use crate::io::server::{Entries, Handler, ServeOptions, StreamSession, serve};
-        use crate::io::windows::{PipeListener, PipeTransport};
-        use crate::io::{Canceller, Connection, Transport as _, Until};
-        use crate::message::eventpipe::{CollectTracing, EventLevel, Format, ProviderConfig};
-        use crate::message::process::ProcessInfo;
-        use crate::wire::Array;
-
-        struct Runtime;
-        impl Handler for Runtime {
-            fn process_environment(&self) -> Result<Entries<'_>, HResult> {
-                Ok(["A=1", "=C:=C:"].into_iter().collect())
-            }
-
-            fn collect_tracing(&self, _: CollectTracing<'_>) -> Result<StreamSession<'_>, HResult> {
-                Ok(StreamSession::new(1, |stream| stream.write_all(&std::vec![7; 50_000])))
-            }
-        }
-
-        #[test]
-        fn a_pipe_is_served() {
-            let name = std::format!("dotnet-diagnostics-ipc-server-{}", std::process::id());
-            let (mut listener, shutdown) = (PipeListener::bind(&name).unwrap(), Canceller::new().unwrap());
-            let connect = || PipeTransport::connect(&name, &Until::FOREVER).unwrap();
-            thread::scope(|scope| {
-                let server = scope.spawn(|| serve(&mut listener, &Runtime, &ServeOptions::DEFAULT, &shutdown));
-                let error = Connection::new(connect()).call(&ProcessInfo {}).unwrap_err();
-                assert_eq!(error.hresult(), Some(HResult::UNKNOWN_COMMAND));
-                let mut entries = String::new();
-                Connection::new(connect())
-                    .environment()
-                    .unwrap()
-                    .for_each(|entry| {
-                        core::fmt::Write::write_fmt(&mut entries, format_args!("{};", entry.text())).unwrap();
-                    })
-                    .unwrap();
-                assert_eq!(entries, "A=1;=C:=C:;");
-                let providers = [ProviderConfig::new("P", 0, EventLevel::VERBOSE)];
-                let request =
-                    CollectTracing { circular_buffer_mb: 1, format: Format::NET_TRACE, providers: Array::new(&providers) };
-                let mut pipe = connect();
-                Connection::new(&mut pipe).call(&request).unwrap();
-                let (mut read, mut bytes) = (0, [0; 4096]);
-                loop {
-                    match pipe.receive(&mut bytes, &Until::FOREVER).unwrap() {
-                        0 => break,
-                        n => read += n,
-                    }
-                }
-                assert_eq!(read, 50_000);
-                shutdown.cancel();
-                server.join().unwrap().unwrap();
-            });
-        }
-    }
 }
 
 #[cfg(unix)]

@@ -72,5 +72,7 @@ pub use handler::Handler;
 pub use listen::{Listen, ServerTransport};
 pub use options::{ServeOptions, Served};
 pub use serve::serve;
+#[cfg(all(unix, feature = "conformance"))]
+pub(crate) use serve::serve_each;
 pub use session::{Entries, HeldSession, Refusal, StreamSession};
 pub use writer::{HeldConnection, StreamWriter};

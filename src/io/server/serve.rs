@@ -1,5 +1,6 @@
 //! Many connections.
 
+use core::ops::Deref;
 use std::string::String;
 use std::thread;
 
@@ -38,10 +39,24 @@ use crate::io::{Canceller, Error, ErrorKind, Until};
 ///
 /// # Panics
 /// Where a method of the handler has, once the server has ended; the others are served until then.
-pub fn serve<L, H>(mut listener: L, handler: &H, options: &ServeOptions, shutdown: &Canceller) -> Result<(), Error>
+pub fn serve<L, H>(listener: L, handler: &H, options: &ServeOptions, shutdown: &Canceller) -> Result<(), Error>
 where
     L: Listen<Transport: Send>,
     H: Handler + Sync + ?Sized,
+{
+    serve_each(listener, |_| handler, options, shutdown)
+}
+
+/// The same, with a handler for each connection.
+pub(crate) fn serve_each<L, H>(
+    mut listener: L,
+    handler_of: impl Fn(&L::Transport) -> H,
+    options: &ServeOptions,
+    shutdown: &Canceller,
+) -> Result<(), Error>
+where
+    L: Listen<Transport: Send>,
+    H: Deref<Target: Handler> + Send,
 {
     let (requests, sessions) = (Gate::new(options.most_at_once.max(1)), Gate::new(options.most_sessions));
     let until = Until { deadline: None, canceller: Some(shutdown) };
@@ -65,9 +80,9 @@ where
                     }
                 },
             };
-            let sessions = &sessions;
+            let (sessions, handler) = (&sessions, handler_of(&transport));
             let served = thread::Builder::new().name(String::from("diagnostics server")).spawn_scoped(scope, move || {
-                let mut conversation = Conversation::new(transport, handler, options, Some(shutdown));
+                let mut conversation = Conversation::new(transport, &*handler, options, Some(shutdown));
                 (conversation.place, conversation.sessions) = (Some(place), Some(sessions));
                 // Cancelled, which the caller knows.
                 let _ = conversation.run();

@@ -5,14 +5,14 @@ use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::exchange::{CheckOrder, KnownCommands, Outcome, ServerOptions, ServerOutcome, Then};
+use dotnet_diagnostics_ipc::exchange::{CheckOrder, KnownCommands, Outcome, RefusalReason, ServerOptions, ServerOutcome, Then};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::server::{Handler, HeldSession, Refusal, ServeOptions, StreamSession};
-use dotnet_diagnostics_ipc::message::AnyRequest;
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
 use dotnet_diagnostics_ipc::message::eventpipe::*;
-use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
+use dotnet_diagnostics_ipc::message::process::{ResumeRuntime, SetEnvironmentVariable};
 use dotnet_diagnostics_ipc::message::server::ResultReply;
+use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
 use crate::server::requests::COLLECT2;
@@ -94,6 +94,50 @@ fn a_command_that_only_the_options_know_is_unknown_to_the_handler() {
     });
     let served = runtime.served(1)[0];
     assert_eq!((served.command, served.outcome), (Some(COMMAND), ServerOutcome::Refused(HResult::UNKNOWN_COMMAND)));
+}
+
+/// Refuses all but one request, and says in its replies why the server refused the others.
+struct Strict;
+
+impl Handler for Strict {
+    fn check(&self, request: &AnyRequest<'_>) -> Result<(), Refusal> {
+        let is_dump = matches!(request, AnyRequest::GenerateCoreDump3(_));
+        if is_dump { Err(Refusal { hresult: HResult::NOT_SUPPORTED, message: Some("no dumps".into()) }) } else { Ok(()) }
+    }
+
+    fn refuse(&self, request: Option<Message<'_>>, reason: RefusalReason) -> Refusal {
+        match (request, reason) {
+            (None, RefusalReason::UnknownCommand { command: Command { set: 4, id: 0xee } }) => HResult(0x8000_0001).into(),
+            (
+                Some(Message { command: Command::STOP_TRACING, payload: [1, 2], .. }),
+                RefusalReason::Malformed { offset: 20, .. },
+            ) => HResult(0x8000_0002).into(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn generate_core_dump3(&self, _: GenerateCoreDump3<'_>) -> Result<ResultReply, Refusal> {
+        panic!("the check refused it")
+    }
+
+    fn resume_runtime(&self, _: ResumeRuntime) -> Result<ResultReply, HResult> {
+        Ok(ResultReply { hresult: HResult::OK })
+    }
+}
+
+#[test]
+fn handler_check_and_refuse_choose_the_error() {
+    let dump = GenerateCoreDump3 { dump_name: "/d".into(), dump_type: DumpType::NORMAL, flags: DumpFlags::NONE };
+    with_server(&Strict, ServeOptions::DEFAULT, |path, _| {
+        let ask = |request| ask(&mut UnixStream::connect(path).unwrap(), &request, None);
+        let (outcome, reply) = ask(AnyRequest::GenerateCoreDump3(dump));
+        assert_eq!(outcome, Outcome::Error { size: 46, hresult: HResult::NOT_SUPPORTED });
+        assert_eq!(reply[24..46], *b"\x09\0\0\0n\0o\0 \0d\0u\0m\0p\0s\0\0\0");
+        assert_eq!(ask(AnyRequest::ResumeRuntime(ResumeRuntime {})).0, Outcome::Ok { size: 24, then: Then::Close });
+        let unknown = |command, payload| AnyRequest::Unknown { command, payload };
+        assert_eq!(ask(unknown(Command { set: 4, id: 0xee }, b"any")).0, error(HResult(0x8000_0001)));
+        assert_eq!(ask(unknown(Command::STOP_TRACING, &[1, 2])).0, error(HResult(0x8000_0002)));
+    });
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod exchanges;
 mod listener;
+mod server;
 mod transport;
 
 use std::time::{Duration, Instant};
