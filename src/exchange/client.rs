@@ -24,6 +24,7 @@ use crate::wire::{DecodeError, Encode, EncodeError, clamp};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "an action that is not done leaves the exchange where it is"]
 pub enum ClientAction {
     /// Write this range of the buffer, or some of it; then [`Client::sent`], or [`Client::send_failed`].
     Send(Range<usize>),

@@ -37,6 +37,7 @@ const MOST: Duration = Duration::from_millis(500);
 /// assert_eq!(RetryPolicy::AsShipped.delay(u32::MAX), Duration::from_millis(500));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum RetryPolicy {
     /// What runtimes do: each delay is 1.25 times the one before, without the part of a ms that is left over. A delay that is 500 ms
     /// or more is followed by 500 ms; so one of them is 571 ms (F-77).

@@ -18,6 +18,7 @@ use core::time::Duration;
 /// # Ok::<(), dotnet_diagnostics_ipc::exchange::Illegal>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "an action that is not done leaves the exchange where it is"]
 pub enum ConnectPortAction {
     /// Connect to the port, within [`CONNECT_TIMEOUT`](super::ConnectPort::CONNECT_TIMEOUT). Then
     /// [`connected`](super::ConnectPort::connected) or [`connect_failed`](super::ConnectPort::connect_failed).

@@ -14,6 +14,7 @@ use crate::wire::DecodeErrorKind;
 /// assert_eq!(AdvertiseReceiver::new().action(), AdvertiseAction::Receive(0..34));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "an action that is not done leaves the exchange where it is"]
 pub enum AdvertiseAction {
     /// Read into this range of the buffer, and no more. Then [`received`](AdvertiseReceiver::received) or
     /// [`ended`](AdvertiseReceiver::ended).

@@ -18,6 +18,7 @@ use super::KnownCommands;
 /// assert_eq!(answers, ["DS_IPC_E_BAD_ENCODING", "DS_IPC_E_UNKNOWN_MAGIC"]);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum CheckOrder {
     /// As runtimes do (F-69): 20 bytes, `size`, all of the payload, magic, command, payload. The end of the input inside the
     /// message, even before its first byte, is answered.

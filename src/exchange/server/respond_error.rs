@@ -14,6 +14,7 @@ use crate::wire::EncodeError;
 /// assert_eq!(error, RespondError::Illegal(Illegal::NotAsked));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RespondError {
     /// It was not asked for.
     Illegal(Illegal),

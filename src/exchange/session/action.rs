@@ -14,7 +14,7 @@ use super::SessionOutcome;
 /// # Ok::<(), dotnet_diagnostics_ipc::exchange::Illegal>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
+#[must_use = "an action that is not done leaves the exchange where it is"]
 pub enum SessionAction {
     /// Read the stream: [`received`](super::Session::received), and at its end [`ended`](super::Session::ended). Whoever has
     /// enough stops the session: [`stopping`](super::Session::stopping).

@@ -19,6 +19,7 @@ use crate::hresult::HResult;
 /// # Ok::<(), dotnet_diagnostics_ipc::exchange::Illegal>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum SessionEnd {
     /// By itself.
     Ended(End),
