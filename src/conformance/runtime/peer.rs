@@ -106,15 +106,14 @@ impl Peer {
 
     /// Sends a reply, as it should be or not.
     fn reply(&mut self, mut reply: Vec<u8>, until: &Until<'_>) -> Result<(), Stopped> {
-        let is_error = reply.get(17) == Some(&Command::ERROR.id);
-        if self.wrong().has(Kind::StopUnanswered) && self.command == Command::STOP_TRACING && !is_error {
+        let is_error = |reply: &[u8]| reply.get(17) == Some(&Command::ERROR.id);
+        if self.wrong().has(Kind::StopUnanswered) && self.command == Command::STOP_TRACING && !is_error(&reply) {
             return Err(ended());
         }
         if let Some(late) = self.wrong().number(Kind::Late) {
             pause(Duration::from_millis(late.into()), until)?;
         }
-        let follows = self.command.continuation().filter(|then| !is_error && *then != Continuation::Close);
-        self.room = if follows == Some(Continuation::EnvironmentBlock) {
+        self.room = if self.command == Command::PROCESS_ENVIRONMENT {
             let announced = reply.get(HEADER_LEN..).and_then(|payload| payload.first_chunk()).copied();
             let announced = announced.map_or(0, u32::from_le_bytes) as usize;
             let room = self.wrong().bytes(Kind::EnvironmentCut).or_else(|| self.wrong().bytes(Kind::EnvironmentError));
@@ -123,6 +122,7 @@ impl Peer {
             self.wrong().bytes(Kind::StreamCut)
         };
         distort(self.wrong(), self.command, &mut reply);
+        let is_error = is_error(&reply);
         if self.wrong().has(Kind::NoHeader) {
             reply.drain(..reply.len().min(HEADER_LEN));
         }
@@ -143,7 +143,8 @@ impl Peer {
             self.send_all(&reply, until)?;
         }
         let stays_open = self.wrong().has(Kind::NeverCloses) || (is_error && self.wrong().has(Kind::ErrorWithoutClose));
-        if stays_open && follows.is_none() {
+        let follows = !is_error && self.command.continuation().is_some_and(|then| then != Continuation::Close);
+        if stays_open && !follows {
             self.answers.stay_open(true);
         }
         Ok(())

@@ -20,7 +20,7 @@ impl Handler for Runtime {
     }
 
     fn collect_tracing(&self, _: CollectTracing<'_>) -> Result<StreamSession<'_>, HResult> {
-        Ok(StreamSession::new(1, |stream| stream.write_all(&[7; 50_000])))
+        Ok(StreamSession::new(1, |stream| stream.write_all(&vec![7; 50_000])))
     }
 }
 
@@ -33,15 +33,15 @@ fn server_pipe_is_served() {
         let server = scope.spawn(|| serve(&mut listener, &Runtime, &ServeOptions::DEFAULT, &shutdown));
         let error = Connection::new(connect()).call(&ProcessInfo {}).unwrap_err();
         assert_eq!(error.hresult(), Some(HResult::UNKNOWN_COMMAND));
-        let mut entries = String::new();
+        let mut entries = Vec::new();
         let block = Connection::new(connect()).environment().unwrap();
-        block.for_each(|entry| entries.push_str(&format!("{};", entry.text()))).unwrap();
-        assert_eq!(entries, "A=1;=C:=C:;");
+        block.for_each(|entry| entries.push(entry.text().to_string())).unwrap();
+        assert_eq!(entries, ["A=1", "=C:=C:"]);
         let providers = [ProviderConfig::new("P", 0, EventLevel::VERBOSE)];
         let request = CollectTracing { circular_buffer_mb: 1, format: Format::NET_TRACE, providers: Array::new(&providers) };
         let mut pipe = connect();
         Connection::new(&mut pipe).call(&request).unwrap();
-        assert_eq!(receive_all(&mut pipe, 4096), [7; 50_000]);
+        assert_eq!(receive_all(&mut pipe, 4096), vec![7; 50_000]);
         shutdown.cancel();
         server.join().unwrap().unwrap();
     });
