@@ -6,7 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::conformance::player::{Player, SocketNetwork};
-use dotnet_diagnostics_ipc::conformance::runtime::{Misbehaviour, MisbehaviourKind, ReferenceRuntime};
+use dotnet_diagnostics_ipc::conformance::runtime::{Misbehaviour, MisbehaviourKind, Profile, ReferenceRuntime};
 use dotnet_diagnostics_ipc::vectors::{self, Step};
 
 use crate::reference_runtime::{End, ask, message, read, request, start};
@@ -201,6 +201,20 @@ fn the_reply_comes_before_the_descriptor() {
     let mut network = SocketNetwork::to_socket(runtime.socket());
     let mut player = Player::new(&mut network, Duration::from_secs(2));
     player.play(script.steps.iter().take(2).chain(&refused)).unwrap();
+}
+
+/// A dump of .NET 8 leaves the connection open (P-30).
+#[test]
+fn one_write_reply_that_leaves_the_connection_open_is_sent() {
+    let (runtime, _directory) = start(|config| {
+        config.profile = Profile::CoreClr8;
+        config.misbehaviours.push(Misbehaviour::parse("one-write").unwrap());
+    });
+    let mut stream = UnixStream::connect(runtime.socket()).unwrap();
+    stream.write_all(&message(0x0101, &[1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0])).unwrap();
+    let mut reply = [0; 24];
+    stream.read_exact(&mut reply).unwrap();
+    assert_eq!((hex::encode(reply).as_str(), read(&mut stream)), (OK, (Vec::new(), End::Open)));
 }
 
 /// How many bytes were announced of an environment, how many entries the block says, and the block.
