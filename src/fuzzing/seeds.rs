@@ -112,10 +112,7 @@ fn of_user_events(group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
     let behind = |front: &[u8]| Vec::from([[front, wire].concat()]);
     match group.kind {
         Type::UserEventsRecord => behind(&[0]),
-        Type::Extension => {
-            let observed = [&[5, 0, u8::try_from(wire.len()).unwrap_or(u8::MAX)], wire].concat();
-            Vec::from([[&[1], wire].concat(), observed, [&[7], wire.get(5..).unwrap_or_default()].concat()])
-        }
+        Type::Extension => Vec::from([[&[1], wire].concat(), [&[7], wire.get(5..).unwrap_or_default()].concat()]),
         Type::TracepointCommand => behind(&[2]),
         Type::UserReg => behind(&[3]),
         Type::UserUnreg => behind(&[4]),

@@ -1,13 +1,10 @@
 //! What goes to the kernel in a `user_events` session, and what a reader makes of it.
 
-use alloc::{string::ToString as _, vec, vec::Vec};
+use alloc::{string::ToString as _, vec::Vec};
 
 use super::{show, written};
 use crate::message::eventpipe::{EventLevel, UserEventsSession};
-use crate::user_events::{
-    EventKey, EventTraits, Extension, Metadata, MetadataCache, MetadataSlot, Record, Seen, TracepointCommand, UserReg, UserUnreg,
-    WrittenRecord, route,
-};
+use crate::user_events::{EventTraits, Extension, Metadata, Record, TracepointCommand, UserReg, UserUnreg, WrittenRecord, route};
 use crate::wire::{Decode, DecodeError, Encode, Reader};
 
 /// `[which, bytes …]`.
@@ -26,7 +23,6 @@ pub fn user_events(input: &[u8]) {
         },
         3 => structure::<UserReg>(bytes),
         4 => structure::<UserUnreg>(bytes),
-        5 => cache(bytes),
         6 => routes(bytes),
         _ => {
             if let Ok((name, rest)) = Metadata::new(bytes).split_provider_name() {
@@ -79,36 +75,6 @@ fn structure<T: for<'a> Decode<'a> + Encode + PartialEq + core::fmt::Debug>(byte
             assert_eq!(again.len(), reader.offset());
         }
         Err(error) => refused(error, bytes),
-    }
-}
-
-/// A small cache against a list: `[event, length, metadata …]` again and again.
-fn cache(mut bytes: &[u8]) {
-    let (mut slots, mut room) = ([MetadataSlot::EMPTY; 3], vec![0; 48]);
-    let mut cache = MetadataCache::new(&mut slots, &mut room);
-    let mut list: Vec<(EventKey, &[u8], bool)> = Vec::new();
-    while let Some(([event, len], rest)) = bytes.split_first_chunk::<2>() {
-        let (metadata, rest) = rest.split_at(rest.len().min(usize::from(*len)));
-        bytes = rest;
-        let key = EventKey { tracepoint: u32::from(event & 1), process_id: 7, event_id: u16::from(event >> 1 & 3) };
-        let known = list.iter_mut().find(|(known, ..)| *known == key);
-        match (cache.insert(key, &Metadata::new(metadata)), known) {
-            (Ok(Seen::First), None) => list.push((key, metadata, false)),
-            (Ok(Seen::Again), Some((_, kept, _))) => assert_eq!(*kept, metadata),
-            (Ok(Seen::Different), Some((_, kept, ambiguous))) => {
-                assert_ne!(*kept, metadata);
-                *ambiguous = true;
-            }
-            (Err(_), None) => {
-                let used: usize = list.iter().map(|(_, kept, _)| kept.len()).sum();
-                assert!(list.len() == 3 || used + metadata.len() > 48);
-            }
-            other => panic!("{other:?}"),
-        }
-        for (key, kept, ambiguous) in &list {
-            assert_eq!((cache.get(*key), cache.is_ambiguous(*key)), (Some(Metadata::new(kept)), *ambiguous));
-        }
-        assert_eq!(cache.len(), list.len());
     }
 }
 

@@ -93,14 +93,6 @@ impl<'a> Metadata<'a> {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-
-    /// Writes the bytes without the length before them.
-    pub(super) fn put_bytes<S: Sink + ?Sized>(&self, sink: &mut S) {
-        for unit in self.provider_name.into_iter().flat_map(|name| name.units().chain([0])) {
-            sink.put(&unit.to_le_bytes());
-        }
-        sink.put(self.rest);
-    }
 }
 
 impl PartialEq for Metadata<'_> {
@@ -136,7 +128,10 @@ impl Encode for Metadata<'_> {
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         let count = self.len();
         u32::try_from(count).map_err(|_| EncodeError::CountTooLarge { count })?.encode(sink)?;
-        self.put_bytes(sink);
+        for unit in self.provider_name.into_iter().flat_map(|name| name.units().chain([0])) {
+            sink.put(&unit.to_le_bytes());
+        }
+        sink.put(self.rest);
         Ok(())
     }
 }

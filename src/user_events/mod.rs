@@ -8,7 +8,9 @@
 //! 3. writes a [`WrittenRecord`], whose [`Extension`] has the event's metadata the first time;
 //! 4. at the end of the session removes the tracepoints: [`UserUnreg`], [`DIAG_IOCSUNREG`].
 //!
-//! Who reads the tracepoint gets the [`Record`] without its `write_index`, and keeps metadata in a [`MetadataCache`].
+//! A reader of the tracepoint gets the [`Record`] without its `write_index`. Only the first record of an event has its metadata: keep
+//! them in a map by tracepoint, process id and event id. The first metadata stay, but where others come for the same key, a record
+//! without metadata may belong to either (P-23).
 //!
 //! A registration that fails ends the request: the names behind it are not registered, what was registered is removed again, and the
 //! client gets `E_FAIL` (P-22). A name with a space in it fails so: the kernel takes what is behind the space for fields.
@@ -21,7 +23,6 @@ mod command;
 mod extension;
 mod ioctl;
 mod metadata;
-mod metadata_cache;
 mod record;
 mod rel_loc;
 mod routing;
@@ -32,7 +33,6 @@ pub use command::{MAX_COMMAND_LEN, MAX_TRACEPOINT_NAME_LEN, TRACEPOINT_FORMAT_V1
 pub use extension::{Extension, ExtensionItem, ExtensionIter};
 pub use ioctl::{DIAG_IOCSREG, DIAG_IOCSREG_32, DIAG_IOCSUNREG, DIAG_IOCSUNREG_32};
 pub use metadata::Metadata;
-pub use metadata_cache::{CacheFull, EventKey, MetadataCache, MetadataSlot, Seen};
 pub use record::{Record, RecordV1, WrittenRecord};
 pub use rel_loc::RelLoc;
 pub use routing::{EventTraits, Route, route};

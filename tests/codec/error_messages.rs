@@ -10,7 +10,6 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::legacy::draft_set_name;
 use dotnet_diagnostics_ipc::message::eventpipe::TracepointConfig;
 use dotnet_diagnostics_ipc::port::{PortConfig, SuspensionError, WritePorts};
-use dotnet_diagnostics_ipc::user_events::CacheFull;
 use dotnet_diagnostics_ipc::wire::{Array, Decode as _, DecodeErrorKind, EncodeError, Guid, IpcString, Layer, LimitKind, Reader};
 
 #[track_caller]
@@ -122,8 +121,6 @@ fn what_a_port_has_no_room_for() {
     says(SlotsError::TooMany, "more than 4294967295 slots");
     says(SuspensionError::TooManyPorts { capacity: 2 }, "more than 2 ports");
     says(SuspensionError::NoSuchPort, "no such port");
-    says(CacheFull::Slots { capacity: 16 }, "all 16 slots of the metadata cache are in use");
-    says(CacheFull::Bytes { needed: 40, left: 39 }, "the metadata take 40 bytes, 39 are left in the cache");
 
     let error = WritePorts::new(&[PortConfig::new("/a"), PortConfig::new("/b;c")]).unwrap_err();
     assert_eq!(error.index(), 1);

@@ -4,8 +4,8 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
     EventFilter, EventLevel, TracepointConfig, TracepointSet, UserEventsProviderConfig,
 };
 use dotnet_diagnostics_ipc::user_events::{
-    EventKey, EventTraits, Extension, ExtensionItem, MAX_COMMAND_LEN, Metadata, MetadataCache, MetadataSlot, Record, RecordV1,
-    RelLoc, Route, Seen, TracepointCommand, UserReg, UserUnreg, WrittenRecord, route,
+    EventTraits, Extension, ExtensionItem, MAX_COMMAND_LEN, Metadata, Record, RecordV1, RelLoc, Route, TracepointCommand, UserReg,
+    UserUnreg, WrittenRecord, route,
 };
 use dotnet_diagnostics_ipc::wire::{Array, Decode, Encode, EncodeError, Guid, IpcString, Reader, SliceSink};
 use proptest::prelude::*;
@@ -168,11 +168,8 @@ fn an_event_goes_from_the_runtime_to_a_reader() {
     let first =
         [ExtensionItem::Metadata(Metadata::named(provider.provider_name, b"metadata").unwrap()), ExtensionItem::ActivityId(ID)];
     let later = [ExtensionItem::ActivityId(ID)];
-    let (mut slots, mut bytes) = ([MetadataSlot::EMPTY; 8], [0; 256]);
-    let mut cache = MetadataCache::new(&mut slots, &mut bytes);
-    let key = EventKey { tracepoint: 1807, process_id: 1, event_id: 2 };
     // The second as from a thread that raced.
-    for (items, seen) in [(&first[..], Some(Seen::First)), (&first[..], Some(Seen::Again)), (&later[..], None)] {
+    for (items, has_metadata) in [(&first[..], true), (&first[..], true), (&later[..], false)] {
         let extension = encode(&Extension::new(items)).unwrap();
         let record = Record::V1(RecordV1::new(2, &extension, b"payload").unwrap());
         let written = encode(&WrittenRecord { write_index: 3, record }).unwrap();
@@ -180,9 +177,10 @@ fn an_event_goes_from_the_runtime_to_a_reader() {
         assert_eq!((read.event_id, read.payload), (2, &b"payload"[..]));
         let extension = read.extension().unwrap();
         assert_eq!(extension.activity_id(), Some(ID));
-        assert_eq!(cache.observe(key, &extension), Ok(seen));
-        let (provider, metadata) = cache.get(key).unwrap().split_provider_name().unwrap();
-        assert_eq!((provider, metadata), ("MyEventSource".into(), &b"metadata"[..]));
+        assert_eq!(extension.metadata().is_some(), has_metadata);
+        if let Some(metadata) = extension.metadata() {
+            assert_eq!(metadata.split_provider_name(), Ok(("MyEventSource".into(), &b"metadata"[..])));
+        }
     }
 }
 
@@ -192,6 +190,7 @@ fn an_event_goes_from_the_runtime_to_a_reader() {
 #[test]
 fn a_reader_of_recorded_records_has_metadata_for_each() {
     use dotnet_diagnostics_ipc::vectors;
+    use std::collections::BTreeMap;
 
     const METHOD_LOAD: u16 = 143;
     /// Behind the provider's name: id u32, name, keywords u64, version u32.
@@ -214,42 +213,29 @@ fn a_reader_of_recorded_records_has_metadata_for_each() {
 
     let files = vectors::files().unwrap();
     let group = files.iter().flat_map(|file| &file.groups).find(|group| group.name == "net10.0.9-user-events-record").unwrap();
-    let (mut slots, mut bytes) = ([MetadataSlot::EMPTY; 64], [0; 4096]);
-    let mut cache = MetadataCache::new(&mut slots, &mut bytes);
-    let (mut seen, mut without, mut ambiguous, mut kept) = (Vec::new(), 0, Vec::new(), None);
+    // By id, the versions of the metadata in the order in which they come.
+    let mut versions: BTreeMap<u16, Vec<u32>> = BTreeMap::new();
+    let (mut without, mut ambiguous) = (0, Vec::new());
     for test in &group.tests {
         let written: WrittenRecord<'_> = decode(test.wire.as_ref().unwrap());
         let Record::V1(record) = written.record else { panic!("version 1") };
-        let key = EventKey { tracepoint: written.write_index, process_id: 1, event_id: record.event_id };
-        let extension = record.extension().unwrap();
-        let found = cache.observe(key, &extension).unwrap();
-        assert_eq!(found.is_some(), extension.metadata().is_some());
-        let metadata = cache.get(key).expect("metadata come first");
-        if let Some(found) = found {
-            let version = version(extension.metadata().unwrap());
-            seen.push((record.event_id, found, version));
+        let known = versions.entry(record.event_id).or_default();
+        if let Some(metadata) = record.extension().unwrap().metadata() {
+            known.push(version(metadata));
             if record.event_id == METHOD_LOAD {
-                assert_eq!(version_by_payload(record.payload), version);
+                assert_eq!(known.last(), Some(&version_by_payload(record.payload)));
             }
-        } else {
-            without += 1;
-            if cache.is_ambiguous(key) {
-                ambiguous.push((record.event_id, version_by_payload(record.payload)));
-            }
+            continue;
         }
-        if record.event_id == METHOD_LOAD {
-            // The first stay, whatever comes.
-            assert_eq!(*kept.get_or_insert(version(metadata)), version(metadata));
-            assert_eq!(cache.is_ambiguous(key), seen.iter().filter(|(id, ..)| *id == METHOD_LOAD).count() > 1);
-        } else {
-            assert!(!cache.is_ambiguous(key));
+        without += 1;
+        assert!(!known.is_empty(), "metadata come first");
+        if known.len() > 1 {
+            ambiguous.push((record.event_id, version_by_payload(record.payload)));
         }
     }
-    let of_method_load: Vec<_> =
-        seen.iter().filter(|(id, ..)| *id == METHOD_LOAD).map(|(_, found, version)| (*found, *version)).collect();
-    assert_eq!(of_method_load, [(Seen::First, 2), (Seen::Different, 1)]);
-    assert_eq!(seen.iter().filter(|(_, found, _)| *found != Seen::First).count(), 1, "{seen:?}");
-    assert_eq!((seen.len(), without), (10, 9));
+    assert_eq!(versions[&METHOD_LOAD], [2, 1]);
+    assert_eq!(versions.values().filter(|versions| versions.len() > 1).count(), 1, "{versions:?}");
+    assert_eq!((versions.values().map(Vec::len).sum::<usize>(), without), (10, 9));
     assert_eq!(ambiguous, [(METHOD_LOAD, 1), (METHOD_LOAD, 2)]);
 }
 
