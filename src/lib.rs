@@ -19,8 +19,8 @@
 )]
 #![cfg_attr(feature = "vectors", doc = "| [`vectors`] | the golden vectors, and the codec by name that they are checked against |")]
 #![cfg_attr(feature = "conformance", doc = "| [`conformance`] | implementations in any language, held to the vectors |")]
-#![cfg_attr(feature = "arbitrary", doc = "| [`mod@arbitrary`] | values of any kind, made from the bytes of a fuzzer |")]
-#![cfg_attr(feature = "proptest", doc = "| [`strategies`] | the same for proptest: valid, on the edges, and hostile |")]
+#![cfg_attr(feature = "arbitrary", doc = "| [`testing::arbitrary`] | values of any kind, made from the bytes of a fuzzer |")]
+#![cfg_attr(feature = "proptest", doc = "| [`testing::strategies`] | the same for proptest: valid, on the edges, and hostile |")]
 #![no_std]
 #![deny(unsafe_code)]
 // Input never panics.
@@ -36,17 +36,12 @@ extern crate alloc;
 extern crate std;
 
 pub mod advertise;
-#[cfg(feature = "arbitrary")]
-pub mod arbitrary;
 pub mod command;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod continuation;
 pub mod endpoint;
 pub mod exchange;
-#[cfg(feature = "fuzzing")]
-#[doc(hidden)]
-pub mod fuzzing;
 pub mod header;
 pub mod hresult;
 #[cfg(feature = "io-adapters")]
@@ -54,8 +49,8 @@ pub mod io;
 pub mod legacy;
 pub mod message;
 pub mod port;
-#[cfg(feature = "proptest")]
-pub mod strategies;
+#[cfg(feature = "arbitrary")]
+pub mod testing;
 pub mod user_events;
 #[cfg(feature = "vectors")]
 pub mod vectors;

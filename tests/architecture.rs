@@ -21,9 +21,8 @@ const FLOORS: &[&[&str]] = &[
     &["exchange"],
     &["io"],
     &["vectors"],
-    &["arbitrary", "strategies"],
     &["conformance"],
-    &["fuzzing"],
+    &["testing"],
     &["bin"],
 ];
 

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::slice;
 
-use dotnet_diagnostics_ipc::fuzzing;
+use dotnet_diagnostics_ipc::testing::fuzzing;
 
 // oracle.c
 unsafe extern "C" {

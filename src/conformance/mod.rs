@@ -22,6 +22,7 @@ mod adapter;
 #[cfg(unix)]
 pub mod client;
 pub mod codec;
+pub mod corpus;
 #[cfg(unix)]
 pub mod fuzz_server;
 mod glob;

@@ -5,7 +5,6 @@ use std::fmt::Debug;
 
 use arbitrary::{Arbitrary, Unstructured};
 use dotnet_diagnostics_ipc::advertise::Advertise;
-use dotnet_diagnostics_ipc::arbitrary::{Generate, Hostile, Made, MadeReply, MadeRequest, Style};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::continuation::Entry;
 use dotnet_diagnostics_ipc::endpoint::{PipeName, ProcessStat, SocketName};
@@ -22,7 +21,8 @@ use dotnet_diagnostics_ipc::message::process::ProcessInfo3Reply;
 use dotnet_diagnostics_ipc::message::profiler::AttachProfiler;
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message, Reply, encode_to_vec};
 use dotnet_diagnostics_ipc::port::{PortConfig, PortType, Ports, WritePorts};
-use dotnet_diagnostics_ipc::strategies;
+use dotnet_diagnostics_ipc::testing::arbitrary::{Generate, Hostile, Made, MadeReply, MadeRequest, Style};
+use dotnet_diagnostics_ipc::testing::strategies;
 use dotnet_diagnostics_ipc::user_events::{Extension, ExtensionItem, Record, TracepointCommand, UserReg, UserUnreg, WrittenRecord};
 use dotnet_diagnostics_ipc::wire::{Array, Decode, Encode, Guid, IpcString, Reader};
 use proptest::collection::vec;

@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use arbitrary::{Arbitrary, Unstructured};
-use dotnet_diagnostics_ipc::arbitrary::{Hostile, Made, MadeReply, MadeRequest, Style};
 use dotnet_diagnostics_ipc::continuation::Entry;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::legacy::CollectTracingWithoutFilterData;
 use dotnet_diagnostics_ipc::message::Reply;
 use dotnet_diagnostics_ipc::message::eventpipe::SessionReply;
 use dotnet_diagnostics_ipc::port::PortConfig;
+use dotnet_diagnostics_ipc::testing::arbitrary::{Hostile, Made, MadeReply, MadeRequest, Style};
 use dotnet_diagnostics_ipc::wire::{Array, Guid, IpcString};
 use proptest::prelude::RngCore as _;
 use proptest::test_runner::{RngAlgorithm, TestRng};

@@ -4,13 +4,13 @@
 mod arbitrary;
 #[cfg(feature = "proptest")]
 mod arbitrary_choices;
-#[cfg(feature = "cli")]
+#[cfg(all(feature = "cli", feature = "fuzzing"))]
 #[allow(dead_code, reason = "a part of the tool")]
 #[path = "../../src/bin/diagipc/dump.rs"]
 mod dump;
-#[cfg(feature = "cli")]
+#[cfg(all(feature = "cli", feature = "fuzzing"))]
 mod fuzz_corpus;
-#[cfg(feature = "cli")]
+#[cfg(all(feature = "cli", feature = "fuzzing"))]
 #[allow(dead_code, reason = "a part of the tool")]
 #[path = "../../src/bin/diagipc/items.rs"]
 mod items;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use dotnet_diagnostics_ipc::fuzzing;
+use dotnet_diagnostics_ipc::conformance::corpus::{TARGETS, dictionary, seeds};
 use dotnet_diagnostics_ipc::vectors::{self as golden, Group, Test, Verdict};
 
 pub(crate) use crate::dump::name;
@@ -179,15 +179,14 @@ fn export(directory: &Path, force: bool, out: &mut dyn Write) -> anyhow::Result<
 
 fn corpus(directory: &Path, out: &mut dyn Write) -> anyhow::Result<()> {
     let put = |path: PathBuf, bytes: &[u8]| fs::write(&path, bytes).with_context(|| path.display().to_string());
-    let targets = fuzzing::BODIES.iter().map(|(name, _)| *name).chain(fuzzing::OTHERS);
-    for target in targets {
+    for target in TARGETS {
         let place = directory.join(target);
         fs::create_dir_all(&place).with_context(|| place.display().to_string())?;
-        let seeds = fuzzing::seeds(target);
+        let seeds = seeds(target)?;
         for seed in &seeds {
             put(place.join(&seed.name), &seed.input)?;
         }
         writeln!(out, "{:>5} seeds in {}", seeds.len(), place.display())?;
     }
-    put(directory.join("dictionary.txt"), fuzzing::dictionary().as_bytes())
+    put(directory.join("dictionary.txt"), dictionary().as_bytes())
 }

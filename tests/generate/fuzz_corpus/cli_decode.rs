@@ -3,7 +3,7 @@
 use std::io;
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::fuzzing::kind;
+use dotnet_diagnostics_ipc::testing::fuzzing::kind;
 
 use crate::dump;
 use crate::items::{Item, Side, Splitter};

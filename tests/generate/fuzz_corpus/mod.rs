@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use dotnet_diagnostics_ipc::conformance::corpus::{self, Seed};
 use dotnet_diagnostics_ipc::conformance::{Adapter, AdapterCommand};
-use dotnet_diagnostics_ipc::fuzzing::{self, Seed};
+use dotnet_diagnostics_ipc::testing::fuzzing;
 
 fn here(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -29,7 +30,7 @@ fn replay(target: &str, body: &mut dyn FnMut(&[u8])) {
         let outcome = catch_unwind(AssertUnwindSafe(|| body(input)));
         assert!(outcome.is_ok(), "{target}: {name}: {}", hex::encode(input));
     };
-    let seeds = fuzzing::seeds(target);
+    let seeds = corpus::seeds(target).unwrap();
     assert!(seeds.len() >= 10 || target == "diagnostic_port", "{target}: {} seeds", seeds.len());
     one("nothing", &[]);
     for Seed { name, input } in &seeds {
@@ -93,9 +94,10 @@ fn differential() {
 #[test]
 fn every_target_is_everywhere() {
     let targets: BTreeSet<_> = fuzzing::BODIES.iter().map(|(name, _)| *name).chain(fuzzing::OTHERS).collect();
+    assert_eq!(targets, BTreeSet::from(corpus::TARGETS));
     let tested: BTreeSet<_> = TESTED.iter().copied().chain(fuzzing::OTHERS).collect();
     assert_eq!(tested, targets);
-    assert!(targets.len() == 12 && finds("no such target").is_empty() && fuzzing::seeds("no such target").is_empty());
+    assert!(targets.len() == 12 && finds("no such target").is_empty() && corpus::seeds("no such target").unwrap().is_empty());
     // Not there in a package that was published.
     let Ok(manifest) = fs::read_to_string(here("fuzz/Cargo.toml")) else { return };
     let readme = fs::read_to_string(here("fuzz/README.md")).unwrap();
@@ -113,17 +115,17 @@ fn the_tool_writes_seeds_and_dictionary() {
     let status = Command::new(env!("CARGO_BIN_EXE_diagipc")).args(["vectors", "corpus"]).arg(&place).output().unwrap().status;
     assert!(status.success());
     for target in fuzzing::BODIES.iter().map(|(name, _)| *name).chain(fuzzing::OTHERS) {
-        let seeds = fuzzing::seeds(target);
+        let seeds = corpus::seeds(target).unwrap();
         assert_eq!(fs::read_dir(place.join(target)).unwrap().count(), seeds.len(), "{target}");
         assert_eq!(fs::read(place.join(target).join(&seeds[0].name)).unwrap(), seeds[0].input);
     }
-    assert_eq!(fs::read_to_string(place.join("dictionary.txt")).unwrap(), fuzzing::dictionary());
+    assert_eq!(fs::read_to_string(place.join("dictionary.txt")).unwrap(), corpus::dictionary());
 }
 
 /// One word a line, `name="bytes"`, as libFuzzer reads it.
 #[test]
 fn the_dictionary_has_the_words_of_the_protocol() {
-    let dictionary = fuzzing::dictionary();
+    let dictionary = corpus::dictionary();
     let words: Vec<_> = dictionary.lines().filter(|line| !line.starts_with('#')).collect();
     assert!(words.contains(&r#"CollectTracing2="\x02\x03""#), "{dictionary}");
     assert!(words.contains(&r#"magic="\x44\x4f\x54\x4e\x45\x54\x5f\x49\x50\x43\x5f\x56\x31\x00""#), "{dictionary}");

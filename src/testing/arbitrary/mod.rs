@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use arbitrary::Unstructured;
-//! use dotnet_diagnostics_ipc::arbitrary::MadeRequest;
+//! use dotnet_diagnostics_ipc::testing::arbitrary::MadeRequest;
 //! use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 //!
 //! let chosen: Vec<u8> = (0..200).collect(); // by a fuzzer
@@ -37,8 +37,6 @@ mod message;
 mod payloads;
 mod user_events;
 
-#[cfg(feature = "fuzzing")]
-pub(crate) use choices::EDGES;
 pub use choices::{Choices, Style};
 pub use generate::Generate;
 pub use hostile::Hostile;

@@ -1,6 +1,6 @@
 //! Strategies for proptest: every message and every type of the grammar, valid, on the edges, and hostile.
 //!
-//! Feature `proptest`. Values are those of [`arbitrary`](mod@crate::arbitrary): they own their bytes, and shrink to messages with
+//! Feature `proptest`. Values are those of [`arbitrary`](mod@crate::testing::arbitrary): they own their bytes, and shrink to messages with
 //! fewer and smaller parts. For a client, a server or another codec under test:
 //!
 //! | | of messages | of one type |
@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::message::{Message, eventpipe::CollectTracing2};
-//! use dotnet_diagnostics_ipc::strategies;
+//! use dotnet_diagnostics_ipc::testing::strategies;
 //! use proptest::prelude::*;
 //!
 //! proptest!(|(made in strategies::valid::<CollectTracing2<'_>>(), peer in strategies::hostile_messages())| {
@@ -29,7 +29,7 @@ use ::arbitrary::{Arbitrary, Unstructured};
 use ::proptest::collection::vec;
 use ::proptest::prelude::{Strategy, any};
 
-use crate::arbitrary::{Choices, Generate, Hostile, Made, MadeReply, MadeRequest, Style};
+use crate::testing::arbitrary::{Choices, Generate, Hostile, Made, MadeReply, MadeRequest, Style};
 
 /// What a value is made from. Fewer bytes make a smaller value.
 fn chosen() -> impl Strategy<Value = Vec<u8>> {
@@ -39,7 +39,7 @@ fn chosen() -> impl Strategy<Value = Vec<u8>> {
 /// Values of one type, as most are.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::{strategies, wire::IpcString};
+/// use dotnet_diagnostics_ipc::{testing::strategies, wire::IpcString};
 /// use proptest::prelude::*;
 ///
 /// proptest!(|(text in strategies::valid::<IpcString<'_>>())| {
@@ -55,7 +55,7 @@ pub fn valid<T: Generate>() -> impl Strategy<Value = Made<T>> {
 /// than servers take (F-16), names a unit too long (F-65), text that is absent, empty or no Unicode.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::{message::eventpipe::ProviderConfig, strategies};
+/// use dotnet_diagnostics_ipc::{message::eventpipe::ProviderConfig, testing::strategies};
 /// use proptest::prelude::*;
 ///
 /// proptest!(|(provider in strategies::boundary::<ProviderConfig<'_>>())| {
@@ -69,7 +69,7 @@ pub fn boundary<T: Generate>() -> impl Strategy<Value = Made<T>> {
 /// Bytes that are nearly a value of one type, or one all the same.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::{message::eventpipe::EventFilter, strategies, wire::{Decode as _, Reader}};
+/// use dotnet_diagnostics_ipc::{message::eventpipe::EventFilter, testing::strategies, wire::{Decode as _, Reader}};
 /// use proptest::prelude::*;
 ///
 /// proptest!(|(bytes in strategies::hostile::<EventFilter<'_>>())| {
@@ -93,7 +93,7 @@ pub fn hostile<T: Generate>() -> impl Strategy<Value = Vec<u8>> {
 /// Values of a type that borrows nothing.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::{advertise::Advertise, endpoint::SocketName, strategies};
+/// use dotnet_diagnostics_ipc::{advertise::Advertise, endpoint::SocketName, testing::strategies};
 /// use proptest::prelude::*;
 ///
 /// proptest!(|(advertise in strategies::fixed::<Advertise>(), name in strategies::fixed::<SocketName>())| {
@@ -108,7 +108,7 @@ pub fn fixed<T: for<'a> Arbitrary<'a> + Debug>() -> impl Strategy<Value = T> {
 /// Requests of any command, known or not, as whole messages.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::{message::Message, strategies};
+/// use dotnet_diagnostics_ipc::{message::Message, testing::strategies};
 /// use proptest::prelude::*;
 ///
 /// proptest!(|(made in strategies::requests())| {
@@ -124,7 +124,7 @@ pub fn requests() -> impl Strategy<Value = MadeRequest> {
 /// Requests with values on the edges of what servers take.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::strategies;
+/// use dotnet_diagnostics_ipc::testing::strategies;
 /// use proptest::prelude::*;
 ///
 /// proptest!(|(made in strategies::boundary_requests())| {
@@ -140,7 +140,7 @@ pub fn boundary_requests() -> impl Strategy<Value = MadeRequest> {
 /// Replies of every kind, as whole messages, with what they answer.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::{message::Message, strategies};
+/// use dotnet_diagnostics_ipc::{message::Message, testing::strategies};
 /// use proptest::prelude::*;
 ///
 /// proptest!(|(made in strategies::replies())| {
@@ -154,7 +154,7 @@ pub fn replies() -> impl Strategy<Value = MadeReply> {
 /// Replies with values on the edges of what clients expect.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::strategies;
+/// use dotnet_diagnostics_ipc::testing::strategies;
 /// use proptest::prelude::*;
 ///
 /// proptest!(|(made in strategies::boundary_replies())| {
@@ -168,7 +168,7 @@ pub fn boundary_replies() -> impl Strategy<Value = MadeReply> {
 /// What a faulty or ill-meaning peer might send; see [`Hostile`].
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::{message::Message, strategies};
+/// use dotnet_diagnostics_ipc::{message::Message, testing::strategies};
 /// use proptest::prelude::*;
 ///
 /// proptest!(|(bytes in strategies::hostile_messages())| {

@@ -2,21 +2,33 @@
 
 use alloc::{format, string::String, vec::Vec};
 
-use super::canonical::SUBJECTS;
-use super::exchanges::COMMANDS;
+use super::SUBJECTS;
+use crate::command::{Command, Continuation};
 use crate::header::HEADER_LEN;
 use crate::message::Message;
-use crate::vectors::{self, Direction, Group, Type};
+use crate::vectors::{self, Direction, Group, LoadError, Type};
 
 /// An input, and a name for its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seed {
+    /// The number of a vector, and which of its inputs this is.
     pub name: String,
+    /// The bytes.
     pub input: Vec<u8>,
 }
 
 /// A fuzzer does better with short ones; what only long ones show, the vectors themselves show.
 const LONGEST: usize = 4096;
+
+/// What a client asks in `client_exchange`, by the first byte of the input.
+pub const COMMANDS: [(Command, Continuation); 6] = [
+    (Command::PROCESS_INFO3, Continuation::Close),
+    (Command::GENERATE_CORE_DUMP3, Continuation::Close),
+    (Command::STOP_TRACING, Continuation::Close),
+    (Command::COLLECT_TRACING5, Continuation::UserEvents),
+    (Command::COLLECT_TRACING2, Continuation::Nettrace),
+    (Command::PROCESS_ENVIRONMENT, Continuation::EnvironmentBlock),
+];
 
 /// The pieces that `decode_any` reads behind a first byte, by their numbers there.
 const PIECES: [(Type, u8); 20] = [
@@ -43,8 +55,11 @@ const PIECES: [(Type, u8); 20] = [
 ];
 
 /// The seeds of a target, made of every vector that has bytes of its kind; none if there is no such target.
-pub fn seeds(target: &str) -> Vec<Seed> {
-    let files = vectors::files().unwrap();
+///
+/// # Errors
+/// Where the vectors cannot be read.
+pub fn seeds(target: &str) -> Result<Vec<Seed>, LoadError> {
+    let files = vectors::files()?;
     let groups = files.iter().flat_map(|file| &file.groups);
     let tests = groups.flat_map(|group| group.tests.iter().map(move |test| (group, test)));
     let mut seeds = Vec::new();
@@ -58,7 +73,7 @@ pub fn seeds(target: &str) -> Vec<Seed> {
         // Bytes to choose by, for what the first one chooses.
         seeds.extend((1..=24).map(|which| Seed { name: format!("made-{which}"), input: chosen(which) }));
     }
-    seeds
+    Ok(seeds)
 }
 
 fn chosen(which: u8) -> Vec<u8> {
@@ -85,11 +100,11 @@ fn inputs(target: &str, group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
         "client_exchange" if from(Direction::Server) => {
             let command = group.subject().and_then(|subject| subject.command);
             let which = COMMANDS.iter().position(|(asked, _)| Some(*asked) == command).unwrap_or_default();
-            behind(&[u8::try_from(which).unwrap(), 200, 0, 1, 7, 20, 255])
+            behind(&[u8::try_from(which).unwrap_or_default(), 200, 0, 1, 7, 20, 255])
         }
         "server_exchange" if from(Direction::Client) => behind(&[0, 1, 7, 20, 255]),
         "diagnostic_port" if is_of(&[Type::Advertise]) => {
-            let one = |does: u8| [&[does, 1, 33, u8::try_from(wire.len() % 40).unwrap()], wire].concat();
+            let one = |does: u8| [&[does, 1, 33, u8::try_from(wire.len() % 40).unwrap_or_default()], wire].concat();
             Vec::from([[&[0][..], &one(3), &one(0)].concat(), [&[2][..], &one(3), &one(3), &one(1), &one(2)].concat()])
         }
         "environment" if is_of(&[Type::Environment]) => behind(&[64, 0, 1, 3, 7, 255]),

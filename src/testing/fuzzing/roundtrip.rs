@@ -4,7 +4,6 @@ use ::arbitrary::{Arbitrary, Unstructured};
 
 use super::{show, written};
 use crate::advertise::Advertise;
-use crate::arbitrary::{Generate, Hostile, Made, MadeReply, MadeRequest};
 use crate::command::Command;
 use crate::continuation::Entry;
 use crate::header::Header;
@@ -14,6 +13,7 @@ use crate::message::eventpipe::{
 };
 use crate::message::process::ProcessInfo3Reply;
 use crate::message::{AnyReply, AnyRequest, Message, encode_to_vec};
+use crate::testing::arbitrary::{Generate, Hostile, Made, MadeReply, MadeRequest};
 use crate::user_events::{ExtensionItem, UserReg, UserUnreg, WrittenRecord};
 use crate::wire::{Array, Decode, EncodeError, Guid, IpcString, Reader};
 

@@ -1,27 +1,28 @@
 //! Words of the protocol, for fuzzers that cannot guess them.
 
-use alloc::string::String;
+use alloc::{string::String, vec::Vec};
 use core::fmt::Write as _;
 
-use super::written;
 use crate::advertise::ADVERTISE_MAGIC;
-use crate::arbitrary::EDGES;
 use crate::command::Command;
 use crate::endpoint::NamePrefix;
 use crate::header::MAGIC;
 use crate::hresult::HResult;
 use crate::port::{PortType, SuspendMode};
 use crate::user_events::TRACEPOINT_FORMAT_V1;
-use crate::wire::IpcString;
+use crate::wire::{Encode as _, IpcString};
+
+/// Numbers at which readers check.
+const EDGES: [u32; 10] = [0, 1, 0xff, 0x100, 1000, 1001, 0xffff, 0x1_0000, 0x7fff_ffff, 0xffff_ffff];
 
 /// A dictionary in the form that libFuzzer and AFL++ read.
 pub fn dictionary() -> String {
     let mut out = String::from("# Words of the .NET Diagnostic IPC Protocol. Written by `diagipc vectors corpus`.\n");
     let mut word = |name: &str, bytes: &[u8]| {
         let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-        write!(out, "{name}=\"").unwrap();
+        let _ = write!(out, "{name}=\"");
         for byte in bytes {
-            write!(out, "\\x{byte:02x}").unwrap();
+            let _ = write!(out, "\\x{byte:02x}");
         }
         out.push_str("\"\n");
     };
@@ -38,7 +39,10 @@ pub fn dictionary() -> String {
         word("edge", &edge.to_le_bytes());
     }
     for text in ["", "a", "A=1", "=C:=C:\\"] {
-        word("string", &written(&IpcString::new(text)));
+        let mut bytes = Vec::new();
+        if IpcString::new(text).encode(&mut bytes).is_ok() {
+            word("string", &bytes);
+        }
     }
     let texts = [NamePrefix::Current.text(), NamePrefix::Draft.text(), "-socket", r"\\.\pipe\", ";", ",", TRACEPOINT_FORMAT_V1];
     let tags = [SuspendMode::Suspend.text(), SuspendMode::NoSuspend.text(), PortType::Connect.text(), PortType::Listen.text()];

@@ -15,7 +15,7 @@ use crate::wire::{Array, Decode, Encode, Field, Guid, IpcString};
 /// A type of the grammar whose wire form can be made from choices. What is written decodes, and is canonical.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::arbitrary::{Choices, Generate as _, Style};
+/// use dotnet_diagnostics_ipc::testing::arbitrary::{Choices, Generate as _, Style};
 /// use dotnet_diagnostics_ipc::message::eventpipe::EventFilter;
 /// use dotnet_diagnostics_ipc::wire::{Decode as _, Reader};
 ///

@@ -7,7 +7,7 @@ use ::arbitrary::Unstructured;
 /// How values are chosen.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::arbitrary::Style;
+/// use dotnet_diagnostics_ipc::testing::arbitrary::Style;
 ///
 /// assert_eq!(Style::default(), Style::Plain);
 /// ```
@@ -21,7 +21,7 @@ pub enum Style {
 }
 
 /// Numbers on both sides of a check that some reader has: levels, formats, counts of providers, sizes of parts, signs.
-pub(crate) const EDGES: [u32; 18] =
+pub(super) const EDGES: [u32; 18] =
     [0, 1, 2, 4, 5, 6, 7, 0xff, 0x100, 999, 1000, 1001, 0xffff, 0x1_0000, 0x7fff_ffff, 0x8000_0000, 0x8000_0001, 0xffff_ffff];
 
 /// Text that readers have stumbled over.
@@ -33,7 +33,7 @@ const UNITS: [&[u16]; 4] = [&[0], &[0x61, 0, 0x62], &[0xd800], &[0xdc00, 0xd800]
 /// Decisions, taken from bytes that someone else chose. When those are used up, every decision is the smallest.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::arbitrary::{Choices, Generate as _, Style};
+/// use dotnet_diagnostics_ipc::testing::arbitrary::{Choices, Generate as _, Style};
 /// use dotnet_diagnostics_ipc::wire::IpcString;
 ///
 /// let mut bytes = Vec::new();

@@ -4,22 +4,13 @@ use alloc::vec;
 
 use super::Pieces;
 use crate::command::{Command, Continuation};
+use crate::conformance::corpus::COMMANDS;
 use crate::exchange::{
     CheckOrder, Client, ClientAction, End, Outcome, ParsedRequest, Server, ServerAction, ServerOptions, ServerOutcome,
 };
 use crate::hresult::HResult;
 use crate::message::server::ResultReply;
 use crate::message::{AnyReply, Message};
-
-/// What a client asks in `client_exchange`, by the first byte of the input.
-pub(super) const COMMANDS: [(Command, Continuation); 6] = [
-    (Command::PROCESS_INFO3, Continuation::Close),
-    (Command::GENERATE_CORE_DUMP3, Continuation::Close),
-    (Command::STOP_TRACING, Continuation::Close),
-    (Command::COLLECT_TRACING5, Continuation::UserEvents),
-    (Command::COLLECT_TRACING2, Continuation::Nettrace),
-    (Command::PROCESS_ENVIRONMENT, Continuation::EnvironmentBlock),
-];
 
 const ENDS: [End; 3] = [End::Closed, End::Reset, End::TimedOut];
 

@@ -1,31 +1,8 @@
 //! Bytes that claim to be canonical are written again the same, and those that do not are not.
 
-use alloc::{string::String, vec::Vec};
-use std::sync::LazyLock;
-
+use crate::conformance::corpus::{Asked, SUBJECTS};
 use crate::header::Header;
-use crate::vectors::{self, Direction, Subject, Type};
-
-/// What a group of the vectors is read as, and its names in the line protocol.
-pub(super) struct Asked {
-    pub(super) subject: Subject,
-    pub(super) command: Option<String>,
-    pub(super) direction: Option<Direction>,
-}
-
-/// One of each.
-pub(super) static SUBJECTS: LazyLock<Vec<Asked>> = LazyLock::new(|| {
-    let mut subjects: Vec<Asked> = Vec::new();
-    for group in vectors::files().unwrap().iter().flat_map(|file| &file.groups) {
-        let Some(subject) = group.subject() else { continue };
-        if subjects.iter().all(|known| known.subject != subject) {
-            subjects.push(Asked { subject, command: group.command.clone(), direction: group.direction });
-        }
-    }
-    // A byte chooses.
-    assert!(subjects.len() <= 256);
-    subjects
-});
+use crate::vectors::{Subject, Type};
 
 /// The subject that the first byte chooses, and the bytes to be read as it.
 pub(super) fn choose(input: &[u8]) -> Option<(&'static Asked, &[u8])> {

@@ -4,8 +4,9 @@ use alloc::string::String;
 
 use serde_json::json;
 
-use super::canonical::{Asked, choose};
+use super::canonical::choose;
 use crate::conformance::codec;
+use crate::conformance::corpus::Asked;
 use crate::vectors::Value;
 
 /// Any bytes as any type of the vectors, read by both: the same value, or a refusal in the same layer. `oracle` answers a question of

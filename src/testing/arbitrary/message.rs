@@ -20,7 +20,7 @@ use crate::wire::IpcString;
 ///
 /// ```
 /// use arbitrary::{Arbitrary as _, Unstructured};
-/// use dotnet_diagnostics_ipc::arbitrary::MadeRequest;
+/// use dotnet_diagnostics_ipc::testing::arbitrary::MadeRequest;
 ///
 /// let made = MadeRequest::arbitrary(&mut Unstructured::new(&[7; 100]))?;
 /// assert!(made.bytes().starts_with(b"DOTNET_IPC_V1\0"));
@@ -67,7 +67,7 @@ impl fmt::Debug for MadeRequest {
 ///
 /// ```
 /// use arbitrary::{Arbitrary as _, Unstructured};
-/// use dotnet_diagnostics_ipc::{arbitrary::MadeReply, message::Message};
+/// use dotnet_diagnostics_ipc::{testing::arbitrary::MadeReply, message::Message};
 ///
 /// let made = MadeReply::arbitrary(&mut Unstructured::new(&[7; 100]))?;
 /// let message = Message::decode_exact(made.bytes()).unwrap();

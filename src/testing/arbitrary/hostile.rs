@@ -13,7 +13,7 @@ use crate::header::HEADER_LEN;
 ///
 /// ```
 /// use arbitrary::{Arbitrary as _, Unstructured};
-/// use dotnet_diagnostics_ipc::{arbitrary::Hostile, message::Message};
+/// use dotnet_diagnostics_ipc::{testing::arbitrary::Hostile, message::Message};
 ///
 /// let hostile = Hostile::arbitrary(&mut Unstructured::new(&[201; 100]))?;
 /// match Message::decode_exact(&hostile.0).and_then(|message| message.request()) {

@@ -15,7 +15,7 @@ use crate::wire::{Decode as _, Reader};
 ///
 /// ```
 /// use arbitrary::{Arbitrary as _, Unstructured};
-/// use dotnet_diagnostics_ipc::arbitrary::Made;
+/// use dotnet_diagnostics_ipc::testing::arbitrary::Made;
 /// use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, ProviderConfig};
 /// use dotnet_diagnostics_ipc::wire::Array;
 ///

@@ -1,6 +1,6 @@
 //! What the targets of `fuzz/` do with their input, so that it is compiled and run with everything else. No interface for others.
 //!
-//! A body takes any bytes, and panics if the crate contradicts itself. The first bytes of most inputs choose; `seeds` knows how.
+//! A body takes any bytes, and panics if the crate contradicts itself. The first bytes of most inputs choose; [`corpus::seeds`](crate::conformance::corpus::seeds) knows how.
 #![forbid(unsafe_code)]
 #![allow(
     missing_docs,
@@ -16,13 +16,11 @@
 mod canonical;
 mod decode_any;
 mod diagnostic_port;
-mod dictionary;
 mod differential;
 mod environment;
 mod exchanges;
 mod names;
 mod roundtrip;
-mod seeds;
 mod user_events;
 
 use core::ops::Range;
@@ -30,13 +28,11 @@ use core::ops::Range;
 pub use canonical::{canonical, kind};
 pub use decode_any::decode_any;
 pub use diagnostic_port::diagnostic_port;
-pub use dictionary::dictionary;
 pub use differential::differential;
 pub use environment::environment;
 pub use exchanges::{client_exchange, server_exchange};
 pub use names::{endpoint_names, ports};
 pub use roundtrip::roundtrip;
-pub use seeds::{Seed, seeds};
 pub use user_events::user_events;
 
 /// A target: its name, and what it does with its input.

@@ -1,0 +1,35 @@
+//! What a fuzzing campaign begins with: seeds for each target of `fuzz/`, made of the golden vectors, and a dictionary.
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::conformance::corpus;
+//!
+//! for target in corpus::TARGETS {
+//!     assert!(!corpus::seeds(target)?.is_empty(), "{target}");
+//! }
+//! assert!(corpus::dictionary().contains("CollectTracing2="));
+//! # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
+//! ```
+
+mod dictionary;
+mod seeds;
+mod subjects;
+
+pub use dictionary::dictionary;
+pub use seeds::{COMMANDS, Seed, seeds};
+pub use subjects::{Asked, SUBJECTS};
+
+/// The targets of `fuzz/`.
+pub const TARGETS: [&str; 12] = [
+    "decode_any",
+    "roundtrip",
+    "canonical",
+    "client_exchange",
+    "server_exchange",
+    "diagnostic_port",
+    "environment",
+    "ports",
+    "endpoint_names",
+    "user_events",
+    "differential",
+    "cli_decode",
+];
