@@ -8,15 +8,8 @@ use super::drive::Drive;
 use super::{Answer, Canceller, Connect, Connection, Deadlines, Endpoint, EnvironmentBlock, Error, Phase, Trace};
 use crate::exchange::ladder::{Losses, TracingLadder};
 use crate::message::Request;
-use crate::message::dump::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
-use crate::message::eventpipe::{SessionReply, StopTracing};
-use crate::message::process::{
-    ApplyStartupHook, DisablePerfMap, EnablePerfMap, PerfMapType, ProcessInfo, ProcessInfo2, ProcessInfo3, ResumeRuntime,
-    SetEnvironmentVariable,
-};
-use crate::message::profiler::{AttachProfiler, StartupProfiler};
+use crate::message::eventpipe::SessionReply;
 use crate::message::server::ResultReply;
-use crate::wire::IpcString;
 
 /// Asks a runtime. Each call opens a connection of its own: a connection carries one request.
 ///
@@ -102,38 +95,6 @@ impl<C: Connect> Client<C> {
         self.connect()?.call(request)
     }
 
-    /// `ProcessInfo`. Since .NET 5.
-    ///
-    /// # Errors
-    /// [`Error`], as every call.
-    pub fn process_info(&self) -> Result<Answer<ProcessInfo>, Error> {
-        self.call(&ProcessInfo {})
-    }
-
-    /// `ProcessInfo2`: also the entry assembly and the version. Since .NET 6.
-    ///
-    /// # Errors
-    /// [`Error`], as every call.
-    pub fn process_info2(&self) -> Result<Answer<ProcessInfo2>, Error> {
-        self.call(&ProcessInfo2 {})
-    }
-
-    /// `ProcessInfo3`: also the runtime identifier. Since .NET 8.
-    ///
-    /// # Errors
-    /// [`Error`], as every call.
-    pub fn process_info3(&self) -> Result<Answer<ProcessInfo3>, Error> {
-        self.call(&ProcessInfo3 {})
-    }
-
-    /// `ResumeRuntime`: counts for the port that this client is at (F-42).
-    ///
-    /// # Errors
-    /// [`Error`], as every call.
-    pub fn resume(&self) -> Result<(), Error> {
-        self.done(&ResumeRuntime {})
-    }
-
     /// `ProcessEnvironment`: the block then comes entry by entry.
     ///
     /// # Errors
@@ -142,94 +103,10 @@ impl<C: Connect> Client<C> {
         self.connect()?.environment()
     }
 
-    /// `SetEnvironmentVariable`: sets a variable of the process, or deletes it.
-    ///
-    /// # Errors
-    /// [`Error`], as every call; deleting one that is not there is refused (F-80).
-    pub fn set_environment_variable(&self, name: &str, value: Option<&str>) -> Result<(), Error> {
-        let value = value.map_or(IpcString::ABSENT, IpcString::new);
-        self.done(&SetEnvironmentVariable { name: name.into(), value })
-    }
-
-    /// `EnablePerfMap`.
-    ///
-    /// # Errors
-    /// [`Error`], as every call.
-    pub fn enable_perf_map(&self, perf_map_type: PerfMapType) -> Result<(), Error> {
-        self.done(&EnablePerfMap { perf_map_type })
-    }
-
-    /// `DisablePerfMap`.
-    ///
-    /// # Errors
-    /// [`Error`], as every call.
-    pub fn disable_perf_map(&self) -> Result<(), Error> {
-        self.done(&DisablePerfMap {})
-    }
-
-    /// `ApplyStartupHook`. A hook that cannot be loaded ends a 9.0 process (P-2, P-27).
-    ///
-    /// # Errors
-    /// [`Error`], as every call.
-    pub fn apply_startup_hook(&self, path: &str) -> Result<(), Error> {
-        self.done(&ApplyStartupHook { startup_hook_path: path.into() })
-    }
-
-    /// `AttachProfiler`: the reply may take as long as its own `attachTimeout`.
-    ///
-    /// # Errors
-    /// [`Error`], as every call.
-    pub fn attach_profiler(&self, request: &AttachProfiler<'_>) -> Result<(), Error> {
-        self.done(request)
-    }
-
-    /// `StartupProfiler`, of a suspended runtime.
-    ///
-    /// # Errors
-    /// [`Error`], as every call.
-    pub fn startup_profiler(&self, request: &StartupProfiler<'_>) -> Result<(), Error> {
-        self.done(request)
-    }
-
-    /// `GenerateCoreDump`: returns once the dump is written.
-    ///
-    /// # Errors
-    /// [`Error`], as every call.
-    pub fn generate_core_dump(&self, request: &GenerateCoreDump<'_>) -> Result<(), Error> {
-        self.done(request)
-    }
-
-    /// `GenerateCoreDump2`: with flags. Since .NET 6.
-    ///
-    /// # Errors
-    /// [`Error`], as every call.
-    pub fn generate_core_dump2(&self, request: &GenerateCoreDump2<'_>) -> Result<(), Error> {
-        self.done(request)
-    }
-
-    /// `GenerateCoreDump3`: a failure comes with text. Since .NET 7.
-    ///
-    /// # Errors
-    /// [`Error`], as every call.
-    pub fn generate_core_dump3(&self, request: &GenerateCoreDump3<'_>) -> Result<(), Error> {
-        self.done(request)
-    }
-
-    /// `StopTracing` of a session by its id, and the id that the runtime echoes. An unknown id is OK as well (F-31). The reply comes
-    /// once the session's stream is drained, so there is no deadline for it but [`Deadlines::whole`]. For sessions of one's own there is
-    /// [`Trace::stopper`].
-    ///
-    /// # Errors
-    /// [`Error`], as every call.
-    pub fn stop_tracing(&self, session_id: u64) -> Result<Option<u64>, Error> {
-        let answer = self.call(&StopTracing { session_id })?;
-        Ok(answer.payload().map(|reply: SessionReply| reply.session_id))
-    }
-
     /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose session type says so.
     ///
     /// # Errors
-    /// [`Error`], as every call; [`ErrorKind::Unsupported`] for a session that does not stream.
+    /// [`Error`], as every call; [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported) for a session that does not stream.
     pub fn trace<'r, R: Request<'r, Reply = SessionReply>>(&self, request: &R) -> Result<Trace<C::Transport>, Error> {
         let drive = Drive::trace(request, self.checks_limits)?;
         self.connect()?.begin_trace(drive)
@@ -261,7 +138,7 @@ impl<C: Connect> Client<C> {
     }
 
     /// Asks something that only succeeds or fails. An OK whose result says failure is a refusal.
-    fn done<'r, R: Request<'r, Reply = ResultReply>>(&self, request: &R) -> Result<(), Error> {
+    pub(super) fn done<'r, R: Request<'r, Reply = ResultReply>>(&self, request: &R) -> Result<(), Error> {
         check_result(self.connect()?.call(request)?.message())
     }
 }

@@ -1,11 +1,15 @@
 //! Where a runtime can be reached.
 
 use std::fmt;
+#[cfg(unix)]
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::string::String;
 
 use super::trust::TrustPolicy;
-use super::{Connect, Error, Until};
+use super::{Connect, Error, ErrorKind, Phase, Until};
+#[cfg(unix)]
+use super::{discovery, trust};
 
 /// Where a runtime can be reached by its default port: a process, the path of a socket, or the name of a pipe.
 ///
@@ -69,21 +73,45 @@ impl fmt::Display for Endpoint {
 }
 
 #[cfg(unix)]
-impl Connect for Endpoint {
-    type Transport = super::UnixTransport;
-
-    fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error> {
-        use super::{ErrorKind, Phase, discovery, trust};
-
+impl Endpoint {
+    /// The path of its socket, which was looked at, and the process that should listen there.
+    pub(super) fn find(&self, until: &Until<'_>) -> Result<(PathBuf, Option<u32>), Error> {
         let (path, process_id) = match &self.place {
             Place::Process(process_id) => (discovery::endpoint_of(*process_id, until)?, Some(*process_id)),
             Place::Socket(path) => (path.clone(), None),
             Place::Pipe(_) => return Err(Error::new(Phase::Find, ErrorKind::Unsupported("this system has no named pipes"))),
         };
         trust::check_path(&path, self.trust)?;
+        Ok((path, process_id))
+    }
+
+    /// Looks at who listens, once connected.
+    pub(super) fn check_peer(&self, stream: &impl AsFd, process_id: Option<u32>) -> Result<(), Error> {
+        trust::check_peer(stream, self.trust, process_id)
+    }
+}
+
+#[cfg(unix)]
+impl Connect for Endpoint {
+    type Transport = super::UnixTransport;
+
+    fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error> {
+        let (path, process_id) = self.find(until)?;
         let transport = super::unix::connect(&path, until)?;
-        trust::check_peer(transport.stream(), self.trust, process_id)?;
+        self.check_peer(transport.stream(), process_id)?;
         Ok(transport)
+    }
+}
+
+#[cfg(windows)]
+impl Endpoint {
+    /// The name of its pipe.
+    pub(super) fn pipe_name(&self) -> Result<String, Error> {
+        match &self.place {
+            Place::Process(process_id) => Ok(std::format!("dotnet-diagnostic-{process_id}")),
+            Place::Pipe(name) => Ok(name.clone()),
+            Place::Socket(_) => Err(Error::new(Phase::Find, ErrorKind::Unsupported("on Windows a runtime has a pipe, no socket"))),
+        }
     }
 }
 
@@ -92,15 +120,6 @@ impl Connect for Endpoint {
     type Transport = super::windows::PipeTransport;
 
     fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error> {
-        use super::{ErrorKind, Phase};
-
-        let name = match &self.place {
-            Place::Process(process_id) => std::format!("dotnet-diagnostic-{process_id}"),
-            Place::Pipe(name) => name.clone(),
-            Place::Socket(_) => {
-                return Err(Error::new(Phase::Find, ErrorKind::Unsupported("on Windows a runtime has a pipe, no socket")));
-            }
-        };
-        super::windows::PipeTransport::connect(&name, until)
+        super::windows::PipeTransport::connect(&self.pipe_name()?, until)
     }
 }

@@ -53,7 +53,6 @@ impl<'c, T: Transport> EnvironmentBlock<'c, T> {
     /// [`ErrorKind::Malformed`] where the block does not decode, exceeds the limits, or was broken off with an error (F-43);
     /// [`ErrorKind::Ended`] and [`ErrorKind::TimedOut`] where it does not come; what was given to `take` by then has come.
     pub fn for_each(mut self, mut take: impl FnMut(Entry<'_>)) -> Result<(), Error> {
-        let fail = |kind| Error::new(Phase::Continuation, kind);
         let mut room = std::vec![0; ENTRY.min(self.n_incoming_bytes as usize)];
         let mut decoder = EnvironmentDecoder::with_limits(self.n_incoming_bytes, &mut room, self.limits);
         let mut piece = std::vec![0; PIECE];
@@ -63,13 +62,9 @@ impl<'c, T: Transport> EnvironmentBlock<'c, T> {
             if take_entries(&mut decoder, &mut have, &mut take)? {
                 return Ok(());
             }
-            let ended = |end| fail(ErrorKind::Ended { end, received: decoder.taken().into() });
-            have = self.read(&mut piece, decoder.wanted()).map_err(|stopped| match stopped {
-                Stopped::Io(_) => ended(End::Reset),
-                stopped => stopped.during(Phase::Continuation),
-            })?;
+            have = self.read(&mut piece, decoder.wanted()).map_err(|stopped| ended(&decoder, stopped))?;
             if have.is_empty() {
-                return decoder.finish().map_err(|_| ended(End::Closed));
+                return at_the_end(&decoder);
             }
         }
     }
@@ -99,4 +94,21 @@ pub(super) fn take_entries(
         }
     }
     Ok(false)
+}
+
+/// Why no more of the block came.
+pub(super) fn ended(decoder: &EnvironmentDecoder<'_>, stopped: Stopped) -> Error {
+    match stopped {
+        Stopped::Io(_) => {
+            let kind = ErrorKind::Ended { end: End::Reset, received: decoder.taken().into() };
+            Error::new(Phase::Continuation, kind)
+        }
+        stopped => stopped.during(Phase::Continuation),
+    }
+}
+
+/// The connection was closed: was that the end of the block?
+pub(super) fn at_the_end(decoder: &EnvironmentDecoder<'_>) -> Result<(), Error> {
+    let received = decoder.taken().into();
+    decoder.finish().map_err(|_| Error::new(Phase::Continuation, ErrorKind::Ended { end: End::Closed, received }))
 }

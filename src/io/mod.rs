@@ -12,6 +12,7 @@
 //! | [`Deadlines`], [`Canceller`] | how long each phase may take, and what ends it early |
 //! | [`port_listener`] | a diagnostic port: the runtimes that connect to it, without a thread for each |
 //! | [`server`] | the runtime's side: a [`Handler`](server::Handler) with a method a command |
+//! | `AsyncClient`, `AsyncConnection`, `AsyncTrace`, `AsyncStopper` | the same over tokio, with feature `tokio` |
 //! | [`Transport`], [`Stream`] | what an exchange needs of a connection; anything that reads and writes will do |
 
 pub mod discovery;
@@ -25,6 +26,7 @@ pub mod windows;
 mod answer;
 mod canceller;
 mod client;
+mod commands;
 mod connect;
 mod connection;
 mod deadlines;
@@ -48,7 +50,7 @@ pub(crate) mod unix_fd;
 mod user_events;
 
 #[cfg(feature = "tokio")]
-pub use self::tokio::AsyncConnection;
+pub use self::tokio::{AsyncClient, AsyncConnect, AsyncConnection, AsyncStopper, AsyncTrace};
 pub use answer::Answer;
 pub use canceller::Canceller;
 pub use client::Client;

@@ -154,27 +154,34 @@ pub(crate) fn wait(fd: BorrowedFd<'_>, for_what: PollFlags, until: &Until<'_>) -
 }
 
 /// How long to wait before a listener whose backlog is full is tried again: a Unix socket does not say when there is room.
-const BACKLOG_PAUSE: Duration = Duration::from_millis(5);
+pub(crate) const BACKLOG_PAUSE: Duration = Duration::from_millis(5);
 
-/// Connects to the socket at `path`.
+/// Connects to the socket at `path`, once it is listened at and there is room.
 pub(crate) fn connect(path: &Path, until: &Until<'_>) -> Result<UnixTransport, Error> {
-    let too_long = |error: PathTooLong| Error::new(Phase::Find, ErrorKind::NotAnEndpoint(error.to_string()));
-    check_path_len(path.as_os_str().len(), SUN_PATH).map_err(too_long)?;
-    let not_one = |errno| Error::new(Phase::Find, io::Error::from(errno));
-    let address = SocketAddrUnix::new(path).map_err(not_one)?;
     loop {
         until.check().map_err(|stopped| stopped.during(Phase::Connect))?;
-        let stream = unconnected().map_err(Error::connecting)?;
+        if let Some(stream) = try_connect(path)? {
+            return UnixTransport::new(stream).map_err(Error::connecting);
+        }
+        let pause = Instant::now().checked_add(BACKLOG_PAUSE);
+        let deadline = until.deadline.into_iter().chain(pause).min();
+        match pause_until(&Until { deadline, ..*until }) {
+            Ok(()) | Err(Stopped::TimedOut) => {}
+            Err(stopped) => return Err(stopped.during(Phase::Connect)),
+        }
+    }
+}
+
+/// Connects without waiting: `None` where the backlog is full. The stream does not block.
+pub(crate) fn try_connect(path: &Path) -> Result<Option<UnixStream>, Error> {
+    let too_long = |error: PathTooLong| Error::new(Phase::Find, ErrorKind::NotAnEndpoint(error.to_string()));
+    check_path_len(path.as_os_str().len(), SUN_PATH).map_err(too_long)?;
+    let address = SocketAddrUnix::new(path).map_err(|errno| Error::new(Phase::Find, io::Error::from(errno)))?;
+    let stream = unconnected().map_err(Error::connecting)?;
+    loop {
         match rustix::net::connect(&stream, &address) {
-            Ok(()) => return UnixTransport::new(stream).map_err(Error::connecting),
-            Err(Errno::AGAIN) => {
-                let pause = Instant::now().checked_add(BACKLOG_PAUSE);
-                let deadline = until.deadline.into_iter().chain(pause).min();
-                match pause_until(&Until { deadline, ..*until }) {
-                    Ok(()) | Err(Stopped::TimedOut) => {}
-                    Err(stopped) => return Err(stopped.during(Phase::Connect)),
-                }
-            }
+            Ok(()) => return Ok(Some(stream)),
+            Err(Errno::AGAIN) => return Ok(None),
             Err(Errno::INTR) => {}
             Err(Errno::NOENT) => return Err(Error::new(Phase::Find, ErrorKind::NotFound(path.display().to_string()))),
             Err(Errno::CONNREFUSED) => {

@@ -1,19 +1,22 @@
-//! The exchanges over `AsyncRead + AsyncWrite`: nothing is lost, nothing too much is read, and a call ends.
+//! The client's half over tokio: nothing is lost, nothing too much is read, and a call ends.
 
+use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::continuation::EnvironmentLimits;
-use dotnet_diagnostics_ipc::exchange::End;
+use dotnet_diagnostics_ipc::exchange::ladder::TracingLadder;
+use dotnet_diagnostics_ipc::exchange::{End, Stop};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::io::{AsyncConnection, ErrorKind, Phase};
+use dotnet_diagnostics_ipc::io::{AsyncClient, AsyncConnect, AsyncConnection, Deadlines, Endpoint, Error, ErrorKind, Phase};
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
 use dotnet_diagnostics_ipc::message::eventpipe::*;
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfo3, ResumeRuntime};
-use dotnet_diagnostics_ipc::wire::{Array, IpcString};
+use dotnet_diagnostics_ipc::message::profiler::AttachProfiler;
+use dotnet_diagnostics_ipc::wire::{Array, Guid, IpcString};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream, ReadBuf};
 
 const ROOM: [usize; 3] = [1, 7, 4096];
@@ -50,10 +53,10 @@ async fn what_follows_a_reply_is_the_callers_to_the_last_byte() {
     };
     for room in ROOM {
         let says = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0Nettrace and more";
-        let (session_id, mut stream) = AsyncConnection::new(peer(room, 57, says)).trace(&request).await.unwrap();
+        let mut trace = AsyncConnection::new(peer(room, 57, says)).trace(&request).await.unwrap();
         let mut streamed = Vec::new();
-        stream.read_to_end(&mut streamed).await.unwrap();
-        assert_eq!((session_id, &streamed[..]), (Some(42), &b"Nettrace and more"[..]));
+        trace.read_to_end(&mut streamed).await.unwrap();
+        assert_eq!((trace.session_id(), &streamed[..]), (Some(42), &b"Nettrace and more"[..]));
     }
 }
 
@@ -91,7 +94,7 @@ async fn what_is_no_reply_is_named() {
 async fn a_timeout_around_a_call_ends_it() {
     let (ours, _theirs) = tokio::io::duplex(64);
     let call = AsyncConnection::new(ours).call(&ResumeRuntime {});
-    assert!(tokio::time::timeout(Duration::from_secs(5), call).await.is_err());
+    assert!(tokio::time::timeout(Duration::from_secs(4), call).await.is_err());
 }
 
 const USER_EVENTS: CollectTracing5<'_> = CollectTracing5::UserEvents(UserEventsSession {
@@ -192,4 +195,252 @@ async fn a_reset_is_told_from_an_end() {
     let error = AsyncConnection::new(Reset).call(&ResumeRuntime {}).await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Ended { end: End::Reset, received: 0 }), "{error}");
     assert_eq!(error.to_string(), "waiting for the reply: the connection was reset");
+}
+
+/// Answers each request with the next of `says`, whatever it is, over a pipe in memory. What is not sent yet comes over the ends that
+/// it keeps.
+#[derive(Default)]
+struct Peer {
+    says: Mutex<VecDeque<&'static [u8]>>,
+    ends: Mutex<Vec<DuplexStream>>,
+}
+
+impl Peer {
+    fn saying(says: &[&'static [u8]]) -> Self {
+        Self { says: Mutex::new(says.iter().copied().collect()), ends: Mutex::default() }
+    }
+}
+
+impl AsyncConnect for Peer {
+    type Stream = DuplexStream;
+
+    async fn connect(&self) -> Result<DuplexStream, Error> {
+        let says = self.says.lock().unwrap().pop_front();
+        let says = says.ok_or_else(|| Error::connecting(io::ErrorKind::ConnectionRefused.into()))?;
+        let (ours, mut theirs) = tokio::io::duplex(4096);
+        theirs.write_all(says).await.map_err(Error::connecting)?;
+        self.ends.lock().unwrap().push(theirs);
+        Ok(ours)
+    }
+}
+
+const COLLECT: CollectTracing2<'_> = CollectTracing2 {
+    circular_buffer_mb: 1,
+    format: Format::NET_TRACE,
+    request_rundown: false,
+    providers: Array::new(&[ProviderConfig::new("P", 1, EventLevel::ERROR)]),
+};
+const DONE: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
+const SESSION: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0";
+const STREAM: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0Nettrace";
+const UNKNOWN: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
+
+#[tokio::test]
+async fn client_asks_each_command_over_a_connection_of_its_own() {
+    let peer = Peer::saying(&[DONE, UNKNOWN, SESSION]);
+    let client = AsyncClient::new(&peer);
+    client.resume().await.unwrap();
+    let error = client.set_environment_variable("A", Some("1")).await.unwrap_err();
+    assert_eq!(error.hresult(), Some(HResult::UNKNOWN_COMMAND));
+    assert_eq!(client.stop_tracing(7).await.unwrap(), Some(42));
+    let error = client.process_info().await.unwrap_err();
+    assert!(matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::Io(_))), "{error:?}");
+    let asked: [&[u8]; 3] = [
+        b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0",
+        b"DOTNET_IPC_V1\0\x24\0\x04\x03\0\0\x02\0\0\0A\0\0\0\x02\0\0\x001\0\0\0",
+        b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x07\0\0\0\0\0\0\0",
+    ];
+    let ends = std::mem::take(&mut *peer.ends.lock().unwrap());
+    for (mut end, asked) in ends.into_iter().zip(asked) {
+        let mut request = Vec::new();
+        end.read_to_end(&mut request).await.unwrap();
+        assert_eq!(request, asked);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_phase_ends_at_its_deadline() {
+    /// Never connects.
+    struct Nowhere;
+    impl AsyncConnect for Nowhere {
+        type Stream = DuplexStream;
+        async fn connect(&self) -> Result<DuplexStream, Error> {
+            std::future::pending().await
+        }
+    }
+    let timed_out =
+        |error: Error, phase| assert!(matches!(error.kind(), ErrorKind::TimedOut) && error.phase() == phase, "{error:?}");
+    timed_out(AsyncClient::new(Nowhere).process_info().await.unwrap_err(), Phase::Connect);
+
+    let began = tokio::time::Instant::now();
+    let client = AsyncClient::new(Peer::saying(&[b"", b"", b""]));
+    timed_out(client.process_info().await.unwrap_err(), Phase::Reply);
+    assert_eq!(began.elapsed().as_secs(), 5);
+    let attach = AttachProfiler { attach_timeout: 7000, profiler_guid: Guid::NIL, profiler_path: "/p".into(), client_data: b"" };
+    timed_out(client.attach_profiler(&attach).await.unwrap_err(), Phase::Reply);
+    assert_eq!(began.elapsed().as_secs(), 5 + 12);
+    let whole = client.with_deadlines(Deadlines { whole: Some(Duration::from_secs(1)), ..Deadlines::DEFAULT });
+    timed_out(whole.process_info().await.unwrap_err(), Phase::Reply);
+    assert_eq!(began.elapsed().as_secs(), 5 + 12 + 1);
+
+    let (ours, _theirs) = tokio::io::duplex(8);
+    timed_out(AsyncConnection::new(ours).call(&ResumeRuntime {}).await.unwrap_err(), Phase::Send);
+    let says = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x18\0\0\0\0\0\x02\0\0\0";
+    let client = AsyncClient::new(Peer::saying(&[says]));
+    timed_out(client.environment(EnvironmentLimits::DEFAULT, |_| ()).await.unwrap_err(), Phase::Continuation);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ladder_deadline_is_for_all_of_its_connections() {
+    /// Takes its time, and knows nothing.
+    struct Slow;
+    impl AsyncConnect for Slow {
+        type Stream = DuplexStream;
+        async fn connect(&self) -> Result<DuplexStream, Error> {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            Peer::saying(&[UNKNOWN]).connect().await
+        }
+    }
+    let request = streaming();
+    let deadlines = |whole| Deadlines { whole: Some(Duration::from_secs(whole)), ..Deadlines::DEFAULT };
+    let client = AsyncClient::new(Slow);
+    let error = client.clone().with_deadlines(deadlines(5)).trace_by(TracingLadder::new(&request)).await.unwrap_err();
+    assert!(matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)), "{error:?}");
+    let error = client.with_deadlines(deadlines(30)).trace_by(TracingLadder::new(&request)).await.unwrap_err();
+    assert_eq!(error.hresult(), Some(HResult::UNKNOWN_COMMAND));
+}
+
+const PROVIDERS: &[StreamingProviderConfig<'_>] = &[StreamingProviderConfig {
+    keywords: 0,
+    log_level: EventLevel::ERROR,
+    provider_name: IpcString::new("P"),
+    arguments: IpcString::ABSENT,
+    filter: EventFilter::ALL,
+}];
+
+fn streaming() -> CollectTracing5<'static> {
+    CollectTracing5::Streaming(StreamingSession {
+        circular_buffer_mb: 1,
+        format: Format::NET_TRACE,
+        rundown_keyword: 0,
+        request_stackwalk: false,
+        providers: Array::new(PROVIDERS),
+    })
+}
+
+#[tokio::test]
+async fn trace_by_ladder_is_read_while_it_is_stopped() {
+    let peer = Peer::saying(&[UNKNOWN, STREAM, SESSION]);
+    let client = AsyncClient::new(&peer);
+    let request = streaming();
+    let (mut trace, _) = client.trace_by(TracingLadder::new(&request)).await.unwrap();
+    assert_eq!(trace.session_id(), Some(42));
+    let stopper = trace.stopper(&client);
+    assert_eq!(stopper.clone().stop().await.unwrap(), Stop::Answered);
+    assert!(matches!(stopper.stop().await.unwrap_err().kind(), ErrorKind::AlreadyStopped));
+    peer.ends.lock().unwrap().clear();
+    let mut stream = Vec::new();
+    trace.read_to_end(&mut stream).await.unwrap();
+    assert_eq!(stream, b"Nettrace");
+    trace.check_complete().unwrap();
+    assert_eq!(trace.outcome().unwrap().bytes, 8);
+    assert!(matches!(stopper.stop().await.unwrap_err().kind(), ErrorKind::SessionOver));
+}
+
+#[tokio::test(start_paused = true)]
+async fn silent_trace_can_be_read_again_after_its_deadline() {
+    let peer = Peer::saying(&[SESSION]);
+    let deadlines = Deadlines { stream: Some(Duration::from_secs(3)), ..Deadlines::DEFAULT };
+    let mut trace = AsyncClient::new(&peer).with_deadlines(deadlines).trace(&COLLECT).await.unwrap();
+    let began = tokio::time::Instant::now();
+    for _ in 0..2 {
+        let error = trace.read(&mut [0; 8]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert!(matches!(Error::in_io(&error).unwrap().kind(), ErrorKind::TimedOut));
+    }
+    assert_eq!(began.elapsed().as_secs(), 6);
+    let mut end = peer.ends.lock().unwrap().pop().unwrap();
+    end.write_all(b"Nettrace").await.unwrap();
+    assert_eq!(trace.read(&mut [0; 8]).await.unwrap(), 8);
+    drop(end);
+    assert_eq!(trace.read(&mut [0; 8]).await.unwrap(), 0);
+    let error = trace.check_complete().unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Incomplete { end: End::Closed, received: 8 }), "{error:?}");
+}
+
+#[tokio::test]
+async fn stop_that_is_dropped_may_be_repeated() {
+    let peer = Peer::saying(&[SESSION, b"", SESSION]);
+    let client = AsyncClient::new(&peer);
+    let trace = client.trace(&COLLECT).await.unwrap();
+    let stopper = trace.stopper(&client);
+    assert!(tokio::time::timeout(Duration::from_millis(20), stopper.stop()).await.is_err());
+    assert!(format!("{trace:?}").contains("Unanswered(TimedOut)"), "{trace:?}");
+    assert_eq!(stopper.stop().await.unwrap(), Stop::Answered);
+}
+
+/// The same discovery and trust as of the blocking half.
+#[cfg(unix)]
+#[tokio::test]
+async fn endpoint_is_looked_at_before_anything_is_sent() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("socket");
+    let call = async |endpoint| AsyncClient::new(endpoint).resume().await;
+    let error = call(Endpoint::socket(&path)).await.unwrap_err();
+    assert!(matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotFound(_))), "{error:?}");
+    let error = call(Endpoint::process(u32::MAX)).await.unwrap_err();
+    assert!(matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotFound(_))), "{error:?}");
+    let error = call(Endpoint::pipe("dotnet-diagnostic-12")).await.unwrap_err();
+    assert!(matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::Unsupported(_))), "{error:?}");
+
+    let listener = tokio::net::UnixListener::bind(&path).unwrap();
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let error = call(Endpoint::socket(&path)).await.unwrap_err();
+    assert!(matches!((error.phase(), error.kind()), (Phase::Trust, ErrorKind::Untrusted(_))), "{error:?}");
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    let answer = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.read_exact(&mut [0; 20]).await.unwrap();
+        stream.write_all(DONE).await.unwrap();
+    };
+    let (asked, ()) = tokio::join!(call(Endpoint::socket(&path)), answer);
+    asked.unwrap();
+    drop(listener);
+    let error = call(Endpoint::socket(&path)).await.unwrap_err();
+    assert!(matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotAnEndpoint(_))), "{error:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn endpoint_whose_backlog_is_full_is_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("socket");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let _first = std::os::unix::net::UnixStream::connect(&path).unwrap();
+    let deadlines = Deadlines { connect: Some(Duration::from_millis(60)), ..Deadlines::DEFAULT };
+    let client = AsyncClient::new(Endpoint::socket(&path));
+    let error = client.clone().with_deadlines(deadlines).resume().await.unwrap_err();
+    assert!(matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)), "{error:?}");
+    let room = async {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        listener.accept().unwrap()
+    };
+    let (connected, _) = tokio::join!(client.connect(), room);
+    connected.unwrap();
+}
+
+/// What is spawned must be `Send`.
+#[tokio::test]
+async fn calls_can_be_spawned() {
+    let client = AsyncClient::new(Peer::saying(&[DONE, STREAM, SESSION]));
+    let of_task = client.clone();
+    tokio::spawn(async move { of_task.resume().await }).await.unwrap().unwrap();
+    let task = tokio::spawn(async move {
+        let trace = client.trace(&COLLECT).await.unwrap();
+        (trace.stopper(&client).stop().await.unwrap(), trace)
+    });
+    assert_eq!(task.await.unwrap().0, Stop::Answered);
 }

@@ -31,3 +31,8 @@ mod pipe;
 pub(super) use event::Event;
 pub use listener::PipeListener;
 pub use pipe::PipeTransport;
+#[cfg(feature = "tokio")]
+pub(super) use {
+    path::PipePath,
+    pipe::{opened, wait_until_free},
+};

@@ -14,7 +14,7 @@ const MOST: usize = 256;
 ///
 /// `units` is private to this file, since the calls of [`handle`](super::handle) rely on the NUL.
 #[derive(Clone, Debug)]
-pub(super) struct PipePath {
+pub(in crate::io) struct PipePath {
     units: Vec<u16>,
     text: String,
 }
@@ -24,7 +24,7 @@ impl PipePath {
     ///
     /// # Errors
     /// `InvalidInput` for what cannot be the name of a pipe of this machine.
-    pub(super) fn new(name: &str) -> io::Result<Self> {
+    pub(in crate::io) fn new(name: &str) -> io::Result<Self> {
         let rest = stripped(name);
         let fault = if rest.is_empty() {
             "the name of a pipe is empty"
@@ -46,12 +46,12 @@ impl PipePath {
     }
 
     /// The path, with its NUL.
-    pub(super) fn units(&self) -> &[u16] {
+    pub(in crate::io) fn units(&self) -> &[u16] {
         &self.units
     }
 
     /// The path, to be read.
-    pub(super) fn text(&self) -> &str {
+    pub(in crate::io) fn text(&self) -> &str {
         &self.text
     }
 }

@@ -63,10 +63,9 @@ impl PipeTransport {
         let path = PipePath::new(name).map_err(|error| Error::new(Phase::Find, error))?;
         loop {
             until.check().map_err(|stopped| stopped.during(Phase::Connect))?;
-            match handle::open(&path) {
-                Ok(pipe) => return Self::new(pipe).map_err(|error| Error::new(Phase::Connect, error)),
-                Err(error) if is(&error, ERROR_PIPE_BUSY) => wait_until_free(&path, until)?,
-                Err(error) => return Err(cannot_be_opened(&path, error)),
+            match opened(&path, handle::open(&path))? {
+                Some(pipe) => return Self::new(pipe).map_err(|error| Error::new(Phase::Connect, error)),
+                None => wait_until_free(&path, until)?,
             }
         }
     }
@@ -116,8 +115,17 @@ impl PipeTransport {
     }
 }
 
+/// The pipe that was to be opened; `None` where it is busy with other clients.
+pub(in crate::io) fn opened<P>(path: &PipePath, opened: io::Result<P>) -> Result<Option<P>, Error> {
+    match opened {
+        Ok(pipe) => Ok(Some(pipe)),
+        Err(error) if is(&error, ERROR_PIPE_BUSY) => Ok(None),
+        Err(error) => Err(cannot_be_opened(path, error)),
+    }
+}
+
 /// Waits for a slice of the time that is left.
-fn wait_until_free(path: &PipePath, until: &Until<'_>) -> Result<(), Error> {
+pub(in crate::io) fn wait_until_free(path: &PipePath, until: &Until<'_>) -> Result<(), Error> {
     let slice = until.left().map_or(SLICE, |left| left.min(SLICE));
     let milliseconds = u32::try_from(slice.as_millis()).unwrap_or_default().max(SHORTEST);
     match handle::wait_until_free(path, milliseconds) {

@@ -1,0 +1,89 @@
+//! How an async client comes to a connection.
+
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::io::{Endpoint, Error, Phase, Until};
+
+/// What an [`AsyncClient`](super::AsyncClient) asks: anything that gives a new connection for each request.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::{AsyncClient, AsyncConnect, Error};
+/// use tokio::net::TcpStream;
+///
+/// /// A runtime whose port somebody forwards.
+/// struct Forwarded(&'static str);
+///
+/// impl AsyncConnect for Forwarded {
+///     type Stream = TcpStream;
+///
+///     async fn connect(&self) -> Result<TcpStream, Error> {
+///         TcpStream::connect(self.0).await.map_err(Error::connecting)
+///     }
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// assert!(AsyncClient::new(Forwarded("127.0.0.1:1")).process_info().await.is_err());
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub trait AsyncConnect {
+    /// What it gives.
+    type Stream: AsyncRead + AsyncWrite + Send + Unpin;
+
+    /// A connection on which nothing was said yet. It is dropped where that takes too long.
+    fn connect(&self) -> impl Future<Output = Result<Self::Stream, Error>> + Send;
+}
+
+impl<C: AsyncConnect + Sync + ?Sized> AsyncConnect for &C {
+    type Stream = C::Stream;
+
+    fn connect(&self) -> impl Future<Output = Result<Self::Stream, Error>> + Send {
+        (**self).connect()
+    }
+}
+
+/// Does what may block on a thread that is there for that.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|died| Error::new(Phase::Find, io::Error::from(died)))?
+}
+
+/// Found and looked at as by the blocking half: see [`discovery`](crate::io::discovery) and [`trust`](crate::io::trust).
+#[cfg(unix)]
+impl AsyncConnect for Endpoint {
+    type Stream = tokio::net::UnixStream;
+
+    async fn connect(&self) -> Result<Self::Stream, Error> {
+        let endpoint = self.clone();
+        let (path, process_id) = blocking(move || endpoint.find(&Until::FOREVER)).await?;
+        loop {
+            if let Some(stream) = crate::io::unix::try_connect(&path)? {
+                self.check_peer(&stream, process_id)?;
+                return Self::Stream::from_std(stream).map_err(Error::connecting);
+            }
+            tokio::time::sleep(crate::io::unix::BACKLOG_PAUSE).await;
+        }
+    }
+}
+
+#[cfg(windows)]
+impl AsyncConnect for Endpoint {
+    type Stream = tokio::net::windows::named_pipe::NamedPipeClient;
+
+    async fn connect(&self) -> Result<Self::Stream, Error> {
+        use crate::io::windows::{PipePath, opened, wait_until_free};
+        use tokio::net::windows::named_pipe::ClientOptions;
+
+        let path = PipePath::new(&self.pipe_name()?).map_err(|error| Error::new(Phase::Find, error))?;
+        loop {
+            // Its server may learn who the client is and may not act in its name: so it is by default.
+            if let Some(pipe) = opened(&path, ClientOptions::new().open(path.text()))? {
+                return Ok(pipe);
+            }
+            let path = path.clone();
+            blocking(move || wait_until_free(&path, &Until::FOREVER)).await?;
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! One request over one connection.
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+
+use super::{AsyncTrace, Clock, until};
+use crate::continuation::{Entry, EnvironmentDecoder, EnvironmentLimits};
+use crate::io::drive::{Drive, Finished, Next};
+use crate::io::environment::{ENTRY, PIECE, at_the_end, ended, take_entries};
+use crate::io::{Answer, Deadlines, Error};
+use crate::message::Request;
+use crate::message::eventpipe::SessionReply;
+use crate::message::process::ProcessEnvironment;
+
+/// One request over a connection that is there already: a Unix socket, a named pipe, a TCP stream, TLS.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::AsyncConnection;
+/// use dotnet_diagnostics_ipc::message::process::ResumeRuntime;
+/// use tokio::io::AsyncWriteExt as _;
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// let (ours, mut theirs) = tokio::io::duplex(64);
+/// theirs.write_all(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0").await?;
+/// let answer = AsyncConnection::new(ours).call(&ResumeRuntime {}).await?;
+/// assert!(answer.result().is_success());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct AsyncConnection<S> {
+    stream: S,
+    deadlines: Deadlines,
+    checks_limits: bool,
+    clock: Option<Clock>,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
+    /// A connection on which nothing was said yet.
+    pub const fn new(stream: S) -> Self {
+        Self { stream, deadlines: Deadlines::DEFAULT, checks_limits: true, clock: None }
+    }
+
+    /// The same with other deadlines. With [`Deadlines::NONE`] the runtime needs no time enabled.
+    #[must_use]
+    pub const fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
+        self.deadlines = deadlines;
+        self
+    }
+
+    /// The same, where requests go out as they are. Some of those that a runtime should refuse kill it (F-72, P-19).
+    #[must_use]
+    pub const fn without_limits(mut self) -> Self {
+        self.checks_limits = false;
+        self
+    }
+
+    /// The same, where the whole call began earlier.
+    pub(super) const fn begun(mut self, clock: Clock) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Asks, and waits for the reply.
+    ///
+    /// # Errors
+    /// As [`Connection::call`](crate::io::Connection::call).
+    pub async fn call<'r, R: Request<'r>>(mut self, request: &R) -> Result<Answer<R>, Error> {
+        let drive = Drive::new(request, self.checks_limits)?;
+        self.run(drive).await?.ok().map(|(message, _)| Answer::new(message))
+    }
+
+    /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose session type says so.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call); [`ErrorKind::Unsupported`](crate::io::ErrorKind::Unsupported) for a session that does not stream.
+    pub async fn trace<'r, R: Request<'r, Reply = SessionReply>>(self, request: &R) -> Result<AsyncTrace<S>, Error> {
+        let drive = Drive::trace(request, self.checks_limits)?;
+        self.begin_trace(drive).await
+    }
+
+    pub(super) async fn begin_trace(mut self, drive: Drive) -> Result<AsyncTrace<S>, Error> {
+        let session_id = self.run(drive).await?.stream()?;
+        Ok(AsyncTrace::new(self.stream, session_id, self.deadlines.stream))
+    }
+
+    /// Asks for the environment, and gives each entry to `take` as it comes; an entry of more than 256 KiB is an error.
+    ///
+    /// # Errors
+    /// As [`EnvironmentBlock::for_each`](crate::io::EnvironmentBlock::for_each).
+    pub async fn environment(mut self, limits: EnvironmentLimits, mut take: impl FnMut(Entry<'_>)) -> Result<(), Error> {
+        let clock = self.clock();
+        let drive = Drive::new(&ProcessEnvironment {}, self.checks_limits)?;
+        let n_incoming_bytes = self.run(drive).await?.environment()?;
+        let mut room = std::vec![0; ENTRY.min(n_incoming_bytes as usize)];
+        let mut piece = std::vec![0; PIECE];
+        let mut decoder = EnvironmentDecoder::with_limits(n_incoming_bytes, &mut room, limits);
+        let mut have: &[u8] = &[];
+        loop {
+            if take_entries(&mut decoder, &mut have, &mut take)? {
+                return Ok(());
+            }
+            let wanted = decoder.wanted().min(piece.len());
+            let into = piece.get_mut(..wanted).unwrap_or_default();
+            let read = until(clock.within(self.deadlines.continuation), self.stream.read(into)).await;
+            match read.map_err(|stopped| ended(&decoder, stopped))? {
+                0 => return at_the_end(&decoder),
+                n => have = piece.get(..n).unwrap_or_default(),
+            }
+        }
+    }
+
+    /// The deadlines of the call, which begins now if it has not begun.
+    fn clock(&mut self) -> Clock {
+        *self.clock.get_or_insert_with(|| Clock::start(&self.deadlines))
+    }
+
+    /// Does what the exchange says, until it is finished.
+    pub(super) async fn run(&mut self, mut drive: Drive) -> Result<Finished, Error> {
+        let clock = self.clock();
+        let sending = clock.within(self.deadlines.send);
+        let reply_within = drive.reply_within(&self.deadlines);
+        let mut replying = None;
+        loop {
+            match drive.next()? {
+                Next::Send(bytes) => {
+                    let sent = until(sending, self.stream.write(bytes)).await;
+                    drive.sent(sent)?;
+                }
+                Next::SendFd => drive.fd_sent(Err(std::io::Error::from(std::io::ErrorKind::Unsupported).into()))?,
+                Next::Receive(into) => {
+                    if replying.is_none() {
+                        // What was written may lie in a buffer of the stream's own.
+                        let _ = until(sending, self.stream.flush()).await;
+                    }
+                    let deadline = *replying.get_or_insert_with(|| clock.within(reply_within));
+                    let received = until(deadline, self.stream.read(into)).await;
+                    drive.received(received)?;
+                }
+                Next::Finish(outcome) => return Ok(drive.finish(outcome)),
+            }
+        }
+    }
+}

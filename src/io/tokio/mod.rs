@@ -1,0 +1,53 @@
+//! The client's half over tokio: the same exchanges, deadlines and errors, with `async` and without threads.
+//!
+//! Deadlines need a runtime with time enabled, [`Endpoint`](super::Endpoint)s one with I/O enabled: `enable_all` does both. There is no
+//! canceller: a call that is dropped is cancelled, and its connection closed.
+
+mod client;
+mod connect;
+mod connection;
+mod stopper;
+mod trace;
+
+pub use client::AsyncClient;
+pub use connect::AsyncConnect;
+pub use connection::AsyncConnection;
+pub use stopper::AsyncStopper;
+pub use trace::AsyncTrace;
+
+use std::io;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use super::{Deadlines, Stopped};
+
+/// The deadlines of one call, once it has begun; by the clock of tokio, which tests can stop.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    whole: Option<Instant>,
+}
+
+impl Clock {
+    fn start(deadlines: &Deadlines) -> Self {
+        Self { whole: after(deadlines.whole) }
+    }
+
+    /// This much later, or the end of the whole call.
+    fn within(&self, within: Option<Duration>) -> Option<Instant> {
+        after(within).into_iter().chain(self.whole).min()
+    }
+}
+
+/// A deadline too far away to be told is none.
+fn after(within: Option<Duration>) -> Option<Instant> {
+    within.and_then(|within| Instant::now().checked_add(within))
+}
+
+/// What `io` gives, if it does so until then.
+async fn until<T>(deadline: Option<Instant>, io: impl Future<Output = io::Result<T>>) -> Result<T, Stopped> {
+    match deadline {
+        None => Ok(io.await?),
+        Some(deadline) => Ok(timeout_at(deadline, io).await.map_err(|_| Stopped::TimedOut)??),
+    }
+}

@@ -1,0 +1,59 @@
+//! The stop of a session.
+
+use std::fmt;
+
+use super::{AsyncClient, AsyncConnect, AsyncTrace};
+use crate::exchange::Stop;
+use crate::io::Error;
+use crate::io::session::Streaming;
+
+/// Stops a session, from any task. Clones stop the same session.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::{AsyncStopper, Endpoint};
+///
+/// fn goes_to_another_task<T: Clone + Send + Sync>() {}
+/// goes_to_another_task::<AsyncStopper<Endpoint>>();
+/// ```
+#[must_use = "a session lasts until it is stopped"]
+pub struct AsyncStopper<C> {
+    session: Streaming,
+    client: AsyncClient<C>,
+}
+
+impl<S> AsyncTrace<S> {
+    /// What stops it, over another connection to the same runtime: one of `client`'s.
+    pub fn stopper<C: AsyncConnect>(&self, client: &AsyncClient<C>) -> AsyncStopper<C> {
+        AsyncStopper { session: self.session.clone(), client: client.clone() }
+    }
+}
+
+impl<C: AsyncConnect> AsyncStopper<C> {
+    /// Stops the session, and waits for the answer. That comes once the stream was read to its end, so somebody must be reading it.
+    ///
+    /// A stop that was refused, not answered, or dropped may be repeated.
+    ///
+    /// # Errors
+    /// As [`Stopper::stop`](crate::io::Stopper::stop).
+    pub async fn stop(&self) -> Result<Stop, Error> {
+        let stopping = self.session.stop()?;
+        let drive = stopping.drive()?;
+        let asked = match self.client.connect().await {
+            Ok(mut connection) => connection.run(drive).await,
+            Err(error) => Err(error),
+        };
+        stopping.finish(asked)
+    }
+}
+
+impl<C> Clone for AsyncStopper<C> {
+    fn clone(&self) -> Self {
+        Self { session: self.session.clone(), client: self.client.clone() }
+    }
+}
+
+impl<C> fmt::Debug for AsyncStopper<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncStopper").field("session", &self.session).finish_non_exhaustive()
+    }
+}

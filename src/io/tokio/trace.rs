@@ -1,0 +1,107 @@
+//! The stream of a session.
+
+use std::boxed::Box;
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::time::Sleep;
+
+use crate::exchange::SessionOutcome;
+use crate::io::session::Streaming;
+use crate::io::{Error, Stopped};
+
+/// The nettrace stream of a session, as an [`AsyncRead`]: ends when the session does.
+///
+/// The runtime does not answer a stop, nor any other client, until the stream is read to its end (F-75): go on reading. Dropping it
+/// closes the connection, which ends the session without a rundown.
+///
+/// ```no_run
+/// use dotnet_diagnostics_ipc::io::{AsyncClient, Endpoint};
+/// use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig};
+/// use dotnet_diagnostics_ipc::wire::Array;
+/// use std::time::Duration;
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// let providers = [ProviderConfig::new("Microsoft-Windows-DotNETRuntime", 1, EventLevel::INFORMATIONAL)];
+/// let request =
+///     CollectTracing2 { circular_buffer_mb: 256, format: Format::NET_TRACE, request_rundown: true, providers: Array::new(&providers) };
+/// let client = AsyncClient::new(Endpoint::process(12345));
+/// let mut trace = client.trace(&request).await?;
+/// let stopper = trace.stopper(&client);
+/// let stop = async {
+///     tokio::time::sleep(Duration::from_secs(5)).await;
+///     stopper.stop().await
+/// };
+/// let mut stream = Vec::new();
+/// let (stopped, read) = tokio::join!(stop, tokio::io::copy(&mut trace, &mut stream));
+/// (stopped?, read?);
+/// trace.check_complete()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "dropping a trace ends its session without a rundown"]
+pub struct AsyncTrace<S> {
+    stream: S,
+    pub(super) session: Streaming,
+    within: Option<Duration>,
+    /// While nothing comes.
+    silence: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> AsyncTrace<S> {
+    pub(super) fn new(stream: S, session_id: Option<u64>, within: Option<Duration>) -> Self {
+        Self { stream, session: Streaming::new(session_id), within, silence: None }
+    }
+
+    /// The session's id; `None` if the runtime did not say it (F-2), and then it cannot be stopped.
+    pub fn session_id(&self) -> Option<u64> {
+        self.session.session_id()
+    }
+
+    /// What became of the session; `None` while it lasts, or while its stop is on the way.
+    pub fn outcome(&self) -> Option<SessionOutcome> {
+        self.session.outcome()
+    }
+
+    /// Whether the stream is complete: it ended after its stop was answered.
+    ///
+    /// # Errors
+    /// As [`Trace::check_complete`](crate::io::Trace::check_complete).
+    pub fn check_complete(&self) -> Result<(), Error> {
+        self.session.check_complete()
+    }
+}
+
+/// The errors are those of a [`Trace`](crate::io::Trace): [`Error::in_io`] finds the crate's own in them.
+impl<S: AsyncRead + Unpin> AsyncRead for AsyncTrace<S> {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        if into.remaining() == 0 || this.session.is_over() {
+            return Poll::Ready(Ok(()));
+        }
+        let before = into.filled().len();
+        let read = match Pin::new(&mut this.stream).poll_read(context, into) {
+            Poll::Ready(read) => read.map(|()| into.filled().len().saturating_sub(before)).map_err(Stopped::Io),
+            Poll::Pending => {
+                let Some(within) = this.within else { return Poll::Pending };
+                let silence = this.silence.get_or_insert_with(|| Box::pin(tokio::time::sleep(within)));
+                ready!(silence.as_mut().poll(context));
+                Err(Stopped::TimedOut)
+            }
+        };
+        this.silence = None;
+        let came = into.filled().get(before..).unwrap_or_default();
+        Poll::Ready(this.session.read(came, read).map(drop))
+    }
+}
+
+impl<S> fmt::Debug for AsyncTrace<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncTrace").field("session", &self.session).finish_non_exhaustive()
+    }
+}
