@@ -11,7 +11,7 @@ use dotnet_diagnostics_ipc::io::{Client, Endpoint};
 
 fn main() -> ExitCode {
     run().unwrap_or_else(|error| {
-        eprintln!("{error}");
+        eprintln!("{error:#}");
         ExitCode::FAILURE
     })
 }

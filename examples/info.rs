@@ -12,7 +12,7 @@ use dotnet_diagnostics_ipc::io::{Answer, Client, Endpoint, Error as IoError};
 
 fn main() -> ExitCode {
     run().unwrap_or_else(|error| {
-        eprintln!("{error}");
+        eprintln!("{error:#}");
         ExitCode::FAILURE
     })
 }

@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for found in seen.found.iter().filter(is_wanted) {
         let process_id = found.process_id.map_or_else(|| "-".to_string(), |id| id.to_string());
         let command_line = match found.state {
-            State::Listening => command_line(found).unwrap_or_else(|error| format!("({error})")),
+            State::Listening => command_line(found).unwrap_or_else(|error| format!("({error:#})")),
             _ => "-".to_string(),
         };
         println!("{process_id:>10}  {:<12}  {command_line}", found.state.to_string());

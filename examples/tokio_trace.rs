@@ -64,15 +64,16 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     let read = async {
         let (mut bytes, mut piece) = (0, vec![0; 64 * 1024]);
         loop {
-            match trace.read(&mut piece).await? {
-                0 => return Ok::<usize, std::io::Error>(bytes),
-                n => file.write_all(&piece[..n])?,
+            let n = trace.read(&mut piece).await?;
+            if n == 0 {
+                return Ok::<usize, std::io::Error>(bytes);
             }
-            bytes += piece.len();
+            file.write_all(&piece[..n])?;
+            bytes += n;
         }
     };
-    let (stopped, bytes) = tokio::join!(stop, read);
-    let (_, bytes) = (stopped?, bytes?);
+    let (answered, bytes) = tokio::join!(stop, read);
+    let (_, bytes) = (answered?, bytes?);
     trace.check_complete()?;
     println!("{path}: {bytes} bytes, complete");
     Ok(ExitCode::SUCCESS)

@@ -21,7 +21,7 @@ use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
 fn main() -> ExitCode {
     run().unwrap_or_else(|error| {
-        eprintln!("{error}");
+        eprintln!("{error:#}");
         ExitCode::FAILURE
     })
 }

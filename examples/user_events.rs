@@ -9,7 +9,7 @@
 #[cfg(unix)]
 fn main() -> std::process::ExitCode {
     unix::run().unwrap_or_else(|error| {
-        eprintln!("{error}");
+        eprintln!("{error:#}");
         std::process::ExitCode::FAILURE
     })
 }

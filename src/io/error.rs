@@ -59,7 +59,7 @@ impl fmt::Display for Phase {
     }
 }
 
-/// What went wrong.
+/// What went wrong. As text, without what the error in it says: that is the [`source`](std::error::Error::source) of the [`Error`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -190,17 +190,17 @@ impl Error {
 impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TimedOut => f.write_str("the time was over"),
+            Self::TimedOut => f.write_str("timed out"),
             Self::Cancelled => f.write_str("cancelled"),
-            Self::Io(error) => error.fmt(f),
+            Self::Io(_) => f.write_str("the system reports an error"),
             Self::NotFound(what) => write!(f, "{what} is not there"),
             Self::NotAnEndpoint(what) => f.write_str(what),
-            Self::Untrusted(reason) => reason.fmt(f),
-            Self::Encode(error) => error.fmt(f),
-            Self::Limit(error) => write!(f, "a runtime would refuse it: {error}"),
+            Self::Untrusted(_) => f.write_str("the endpoint is not trusted"),
+            Self::Encode(_) => f.write_str("the request cannot be encoded"),
+            Self::Limit(_) => f.write_str("a runtime would refuse it"),
             Self::Refused { hresult, message: None } => write!(f, "the runtime answers {hresult}"),
             Self::Refused { hresult, message: Some(message) } => write!(f, "the runtime answers {hresult}: {message}"),
-            Self::Malformed(error) => write!(f, "no reply of this protocol: {error}"),
+            Self::Malformed(_) => f.write_str("no reply of this protocol"),
             Self::Ended { end, received: 0 } => end.fmt(f),
             Self::Ended { end, received } => write!(f, "{end} after {received} bytes"),
             Self::LimitExceeded { limit } => write!(f, "more came than the limit of {limit} allows"),
@@ -211,14 +211,25 @@ impl fmt::Display for ErrorKind {
             Self::Miscounted { asked, said } => {
                 write!(f, "the transport says that it moved {said} bytes, of {asked} that it was given")
             }
-            Self::Bug(illegal) => write!(f, "an exchange was driven wrongly: {illegal}"),
+            Self::Bug(_) => f.write_str("an exchange was driven wrongly"),
         }
     }
 }
 
+/// What this error adds to its [`source`](std::error::Error::source); with `#`, as in `{error:#}`, the sources too, in one line.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.phase(), self.kind())
+        match self.kind() {
+            // The source says all that there is to say.
+            ErrorKind::Io(_) | ErrorKind::Untrusted(_) | ErrorKind::Encode(_) => write!(f, "{}", self.phase())?,
+            kind => write!(f, "{}: {kind}", self.phase())?,
+        }
+        let mut source = std::error::Error::source(self).filter(|_| f.alternate());
+        while let Some(error) = source {
+            write!(f, ": {error}")?;
+            source = error.source();
+        }
+        Ok(())
     }
 }
 
@@ -302,5 +313,91 @@ impl From<Illegal> for ErrorKind {
 impl From<Distrust> for ErrorKind {
     fn from(reason: Distrust) -> Self {
         Self::Untrusted(reason)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Message;
+    use crate::message::Request as _;
+    use crate::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
+    use std::path::PathBuf;
+    use std::string::ToString as _;
+    use std::vec::Vec;
+
+    const PHASES: [Phase; 10] = [
+        Phase::Find,
+        Phase::Trust,
+        Phase::Connect,
+        Phase::Advertise,
+        Phase::Send,
+        Phase::SendFd,
+        Phase::Reply,
+        Phase::Continuation,
+        Phase::Stop,
+        Phase::Listen,
+    ];
+
+    /// One of each.
+    fn kinds() -> Vec<ErrorKind> {
+        let path = || PathBuf::from("/tmp/s");
+        let dump = GenerateCoreDump3 { dump_name: "/d".into(), dump_type: DumpType(9), flags: DumpFlags::NONE };
+        std::vec![
+            ErrorKind::TimedOut,
+            ErrorKind::Cancelled,
+            std::io::Error::from(std::io::ErrorKind::AddrInUse).into(),
+            std::io::Error::new(std::io::ErrorKind::AddrInUse, "somebody listens there already").into(),
+            std::io::Error::from(Error::new(Phase::Listen, ErrorKind::TimedOut)).into(),
+            ErrorKind::NotFound("process 12".into()),
+            ErrorKind::NotAnEndpoint("a path without a name".into()),
+            Distrust::NotASocket { path: path(), is: "a file" }.into(),
+            Distrust::OtherOwner { path: path(), owner: 1, ours: 2 }.into(),
+            Distrust::SharedDirectory { path: path(), mode: 0o777 }.into(),
+            Distrust::PeerOwner { owner: 1, ours: 2 }.into(),
+            Distrust::PeerProcess { process_id: 1, expected: 2 }.into(),
+            dump.encode_message(&mut []).unwrap_err().into(),
+            dump.check_limits().unwrap_err().into(),
+            ErrorKind::Refused { hresult: HResult::FAIL, message: None },
+            ErrorKind::Refused { hresult: HResult::FAIL, message: Some("disk full".into()) },
+            Message::decode(b"HTTP/1.1").unwrap_err().into(),
+            ErrorKind::Ended { end: End::Closed, received: 0 },
+            ErrorKind::Ended { end: End::Reset, received: 7 },
+            ErrorKind::LimitExceeded { limit: 7 },
+            ErrorKind::Unsupported("this system has no named pipes"),
+            ErrorKind::Incomplete { end: End::Closed, received: 7 },
+            ErrorKind::SessionOver,
+            ErrorKind::AlreadyStopped,
+            Illegal::TooMany { asked: 7, said: 8 }.into(),
+            Illegal::NotAsked.into(),
+        ]
+    }
+
+    #[test]
+    fn display_repeats_no_source() {
+        for phase in PHASES {
+            for kind in kinds() {
+                let error = Error::new(phase, kind);
+                let (mut parent, mut chain): (&dyn std::error::Error, _) = (&error, error.to_string());
+                while let Some(source) = parent.source() {
+                    assert!(!parent.to_string().contains(&source.to_string()), "{parent}: {source}");
+                    chain = std::format!("{chain}: {source}");
+                    parent = source;
+                }
+                assert_eq!(std::format!("{error:#}"), chain);
+            }
+        }
+    }
+
+    #[test]
+    fn display_with_sources_says_each_part_once() {
+        let error = Error::new(Phase::Listen, std::io::Error::new(std::io::ErrorKind::AddrInUse, "somebody listens there already"));
+        assert_eq!(
+            (error.to_string(), std::format!("{error:#}")),
+            ("listening".into(), "listening: somebody listens there already".into())
+        );
+        let error = Error::new(Phase::Reply, Message::decode(b"HTTP/1.1").unwrap_err());
+        assert_eq!(error.to_string(), "waiting for the reply: no reply of this protocol");
+        assert!(std::format!("{error:#}").starts_with("waiting for the reply: no reply of this protocol: "), "{error:#}");
     }
 }

@@ -175,7 +175,7 @@ mod unix {
     /// The socket of a runtime; `None`, which is said, if there is none.
     fn socket(to: &str) -> anyhow::Result<Option<PathBuf>> {
         let found = match to.parse() {
-            Ok(process_id) => discovery::endpoint_of(process_id, &Until::FOREVER).map_err(|error| error.to_string()),
+            Ok(process_id) => discovery::endpoint_of(process_id, &Until::FOREVER).map_err(|error| format!("{error:#}")),
             Err(_) if Path::new(to).exists() => Ok(PathBuf::from(to)),
             Err(_) => Err(format!("{to} is not there")),
         };

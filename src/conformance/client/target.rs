@@ -99,7 +99,7 @@ impl Target {
 
     /// Listens at the socket in the name of the process.
     pub(super) fn network(&self) -> Result<SocketNetwork, String> {
-        let network = SocketNetwork::in_place_of_a_runtime(&self.socket).map_err(|error| error.to_string())?;
+        let network = SocketNetwork::in_place_of_a_runtime(&self.socket).map_err(|error| format!("{error:#}"))?;
         let hand_over = || -> io::Result<()> {
             let listener = network.listener_of_ours().ok_or(io::ErrorKind::Unsupported)?;
             unix_fd::send_fd(self.ours.as_fd(), listener.as_fd())?;

@@ -109,7 +109,7 @@ impl PipeNetwork {
     fn is_there(&self) -> Result<bool, Trouble> {
         let began = Instant::now();
         loop {
-            if PipeTransport::is_there(&self.name).map_err(|error| Trouble::differs(error.to_string()))? {
+            if PipeTransport::is_there(&self.name).map_err(|error| Trouble::differs(format!("{error:#}")))? {
                 return Ok(true);
             }
             if began.elapsed() >= BETWEEN {
@@ -174,7 +174,7 @@ impl Network for PipeNetwork {
         if port.is_some() {
             return unavailable(NO_PORTS);
         }
-        let pipe = self.connect(&self.until(until)).map_err(|error| Trouble::differs(error.to_string()))?;
+        let pipe = self.connect(&self.until(until)).map_err(|error| Trouble::differs(format!("{error:#}")))?;
         thread::sleep(UNTIL_THE_NEXT);
         self.connections.push(Some(Connection { pipe, background: None }));
         Ok(Link(self.connections.len().saturating_sub(1)))

@@ -178,7 +178,7 @@ impl Proxy {
                 Err(_) if self.runtime_connects && !canceller.is_cancelled() && !pieces::has_hung_up(accepted.as_fd()) => {
                     thread::sleep(PAUSE);
                 }
-                Err(error) => return Err(error.to_string()),
+                Err(error) => return Err(std::format!("{error:#}")),
             }
         }
     }

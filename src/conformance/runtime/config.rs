@@ -113,9 +113,10 @@ impl fmt::Display for StartError {
 impl core::error::Error for StartError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
-            Self::Socket(error) => Some(error),
-            Self::Ports(error) => Some(error),
-            Self::System(error) => Some(error),
+            // Their words are this error's.
+            Self::Socket(error) => error.source(),
+            Self::Ports(error) => error.source(),
+            Self::System(error) => error.source(),
             Self::Vectors => None,
         }
     }

@@ -46,18 +46,18 @@ pub(super) enum Reach {
 impl Reach {
     pub(super) fn find(place: &Place, within: Duration) -> Result<Self, String> {
         let reach = match place {
-            Place::Process(id) => Self::Socket(discovery::endpoint_of(*id, &Until::FOREVER).map_err(|error| error.to_string())?),
+            Place::Process(id) => Self::Socket(discovery::endpoint_of(*id, &Until::FOREVER).map_err(|error| format!("{error:#}"))?),
             Place::Socket(path) => Self::Socket(path.clone()),
             Place::Pipe(_) => return Err(format!("{place}: this system has no named pipes, they are Windows's")),
             Place::Port(path) => {
-                let (listener, guard) = bind_private(path).map_err(|error| error.to_string())?;
+                let (listener, guard) = bind_private(path).map_err(|error| format!("{error:#}"))?;
                 Self::Port(listener, guard)
             }
             Place::Spawn(command) => Self::Spawn(command.clone(), None),
         };
         if let Self::Socket(path) = &reach {
             let until = Until { deadline: Instant::now().checked_add(within), canceller: None };
-            Endpoint::socket(path.clone()).connect(&until).map_err(|error| error.to_string())?;
+            Endpoint::socket(path.clone()).connect(&until).map_err(|error| format!("{error:#}"))?;
         }
         Ok(reach)
     }

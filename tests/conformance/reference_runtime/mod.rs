@@ -69,7 +69,7 @@ fn a_runtime_that_cannot_start_says_why() {
     let refused = |config: Config| {
         let error = ReferenceRuntime::start(config).unwrap_err();
         let source = std::error::Error::source(&error).map(ToString::to_string);
-        assert_eq!(source.as_ref(), Some(&error.to_string()));
+        assert!(source.is_none_or(|source| !error.to_string().contains(&source)), "{error}: each part is said once");
         error
     };
     let file = directory.path().join("file");

@@ -56,7 +56,8 @@ fn what_a_runtime_would_refuse_goes_out_only_without_limits() {
     let client = Client::new(&peer);
     let error = client.generate_core_dump3(&dump).unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))), "{error:?}");
-    assert_eq!(error.to_string(), why);
+    assert_eq!(format!("{error:#}"), why);
+    assert_eq!(error.to_string(), "sending the request: a runtime would refuse it");
     assert_eq!(std::error::Error::source(&error).unwrap().to_string(), why.split_once("it: ").unwrap().1);
     assert_eq!(io::Read::read(&mut peer.end(0), &mut [0; 1]).unwrap(), 0, "nothing was sent");
 

@@ -112,7 +112,7 @@ fn a_descriptor_goes_over_no_stream_but_a_socket() {
     let file = tempfile::tempfile().unwrap();
     let text = "passing the descriptor: this connection passes no descriptors";
     let client = Client::new(Once::new(Told::default()));
-    assert_eq!(client.user_events(&USER_EVENTS, &file).unwrap_err().to_string(), text);
+    assert_eq!(format!("{:#}", client.user_events(&USER_EVENTS, &file).unwrap_err()), text);
     // Nor does it where the stream is only lent.
     let mut stream = Stream(Told::default());
     let Err(Stopped::Io(error)) = Transport::send_fd(&mut &mut stream, file.as_fd(), &Until::FOREVER) else { panic!() };

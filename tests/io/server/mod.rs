@@ -156,7 +156,7 @@ fn an_environment_comes_whole_or_broken_off() {
             let transport = UnixTransport::new(UnixStream::connect(path).unwrap()).unwrap();
             let mut entries = Vec::new();
             let read = Connection::new(transport).environment().unwrap().for_each(|entry| entries.push(entry.text().to_string()));
-            (read.map_err(|error| error.to_string()), entries)
+            (read.map_err(|error| format!("{error:#}")), entries)
         })
     };
     assert_eq!(read(&Runtime::default()), (Ok(()), ENVIRONMENT.map(String::from).to_vec()));

@@ -204,7 +204,7 @@ fn a_socket_on_which_nobody_listens_cannot_be_served() {
     let error = serve(listener, &Runtime::default(), &ServeOptions::DEFAULT, &shutdown).unwrap_err();
     assert_eq!(error.phase(), Phase::Listen);
     assert!(matches!(error.kind(), ErrorKind::Io(error) if error.kind() == io::ErrorKind::InvalidInput), "{error}");
-    assert!(error.to_string().starts_with("listening: "), "{error}");
+    assert!(format!("{error:#}").starts_with("listening: "), "{error}");
 }
 
 #[test]
