@@ -22,7 +22,7 @@ const LONGEST_LINE: u64 = 8 << 20;
 /// How much of what it said last on standard error is kept.
 const KEPT_ERRORS: usize = 4096;
 /// How long a program may take to end once its input has.
-const END: Duration = Duration::from_secs(2);
+const END: Duration = Duration::from_secs(5);
 
 /// What to start, and how long an answer may take.
 #[derive(Clone, Debug)]

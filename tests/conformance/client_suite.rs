@@ -12,6 +12,8 @@ use dotnet_diagnostics_ipc::conformance::{Case, Grade, Report};
 use dotnet_diagnostics_ipc::vectors::{Plays, named_script_files};
 use tempfile::TempDir;
 
+use crate::load::{scaled, slower};
+
 const DIAGIPC: &str = env!("CARGO_BIN_EXE_diagipc");
 
 fn fixture(name: &str) -> PathBuf {
@@ -33,11 +35,18 @@ fn python(directory: &TempDir, fault: Option<Fault>) -> String {
 fn with_fault(directory: &TempDir, fault: Option<&str>) -> String {
     let fault = fault.map_or(String::new(), |fault| format!("\"--fault\", \"{fault}\", "));
     let text = fs::read_to_string(fixture("client.toml")).unwrap();
-    let text =
-        text.replace("\"CLIENT\"", &format!("'{}'", fixture("client.py").display())).replace("FAULT\"--", &format!("{fault}\"--"));
+    let text = patient(&text)
+        .replace("\"CLIENT\"", &format!("'{}'", fixture("client.py").display()))
+        .replace("FAULT\"--", &format!("{fault}\"--"));
     let file = directory.path().join("client.toml");
     fs::write(&file, text).unwrap();
     file.to_str().unwrap().to_owned()
+}
+
+/// A description with as much patience as this machine needs now: of the client, and with it.
+fn patient(text: &str) -> String {
+    let slower = slower();
+    [2000, 4000].iter().fold(text.to_owned(), |text, ms: &u32| text.replace(&ms.to_string(), &(ms * slower).to_string()))
 }
 
 /// The report of a run, and that its exit status is that of its cases.
@@ -75,7 +84,11 @@ fn the_faultless_client_passes_all_scenarios() {
 
 #[test]
 fn our_own_client_passes_all_scenarios() {
-    all_pass(&report(concat!(env!("CARGO_MANIFEST_DIR"), "/vectors/clients/diagipc.toml"), &[]));
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("diagipc.toml");
+    let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/vectors/clients/diagipc.toml")).unwrap();
+    fs::write(&file, patient(&text)).unwrap();
+    all_pass(&report(file.to_str().unwrap(), &[]));
 }
 
 /// What shows a fault.
@@ -197,7 +210,7 @@ fn what_a_client_lacks_is_unimplemented_and_may_be_required() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("one.toml");
     let text = format!(
-        "timeout_ms = 3000\n[operations.set-env]\ncommand = ['python3', '-IS', '{}', '--pid', '{{pid}}', 'set-env', 'FIXED', '{{value}}']\n",
+        "timeout_ms = 60000\n[operations.set-env]\ncommand = ['python3', '-IS', '{}', '--pid', '{{pid}}', 'set-env', 'FIXED', '{{value}}']\n",
         fixture("client.py").display()
     );
     fs::write(&file, text).unwrap();
@@ -235,7 +248,7 @@ fn a_client_that_does_nothing_or_never_ends_is_failed_in_time() {
         "request/plain/trace",
     ];
     let report = report(file.to_str().unwrap(), &only);
-    assert!(began.elapsed() < Duration::from_secs(30));
+    assert!(began.elapsed() < Duration::from_secs(30) * slower());
     assert_eq!(report.counts.fail, 5, "{report:#?}");
     let found = |name: &str| {
         let case = report.cases.iter().find(|case| case.group == name).unwrap();
@@ -255,7 +268,7 @@ fn a_lone_command_is_the_operation_trace() {
     let output = diagipc(&[
         "--json",
         "--timeout",
-        "1000",
+        "60000",
         "--only",
         "request/plain/*",
         "--",
@@ -336,7 +349,7 @@ fn what_a_client_sends_too_little_or_too_much_is_said() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("odd.toml");
     let play = |lines: &[String], only: &[&str]| {
-        fs::write(&file, format!("timeout_ms = 1000\n{}", lines.concat())).unwrap();
+        fs::write(&file, format!("timeout_ms = {}\n{}", scaled(1000), lines.concat())).unwrap();
         report(file.to_str().unwrap(), only)
     };
     let first = play(
@@ -387,7 +400,7 @@ fn a_client_that_asks_another_command_than_the_script_has_is_answered_as_a_runti
         format!("[operations.{operation}]\ncommand = ['sh', '-c', 'exec python3 -IS {client} --pid $0 {words}', '{{pid}}'{more}]\n")
     };
     let play = |lines: &str, only: &[&str]| {
-        fs::write(&file, format!("timeout_ms = 1000\n{lines}")).unwrap();
+        fs::write(&file, format!("timeout_ms = 60000\n{lines}")).unwrap();
         report(file.to_str().unwrap(), only)
     };
     let dump = line("dump", "dump $1 $2 $3 GenerateCoreDump3", ", '{path}', '{type}', '{flags}'");
@@ -420,7 +433,7 @@ fn what_a_client_cannot_do_is_no_failure() {
                 s.sendall(b'DOTNET_IPC_V1\\0\\x14\\0\\x04\\x08\\0\\0'); s.recv(99); os._exit(1)";
     fs::write(directory.path().join("once.py"), once).unwrap();
     let text = format!(
-        "timeout_ms = 50\n[operations.resume]\ncommand = 'true'\n[operations.process-info]\ncwd = '{0}'\ntimeout_ms = 1000\n\
+        "timeout_ms = 50\n[operations.resume]\ncommand = 'true'\n[operations.process-info]\ncwd = '{0}'\ntimeout_ms = 60000\n\
          command = ['sh', '-c', 'printf %s $0 > where && exec python3 -IS once.py', '{{socket}}', '{{command}}']\n",
         directory.path().display()
     );

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::conformance::{Adapter, AdapterCommand, Case, Counts, Grade, Report, codec};
 use serde_json::Value;
 
+use crate::load::{scaled, slower};
+
 fn here(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
@@ -40,9 +42,11 @@ fn diagipc(arguments: &[&str], status: i32) -> Output {
     output
 }
 
+/// The report of a run in which nobody waits for a deadline, unless `arguments` have one.
 #[track_caller]
 fn report(arguments: &[&str], status: i32) -> Report {
-    let output = diagipc(&[&["--json"], arguments].concat(), status);
+    let timeout: &[&str] = if arguments.contains(&"--timeout") { &[] } else { &["--timeout", "120000"] };
+    let output = diagipc(&[&["--json"], timeout, arguments].concat(), status);
     serde_json::from_slice(&output.stdout).expect("a report")
 }
 
@@ -126,7 +130,7 @@ fn three_codecs_agree_on_damaged_bytes() {
     let directory = tempfile::tempdir().unwrap();
     let start = |program: &str, arguments: &[String]| {
         let arguments = arguments.iter().map(Into::into).collect();
-        let command = AdapterCommand { program: program.into(), arguments, deadline: Duration::from_secs(20) };
+        let command = AdapterCommand { program: program.into(), arguments, deadline: Duration::from_secs(120) };
         Adapter::start(command).expect("it starts")
     };
     let mut others = [start("python3", &[python_adapter()]), start(&c_adapter(directory.path()), &[])];
@@ -333,16 +337,19 @@ fn a_lost_answer_is_a_failure_of_its_case_alone() {
 #[test]
 fn silence_has_an_end_and_so_has_the_one_who_is_silent() {
     for (fault, words) in [
-        ("hangs", "no answer within 1500 ms"),
-        ("half a line", "no answer within 1500 ms"),
+        ("hangs", "no answer within TIMEOUT ms"),
+        ("half a line", "no answer within TIMEOUT ms"),
         ("closes its output", "ended in place of an answer: it closed its output, and runs on"),
     ] {
         let faulty = Faulty::new(fault, "wchar");
         // Enough for a Python to start beside other tests: the cases of other types are to be answered.
-        let options = ["--timeout", "1500", "--only", "grammar/grammar-wchar/*/encode", "--only", "grammar/grammar-guid/*/encode"];
+        let timeout = scaled(1500);
+        let words = words.replace("TIMEOUT", &timeout);
+        let options =
+            ["--timeout", &timeout, "--only", "grammar/grammar-wchar/*/encode", "--only", "grammar/grammar-guid/*/encode"];
         let report = faulty.report(&options, 1);
         assert_eq!((report.counts.pass, report.counts.fail), (4, 3), "{fault}: {report:?}");
-        assert!(report.failures().all(|case| case.name.contains("wchar") && found(case).contains(words)), "{fault}: {report:?}");
+        assert!(report.failures().all(|case| case.name.contains("wchar") && found(case).contains(&words)), "{fault}: {report:?}");
         let started = faulty.started();
         assert_eq!(started.len(), 4, "{fault}");
         for process in started {
@@ -430,11 +437,11 @@ fn an_adapter_that_answers_nothing_is_lost() {
     let all = listed(&[]).len();
     for fault in ["dies", "hangs", "garbage", "another id"] {
         let begun = Instant::now();
-        let report = Faulty::new(fault, "all").report(&["--timeout", "300"], 3);
+        let report = Faulty::new(fault, "all").report(&["--timeout", &scaled(300)], 3);
         assert_eq!(report.counts, Counts { fail: 8, ..Counts::default() }, "{fault}");
         let lost = report.lost.expect("it is lost");
         assert_eq!(lost.not_run, all - 8, "{fault}: {lost:?}");
-        assert!(begun.elapsed() < Duration::from_secs(40), "{fault}: {:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(40) * slower(), "{fault}: {:?}", begun.elapsed());
     }
 }
 
@@ -452,7 +459,7 @@ fn one_that_never_reads_does_not_hold_the_run() {
     let begun = Instant::now();
     let report = report(&["--timeout", "100", "--", "sleep", "60"], 3);
     assert_eq!(report.counts.fail, 8);
-    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(20) * slower(), "{:?}", begun.elapsed());
 }
 
 #[test]
@@ -465,7 +472,7 @@ fn one_that_is_not_there_is_lost_at_once() {
 
 #[test]
 fn an_end_that_is_none_is_noted_and_fails_nothing() {
-    for (fault, words) in [("ends badly", "at the end of its input: exit status: 3"), ("does not end", "it did not end within 2 s")]
+    for (fault, words) in [("ends badly", "at the end of its input: exit status: 3"), ("does not end", "it did not end within 5 s")]
     {
         let report = Faulty::new(fault, "none").report(&["--only", "guid"], 0);
         assert_eq!(report.notes.len(), 1, "{fault}");

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{ChildStdin, Command, Output, Stdio};
 use std::thread::{self, JoinHandle};
 
+use crate::load::scaled;
 use crate::schema::Schema;
 use dotnet_diagnostics_ipc::vectors::Value;
 
@@ -205,7 +206,7 @@ fn a_connection_that_is_left_open_is_found() {
 fn a_hang_is_found_and_the_target_started_anew() {
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/servers/wedges.py");
     let target = ["python3", server.to_str().unwrap()];
-    let summary = against(&["--seed", "1", "--cases", "100", "--timeout", "400"], &target, 1);
+    let summary = against(&["--seed", "1", "--cases", "100", "--timeout", &scaled(400)], &target, 1);
     assert_eq!((&summary["cases"], &summary["lost"]), (&100.into(), &Value::Null));
     let hangs = own(&summary, "hang");
     assert_eq!(hangs.len(), 1, "{summary}");

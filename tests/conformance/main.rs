@@ -7,6 +7,8 @@ mod codec_adapters;
 #[cfg(unix)]
 mod fuzz_server;
 #[cfg(unix)]
+mod load;
+#[cfg(unix)]
 mod record;
 #[cfg(unix)]
 mod reference_runtime;

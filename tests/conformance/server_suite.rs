@@ -9,6 +9,8 @@ use std::process::{Child, Command, Output, Stdio};
 
 use dotnet_diagnostics_ipc::conformance::{Case, Grade, Report};
 
+use crate::load::scaled;
+
 const DIAGIPC: &str = env!("CARGO_BIN_EXE_diagipc");
 
 #[track_caller]
@@ -145,7 +147,8 @@ fn a_server_that_does_something_wrong_fails_by_the_case_that_is_about_it() {
         ("stream-never-ends", "requests/eventpipe/5200"),
         ("no-header", "requests/eventpipe/5000"),
     ] {
-        let options = ["--profile", "strict", "--only", name, "--timeout", "1000", "--jobs", "1"];
+        let timeout = scaled(1000);
+        let options = ["--profile", "strict", "--only", name, "--timeout", &timeout, "--jobs", "1"];
         let output = against_any(&options, &["--profile", "strict", "--misbehave", wrong]);
         let text = String::from_utf8_lossy(&output.stdout);
         match output.status.code() {
@@ -231,7 +234,7 @@ fn a_target_that_is_not_there_is_lost() {
 fn a_target_that_dies_in_the_middle_is_lost_unless_it_is_started_again() {
     let directory = tempfile::tempdir().unwrap();
     let runtime = Runtime::start(&["--profile", "coreclr-10", "--dies"], directory.path());
-    let said = report(&[&runtime.1, "--allow-harmful", "--only", "requests/process", "--timeout", "1000"], 3);
+    let said = report(&[&runtime.1, "--allow-harmful", "--only", "requests/process", "--timeout", &scaled(1000)], 3);
     assert!(said.lost.is_some_and(|lost| lost.not_run > 0), "{:?}", said.counts);
 }
 
@@ -270,7 +273,8 @@ fn what_is_no_fault_of_the_server_is_said_beside_the_grades() {
         "scripts/user_events/user-events",
         "scripts/ports/port-advertise",
     ];
-    let mut arguments = vec!["--profile", "strict", "--allow-harmful", "--timeout", "1000", "--jobs", "4"];
+    let timeout = scaled(1000);
+    let mut arguments = vec!["--profile", "strict", "--allow-harmful", "--timeout", &timeout, "--jobs", "4"];
     arguments.extend([flaky, lacks, descriptor, own].iter().flat_map(|name| ["--only", name]));
     let report = report(&[&arguments[..], &["--spawn", "--", "python3", &server]].concat(), 1);
     let notes = report.notes.join("\n");

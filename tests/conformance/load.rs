@@ -1,0 +1,28 @@
+//! Deadlines that hold on a machine that has other work.
+//!
+//! A deadline that no test waits for can be long. One that a test waits for, since it is about silence, is short on an idle machine, and
+//! as many times longer as starting a process takes longer here and now.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What three Pythons beside each other take on an idle machine of two processors.
+const IDLE: Duration = Duration::from_millis(60);
+/// Where the machine is slower than this, a test may fail.
+const MOST: u32 = 40;
+
+/// How many times slower this machine is than an idle one, at least 1. The load changes while a test runs: twice what is measured.
+pub(crate) fn slower() -> u32 {
+    let began = Instant::now();
+    let start = || Command::new("python3").args(["-IS", "-c", ""]).stdin(Stdio::null()).spawn().unwrap();
+    for mut child in [start(), start(), start()] {
+        assert!(child.wait().unwrap().success());
+    }
+    let times = 2 * began.elapsed().as_millis() / IDLE.as_millis();
+    u32::try_from(times).map_or(MOST, |times| times.clamp(1, MOST))
+}
+
+/// Milliseconds that are this many on an idle machine.
+pub(crate) fn scaled(ms: u32) -> String {
+    (ms * slower()).to_string()
+}
