@@ -2,7 +2,11 @@
 
 use std::fs;
 use std::io::Write;
+#[cfg(unix)]
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::thread;
 
 use anyhow::{Context as _, bail};
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
@@ -12,6 +16,8 @@ use dotnet_diagnostics_ipc::vectors as golden;
 
 use crate::Outcome;
 use crate::output::Output;
+#[cfg(unix)]
+use crate::output::Progress;
 use crate::requirements::Coverage;
 
 /// Checks everything that is here: this codec against every golden vector, the reference runtime by the server suite, and the built-in
@@ -54,8 +60,15 @@ fn suites(report: &mut Report, _: &Output) -> anyhow::Result<()> {
 #[cfg(unix)]
 fn suites(report: &mut Report, output: &Output) -> anyhow::Result<()> {
     let this = std::env::current_exe().context("this program's own file")?;
-    report.absorb(crate::server::check(&this, output)?);
-    report.absorb(crate::client::check(&this, output)?);
+    let progress = Progress::new(0, output);
+    // Beside each other: both mostly wait.
+    let (server, client) = thread::scope(|scope| {
+        let server = scope.spawn(|| crate::server::check(&this, &progress));
+        let client = crate::client::check(&this, &progress);
+        (server.join(), client)
+    });
+    report.absorb(server.unwrap_or_else(|panic| resume_unwind(panic))?);
+    report.absorb(client?);
     Ok(())
 }
 

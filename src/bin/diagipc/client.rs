@@ -17,6 +17,8 @@ use crate::output::{Output, Progress};
 
 /// How many clients run at a time: they mostly wait.
 const JOBS: usize = 8;
+/// The same, where it is the built-in client, which takes little.
+const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(32).unwrap();
 
 /// Holds a diagnostic client to the protocol.
 ///
@@ -104,12 +106,11 @@ fn as_process(this: &Path) -> StandIn {
 }
 
 /// The suite against the built-in client, which is this program.
-pub(crate) fn check(this: &Path, output: &Output) -> anyhow::Result<Report> {
+pub(crate) fn check(this: &Path, progress: &Progress) -> anyhow::Result<Report> {
     let scenarios = client::scenarios()?;
     let mut operations = Operations::parse("diagipc.toml", include_str!("../../../vectors/clients/diagipc.toml"))?;
     operations.set_program("diagipc", &this.display().to_string());
-    let jobs = NonZeroUsize::new(JOBS).unwrap_or(NonZeroUsize::MIN);
-    let options = Options { jobs, require: vec![Glob::new("*")], stand_in: as_process(this) };
-    let progress = Progress::new(scenarios.len(), output);
+    let options = Options { jobs: CHECK_JOBS, require: vec![Glob::new("*")], stand_in: as_process(this) };
+    progress.expect(scenarios.len());
     Ok(client::run(&scenarios, &operations, &options, &|case| progress.done(case)))
 }

@@ -113,6 +113,11 @@ impl Progress {
         Self(bar)
     }
 
+    /// More cases, of another suite.
+    pub(crate) fn expect(&self, cases: usize) {
+        self.0.inc_length(cases as u64);
+    }
+
     /// One case has its grade.
     pub(crate) fn done(&self, case: &Case) {
         self.0.set_message(plain(&case.name));

@@ -21,7 +21,7 @@ use crate::place::PlaceArguments;
 const MOST_JOBS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 /// The reference runtime mostly waits.
 #[cfg(unix)]
-const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(16).unwrap();
+const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(48).unwrap();
 
 /// Holds a live diagnostic server to the protocol.
 ///
@@ -129,7 +129,7 @@ fn list(cases: &[ServerCase<'_>], out: &mut dyn Write) -> anyhow::Result<Outcome
 
 /// The suite against the reference runtime, which is this program.
 #[cfg(unix)]
-pub(crate) fn check(this: &Path, output: &Output) -> anyhow::Result<Report> {
+pub(crate) fn check(this: &Path, progress: &Progress) -> anyhow::Result<Report> {
     let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
     let cases = server::cases(&scripts, &vectors);
     let place = crate::place::spawned(this.into(), ["runtime", "--profile", "strict"].map(Into::into).to_vec());
@@ -143,6 +143,6 @@ pub(crate) fn check(this: &Path, output: &Output) -> anyhow::Result<Report> {
         require: Vec::new(),
         jobs: CHECK_JOBS,
     };
-    let progress = Progress::new(cases.len(), output);
+    progress.expect(cases.len());
     Ok(server::run(&cases, &place, &options, &mut |case| progress.done(case)))
 }

@@ -30,7 +30,7 @@ const WITHIN: Duration = Duration::from_secs(10);
 const MARGIN: Duration = Duration::from_secs(3);
 /// How long a client may go on where all is lost.
 const LOST: Duration = Duration::from_millis(200);
-/// How many scenarios wait at a time whose runtime is silent.
+/// How many scenarios at least wait at a time whose runtime is silent.
 const SILENT_AT_A_TIME: usize = 16;
 
 /// How scenarios are played.
@@ -74,7 +74,7 @@ pub fn run(scenarios: &[Scenario], operations: &Operations, options: &Options, d
     };
     let (next_silent, next) = (AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
-        for _ in 0..silent.len().min(SILENT_AT_A_TIME) {
+        for _ in 0..silent.len().min(options.jobs.get().max(SILENT_AT_A_TIME)) {
             scope.spawn(|| work(&silent, &next_silent));
         }
         for _ in 0..others.len().min(options.jobs.get()) {
