@@ -102,7 +102,7 @@ impl Header {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::ErrorKind as _;
+    use crate::wire::WireErrorKind as _;
 
     #[test]
     fn errors_say_where() {

@@ -1,9 +1,10 @@
 //! A reply to any command.
 
+use super::Message;
 use super::eventpipe::SessionReply;
+use super::frame::Answer;
 use super::process::{ProcessEnvironmentReply, ProcessInfo2Reply, ProcessInfo3Reply, ProcessInfoReply, Tail};
 use super::server::{ErrorReply, ResultReply};
-use super::{Answer, Message};
 use crate::command::{Command, ReplyType};
 use crate::wire::{DecodeError, Encode, EncodeError, Fields as _, Sink, Source};
 

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::message::eventpipe::MAX_TRACEPOINT_NAME_LEN;
 use crate::wire::{DecodeError, DecodeErrorKind, Encode, EncodeError, Field, IpcString, Sink, SliceSink, clamp};
 
 /// The fields of a record, as the kernel is told them ("Tracepoint Format V1").
@@ -9,9 +10,6 @@ pub const TRACEPOINT_FORMAT_V1: &str = "u8 version; u16 event_id; __rel_loc u8[]
 
 /// The most bytes that the kernel takes as a command string, the NUL behind it included (F-65).
 pub const MAX_COMMAND_LEN: usize = 512;
-
-/// The most bytes that a tracepoint's name may have: what is left beside a space, [`TRACEPOINT_FORMAT_V1`] and a NUL.
-pub const MAX_TRACEPOINT_NAME_LEN: usize = 436;
 
 /// The command string of a tracepoint (section "`User_events` Registration", F-65).
 ///

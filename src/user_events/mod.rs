@@ -29,7 +29,8 @@ mod routing;
 mod user_reg;
 mod user_unreg;
 
-pub use command::{MAX_COMMAND_LEN, MAX_TRACEPOINT_NAME_LEN, TRACEPOINT_FORMAT_V1, TracepointCommand};
+pub use crate::message::eventpipe::MAX_TRACEPOINT_NAME_LEN;
+pub use command::{MAX_COMMAND_LEN, TRACEPOINT_FORMAT_V1, TracepointCommand};
 pub use extension::{Extension, ExtensionItem, ExtensionIter};
 pub use ioctl::{DIAG_IOCSREG, DIAG_IOCSREG_32, DIAG_IOCSUNREG, DIAG_IOCSUNREG_32};
 pub use metadata::Metadata;

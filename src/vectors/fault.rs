@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ValueError;
 use crate::hresult::HResult;
-use crate::wire::{Comparer, Encode, EncodeError, ErrorKind, WireError};
+use crate::wire::{Comparer, Encode, EncodeError, WireError, WireErrorKind};
 
 /// The `error` of the vectors: where decoding or the limits say no.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub struct Fault {
     pub field: Option<String>,
 }
 
-impl<K: ErrorKind> From<WireError<K>> for Fault {
+impl<K: WireErrorKind> From<WireError<K>> for Fault {
     fn from(error: WireError<K>) -> Self {
         Self {
             layer: error.layer().name().to_owned(),
@@ -98,7 +98,7 @@ pub struct Refusal {
     pub answer: Option<HResult>,
 }
 
-impl<K: ErrorKind> From<WireError<K>> for Refusal {
+impl<K: WireErrorKind> From<WireError<K>> for Refusal {
     fn from(error: WireError<K>) -> Self {
         Self { fault: error.into(), message: error.kind().to_string(), answer: Some(error.hresult()) }
     }

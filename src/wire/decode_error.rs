@@ -2,14 +2,14 @@
 
 use core::fmt;
 
-use super::error::{ErrorKind, Layer, WireError};
+use super::error::{Layer, WireError, WireErrorKind, sealed::Sealed};
 use crate::hresult::HResult;
 
 /// Why bytes do not decode, with the offset and the field: `CollectTracing5.providers[2].arguments`.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::message::Message;
-/// use dotnet_diagnostics_ipc::wire::{DecodeErrorKind, ErrorKind as _, Layer};
+/// use dotnet_diagnostics_ipc::wire::{DecodeErrorKind, WireErrorKind as _, Layer};
 ///
 /// // StopTracing (0x0201) that carries 2 of the 8 bytes of its sessionId.
 /// let error = Message::decode_exact(b"DOTNET_IPC_V1\0\x16\0\x02\x01\0\0\x2a\0").unwrap().request().unwrap_err();
@@ -124,7 +124,9 @@ pub enum DecodeErrorKind {
     },
 }
 
-impl ErrorKind for DecodeErrorKind {
+impl Sealed for DecodeErrorKind {}
+
+impl WireErrorKind for DecodeErrorKind {
     fn layer(self) -> Layer {
         match self {
             Self::EndOfInput { .. } | Self::BytesAfterMessage { .. } | Self::SizeTooSmall { .. } => Layer::Transport,

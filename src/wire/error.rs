@@ -3,8 +3,7 @@
 use core::fmt;
 
 use super::field::Field;
-use super::path::Path;
-use super::{DecodeErrorKind, LimitKind};
+use super::path::{Path, clamp};
 use crate::hresult::HResult;
 
 /// Where in an implementation a fault is found; the `layer` of the vectors, and the only part of an error that binds others.
@@ -42,8 +41,8 @@ impl fmt::Display for Layer {
     }
 }
 
-/// The kind of a [`WireError`]: [`DecodeErrorKind`] or [`LimitKind`].
-pub trait ErrorKind: Copy + fmt::Display + sealed::Sealed {
+/// The kind of a [`WireError`]: [`DecodeErrorKind`](super::DecodeErrorKind) or [`LimitKind`](super::LimitKind). Sealed.
+pub trait WireErrorKind: Copy + fmt::Display + sealed::Sealed {
     /// The layer at which this kind of fault lies.
     fn layer(self) -> Layer;
     /// The name in the vectors, such as `"missing_terminator"`.
@@ -52,10 +51,8 @@ pub trait ErrorKind: Copy + fmt::Display + sealed::Sealed {
     fn hresult(self) -> HResult;
 }
 
-mod sealed {
+pub(super) mod sealed {
     pub trait Sealed {}
-    impl Sealed for super::DecodeErrorKind {}
-    impl Sealed for super::LimitKind {}
 }
 
 /// An error with its kind, its byte offset and the path of the field. `Copy`, and no larger than 64 bytes.
@@ -66,7 +63,7 @@ pub struct WireError<K> {
     path: Path,
 }
 
-impl<K: ErrorKind> WireError<K> {
+impl<K: WireErrorKind> WireError<K> {
     pub(crate) fn new(kind: K, offset: usize) -> Self {
         Self { kind, offset: clamp(offset), path: Path::EMPTY }
     }
@@ -118,7 +115,7 @@ impl<K: ErrorKind> WireError<K> {
     }
 }
 
-impl<K: ErrorKind> fmt::Display for WireError<K> {
+impl<K: WireErrorKind> fmt::Display for WireError<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.path.is_empty() {
             write!(f, "at byte {}: {}", self.offset, self.kind)
@@ -128,17 +125,12 @@ impl<K: ErrorKind> fmt::Display for WireError<K> {
     }
 }
 
-impl<K: ErrorKind + fmt::Debug> core::error::Error for WireError<K> {}
-
-/// Offsets and indices beyond 4 GiB are beyond every message; they are shown as `u32::MAX`.
-pub(crate) fn clamp(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
-}
+impl<K: WireErrorKind + fmt::Debug> core::error::Error for WireError<K> {}
 
 #[cfg(test)]
 mod tests {
     extern crate std;
-    use super::super::{DecodeError, LimitError};
+    use super::super::{DecodeError, DecodeErrorKind, LimitError};
     use super::*;
     use std::string::ToString;
 

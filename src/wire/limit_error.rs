@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::error::{ErrorKind, Layer, WireError};
+use super::error::{Layer, WireError, WireErrorKind, sealed::Sealed};
 use crate::hresult::HResult;
 
 /// Why a server would refuse a request that decodes, with the offset and the field.
@@ -43,7 +43,9 @@ pub enum LimitKind {
     AbsentName,
 }
 
-impl ErrorKind for LimitKind {
+impl Sealed for LimitKind {}
+
+impl WireErrorKind for LimitKind {
     fn layer(self) -> Layer {
         Layer::Limits
     }

@@ -30,7 +30,7 @@ mod string;
 pub use array::{Array, Iter};
 pub use decode_error::{DecodeError, DecodeErrorKind};
 pub use encode_error::EncodeError;
-pub use error::{ErrorKind, Layer, WireError};
+pub use error::{Layer, WireError, WireErrorKind};
 pub use guid::{Clsid, Guid, ParseGuidError};
 pub use limit_error::{LimitError, LimitKind};
 pub use path::Path;
@@ -38,7 +38,7 @@ pub use reader::{Decode, Reader};
 pub use sink::{Encode, Sink, SliceSink};
 pub use string::{IpcString, Units};
 
-pub(crate) use error::clamp;
 pub(crate) use field::Field;
 pub(crate) use fields::{Fields, Source};
+pub(crate) use path::clamp;
 pub(crate) use sink::Comparer;

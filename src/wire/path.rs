@@ -2,7 +2,6 @@
 
 use core::fmt;
 
-use super::error::clamp;
 use super::field::Field;
 
 /// Most fields below the root: `providers[0].config.tracepoints[1].event_ids[2]`, and one to spare.
@@ -79,4 +78,9 @@ impl fmt::Debug for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Path({self})")
     }
+}
+
+/// Offsets and indices beyond 4 GiB are beyond every message; they are shown as `u32::MAX`.
+pub(crate) fn clamp(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
 }

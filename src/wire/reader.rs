@@ -2,8 +2,8 @@
 
 use byteorder::{ByteOrder as _, LittleEndian};
 
-use super::error::clamp;
 use super::field::Field;
+use super::path::clamp;
 use super::{DecodeError, DecodeErrorKind};
 use crate::hresult::HResult;
 

@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 use dotnet_diagnostics_ipc::message::process::{ApplyStartupHook, EnablePerfMap, PerfMapType, SetEnvironmentVariable};
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message, encode};
 use dotnet_diagnostics_ipc::user_events::{MAX_TRACEPOINT_NAME_LEN, TracepointCommand};
-use dotnet_diagnostics_ipc::wire::{Array, ErrorKind as _, IpcString, Layer, LimitError};
+use dotnet_diagnostics_ipc::wire::{Array, IpcString, Layer, LimitError, WireErrorKind as _};
 
 /// A provider whose name takes 8 bytes: 24 in all, or 29 with an empty filter.
 fn plain(level: u32, name: &str) -> ProviderConfig<'_> {

@@ -14,7 +14,8 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 use dotnet_diagnostics_ipc::message::process::{PerfMapType, ProcessInfo, ResumeRuntime};
 use dotnet_diagnostics_ipc::port::PortConfig;
 use dotnet_diagnostics_ipc::wire::{
-    Array, Decode, DecodeErrorKind, EncodeError, ErrorKind as _, Guid, IpcString, Layer, LimitKind, Reader, Sink as _, SliceSink,
+    Array, Decode, DecodeErrorKind, EncodeError, Guid, IpcString, Layer, LimitKind, Reader, Sink as _, SliceSink,
+    WireErrorKind as _,
 };
 
 fn read<'a, T: Decode<'a>>(wire: &'a [u8]) -> T {

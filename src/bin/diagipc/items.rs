@@ -6,7 +6,7 @@ use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::{AnyReply, Message};
 use dotnet_diagnostics_ipc::vectors::{Fault, Refusal, Subject, Type, Value};
-use dotnet_diagnostics_ipc::wire::{ErrorKind, WireError};
+use dotnet_diagnostics_ipc::wire::{WireError, WireErrorKind};
 use serde::{Deserialize, Serialize};
 
 /// Who sent the bytes.
@@ -87,7 +87,7 @@ impl From<Refusal> for Problem {
     }
 }
 
-impl<K: ErrorKind> From<WireError<K>> for Problem {
+impl<K: WireErrorKind> From<WireError<K>> for Problem {
     fn from(error: WireError<K>) -> Self {
         Self { fault: error.into(), message: error.kind().to_string(), answer: Some(error.hresult()) }
     }

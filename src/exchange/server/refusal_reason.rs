@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::command::Command;
 use crate::hresult::HResult;
-use crate::wire::{DecodeError, DecodeErrorKind, ErrorKind as _, LimitKind, clamp};
+use crate::wire::{DecodeError, DecodeErrorKind, LimitKind, WireErrorKind as _, clamp};
 
 /// Why a server refuses a request.
 ///

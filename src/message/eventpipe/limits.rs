@@ -9,9 +9,8 @@ pub const MAX_PROVIDERS: usize = 1000;
 /// The most sessions that a runtime has at a time (F-32).
 pub const MAX_SESSIONS: usize = 64;
 
-/// What a command string has room for (F-65): `user_events::MAX_TRACEPOINT_NAME_LEN`, which stands above this.
-/// `tests/codec/check_limits.rs` compares the two.
-const MAX_TRACEPOINT_NAME_LEN: usize = 436;
+/// The most bytes that a tracepoint's name may have in UTF-8: what the fields leave of a command string (F-65).
+pub const MAX_TRACEPOINT_NAME_LEN: usize = 436;
 
 /// The limits of `circularBufferMB` and of the `format` behind it. `at` is the offset of the first.
 pub(super) fn check_stream(

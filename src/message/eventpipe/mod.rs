@@ -13,7 +13,7 @@ mod tracepoint_config;
 pub use collect_tracing::{CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4};
 pub use collect_tracing5::{CollectTracing5, CollectTracing6, StreamingSession, StreamingSession6, UserEventsSession};
 pub use event_filter::EventFilter;
-pub use limits::{MAX_PROVIDERS, MAX_SESSIONS};
+pub use limits::{MAX_PROVIDERS, MAX_SESSIONS, MAX_TRACEPOINT_NAME_LEN};
 pub use provider::{ProviderConfig, StreamingProviderConfig, UserEventsProviderConfig};
 pub use tracepoint_config::{TracepointConfig, TracepointSet};
 

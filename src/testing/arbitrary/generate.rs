@@ -5,7 +5,6 @@ use core::convert::Infallible;
 use core::fmt::Debug;
 
 use super::Choices;
-use super::message::unknown;
 use crate::command::{Command, ReplyType};
 use crate::hresult::HResult;
 use crate::message::{AnyReply, AnyRequest, process::Tail};
@@ -141,6 +140,11 @@ pub(super) fn put_request(choices: &mut Choices<'_>, out: &mut Vec<u8>) -> Comma
     }
     put::<Tail<'_>>(choices, out);
     unknown(Command { set: choices.byte(), id: choices.byte() })
+}
+
+/// The command, or one beside it that is not known.
+pub(super) fn unknown(command: Command) -> Command {
+    if command.reply_type().is_some() { Command { id: command.id | 0x80, ..command } } else { command }
 }
 
 /// Writes the payload of an OK reply behind `out`.

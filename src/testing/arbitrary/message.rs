@@ -5,7 +5,7 @@ use core::fmt;
 
 use ::arbitrary::{Arbitrary, Result, Unstructured};
 
-use super::generate::{put_reply, put_request};
+use super::generate::{put_reply, put_request, unknown};
 use super::{Choices, Generate as _, Style, of_fields};
 use crate::advertise::Advertise;
 use crate::command::{Command, ReplyType};
@@ -165,11 +165,6 @@ impl<'a> Arbitrary<'a> for AnyRequest<'a> {
             None => Ok(Self::Unknown { command: unknown(input.arbitrary()?), payload: input.arbitrary()? }),
         }
     }
-}
-
-/// The command, or one beside it that is not known.
-pub(super) fn unknown(command: Command) -> Command {
-    if command.reply_type().is_some() { Command { id: command.id | 0x80, ..command } } else { command }
 }
 
 const REPLY_TYPES: [ReplyType; 6] = [

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::exchange::End;
-use crate::wire::{DecodeError, DecodeErrorKind, ErrorKind as _};
+use crate::wire::{DecodeError, DecodeErrorKind, WireErrorKind as _};
 
 /// What a client under test concludes. `vectors/exchanges/README.md` says what each key means.
 ///
