@@ -24,6 +24,7 @@ use crate::message::process::ProcessEnvironment;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]
+#[must_use = "nothing is sent before a call"]
 pub struct Connection<'c, T> {
     transport: T,
     deadlines: Deadlines,
@@ -45,21 +46,18 @@ impl<'c, T: Transport> Connection<'c, T> {
     }
 
     /// The same with other deadlines.
-    #[must_use]
     pub const fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
         self.deadlines = deadlines;
         self
     }
 
     /// The same, ended early by `canceller`.
-    #[must_use]
     pub const fn with_canceller(mut self, canceller: &'c Canceller) -> Self {
         self.canceller = Some(canceller);
         self
     }
 
     /// The same, where requests go out as they are. Some of those that a runtime should refuse kill it (F-72, P-19).
-    #[must_use]
     pub const fn without_limits(mut self) -> Self {
         self.checks_limits = false;
         self

@@ -42,6 +42,7 @@ pub struct Deadlines {
 /// assert_eq!(Deadlines::DEFAULT.reply, ReplyWithin::ByCommand);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReplyWithin {
     /// As [`ReplyDeadline`] says of the command.
     ByCommand,

@@ -22,6 +22,7 @@ pub(super) const ENTRY: usize = 256 * 1024;
 /// # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
 /// ```
 #[derive(Debug)]
+#[must_use = "the environment is read by for_each"]
 pub struct EnvironmentBlock<'c, T> {
     transport: T,
     n_incoming_bytes: u32,
@@ -36,7 +37,6 @@ impl<'c, T: Transport> EnvironmentBlock<'c, T> {
     }
 
     /// The same with limits of the caller's own. By default 32 MiB and 65,536 entries.
-    #[must_use]
     pub const fn with_limits(mut self, limits: EnvironmentLimits) -> Self {
         self.limits = limits;
         self

@@ -133,6 +133,7 @@ fn lock(directory: &Path) -> Result<fs::File, ErrorKind> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
+#[must_use = "dropping it deletes the socket"]
 pub struct UnlinkOnDrop {
     path: PathBuf,
     identity: Identity,

@@ -37,6 +37,7 @@ use crate::message::eventpipe::SessionReply;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
+#[must_use = "dropping it ends the session"]
 pub struct UserEvents<T> {
     transport: T,
     session_id: Option<u64>,

@@ -1,5 +1,6 @@
 //! The adapters over real sockets and pipes: clients, servers, diagnostic ports, discovery, and peers that misbehave.
 
+mod auto_traits;
 #[cfg(target_os = "linux")]
 mod bad_peers;
 #[cfg(unix)]

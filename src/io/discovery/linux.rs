@@ -8,8 +8,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::vec::Vec;
 
-use super::Unseen;
-use super::unix::{Listening, Process, Tmpdir};
+use super::found::Unseen;
+use super::process::{Listening, Process, Tmpdir};
 use crate::endpoint::ProcessStat;
 
 /// The most that is read of `stat` and `status`.

@@ -4,8 +4,8 @@ use std::vec::Vec;
 
 use rustix::process::Pid;
 
-use super::Unseen;
-use super::unix::{Listening, Process};
+use super::found::Unseen;
+use super::process::{Listening, Process};
 
 /// None: other processes cannot be looked at.
 pub(super) fn processes(_: &mut Vec<Unseen>) -> Vec<Process> {

@@ -47,6 +47,7 @@ use crate::advertise::Advertise;
 /// runtime.resume(&Until::FOREVER)?;
 /// # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
 /// ```
+#[must_use = "dropping it closes the port"]
 pub struct PortListener {
     queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,

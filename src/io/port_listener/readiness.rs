@@ -1,4 +1,7 @@
 //! Which of many descriptors have something to say.
+//!
+//! Not the crate `polling`: its `add` is `unsafe`, since a descriptor must be taken out before it is closed, and no module of the Unix
+//! half has `unsafe`. `rustix` takes borrowed descriptors, and the pump takes each out before it closes it.
 
 use std::io;
 use std::os::fd::BorrowedFd;

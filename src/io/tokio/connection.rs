@@ -28,6 +28,7 @@ use crate::message::process::ProcessEnvironment;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
+#[must_use = "nothing is sent before a call"]
 pub struct AsyncConnection<S> {
     stream: S,
     deadlines: Deadlines,
@@ -42,14 +43,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
     }
 
     /// The same with other deadlines. With [`Deadlines::NONE`] the runtime needs no time enabled.
-    #[must_use]
     pub const fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
         self.deadlines = deadlines;
         self
     }
 
     /// The same, where requests go out as they are. Some of those that a runtime should refuse kill it (F-72, P-19).
-    #[must_use]
     pub const fn without_limits(mut self) -> Self {
         self.checks_limits = false;
         self

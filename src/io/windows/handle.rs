@@ -1,4 +1,4 @@
-//! The calls of Windows that pipes need: the one module of Windows with `unsafe` in it.
+//! The calls of Windows that pipes need: with `event`, the one module with `unsafe` in it.
 //!
 //! Windows gives pipes no other way than these calls, and `std` wraps none of them. What is safe about this module, for each of its
 //! functions and whatever its arguments are:
@@ -8,7 +8,7 @@
 //! - The system reads and writes the memory of an [`Operation`] until the operation has ended, however long that takes. So [`run`]
 //!   does not come back before: it cancels what is not wanted any more, and waits for the cancellation as well. Between start
 //!   and end nothing in it panics, and if it did, [`Running`] would wait while it is dropped.
-#![allow(unsafe_code, reason = "the calls of Windows; every other module of src/io forbids it")]
+#![allow(unsafe_code, reason = "the calls of Windows; every other module of src/io but event forbids it")]
 #![deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block)]
 
 use std::io;
@@ -28,9 +28,9 @@ use windows_sys::Win32::System::Pipes::{
     ConnectNamedPipe, CreateNamedPipeW, GetNamedPipeServerProcessId, PIPE_READMODE_BYTE, PIPE_REJECT_REMOTE_CLIENTS,
     PIPE_TYPE_BYTE, PIPE_UNLIMITED_INSTANCES, PIPE_WAIT, WaitNamedPipeW,
 };
-use windows_sys::Win32::System::Threading::{CreateEventW, INFINITE, SetEvent, WaitForMultipleObjects};
+use windows_sys::Win32::System::Threading::{INFINITE, WaitForMultipleObjects};
 
-use super::Event;
+use super::event::Event;
 use super::path::PipePath;
 use crate::io::{Stopped, Until};
 
@@ -39,24 +39,6 @@ const BUFFER: u32 = 16 * 1024;
 
 /// The most bytes that one call takes from a caller: a write may keep its bytes in the kernel until they are read.
 const MOST: usize = 64 * 1024;
-
-/// An event that stays set, and is not set yet.
-pub(super) fn new_event() -> io::Result<OwnedHandle> {
-    let (manual_reset, set) = (1, 0);
-    // SAFETY: No attributes and no name are allowed; nothing else is read.
-    let event = unsafe { CreateEventW(null(), manual_reset, set, null()) };
-    if event.is_null() {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: It is new and valid, and nobody else has it.
-    Ok(unsafe { OwnedHandle::from_raw_handle(event) })
-}
-
-/// Sets an event.
-pub(super) fn set_event(event: &Event) {
-    // SAFETY: The handle is open, being borrowed. The call cannot fail for an event that was made with all rights.
-    unsafe { SetEvent(event.as_handle().as_raw_handle()) };
-}
 
 /// Opens a pipe as a client, in byte mode. Its server may learn who the client is and may not act in its name.
 pub(super) fn open(path: &PipePath) -> io::Result<OwnedHandle> {

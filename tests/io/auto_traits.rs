@@ -1,0 +1,55 @@
+//! What may go to another thread, or be shared by threads.
+
+use dotnet_diagnostics_ipc::io::*;
+use dotnet_diagnostics_ipc::message::process::ProcessInfo3;
+
+fn send<T: Send>() {}
+fn shared<T: Send + Sync + 'static>() {}
+fn cloned<T: Clone + Send + Sync + 'static>() {}
+fn unwinds<T: std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}
+
+#[test]
+fn client_side_types_go_to_other_threads() {
+    cloned::<Client>();
+    cloned::<Stopper<Endpoint>>();
+    cloned::<Canceller>();
+    cloned::<Endpoint>();
+    cloned::<Answer<ProcessInfo3>>();
+    cloned::<Deadlines>();
+    shared::<Error>();
+    shared::<ErrorKind>();
+    shared::<Stopped>();
+    shared::<Connection<'static, Stream<std::net::TcpStream>>>();
+    shared::<EnvironmentBlock<'static, Stream<std::net::TcpStream>>>();
+    shared::<Trace<Stream<std::net::TcpStream>>>();
+    shared::<<Endpoint as Connect>::Transport>();
+    cloned::<discovery::Discovery>();
+    cloned::<trust::TrustPolicy>();
+    cloned::<trust::Distrust>();
+    send::<Until<'static>>();
+    unwinds::<Canceller>();
+}
+
+#[cfg(unix)]
+#[test]
+fn ports_and_guards_go_to_other_threads() {
+    shared::<port_listener::PortListener>();
+    cloned::<port_listener::PortRuntime>();
+    cloned::<port_listener::PortOptions>();
+    shared::<UnlinkOnDrop>();
+    shared::<UserEvents<UnixTransport>>();
+}
+
+#[cfg(feature = "tokio")]
+#[test]
+fn tokio_types_and_futures_go_to_other_threads() {
+    fn is_send<F: Future + Send>(_: F) {}
+
+    cloned::<AsyncClient>();
+    cloned::<AsyncStopper<Endpoint>>();
+    shared::<AsyncConnection<<Endpoint as AsyncConnect>::Stream>>();
+    send::<AsyncTrace<<Endpoint as AsyncConnect>::Stream>>();
+    let client = AsyncClient::new(Endpoint::process(1));
+    is_send(client.process_info3());
+    is_send(client.connect());
+}
