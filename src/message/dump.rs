@@ -2,8 +2,7 @@
 
 use super::{Request, server::ResultReply};
 use crate::command::Command;
-use crate::header::HEADER_LEN;
-use crate::wire::{Field, IpcString, LimitError, LimitKind, macros::newtype, macros::open_enum, macros::wire_struct};
+use crate::wire::{Field, IpcString, Layout as _, LimitError, LimitKind, macros::newtype, macros::open_enum, macros::wire_struct};
 
 open_enum! {
     /// How much a dump holds.
@@ -143,27 +142,20 @@ wire_struct! {
     }
 }
 
-fn check(name: IpcString<'_>, dump_type: DumpType, command: Command) -> Result<(), LimitError> {
-    use crate::wire::Encode as _;
-    let fail = |kind, offset, field| Err(LimitError::new(kind, offset).within(field).in_root(command.name().unwrap_or_default()));
-    if name.is_absent() {
-        return fail(LimitKind::AbsentName, HEADER_LEN, Field::DumpName);
-    }
-    if dump_type.name().is_none() {
-        let offset = HEADER_LEN.saturating_add(name.encoded_len().unwrap_or(usize::MAX));
-        return fail(LimitKind::UnknownDumpType(dump_type.0), offset, Field::DumpType);
-    }
-    Ok(())
-}
-
 macro_rules! requests {
     ($($Request:ident, $COMMAND:ident;)*) => {$(
         impl<'a> Request<'a> for $Request<'a> {
             const COMMAND: Command = Command::$COMMAND;
             type Reply = ResultReply;
 
-            fn check_limits(&self) -> Result<(), LimitError> {
-                check(self.dump_name, self.dump_type, Self::COMMAND)
+            fn check_values(&self) -> Result<(), LimitError> {
+                if self.dump_name.is_absent() {
+                    return self.refuse(Field::DumpName, LimitKind::AbsentName);
+                }
+                match self.dump_type.name() {
+                    Some(_) => Ok(()),
+                    None => self.refuse(Field::DumpType, LimitKind::UnknownDumpType(self.dump_type.0)),
+                }
             }
         }
     )*};

@@ -2,6 +2,7 @@
 
 use super::frame::encode;
 use crate::command::{Command, Continuation};
+use crate::header::HEADER_LEN;
 use crate::wire::{Decode, Encode, EncodeError, LimitError};
 
 /// A request: which command it is, what answers it, and what a server would refuse.
@@ -22,6 +23,15 @@ pub trait Request<'a>: Decode<'a> + Encode {
     /// # Errors
     /// The first value that it refuses, with its offset in the encoded message.
     fn check_limits(&self) -> Result<(), LimitError> {
+        self.check_values().map_err(|error| error.behind(HEADER_LEN).in_root(Self::COMMAND.name().unwrap_or_default()))
+    }
+
+    /// What [`check_limits`](Self::check_limits) asks of this request.
+    ///
+    /// # Errors
+    /// The first value that a server refuses, with its offset in the payload.
+    #[doc(hidden)]
+    fn check_values(&self) -> Result<(), LimitError> {
         Ok(())
     }
 

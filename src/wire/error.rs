@@ -93,6 +93,13 @@ impl<K: WireErrorKind> WireError<K> {
         self.kind.hresult()
     }
 
+    /// Counts the offset from `n` bytes earlier.
+    #[must_use]
+    pub(crate) fn behind(mut self, n: usize) -> Self {
+        self.offset = self.offset.saturating_add(clamp(n));
+        self
+    }
+
     /// Puts `field` in front of the path.
     #[must_use]
     pub(crate) fn within(mut self, field: Field) -> Self {

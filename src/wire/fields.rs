@@ -1,6 +1,6 @@
 //! How a value is built, part by part: the same for the wire, the JSON value form, annotated dumps and made-up values.
 
-use super::{Array, Decode, DecodeError, DecodeErrorKind, Encode, Field, Guid, IpcString, Reader};
+use super::{Array, Decode, DecodeError, DecodeErrorKind, Encode, Field, Guid, IpcString, LimitError, LimitKind, Reader};
 use crate::hresult::HResult;
 
 /// The names of the values of a `uint`.
@@ -10,6 +10,17 @@ pub(crate) type Names = fn(u32) -> Option<&'static str>;
 pub(crate) trait Fields<'a>: Decode<'a> + Encode + Copy {
     /// Asks the source for each part, in the order of the wire.
     fn build<S: Source<'a>>(source: &mut S) -> Result<Self, S::Error>;
+}
+
+/// A struct that knows where its fields are.
+pub(crate) trait Layout {
+    /// The offset of a field from the front of the struct; of no field: its length.
+    fn offset_of(&self, field: Field) -> usize;
+
+    /// What a server refuses in a field.
+    fn refuse<T>(&self, field: Field, kind: LimitKind) -> Result<T, LimitError> {
+        Err(LimitError::new(kind, self.offset_of(field)).within(field))
+    }
 }
 
 /// What gives the parts of a value. The methods are the kinds of part there are.

@@ -34,6 +34,20 @@ macro_rules! wire_struct {
             }
         }
 
+        impl $(<$lt>)? $crate::wire::Layout for $Name $(<$lt>)? {
+            #[allow(unused_variables, unused_mut, unused_assignments, reason = "a payload may have no field, and nothing follows the last")]
+            fn offset_of(&self, field: $crate::wire::Field) -> usize {
+                let mut at = 0usize;
+                $(
+                    if field == $crate::wire::Field::$Field {
+                        return at;
+                    }
+                    at = at.saturating_add($crate::wire::Encode::encoded_len(&self.$field).unwrap_or(usize::MAX));
+                )*
+                at
+            }
+        }
+
         impl<'a> $crate::wire::Decode<'a> for $Name $(<$lt>)? {
             const MIN_LEN: usize = 0 $(+ <$Type as $crate::wire::Decode<'a>>::MIN_LEN)*;
 

@@ -39,6 +39,6 @@ pub use sink::{Encode, Sink, SliceSink};
 pub use string::{IpcString, Units};
 
 pub(crate) use field::Field;
-pub(crate) use fields::{Fields, Source};
+pub(crate) use fields::{Fields, Layout, Source};
 pub(crate) use path::clamp;
 pub(crate) use sink::Comparer;

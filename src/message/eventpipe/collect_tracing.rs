@@ -3,13 +3,12 @@
 use super::limits::{check_providers, check_stream};
 use super::{Format, ProviderConfig, SessionReply};
 use crate::command::Command;
-use crate::header::HEADER_LEN;
 use crate::message::Request;
 use crate::wire::{Array, Field, LimitError, macros::wire_struct};
 
 /// Declares a session request and what a server asks of it: a buffer, a known format, and providers.
 macro_rules! session_request {
-    ($(#[$meta:meta])* $Request:ident, $COMMAND:ident, providers at $providers_at:literal, { $($fields:tt)* }) => {
+    ($(#[$meta:meta])* $Request:ident, $COMMAND:ident, { $($fields:tt)* }) => {
         wire_struct! {
             $(#[$meta])*
             pub struct $Request<'a> { $($fields)* }
@@ -19,11 +18,9 @@ macro_rules! session_request {
             const COMMAND: Command = Command::$COMMAND;
             type Reply = SessionReply;
 
-            fn check_limits(&self) -> Result<(), LimitError> {
-                let (buffer, format) = ((Field::CircularBufferMb, self.circular_buffer_mb), (Field::Format, self.format));
-                check_stream(HEADER_LEN, buffer, format)
-                    .and_then(|()| check_providers($providers_at, self.providers))
-                    .map_err(|error| error.in_root(stringify!($Request)))
+            fn check_values(&self) -> Result<(), LimitError> {
+                check_stream(self, (Field::CircularBufferMb, self.circular_buffer_mb), (Field::Format, self.format))?;
+                check_providers(self, self.providers)
             }
         }
     };
@@ -48,7 +45,7 @@ session_request! {
     /// let request = CollectTracing { circular_buffer_mb: 250, format: Format::NET_TRACE, providers: Array::new(&providers) };
     /// assert_eq!(request.encode_message(&mut [0; 80]), Ok(80));
     /// ```
-    CollectTracing, COLLECT_TRACING, providers at 28, {
+    CollectTracing, COLLECT_TRACING, {
         /// The size of the buffer, in MB; not 0.
         pub circular_buffer_mb: u32 = CircularBufferMb,
         /// How the stream is written.
@@ -85,7 +82,7 @@ session_request! {
     /// let error = request.check_limits().unwrap_err();
     /// assert_eq!(error.to_string(), "CollectTracing2.providers[0].logLevel at byte 41: level 6 is above 5 (Verbose)");
     /// ```
-    CollectTracing2, COLLECT_TRACING2, providers at 29, {
+    CollectTracing2, COLLECT_TRACING2, {
         /// The size of the buffer, in MB; not 0.
         pub circular_buffer_mb: u32 = CircularBufferMb,
         /// How the stream is written.
@@ -124,7 +121,7 @@ session_request! {
     /// };
     /// assert_eq!(request.encode_message(&mut [0; 64]), Ok(58));
     /// ```
-    CollectTracing3, COLLECT_TRACING3, providers at 30, {
+    CollectTracing3, COLLECT_TRACING3, {
         /// The size of the buffer, in MB; not 0.
         pub circular_buffer_mb: u32 = CircularBufferMb,
         /// How the stream is written.
@@ -166,7 +163,7 @@ session_request! {
     /// };
     /// assert_eq!(request.encode_message(&mut [0; 80]), Ok(65));
     /// ```
-    CollectTracing4, COLLECT_TRACING4, providers at 37, {
+    CollectTracing4, COLLECT_TRACING4, {
         /// The size of the buffer, in MB; not 0.
         pub circular_buffer_mb: u32 = CircularBufferMb,
         /// How the stream is written.

@@ -3,15 +3,11 @@
 use super::limits::{check_providers, check_stream};
 use super::{Format, SessionBufferMode, SessionReply, SessionType, StreamingProviderConfig, UserEventsProviderConfig};
 use crate::command::{Command, Continuation};
-use crate::header::HEADER_LEN;
 use crate::message::Request;
 use crate::wire::{
-    Array, Decode, DecodeError, Encode, EncodeError, Field, Fields, LimitError, LimitKind, Reader, Sink, Source,
+    Array, Decode, DecodeError, Encode, EncodeError, Field, Fields, Layout as _, LimitError, LimitKind, Reader, Sink, Source,
     macros::wire_struct,
 };
-
-/// Where the session's fields begin: behind the header and `session_type`.
-const SESSION: usize = HEADER_LEN + 4;
 
 wire_struct! {
     /// The payload of [`CollectTracing5`] behind `session_type = 0`.
@@ -181,17 +177,17 @@ macro_rules! typed_session_request {
                 }
             }
 
-            fn check_limits(&self) -> Result<(), LimitError> {
+            fn check_values(&self) -> Result<(), LimitError> {
                 match self {
                     Self::Streaming(session) => {
                         let buffer = (Field::StreamingCircularBufferMb, session.circular_buffer_mb);
-                        check_stream(SESSION, buffer, (Field::StreamingFormat, session.format))
-                            .and_then(|()| check_providers(SESSION + 17, session.providers))
+                        check_stream(session, buffer, (Field::StreamingFormat, session.format))
+                            .and_then(|()| check_providers(session, session.providers))
                             .and_then(|()| $check(session))
                     }
-                    Self::UserEvents(session) => check_providers(SESSION + 8, session.providers),
+                    Self::UserEvents(session) => check_providers(session, session.providers),
                 }
-                .map_err(|error| error.in_root(stringify!($Request)))
+                .map_err(|error| error.behind(SessionType::MIN_LEN))
             }
         }
     };
@@ -241,9 +237,8 @@ typed_session_request! {
 
 fn check_buffer_mode(session: &StreamingSession6<'_>) -> Result<(), LimitError> {
     let mode = session.session_buffer_mode;
-    if mode.name().is_none() {
-        let last = SESSION.saturating_add(session.encoded_len().unwrap_or(usize::MAX)).saturating_sub(4);
-        return Err(LimitError::new(LimitKind::UnknownBufferMode(mode.0), last).within(Field::SessionBufferMode));
+    match mode.name() {
+        Some(_) => Ok(()),
+        None => session.refuse(Field::SessionBufferMode, LimitKind::UnknownBufferMode(mode.0)),
     }
-    Ok(())
 }

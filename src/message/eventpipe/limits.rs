@@ -1,7 +1,7 @@
 //! What a server asks of a session request beyond its grammar (F-16, F-21, F-30, P-19).
 
 use super::{EventLevel, Format, ProviderConfig, StreamingProviderConfig, TracepointConfig, UserEventsProviderConfig};
-use crate::wire::{Array, Decode, Encode, Field, IpcString, LimitError, LimitKind, clamp};
+use crate::wire::{Array, Decode, Encode, Field, IpcString, Layout, LimitError, LimitKind, clamp};
 
 /// The most providers that a session may have (F-16).
 pub const MAX_PROVIDERS: usize = 1000;
@@ -12,80 +12,86 @@ pub const MAX_SESSIONS: usize = 64;
 /// The most bytes that a tracepoint's name may have in UTF-8: what the fields leave of a command string (F-65).
 pub const MAX_TRACEPOINT_NAME_LEN: usize = 436;
 
-/// The limits of `circularBufferMB` and of the `format` behind it. `at` is the offset of the first.
+/// The limits of `circularBufferMB` and of `format`.
 pub(super) fn check_stream(
-    at: usize,
+    session: &impl Layout,
     (buffer_field, buffer_mb): (Field, u32),
     (format_field, format): (Field, Format),
 ) -> Result<(), LimitError> {
     if buffer_mb == 0 {
-        return Err(LimitError::new(LimitKind::ZeroBuffer, at).within(buffer_field));
+        return session.refuse(buffer_field, LimitKind::ZeroBuffer);
     }
-    if format.name().is_none() {
-        return Err(LimitError::new(LimitKind::UnknownFormat(format.0), behind(at, &buffer_mb)).within(format_field));
+    match format.name() {
+        Some(_) => Ok(()),
+        None => session.refuse(format_field, LimitKind::UnknownFormat(format.0)),
     }
-    Ok(())
 }
 
-/// The limits of the array of providers at offset `at`.
-pub(super) fn check_providers<'a, P: Provider<'a>>(at: usize, providers: Array<'a, P>) -> Result<(), LimitError> {
-    let fail = |kind| Err(LimitError::new(kind, at).within(Field::Providers));
+/// The limits of the providers of a session.
+pub(super) fn check_providers<'a, P: Provider<'a>>(session: &impl Layout, providers: Array<'a, P>) -> Result<(), LimitError> {
     match providers.len() {
-        0 => return fail(LimitKind::NoProviders),
+        0 => return session.refuse(Field::Providers, LimitKind::NoProviders),
         1..=MAX_PROVIDERS => {}
-        n => return fail(LimitKind::TooManyProviders(clamp(n))),
+        n => return session.refuse(Field::Providers, LimitKind::TooManyProviders(clamp(n))),
     }
-    let mut at = at.saturating_add(4);
-    for (index, provider) in providers.iter().enumerate() {
-        check_provider(at, &provider).map_err(|error| error.at_index(index).within(Field::Providers))?;
-        at = behind(at, &provider);
+    check_items(session.offset_of(Field::Providers), providers, |_, provider| check_provider(provider))
+        .map_err(|error| error.within(Field::Providers))
+}
+
+/// The limits of each item of an array at offset `at`.
+fn check_items<'a, T: Decode<'a> + Encode + Copy>(
+    at: usize,
+    items: Array<'a, T>,
+    check: impl Fn(usize, &T) -> Result<(), LimitError>,
+) -> Result<(), LimitError> {
+    let mut at = at.saturating_add(Array::<T>::MIN_LEN);
+    for (index, item) in items.iter().enumerate() {
+        check(index, &item).map_err(|error| error.behind(at).at_index(index))?;
+        at = at.saturating_add(item.encoded_len().unwrap_or(usize::MAX));
     }
     Ok(())
 }
 
-fn check_provider<'a, P: Provider<'a>>(at: usize, provider: &P) -> Result<(), LimitError> {
-    let (level, name) = (provider.log_level(), provider.provider_name());
-    let at = at.saturating_add(8); // behind keywords
+fn check_provider<'a, P: Provider<'a>>(provider: &P) -> Result<(), LimitError> {
+    let level = provider.log_level();
     if level.name().is_none() {
-        return Err(LimitError::new(LimitKind::LogLevelOutOfRange(level.0), at).within(Field::LogLevel));
+        return provider.refuse(Field::LogLevel, LimitKind::LogLevelOutOfRange(level.0));
     }
-    let at = behind(at, &level);
-    if name.is_empty() {
-        return Err(LimitError::new(LimitKind::EmptyProviderName, at).within(Field::ProviderName));
+    if provider.provider_name().is_empty() {
+        return provider.refuse(Field::ProviderName, LimitKind::EmptyProviderName);
     }
-    provider.check_config(behind(at, &name))
+    match provider.config() {
+        Some(config) => {
+            check_config(&config).map_err(|error| error.behind(provider.offset_of(Field::Config)).within(Field::Config))
+        }
+        None => Ok(()),
+    }
 }
 
-fn check_config(at: usize, config: &TracepointConfig<'_>) -> Result<(), LimitError> {
+fn check_config(config: &TracepointConfig<'_>) -> Result<(), LimitError> {
     if !config.has_tracepoint() {
-        return Err(LimitError::new(LimitKind::NoTracepoint, at));
+        return Err(LimitError::new(LimitKind::NoTracepoint, 0));
     }
-    check_name_len(at, config.default_tracepoint_name).map_err(|error| error.within(Field::DefaultTracepointName))?;
+    check_name_len(config, Field::DefaultTracepointName, config.default_tracepoint_name)?;
     let duplicate = config.duplicate_event_id();
-    let mut at = behind(at, &config.default_tracepoint_name).saturating_add(4);
-    for (index, set) in config.tracepoints.iter().enumerate() {
-        let in_set = |error: LimitError| error.at_index(index).within(Field::Tracepoints);
+    check_items(config.offset_of(Field::Tracepoints), config.tracepoints, |index, set| {
         if set.tracepoint_name.is_empty() {
-            return Err(in_set(LimitError::new(LimitKind::EmptyTracepointName, at).within(Field::TracepointName)));
+            return set.refuse(Field::TracepointName, LimitKind::EmptyTracepointName);
         }
-        check_name_len(at, set.tracepoint_name).map_err(|error| in_set(error.within(Field::TracepointName)))?;
-        if let Some((_, nth)) = duplicate.filter(|(nth_set, _)| *nth_set == index) {
-            let id = set.event_ids.iter().nth(nth).unwrap_or_default();
-            let offset = behind(at, &set.tracepoint_name).saturating_add(4).saturating_add(nth.saturating_mul(4));
-            return Err(in_set(LimitError::new(LimitKind::DuplicateEventId(id), offset).at_index(nth).within(Field::EventIds)));
-        }
-        at = behind(at, &set);
-    }
-    Ok(())
+        check_name_len(set, Field::TracepointName, set.tracepoint_name)?;
+        let Some((_, nth)) = duplicate.filter(|(nth_set, _)| *nth_set == index) else { return Ok(()) };
+        check_items(set.offset_of(Field::EventIds), set.event_ids, |at, id| {
+            if at == nth { Err(LimitError::new(LimitKind::DuplicateEventId(*id), 0)) } else { Ok(()) }
+        })
+        .map_err(|error| error.within(Field::EventIds))
+    })
+    .map_err(|error| error.within(Field::Tracepoints))
 }
 
-/// The limit of a tracepoint's name at offset `at`. Released .NET 10 builds do not ask, and die of a longer name (P-19).
-fn check_name_len(at: usize, name: IpcString<'_>) -> Result<(), LimitError> {
+/// The limit of a tracepoint's name. Released .NET 10 builds do not ask, and die of a longer name (P-19).
+fn check_name_len(of: &impl Layout, field: Field, name: IpcString<'_>) -> Result<(), LimitError> {
     let len = utf8_len(name);
-    if len > MAX_TRACEPOINT_NAME_LEN {
-        return Err(LimitError::new(LimitKind::TracepointNameTooLong(clamp(len)), at));
-    }
-    Ok(())
+    if len > MAX_TRACEPOINT_NAME_LEN { of.refuse(field, LimitKind::TracepointNameTooLong(clamp(len))) } else { Ok(()) }
 }
 
 /// How many bytes a runtime makes of a name: it ends at the first NUL, and half a surrogate pair becomes U+FFFD. (Seen on 10.0.9;
@@ -95,25 +101,18 @@ fn utf8_len(name: IpcString<'_>) -> usize {
     chars.take_while(|c| *c != '\0').map(char::len_utf8).fold(0, usize::saturating_add)
 }
 
-/// The offset behind a value that stands at `at`.
-fn behind(at: usize, value: &impl Encode) -> usize {
-    at.saturating_add(value.encoded_len().unwrap_or(usize::MAX))
-}
-
 /// What the three forms of a provider have in common.
-pub(super) trait Provider<'a>: Decode<'a> + Encode + Copy {
+pub(super) trait Provider<'a>: Decode<'a> + Encode + Layout + Copy {
     fn log_level(&self) -> EventLevel;
     fn provider_name(&self) -> IpcString<'a>;
 
-    /// The limits of what stands behind `provider_name`, which ends at `at`.
-    fn check_config(&self, at: usize) -> Result<(), LimitError> {
-        let _ = at;
-        Ok(())
+    fn config(&self) -> Option<TracepointConfig<'a>> {
+        None
     }
 }
 
 macro_rules! providers {
-    ($($Provider:ident { $($check_config:item)? })*) => {$(
+    ($($Provider:ident $(with $config:ident)?;)*) => {$(
         impl<'a> Provider<'a> for $Provider<'a> {
             fn log_level(&self) -> EventLevel {
                 self.log_level
@@ -123,18 +122,15 @@ macro_rules! providers {
                 self.provider_name
             }
 
-            $($check_config)?
+            $(fn config(&self) -> Option<TracepointConfig<'a>> {
+                Some(self.$config)
+            })?
         }
     )*};
 }
 
 providers! {
-    ProviderConfig {}
-    StreamingProviderConfig {}
-    UserEventsProviderConfig {
-        fn check_config(&self, at: usize) -> Result<(), LimitError> {
-            let at = behind(behind(at, &self.arguments), &self.filter);
-            check_config(at, &self.config).map_err(|error| error.within(Field::Config))
-        }
-    }
+    ProviderConfig;
+    StreamingProviderConfig;
+    UserEventsProviderConfig with config;
 }

@@ -10,10 +10,6 @@ pub use perf_map::{DisablePerfMap, EnablePerfMap, PerfMapType};
 pub use process_info::{ProcessInfo, ProcessInfo2, ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply, ProcessInfoReply, Tail};
 pub use startup::{ApplyStartupHook, ResumeRuntime};
 
-use crate::command::Command;
-use crate::header::HEADER_LEN;
-use crate::wire::{Field, LimitError, LimitKind};
-
 /// Declares a request that has no payload.
 macro_rules! empty_request {
     ($(#[$meta:meta])* $Request:ident, $COMMAND:ident, $Reply:ident $(<$lt:lifetime>)?) => {
@@ -31,11 +27,3 @@ macro_rules! empty_request {
 }
 
 use empty_request;
-
-/// The limit on the first field of a request.
-fn refuse(refused: bool, kind: LimitKind, field: Field, command: Command) -> Result<(), LimitError> {
-    if refused {
-        return Err(LimitError::new(kind, HEADER_LEN).within(field).in_root(command.name().unwrap_or_default()));
-    }
-    Ok(())
-}

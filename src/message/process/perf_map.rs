@@ -1,9 +1,9 @@
 //! `EnablePerfMap` and `DisablePerfMap`.
 
-use super::{empty_request, refuse};
+use super::empty_request;
 use crate::command::Command;
 use crate::message::{Request, server::ResultReply};
-use crate::wire::{Field, LimitError, LimitKind, macros::open_enum, macros::wire_struct};
+use crate::wire::{Field, Layout as _, LimitError, LimitKind, macros::open_enum, macros::wire_struct};
 
 open_enum! {
     /// What [`EnablePerfMap`] writes.
@@ -50,9 +50,11 @@ impl Request<'_> for EnablePerfMap {
     const COMMAND: Command = Command::ENABLE_PERF_MAP;
     type Reply = ResultReply;
 
-    fn check_limits(&self) -> Result<(), LimitError> {
-        let PerfMapType(n) = self.perf_map_type;
-        refuse(!matches!(n, 1..=3), LimitKind::UnknownPerfMapType(n), Field::PerfMapType, Self::COMMAND)
+    fn check_values(&self) -> Result<(), LimitError> {
+        match self.perf_map_type.0 {
+            1..=3 => Ok(()),
+            n => self.refuse(Field::PerfMapType, LimitKind::UnknownPerfMapType(n)),
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! `ResumeRuntime` and `ApplyStartupHook`: around the start of managed code.
 
-use super::{empty_request, refuse};
+use super::empty_request;
 use crate::command::Command;
 use crate::message::{Request, server::ResultReply};
-use crate::wire::{Field, IpcString, LimitError, LimitKind, macros::wire_struct};
+use crate::wire::{Field, IpcString, Layout as _, LimitError, LimitKind, macros::wire_struct};
 
 empty_request! {
     /// `ResumeRuntime`, `0x0401`: no payload; answered by a [`ResultReply`] (F-41). Since .NET 5.
@@ -44,7 +44,7 @@ impl<'a> Request<'a> for ApplyStartupHook<'a> {
     const COMMAND: Command = Command::APPLY_STARTUP_HOOK;
     type Reply = ResultReply;
 
-    fn check_limits(&self) -> Result<(), LimitError> {
-        refuse(self.startup_hook_path.is_absent(), LimitKind::AbsentName, Field::StartupHookPath, Self::COMMAND)
+    fn check_values(&self) -> Result<(), LimitError> {
+        if self.startup_hook_path.is_absent() { self.refuse(Field::StartupHookPath, LimitKind::AbsentName) } else { Ok(()) }
     }
 }
