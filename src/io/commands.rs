@@ -121,7 +121,7 @@ macro_rules! commands {
             }
 
             /// `StopTracing` of a session by its id, and the id that the runtime echoes. An unknown id is OK as well (F-31). The reply comes
-            /// once the session's stream is drained, so there is no deadline for it but [`Deadlines::whole`]. For sessions of one's own there is
+            /// once the session's stream is drained, so there is no deadline for it but [`Deadlines::whole`](crate::io::Deadlines::whole). For sessions of one's own there is
             /// `stopper` of a trace.
             ///
             /// # Errors
