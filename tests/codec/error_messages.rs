@@ -1,8 +1,15 @@
-//! What errors and outcomes say to a person: each names what is wrong, and the numbers that it is about.
+//! The texts of all errors: `error_messages.txt` has a line for every kind, `kind | text`, for review.
+//!
+//! After a change: `DIAG_UPDATE=1 cargo test --all-features --test codec error_messages`, then read the difference.
+
+use std::any::type_name;
+use std::fmt::{Debug, Display};
+use std::fs;
+use std::path::Path;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::endpoint::check_path_len;
-use dotnet_diagnostics_ipc::exchange::diagnostic_port::{DiagnosticPort, SameCookie, Slot, SlotsError};
+use dotnet_diagnostics_ipc::exchange::diagnostic_port::{DiagnosticPort, RefusedBecause, SameCookie, Slot, SlotsError};
 use dotnet_diagnostics_ipc::exchange::ladder::Losses;
 use dotnet_diagnostics_ipc::exchange::{End, Illegal, RefusalReason, RespondError};
 use dotnet_diagnostics_ipc::header::Header;
@@ -12,6 +19,270 @@ use dotnet_diagnostics_ipc::message::eventpipe::TracepointConfig;
 use dotnet_diagnostics_ipc::port::{PortConfig, SuspensionError, WritePorts};
 use dotnet_diagnostics_ipc::wire::{Array, Decode as _, DecodeErrorKind, EncodeError, Guid, IpcString, Layer, LimitKind, Reader};
 
+/// What prints no errors of core or io.
+const LEFT_OUT: &[&str] = &["bin", "conformance", "vectors", "fuzzing", "arbitrary", "strategies"];
+
+/// The lines of the file, as the code has them now.
+#[derive(Default)]
+struct Texts(Vec<String>);
+
+impl Texts {
+    fn add<T: Debug + Display>(&mut self, error: T) {
+        let path = type_name::<T>();
+        let path = path.split('<').next().unwrap();
+        let name = path.rsplit("::").next().unwrap();
+        let kind = format!("{error:?}");
+        let kind = if kind.starts_with(name) { kind } else { format!("{name}::{kind}") };
+        self.0.push(format!("{kind} | {error}"));
+    }
+
+    fn all<T: Debug + Display>(&mut self, errors: impl IntoIterator<Item = T>) {
+        errors.into_iter().for_each(|error| self.add(error));
+    }
+}
+
+fn codec(texts: &mut Texts) {
+    let hresult = HResult::UNKNOWN_COMMAND;
+    texts.all([
+        DecodeErrorKind::EndOfInput { needed: 28 },
+        DecodeErrorKind::BytesAfterMessage { extra: 1 },
+        DecodeErrorKind::SizeTooSmall { size: 19 },
+        DecodeErrorKind::BadMagic,
+        DecodeErrorKind::UnexpectedCommand { code: 0x0203 },
+        DecodeErrorKind::NotAReply { code: 0x0203 },
+        DecodeErrorKind::UnexpectedEnd { needed: 4, remaining: 3 },
+        DecodeErrorKind::CountTooLarge { count: 1000, remaining: 8 },
+        DecodeErrorKind::MissingTerminator { unit: 0x61 },
+        DecodeErrorKind::UnknownSessionType { session_type: 2 },
+        DecodeErrorKind::ErrorMessage { hresult },
+        DecodeErrorKind::LimitExceeded { limit: 1000, found: 1001 },
+        DecodeErrorKind::WrongStructSize { size: 30, expected: 28 },
+        DecodeErrorKind::NonZeroPadding { byte: 1 },
+        DecodeErrorKind::RelLocOutOfRange { offset: 8, len: 100 },
+        DecodeErrorKind::UnknownTracepointFormat,
+        DecodeErrorKind::EmptyTracepointName,
+        DecodeErrorKind::TracepointNameTooLong { len: 437 },
+        DecodeErrorKind::BadTracepointName { byte: 0x20 },
+    ]);
+    texts.add(u32::decode(&mut Reader::new(b"\x01")).unwrap_err());
+    texts.add(TracepointConfig::decode(&mut Reader::new(b"\x01\0\0\0a\0")).unwrap_err());
+    texts.all([
+        EncodeError::BufferTooSmall { needed: 28 },
+        EncodeError::MessageTooLarge { len: 65_536 },
+        EncodeError::CountTooLarge { count: 4_294_967_296 },
+        EncodeError::PartTooLong { len: 437, max: 436 },
+        EncodeError::EventIdTooLarge { id: 65_536 },
+        EncodeError::EmptyName,
+        EncodeError::ForbiddenUnit { unit: 0x20 },
+        EncodeError::NotUnknown { code: 3 },
+        EncodeError::UnknownLabelNotLast { label: 9 },
+    ]);
+    texts.all([
+        LimitKind::ZeroBuffer,
+        LimitKind::UnknownFormat(2),
+        LimitKind::LogLevelOutOfRange(6),
+        LimitKind::NoProviders,
+        LimitKind::TooManyProviders(1001),
+        LimitKind::EmptyProviderName,
+        LimitKind::NoTracepoint,
+        LimitKind::EmptyTracepointName,
+        LimitKind::TracepointNameTooLong(437),
+        LimitKind::DuplicateEventId(7),
+        LimitKind::UnknownBufferMode(2),
+        LimitKind::UnknownPerfMapType(4),
+        LimitKind::UnknownDumpType(5),
+        LimitKind::AbsentName,
+    ]);
+    texts.all([Layer::Transport, Layer::Header, Layer::Payload, Layer::Limits, Layer::Reply]);
+    texts.add("Collect".parse::<Command>().unwrap_err());
+    texts.add("01234567-89ab-cdef-0123-456789abcdeg".parse::<Guid>().unwrap_err());
+}
+
+fn ports_and_names(texts: &mut Texts) {
+    use dotnet_diagnostics_ipc::endpoint::NameErrorKind;
+    use dotnet_diagnostics_ipc::port::{PortsErrorKind, Reason, strict};
+    texts.all([
+        NameErrorKind::UnknownPrefix,
+        NameErrorKind::BadNumber,
+        NameErrorKind::MissingKey,
+        NameErrorKind::UnknownSuffix,
+        NameErrorKind::MissingName,
+        NameErrorKind::MissingField,
+    ]);
+    texts.add(dotnet_diagnostics_ipc::endpoint::SocketName::parse("dotnet-diagnostic-x").unwrap_err());
+    texts.add(check_path_len(108, 107).unwrap_err());
+    texts.all([
+        Reason::EmptyPort,
+        Reason::NoAddress,
+        Reason::EmptyField,
+        Reason::UnknownTag,
+        Reason::LaterTag,
+        Reason::ListenPort,
+        Reason::BehindNul,
+    ]);
+    texts.all([
+        PortsErrorKind::EmptyAddress,
+        PortsErrorKind::PrefixedPipeName,
+        PortsErrorKind::EmptyTag,
+        PortsErrorKind::UnknownTag,
+        PortsErrorKind::Nul,
+    ]);
+    texts.add(strict("/a,x").map(drop).unwrap_err());
+    texts.add(WritePorts::new(&[PortConfig::new("/a"), PortConfig::new("/b;c")]).map(drop).unwrap_err());
+    texts.all([SuspensionError::TooManyPorts { capacity: 2 }, SuspensionError::NoSuchPort]);
+}
+
+fn exchanges(texts: &mut Texts) {
+    texts.all([End::Closed, End::Reset, End::TimedOut]);
+    texts.all([
+        Illegal::NotAsked,
+        Illegal::TooMany { asked: 20, said: 21 },
+        Illegal::NoBytes,
+        Illegal::BufferTooShort { needed: 32 },
+    ]);
+    texts.all([RespondError::from(Illegal::NotAsked), RespondError::from(EncodeError::BufferTooSmall { needed: 24 })]);
+    texts.all([
+        RefusalReason::EndOfInput { received: 19 },
+        RefusalReason::Malformed { kind: DecodeErrorKind::SizeTooSmall { size: 19 }, offset: 14 },
+        RefusalReason::UnknownCommand { command: Command { set: 2, id: 0x63 } },
+        RefusalReason::OverLimit { kind: LimitKind::NoProviders, offset: 29 },
+        RefusalReason::TooManyProviders { limit: 3, found: 4 },
+        RefusalReason::NoDescriptor,
+    ]);
+    texts.all([RefusedBecause::Full { most: 8 }, RefusedBecause::CookieFull { most: 2 }]);
+    texts.all([SlotsError::InUse { index: 7 }, SlotsError::TooMany]);
+}
+
+/// A part of its own, which is there with the feature alone.
+#[cfg(all(feature = "io-adapters", unix))]
+fn io(texts: &mut Texts) {
+    use dotnet_diagnostics_ipc::io::discovery::State;
+    use dotnet_diagnostics_ipc::io::trust::Distrust;
+    use dotnet_diagnostics_ipc::io::{ErrorKind, Phase};
+    use dotnet_diagnostics_ipc::message::Request as _;
+    use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing, Format};
+
+    texts.all([
+        Phase::Find,
+        Phase::Trust,
+        Phase::Connect,
+        Phase::Advertise,
+        Phase::Send,
+        Phase::SendFd,
+        Phase::Reply,
+        Phase::Continuation,
+        Phase::Stop,
+        Phase::Listen,
+    ]);
+    let no_provider = CollectTracing { circular_buffer_mb: 64, format: Format::NET_TRACE, providers: Array::EMPTY };
+    let path = || std::path::PathBuf::from("/tmp/socket");
+    texts.all([
+        ErrorKind::TimedOut,
+        ErrorKind::Cancelled,
+        ErrorKind::Io(std::io::ErrorKind::ConnectionRefused.into()),
+        ErrorKind::NotFound("/tmp/socket".to_owned()),
+        ErrorKind::NotAnEndpoint("port 1 is not an endpoint".to_owned()),
+        ErrorKind::Untrusted(Distrust::PeerOwner { owner: 1000, ours: 1001 }),
+        ErrorKind::Encode(EncodeError::EmptyName),
+        ErrorKind::Limit(no_provider.check_limits().unwrap_err()),
+        ErrorKind::Refused { hresult: HResult::UNKNOWN_COMMAND, message: None },
+        ErrorKind::Refused { hresult: HResult::INVALID_ARG, message: Some("no such file".to_owned()) },
+        ErrorKind::Malformed(u32::decode(&mut Reader::new(b"\x01")).unwrap_err()),
+        ErrorKind::Ended { end: End::Closed, received: 0 },
+        ErrorKind::Ended { end: End::Reset, received: 4 },
+        ErrorKind::LimitExceeded { limit: 100 },
+        ErrorKind::Unsupported("this transport cannot pass descriptors"),
+        ErrorKind::Incomplete { end: End::Closed, received: 100 },
+        ErrorKind::SessionOver,
+        ErrorKind::AlreadyStopped,
+        ErrorKind::Miscounted { asked: 20, said: 21 },
+        ErrorKind::Bug(Illegal::NotAsked),
+    ]);
+    texts.all([
+        Distrust::NotASocket { path: path(), is: "a directory" },
+        Distrust::OtherOwner { path: path(), owner: 1000, ours: 1001 },
+        Distrust::SharedDirectory { path: path(), mode: 0o777 },
+        Distrust::PeerOwner { owner: 1000, ours: 1001 },
+        Distrust::PeerProcess { process_id: 5, expected: 7 },
+    ]);
+    texts.all([State::Listening, State::Stale, State::Superseded, State::Unknown(std::io::ErrorKind::PermissionDenied)]);
+}
+
+#[cfg(not(all(feature = "io-adapters", unix)))]
+fn io(_: &mut Texts) {}
+
+/// The lines of a part of the file.
+fn part<'f>(file: &'f str, name: &str) -> Vec<&'f str> {
+    let lines = file.lines().skip_while(|line| *line != format!("# {name}")).skip(1);
+    lines.take_while(|line| !line.starts_with("# ")).filter(|line| !line.is_empty()).collect()
+}
+
+#[test]
+fn error_texts_equal_snapshot() {
+    let (mut core, mut adapters) = (Texts::default(), Texts::default());
+    codec(&mut core);
+    ports_and_names(&mut core);
+    exchanges(&mut core);
+    io(&mut adapters);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/codec/error_messages.txt");
+    if std::env::var_os("DIAG_UPDATE").is_some() {
+        assert!(!adapters.0.is_empty(), "with --all-features");
+        fs::write(&path, format!("# core\n\n{}\n\n# io\n\n{}\n", core.0.join("\n"), adapters.0.join("\n"))).unwrap();
+    }
+    let file = fs::read_to_string(&path).unwrap();
+    assert_eq!(core.0, part(&file, "core"));
+    assert!(adapters.0.is_empty() || adapters.0 == part(&file, "io"), "{:#?}", adapters.0);
+}
+
+/// The variants of every public enum of core and io that is printed, from the source: none is left out of the file.
+#[test]
+fn snapshot_has_every_kind() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let file = fs::read_to_string(root.join("tests/codec/error_messages.txt")).unwrap();
+    let mut directories = vec![root.join("src")];
+    let (mut kinds, mut missing) = (0, Vec::new());
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            if path.is_dir() && !LEFT_OUT.contains(&name) {
+                directories.push(path);
+            } else if path.is_file() {
+                for kind in printed_kinds(&fs::read_to_string(&path).unwrap()) {
+                    kinds += 1;
+                    if !file.lines().any(|line| line.strip_prefix(&kind).is_some_and(|rest| rest.starts_with([' ', '(']))) {
+                        missing.push(kind);
+                    }
+                }
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+    assert!(kinds > 80, "{kinds}");
+}
+
+/// `Enum::Variant` for each enum of a file that has a `Display` there.
+fn printed_kinds(source: &str) -> Vec<String> {
+    let syn::File { items, .. } = syn::parse_file(source).unwrap();
+    let mut printed = Vec::new();
+    for item in &items {
+        let syn::Item::Impl(syn::ItemImpl { trait_: Some((_, path, _)), self_ty, .. }) = item else { continue };
+        if let (true, syn::Type::Path(of)) = (path.segments.last().unwrap().ident == "Display", &**self_ty) {
+            printed.push(&of.path.segments.last().unwrap().ident);
+        }
+    }
+    let mut kinds = Vec::new();
+    for item in &items {
+        if let syn::Item::Enum(item) = item
+            && matches!(item.vis, syn::Visibility::Public(_))
+            && printed.contains(&&item.ident)
+        {
+            kinds.extend(item.variants.iter().map(|variant| format!("{}::{}", item.ident, variant.ident)));
+        }
+    }
+    kinds
+}
+
 #[track_caller]
 #[allow(clippy::needless_pass_by_value, reason = "most are made where they are asked")]
 fn says(what: impl ToString, words: &str) {
@@ -19,39 +290,43 @@ fn says(what: impl ToString, words: &str) {
 }
 
 #[test]
-fn what_does_not_encode() {
-    says(EncodeError::BufferTooSmall { needed: 28 }, "the buffer is smaller than the 28 bytes of the message");
-    says(EncodeError::MessageTooLarge { len: 65_536 }, "the message takes 65536 bytes, its size field can say 65535");
-    says(EncodeError::CountTooLarge { count: 4_294_967_296 }, "4294967296 items are more than a 32-bit count can say");
-    says(EncodeError::PartTooLong { len: 437, max: 436 }, "437 bytes are more than the 436 that there is room for");
-    says(EncodeError::EventIdTooLarge { id: 65_536 }, "event id 65536 does not fit 16 bits");
-    says(EncodeError::EmptyName, "a name that may not be empty");
-    says(EncodeError::ForbiddenUnit { unit: 0x20 }, "unit 0x0020 cannot stand in this name");
-    says(EncodeError::NotUnknown { code: 3 }, "0x03 is known, and has a form of its own");
-    says(EncodeError::UnknownLabelNotLast { label: 9 }, "something follows label 0x09, which is not known");
+fn respond_error_source_is_the_cause() {
+    for error in [RespondError::from(Illegal::NotAsked), RespondError::from(EncodeError::BufferTooSmall { needed: 24 })] {
+        assert_eq!(std::error::Error::source(&error).unwrap().to_string(), error.to_string());
+    }
 }
 
 #[test]
-fn what_a_server_does_not_take() {
-    says(LimitKind::ZeroBuffer, "a circular buffer of 0 MB");
-    says(LimitKind::UnknownFormat(2), "format 2 is neither 0 (NetPerf) nor 1 (NetTrace)");
-    says(LimitKind::LogLevelOutOfRange(6), "level 6 is above 5 (Verbose)");
-    says(LimitKind::NoProviders, "no provider");
-    says(LimitKind::TooManyProviders(1001), "1001 providers are more than 1000");
-    says(LimitKind::EmptyProviderName, "a provider without a name");
-    says(LimitKind::NoTracepoint, "neither a default tracepoint nor a set");
-    says(LimitKind::EmptyTracepointName, "a tracepoint without a name");
-    says(LimitKind::TracepointNameTooLong(437), "a name of 437 bytes; a tracepoint's may have 436");
-    says(LimitKind::DuplicateEventId(7), "event id 7 stands twice in the provider's sets");
-    says(LimitKind::UnknownBufferMode(2), "buffer mode 2 is neither 0 (drop) nor 1 (block)");
-    says(LimitKind::UnknownPerfMapType(4), "perf map type 4 is not 1 (all), 2 (jitdump) or 3 (perfmap)");
-    says(LimitKind::UnknownDumpType(5), "dump type 5 is not one of 1 to 4");
-    says(LimitKind::AbsentName, "a name or path that may not be absent");
+fn end_name_is_that_of_the_vectors() {
+    assert_eq!([End::Closed, End::Reset, End::TimedOut].map(End::name), ["closed", "reset", "timed_out"]);
+}
+
+#[test]
+fn refusal_reason_hresult_by_kind() {
+    let unknown = RefusalReason::UnknownCommand { command: Command { set: 2, id: 0x63 } };
+    assert_eq!(unknown.hresult(), HResult::UNKNOWN_COMMAND);
+    for reason in [
+        RefusalReason::EndOfInput { received: 19 },
+        RefusalReason::Malformed { kind: DecodeErrorKind::SizeTooSmall { size: 19 }, offset: 14 },
+        RefusalReason::OverLimit { kind: LimitKind::NoProviders, offset: 29 },
+        RefusalReason::TooManyProviders { limit: 3, found: 4 },
+        RefusalReason::NoDescriptor,
+    ] {
+        assert_eq!(reason.hresult(), HResult::BAD_ENCODING, "{reason}");
+    }
+}
+
+#[test]
+fn positions_of_faults_are_told() {
+    assert_eq!(WritePorts::new(&[PortConfig::new("/a"), PortConfig::new("/b;c")]).unwrap_err().index(), 1);
+    assert_eq!("01234567-89ab-cdef-0123-456789abcdeg".parse::<Guid>().unwrap_err().offset(), 35);
+    assert!(DiagnosticPort::<[Slot<()>; 0]>::new([], SameCookie::Replace).is_ok());
+    assert!(check_path_len(107, 107).is_ok());
 }
 
 /// The path is for people and for tools: it is printed, and may be empty.
 #[test]
-fn where_a_fault_stands() {
+fn error_path_prints_fields_and_indices() {
     let bare = u32::decode(&mut Reader::new(b"\x01")).unwrap_err();
     assert!(bare.path().is_empty());
     says(bare.path(), "");
@@ -67,79 +342,7 @@ fn where_a_fault_stands() {
 }
 
 #[test]
-fn what_a_caller_acknowledges_wrongly() {
-    says(Illegal::NotAsked, "the exchange did not ask for this");
-    says(Illegal::TooMany { asked: 20, said: 21 }, "21 bytes were acknowledged, 20 were asked for");
-    says(Illegal::NoBytes, "no byte was received: acknowledge the end of the input instead");
-    says(Illegal::BufferTooShort { needed: 32 }, "the buffer must have 32 bytes");
-
-    let illegal = RespondError::from(Illegal::NotAsked);
-    let too_small = RespondError::from(EncodeError::BufferTooSmall { needed: 24 });
-    says(illegal, "the exchange did not ask for this");
-    says(too_small, "the buffer is smaller than the 24 bytes of the message");
-    for error in [illegal, too_small] {
-        assert_eq!(std::error::Error::source(&error).unwrap().to_string(), error.to_string());
-    }
-}
-
-#[test]
-fn how_a_connection_ends() {
-    for (end, name, words) in [
-        (End::Closed, "closed", "the connection was closed"),
-        (End::Reset, "reset", "the connection was reset"),
-        (End::TimedOut, "timed_out", "the time was over"),
-    ] {
-        assert_eq!(end.name(), name);
-        says(end, words);
-    }
-}
-
-#[test]
-fn why_a_server_refuses() {
-    let malformed = RefusalReason::Malformed { kind: DecodeErrorKind::SizeTooSmall { size: 19 }, offset: 14 };
-    let over = RefusalReason::OverLimit { kind: LimitKind::NoProviders, offset: 29 };
-    for (reason, words, hresult) in [
-        (RefusalReason::EndOfInput { received: 19 }, "the connection ended after 19 bytes of the request", HResult::BAD_ENCODING),
-        (malformed, "at byte 14: size 19 is less than the 20 bytes of the header", HResult::BAD_ENCODING),
-        (
-            RefusalReason::UnknownCommand { command: Command { set: 2, id: 0x63 } },
-            "the command EventPipe/0x63 is not known",
-            HResult::UNKNOWN_COMMAND,
-        ),
-        (over, "at byte 29: no provider", HResult::BAD_ENCODING),
-        (RefusalReason::TooManyProviders { limit: 3, found: 4 }, "4 providers are more than 3", HResult::BAD_ENCODING),
-        (RefusalReason::NoDescriptor, "no file descriptor came", HResult::BAD_ENCODING),
-    ] {
-        says(reason, words);
-        assert_eq!(reason.hresult(), hresult, "{words}");
-    }
-}
-
-#[test]
-fn what_a_port_has_no_room_for() {
-    says(SlotsError::InUse { index: 7 }, "slot 7 still has a connection of an earlier port");
-    says(SlotsError::TooMany, "more than 4294967295 slots");
-    says(SuspensionError::TooManyPorts { capacity: 2 }, "more than 2 ports");
-    says(SuspensionError::NoSuchPort, "no such port");
-
-    let error = WritePorts::new(&[PortConfig::new("/a"), PortConfig::new("/b;c")]).unwrap_err();
-    assert_eq!(error.index(), 1);
-    says(error, "port 1: no text gives a port of this address and type");
-    assert!(DiagnosticPort::<[Slot<()>; 0]>::new([], SameCookie::Replace).is_ok());
-    assert!(check_path_len(108, 107).is_err() && check_path_len(107, 107).is_ok());
-}
-
-#[test]
-fn names_of_the_protocol() {
-    for (layer, name) in [
-        (Layer::Transport, "transport"),
-        (Layer::Header, "header"),
-        (Layer::Payload, "payload"),
-        (Layer::Limits, "limits"),
-        (Layer::Reply, "reply"),
-    ] {
-        says(layer, name);
-    }
+fn protocol_name_prints_name_or_number() {
     let names = [0x00, 0x01, 0x02, 0x03, 0x04, 0xff].map(draft_set_name);
     assert_eq!(names, [None, Some("Miscellaneous"), Some("EventPipe"), None, None, Some("Server")]);
     says(Losses::NONE, "nothing");
@@ -158,9 +361,4 @@ fn names_of_the_protocol() {
         says(code, shown);
         assert_eq!(format!("{code:?}"), debugged);
     }
-    says("Collect".parse::<Command>().unwrap_err(), "no command: write it as EventPipe/CollectTracing2, CollectTracing2 or 0x0203");
-
-    let error = "01234567-89ab-cdef-0123-456789abcdeg".parse::<Guid>().unwrap_err();
-    assert_eq!(error.offset(), 35);
-    says(error, "no GUID (xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx) from byte 35 on");
 }

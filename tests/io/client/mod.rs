@@ -5,7 +5,6 @@ mod calls;
 mod endpoints;
 mod traces;
 mod transports;
-mod words;
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read as _, Write as _};
