@@ -23,7 +23,7 @@ fn wire(units: impl Iterator<Item = u16>) -> Vec<u8> {
 }
 
 #[test]
-fn decoding_a_message_allocates_nothing() {
+fn message_decode_allocates_nothing() {
     for file in vectors::files().unwrap() {
         for group in &file.groups {
             for bytes in group.tests.iter().filter_map(|test| test.wire.as_deref()) {
@@ -41,7 +41,7 @@ fn decoding_a_message_allocates_nothing() {
 
 /// Three bytes of UTF-8 for two of UTF-16 at most, in a string that grows to twice its length and is moved when it grows.
 #[test]
-fn a_text_takes_no_more_than_four_times_its_bytes() {
+fn text_allocates_at_most_four_times_its_bytes() {
     for sample in ["a", "é", "語", "💩", "a語💩é"] {
         for len in [0, 1, 2, 3, 7, 100, 1000, 30_000] {
             let bytes = wire(sample.encode_utf16().cycle().take(len - len % sample.encode_utf16().count()));
@@ -58,7 +58,7 @@ fn a_text_takes_no_more_than_four_times_its_bytes() {
 }
 
 #[test]
-fn a_message_takes_its_own_size_and_one_too_long_takes_nothing() {
+fn encode_allocates_message_size_or_nothing() {
     let text = "x".repeat(32_751);
     for (len, size) in [(0, 30), (1, 32), (1000, 2030), (32_751, 65_532)] {
         let request = SetEnvironmentVariable { name: text[..len].into(), value: IpcString::ABSENT };
@@ -76,7 +76,7 @@ fn a_message_takes_its_own_size_and_one_too_long_takes_nothing() {
 }
 
 #[test]
-fn a_vector_as_a_sink_takes_no_more_than_three_times_its_bytes() {
+fn vec_sink_allocates_at_most_three_times_its_bytes() {
     for len in [1, 100, 10_000] {
         let text = "x".repeat(len);
         let taken = bytes_max(|| IpcString::new(&text).encode(&mut Vec::new()).unwrap());
@@ -87,7 +87,7 @@ fn a_vector_as_a_sink_takes_no_more_than_three_times_its_bytes() {
 
 /// Every connection that is accepted costs the same, also while the table grows.
 #[test]
-fn a_held_connection_takes_no_more_than_six_slots() {
+fn held_connection_allocates_at_most_six_slots() {
     let slot = size_of::<Slot<u32>>();
     for connections in [1u32, 8, 9, 100, 1000, 10_000] {
         let taken = bytes_max(|| {
@@ -106,7 +106,7 @@ fn a_held_connection_takes_no_more_than_six_slots() {
 
 /// The values of the vectors, which tools print: an id of four bytes becomes a number of JSON, a provider of twenty an object.
 #[test]
-fn a_value_takes_no_more_than_a_constant_times_its_bytes_whatever_its_counts_claim() {
+fn value_false_counts_allocates_constant_times_its_bytes() {
     const EACH: usize = 60;
     const ONCE: usize = 8_192;
     let (mut checked, mut dearest) = (0, (0, String::new()));

@@ -9,7 +9,7 @@ use crate::{STOP, run, text};
 
 /// Everything at once: the vectors, the server suite against the reference runtime, the client suite against the built-in client.
 #[test]
-fn check_passes_and_counts() {
+fn check_built_in_suites_pass_and_are_counted() {
     let report: Value = serde_json::from_slice(&run(&["check", "--json"], b"", 0).stdout).unwrap();
     let section = |suite: &str| -> u64 {
         let sections = report["sections"].as_array().unwrap().iter();
@@ -26,7 +26,7 @@ fn check_passes_and_counts() {
 }
 
 #[test]
-fn check_names_a_vector_that_does_not_hold_and_fails() {
+fn check_wrong_vector_is_named_and_fails() {
     let directory = tempfile::tempdir().unwrap();
     let file = json!({ "format": 1, "title": "t", "numberOfTests": 1, "groups": [{
         "name": "wrong", "type": "request", "source": { "kind": "derived" }, "made": "by hand", "direction": "client",
@@ -41,7 +41,7 @@ fn check_names_a_vector_that_does_not_hold_and_fails() {
 }
 
 #[test]
-fn check_refuses_a_key_that_the_format_does_not_have() {
+fn check_unknown_key_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("x.json"), r#"{"format":1,"title":"t","numberOfTests":0,"groups":[],"extra":1}"#).unwrap();
     let output = run(&["check", "--vectors", directory.path().to_str().unwrap()], b"", 2);

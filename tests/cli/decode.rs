@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::{STOP, STOPPED, UNKNOWN_COMMAND, decode, diagipc, run, text};
 
 #[test]
-fn decode_prints_an_item_a_message() {
+fn decode_prints_one_item_per_message() {
     assert_eq!(
         decode(&["--hex", STOP], 0),
         json!([{ "offset": 0, "size": 28, "kind": "request", "command": "EventPipe/StopTracing", "code": "0x0201",
@@ -18,7 +18,7 @@ fn decode_prints_an_item_a_message() {
 }
 
 #[test]
-fn a_reply_is_read_as_the_answer_to_the_request_before_it() {
+fn decode_reply_answers_request_before_it() {
     let items = decode(&["--hex", &format!("{STOP} {STOPPED}")], 0);
     assert_eq!(
         items[1],
@@ -28,7 +28,7 @@ fn a_reply_is_read_as_the_answer_to_the_request_before_it() {
 }
 
 #[test]
-fn request_names_what_a_reply_answers() {
+fn decode_request_option_names_answered_command() {
     let value = |request: &str| decode(&["--hex", STOPPED, "--request", request], 0)[0]["value"].clone();
     assert_eq!(value("StopTracing"), json!({ "sessionId": "1" }));
     assert_eq!(value("0x0407"), json!({ "hresult": "0x00000001" }));
@@ -36,13 +36,13 @@ fn request_names_what_a_reply_answers() {
 }
 
 #[test]
-fn an_error_is_told_from_a_reply_without_knowing_the_request() {
+fn decode_error_reply_needs_no_request() {
     let item = &decode(&["--hex", UNKNOWN_COMMAND], 0)[0];
     assert_eq!((&item["kind"], &item["value"]), (&json!("error"), &json!({ "hresult": "0x80131385" })));
 }
 
 #[test]
-fn what_follows_a_reply_is_no_message() {
+fn decode_continuation_is_no_message() {
     // A session's stream goes on to the end; an environment block has as many bytes as were announced.
     let stream = decode(&["--hex", &format!("{STOPPED}4e6574747261636500"), "--request", "CollectTracing2"], 0);
     assert_eq!((&stream[1]["kind"], &stream[1]["value"]), (&json!("continuation"), &json!({ "bytes": "4e6574747261636500" })));
@@ -58,7 +58,7 @@ fn what_follows_a_reply_is_no_message() {
 }
 
 #[test]
-fn an_advertise_is_known_by_its_magic() {
+fn decode_advertise_by_magic() {
     let wire = "414456525f56310067453e129be8d312a456426614174000393000000000000000 00";
     assert_eq!(
         decode(&["--hex", wire], 0)[0]["value"],
@@ -67,7 +67,7 @@ fn an_advertise_is_known_by_its_magic() {
 }
 
 #[test]
-fn any_type_of_the_vectors_can_be_named() {
+fn decode_kind_option_takes_every_type() {
     let hex = "01020000000100000002000000";
     let items = decode(&["--kind", "event_filter", "--hex", hex], 0);
     assert_eq!(
@@ -81,7 +81,7 @@ fn any_type_of_the_vectors_can_be_named() {
 }
 
 #[test]
-fn malformed_input_is_named_and_fails() {
+fn decode_malformed_input_is_named_and_fails() {
     let items = decode(&["--hex", "444f544e45545f4950435f5631001600020100002a00"], 1);
     assert_eq!(
         items[0]["error"],
@@ -98,13 +98,13 @@ fn malformed_input_is_named_and_fails() {
 }
 
 #[test]
-fn the_side_can_be_said() {
+fn decode_side_option_is_obeyed() {
     assert_eq!(decode(&["--hex", STOP, "--from", "server"], 1)[0]["error"]["kind"], "not_a_reply");
     assert_eq!(decode(&["--hex", STOPPED, "--from", "client"], 0)[0]["kind"], "unknown");
 }
 
 #[test]
-fn what_a_server_would_refuse_is_said_but_is_no_malformed_input() {
+fn decode_over_limit_is_noted_and_succeeds() {
     let request = "444f544e45545f4950435f563100180004050000 00000000"; // EnablePerfMap of type 0
     let item = &decode(&["--hex", request], 0)[0];
     assert_eq!((&item["limits"]["kind"], &item["value"]), (&json!("unknown_perf_map_type"), &json!({ "perfMapType": 0 })));
@@ -113,7 +113,7 @@ fn what_a_server_would_refuse_is_said_but_is_no_malformed_input() {
 }
 
 #[test]
-fn the_dump_shows_each_field_with_its_offset_and_meaning() {
+fn decode_dump_shows_offset_and_meaning_per_field() {
     let dump = text(&run(&["decode", "--hex", UNKNOWN_COMMAND, "--request", "ProcessInfo3"], b"", 0));
     let expected = "\
 error after Process/ProcessInfo3, 0xFFFF, 24 bytes at offset 0
@@ -129,7 +129,7 @@ error after Process/ProcessInfo3, 0xFFFF, 24 bytes at offset 0
 }
 
 #[test]
-fn usage_errors_end_with_2() {
+fn usage_error_exits_with_2() {
     for arguments in [
         &["decode"][..],
         &["decode", "--hex", "0"],
@@ -148,14 +148,14 @@ fn usage_errors_end_with_2() {
 }
 
 #[test]
-fn input_beyond_the_limit_is_an_error_not_a_shorter_input() {
+fn input_over_limit_is_error() {
     let output = run(&["decode", "-", "--limit", "27"], &hex::decode(STOP).unwrap(), 2);
     assert!(String::from_utf8_lossy(&output.stderr).contains("more than 27 bytes"));
     run(&["decode", "-", "--limit", "28"], &hex::decode(STOP).unwrap(), 0);
 }
 
 #[test]
-fn large_and_binary_input_is_refused_in_words() {
+fn input_large_or_binary_is_refused_with_reason() {
     // A fixed sequence that looks like nothing.
     let mut state = 1u32;
     let mut noise = || {
@@ -172,7 +172,7 @@ fn large_and_binary_input_is_refused_in_words() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn output_closed_by_reader_is_no_error() {
     let bytes = hex::decode(STOP).unwrap().repeat(20_000);
     let mut child = diagipc(&["decode", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();

@@ -16,7 +16,7 @@ fn all_messages(from_server: bool) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn encode_makes_the_bytes_that_decode_was_given() {
+fn encode_returns_decoded_bytes() {
     for from_server in [false, true] {
         let messages = all_messages(from_server);
         assert!(messages.len() > 25);
@@ -30,7 +30,7 @@ fn encode_makes_the_bytes_that_decode_was_given() {
 }
 
 #[test]
-fn encode_takes_a_conversation_with_continuations() {
+fn encode_conversation_with_continuations() {
     let wire = format!("{STOP}{STOPPED}");
     let reply = "444f544e45545f4950435f5631001a00ff000000040000000000";
     for (hex, request) in
@@ -42,7 +42,7 @@ fn encode_takes_a_conversation_with_continuations() {
 }
 
 #[test]
-fn encode_takes_replies_to_requests_that_are_not_known() {
+fn encode_reply_to_unknown_request() {
     for hex in [STOPPED, "444f544e45545f4950435f5631001400ff000000"] {
         let json = run(&["decode", "--json", "--hex", hex], b"", 0).stdout;
         assert_eq!(hex::encode(run(&["encode", "-"], &json, 0).stdout), hex);
@@ -50,7 +50,7 @@ fn encode_takes_replies_to_requests_that_are_not_known() {
 }
 
 #[test]
-fn encode_says_where_json_is_wrong() {
+fn encode_wrong_json_reports_position() {
     for (item, message) in [
         (json!({ "value": {} }), "missing field"),
         (json!({ "value": { "sessionId": 1 } }), "sessionId: a decimal string of 64 bits is wanted, not 1"),
@@ -81,7 +81,7 @@ fn encode_says_where_json_is_wrong() {
 }
 
 #[test]
-fn encode_says_that_the_canonical_form_differs() {
+fn encode_noncanonical_is_noted() {
     let json = run(&["decode", "--json", "--hex", &STOP.replacen("02010000", "02010100", 1)], b"", 0).stdout;
     let output = run(&["encode", "--hex", "-"], &json, 0);
     assert_eq!(text(&output).trim(), STOP);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{run, text};
 
 #[test]
-fn vectors_can_be_taken_away_and_checked_elsewhere() {
+fn vectors_export_passes_check() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("taken");
     let path = path.to_str().unwrap();
@@ -30,7 +30,7 @@ fn vectors_can_be_taken_away_and_checked_elsewhere() {
 }
 
 #[test]
-fn vectors_are_listed_and_explained() {
+fn vectors_list_and_show() {
     let groups = vectors::files().unwrap().iter().map(|file| file.groups.len()).sum::<usize>();
     assert_eq!(text(&run(&["vectors", "list"], b"", 0)).lines().count(), groups + 1);
     let list: Vec<Value> = serde_json::from_str(&text(&run(&["vectors", "list", "--json"], b"", 0))).unwrap();
@@ -43,7 +43,7 @@ fn vectors_are_listed_and_explained() {
 }
 
 #[test]
-fn scripts_are_listed_and_explained() {
+fn scripts_list_and_show() {
     let scripts: usize = vectors::script_files().unwrap().iter().map(|file| file.scripts.len()).sum();
     assert_eq!(text(&run(&["scripts", "list"], b"", 0)).lines().count(), scripts + 1);
     let list: Vec<Value> = serde_json::from_str(&text(&run(&["scripts", "list", "--json"], b"", 0))).unwrap();
@@ -65,7 +65,7 @@ fn scripts_are_listed_and_explained() {
 /// What the reference runtime can be told to do wrong, by the name that it is told by.
 #[cfg(unix)]
 #[test]
-fn what_the_runtime_can_do_wrong_is_listed() {
+fn runtime_misbehaviours_are_listed() {
     let listed = text(&run(&["runtime", "--list"], b"", 0));
     for words in [
         &["misbehaviour", "fact", "what it does"][..],

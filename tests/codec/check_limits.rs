@@ -53,7 +53,7 @@ fn taken(request: AnyRequest<'_>) {
 
 /// F-16.
 #[test]
-fn limits_of_the_first_four_session_commands_are_found_where_they_stand() {
+fn collect_tracing_1_to_4_limit_reports_offset() {
     fn one(mb: u32, format: u32, providers: &[ProviderConfig<'_>], nth: usize) -> Result<(), (String, usize, String, HResult)> {
         let (circular_buffer_mb, format, providers) = (mb, Format(format), Array::new(providers));
         let request = match nth {
@@ -112,7 +112,7 @@ fn limits_of_the_first_four_session_commands_are_found_where_they_stand() {
 }
 
 #[test]
-fn limits_of_streaming_sessions_are_found_where_they_stand() {
+fn streaming_session_limit_reports_offset() {
     let good = [filtered(5, "P"), filtered(5, "Q")];
     let ids = EventFilter { enable: true, event_ids: Array::new(&[1, 2, 3]) };
     let session = StreamingSession {
@@ -145,7 +145,7 @@ fn limits_of_streaming_sessions_are_found_where_they_stand() {
 
 /// F-30.
 #[test]
-fn a_buffer_mode_stands_behind_the_providers_of_a_streaming_session() {
+fn buffer_mode_limit_reports_offset_after_providers() {
     let providers = [filtered(5, "P"), filtered(5, "Q")];
     let session = StreamingSession6 {
         circular_buffer_mb: 1,
@@ -188,7 +188,7 @@ fn user_events<'a>(six: bool, providers: &'a [UserEventsProviderConfig<'a>]) -> 
 
 /// F-21, P-7.
 #[test]
-fn limits_of_tracepoints_are_found_where_they_stand() {
+fn tracepoint_limit_reports_offset() {
     let set = |name: &'static str, ids: &'static [u32]| TracepointSet { tracepoint_name: name.into(), event_ids: Array::new(ids) };
     let absent = IpcString::ABSENT;
     let (bad, fail) = (HResult(0x8013_1384), HResult(0x8000_4005));
@@ -235,7 +235,7 @@ fn limits_of_tracepoints_are_found_where_they_stand() {
 
 /// P-19. The limit is in bytes of UTF-8, of the name as a runtime reads it: to the first NUL.
 #[test]
-fn a_tracepoint_name_that_has_no_command_string_is_refused() {
+fn tracepoint_name_without_command_string_is_refused() {
     fn set(tracepoint_name: IpcString<'_>) -> TracepointSet<'_> {
         TracepointSet { tracepoint_name, event_ids: Array::new(&[1]) }
     }
@@ -290,7 +290,7 @@ fn a_tracepoint_name_that_has_no_command_string_is_refused() {
 }
 
 #[test]
-fn limits_of_dumps_are_found_where_they_stand() {
+fn dump_limit_reports_offset() {
     for dump_type in 1..=4 {
         let (dump_name, dump_type) = ("d".into(), DumpType(dump_type));
         taken(AnyRequest::GenerateCoreDump(GenerateCoreDump { dump_name, dump_type, diagnostics: u32::MAX }));
@@ -322,7 +322,7 @@ fn limits_of_dumps_are_found_where_they_stand() {
 
 /// F-46, F-80, P-1.
 #[test]
-fn limits_of_process_commands_are_found_where_they_stand() {
+fn process_command_limit_reports_offset() {
     let invalid = HResult(0x8007_0057);
     let perf_map = |n| AnyRequest::EnablePerfMap(EnablePerfMap { perf_map_type: PerfMapType(n) });
     for n in [1, 2, 3] {

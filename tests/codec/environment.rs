@@ -71,7 +71,7 @@ fn for_each_block(mut check: impl FnMut(&Test, &[u8])) -> usize {
 }
 
 #[test]
-fn the_decoder_says_what_the_view_says() {
+fn environment_decoder_equals_view() {
     let found = for_each_block(|test, block| {
         let heard = whole(block);
         match Environment::decode(block) {
@@ -89,7 +89,7 @@ fn the_decoder_says_what_the_view_says() {
 }
 
 #[test]
-fn every_chunking_of_every_vector_gives_the_same_events() {
+fn environment_events_equal_for_every_chunking() {
     for_each_block(|test, block| {
         let expected = whole(block);
         let mut buffer = vec![0; block.len()];
@@ -108,7 +108,7 @@ fn every_chunking_of_every_vector_gives_the_same_events() {
 
 /// What runtimes sent is typed `array<string>` in the vectors; it is read as an environment too.
 #[test]
-fn recorded_blocks_are_environments() {
+fn environment_recorded_blocks_decode() {
     let mut found = 0;
     for file in vectors::files().unwrap() {
         for group in file.groups.iter().filter(|group| group.kind == Type::StringArray && group.source.runtime.is_some()) {
@@ -130,7 +130,7 @@ fn recorded_blocks_are_environments() {
 
 /// The size of each recorded block is what the reply before it announced.
 #[test]
-fn recorded_replies_announce_their_blocks() {
+fn environment_recorded_replies_announce_block_size() {
     let mut found = 0;
     for file in vectors::files().unwrap() {
         let blocks = file.groups.iter().filter(|group| group.kind == Type::StringArray && group.source.runtime.is_some());
@@ -149,7 +149,7 @@ fn recorded_replies_announce_their_blocks() {
 }
 
 #[test]
-fn bytes_behind_the_block_are_not_taken() {
+fn environment_bytes_after_block_are_left() {
     for_each_block(|test, block| {
         if test.result == Verdict::Invalid {
             return;
@@ -170,7 +170,7 @@ fn bytes_behind_the_block_are_not_taken() {
 }
 
 #[test]
-fn an_end_at_any_byte_is_told() {
+fn environment_end_at_any_byte_is_reported() {
     for_each_block(|test, block| {
         if test.result == Verdict::Invalid || block.len() > 4096 {
             return;
@@ -196,7 +196,7 @@ fn block_of(entries: &[Entry<'_>]) -> Vec<u8> {
 }
 
 #[test]
-fn an_entry_that_is_too_large_is_passed_over_whole() {
+fn environment_entry_over_limit_is_skipped_whole() {
     let long = "x".repeat(100);
     let block = block_of(&[Entry::new("A=1"), Entry::new(&long), Entry::new("B=2"), Entry::new(&long)]);
     let mut buffer = [0; 8];
@@ -214,7 +214,7 @@ fn an_entry_that_is_too_large_is_passed_over_whole() {
 }
 
 #[test]
-fn limits_are_the_callers() {
+fn environment_limits_are_set_by_caller() {
     let block = block_of(&[Entry::new("A=1"), Entry::new("B=2")]);
     let refused = |limits, size| {
         let mut buffer = [0; 8];
@@ -240,7 +240,7 @@ const FAILED: &[u8; 24] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80";
 
 /// As a runtime sends it: the block was announced, then it broke off, and the message reaches beyond the block's end.
 #[test]
-fn an_error_message_is_followed_beyond_the_end_of_the_block() {
+fn environment_error_message_is_read_past_block_end() {
     let block = block_of(&[Entry::new("A=1"), Entry::new("B")]);
     let broken_off: Vec<u8> = block[..16].iter().chain(FAILED).chain(b"behind").copied().collect();
     for feed in 1..=broken_off.len() {
@@ -271,7 +271,7 @@ fn an_error_message_is_followed_beyond_the_end_of_the_block() {
 
 /// Where so many units fit, `DOTN` is their count.
 #[test]
-fn in_a_block_of_more_than_two_gigabytes_the_magic_is_a_count() {
+fn environment_block_over_2_gib_magic_is_a_count() {
     let mut decoder = EnvironmentDecoder::with_limits(u32::MAX, &mut [], EnvironmentLimits::NONE);
     let mut input: &[u8] = &[&1u32.to_le_bytes()[..], FAILED].concat();
     assert_eq!(decoder.decode(&mut input), Ok(Some(EnvironmentEvent::Count(1))));
@@ -282,7 +282,7 @@ fn in_a_block_of_more_than_two_gigabytes_the_magic_is_a_count() {
 
 /// Nothing that a peer sends makes the decoder hold more than its own few bytes.
 #[test]
-fn the_decoder_is_small() {
+fn environment_decoder_size_is_bounded() {
     assert!(size_of::<EnvironmentDecoder<'_>>() <= 176, "{}", size_of::<EnvironmentDecoder<'_>>());
 }
 

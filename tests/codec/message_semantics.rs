@@ -23,7 +23,7 @@ fn read<'a, T: Decode<'a>>(wire: &'a [u8]) -> T {
 }
 
 #[test]
-fn a_filter_lets_through_what_it_lists_or_all_but_that() {
+fn event_filter_passes_listed_or_all_others() {
     type Ids = &'static [u32];
     let cases: [(&[u8], bool, Ids, Ids, Ids); 6] = [
         // wire, enable, ids, ids it lets through, ids it does not
@@ -49,7 +49,7 @@ fn a_filter_lets_through_what_it_lists_or_all_but_that() {
 }
 
 #[test]
-fn an_event_goes_to_the_set_that_lists_it_and_else_to_the_default() {
+fn tracepoint_lookup_prefers_set_then_default() {
     type Where = [(u32, Option<&'static str>)];
     const LOW_AND_HIGH: &[TracepointSet<'_>] = &[
         TracepointSet { tracepoint_name: IpcString::new("Low"), event_ids: Array::new(&[1, 2]) },
@@ -115,7 +115,7 @@ fn an_event_goes_to_the_set_that_lists_it_and_else_to_the_default() {
 }
 
 #[test]
-fn request_rundown_is_one_rundown_keyword_or_none() {
+fn request_rundown_maps_to_keyword() {
     assert_eq!((rundown_keyword(false), rundown_keyword(true), DEFAULT_RUNDOWN_KEYWORD), (0, 0x8002_0139, 0x8002_0139));
     let cases = [
         (0, Some(false)),
@@ -132,7 +132,7 @@ fn request_rundown_is_one_rundown_keyword_or_none() {
 }
 
 #[test]
-fn every_command_has_its_name_its_first_runtime_its_reply_and_what_follows() {
+fn command_table_name_version_reply_continuation() {
     use {Continuation as C, ReplyType as R};
     let table = [
         (0x0101, "Dump/GenerateCoreDump", (3, 1), R::Result, C::Close),
@@ -174,7 +174,7 @@ fn every_command_has_its_name_its_first_runtime_its_reply_and_what_follows() {
 
 /// F-18, F-23: what follows a `CollectTracing5` is not known from its code.
 #[test]
-fn what_follows_a_session_depends_on_its_type() {
+fn session_continuation_depends_on_type() {
     let streaming = b"DOTNET_IPC_V1\0\x2d\0\x02\x06\0\0\0\0\0\0\x10\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
     let user_events = b"DOTNET_IPC_V1\0\x24\0\x02\x07\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
     let collect = b"DOTNET_IPC_V1\0\x20\0\x02\x02\0\0\x10\0\0\0\x01\0\0\0\0\0\0\0";
@@ -190,7 +190,7 @@ fn what_follows_a_session_depends_on_its_type() {
 
 /// The vectors name commands by their header, so that they cannot show this fault.
 #[test]
-fn a_message_is_not_read_as_another_command_than_its_own() {
+fn message_of_other_command_is_refused() {
     let stop = Message::decode_exact(b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x01\0\0\0\0\0\0\0").unwrap();
     let same_set = stop.request_as::<CollectTracing2<'_>>().unwrap_err();
     assert_eq!((same_set.kind().name(), same_set.layer(), same_set.offset()), ("unexpected_command", Layer::Header, 17));
@@ -204,7 +204,7 @@ fn a_message_is_not_read_as_another_command_than_its_own() {
 }
 
 #[test]
-fn a_result_code_prints_with_the_name_the_document_gives_it() {
+fn hresult_prints_documented_name() {
     let table = [
         (0x0000_0000, "S_OK", true),
         (0x8013_1384, "DS_IPC_E_BAD_ENCODING", false),
@@ -237,7 +237,7 @@ fn a_result_code_prints_with_the_name_the_document_gives_it() {
 }
 
 #[test]
-fn numbers_have_the_names_of_the_document() {
+fn enum_values_have_documented_names() {
     let names = |name: fn(u32) -> Option<&'static str>| (0..7).map(name).collect::<Vec<_>>();
     let levels =
         [Some("LogAlways"), Some("Critical"), Some("Error"), Some("Warning"), Some("Informational"), Some("Verbose"), None];
@@ -252,7 +252,7 @@ fn numbers_have_the_names_of_the_document() {
 }
 
 #[test]
-fn a_fault_of_the_bytes_has_the_answer_that_runtimes_give() {
+fn decode_error_hresult_equals_runtime_answer() {
     for (kind, hresult) in [
         (DecodeErrorKind::BadMagic, HResult::UNKNOWN_MAGIC),
         (DecodeErrorKind::UnexpectedCommand { code: 0x0299 }, HResult::UNKNOWN_COMMAND),
@@ -266,7 +266,7 @@ fn a_fault_of_the_bytes_has_the_answer_that_runtimes_give() {
 }
 
 #[test]
-fn an_array_is_what_it_is_made_of() {
+fn array_equality_by_items() {
     let ids = Array::from(&[4, 5]);
     assert_eq!((ids.len(), format!("{ids:?}")), (2, "[4, 5]".to_owned()));
     assert_eq!(ids.iter().size_hint(), (2, Some(2)));
@@ -281,7 +281,7 @@ fn an_array_is_what_it_is_made_of() {
 }
 
 #[test]
-fn a_sink_says_what_it_has() {
+fn sink_reports_its_length() {
     let mut buffer = [0; 4];
     let mut sink = SliceSink::new(&mut buffer);
     assert_eq!((sink.is_empty(), sink.len()), (true, 0));
@@ -292,7 +292,7 @@ fn a_sink_says_what_it_has() {
 }
 
 #[test]
-fn a_guid_prints_its_first_three_groups_as_numbers() {
+fn guid_prints_first_three_groups_as_numbers() {
     let guid: Guid = "33221100-5544-7766-8899-aabbccddeeff".parse().unwrap();
     let bytes = [0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff];
     assert_eq!(guid.to_bytes(), bytes);
@@ -303,7 +303,7 @@ fn a_guid_prints_its_first_three_groups_as_numbers() {
 }
 
 #[test]
-fn a_string_is_compared_with_text_and_says_how_many_units_are_left() {
+fn string_compares_with_text_and_counts_units() {
     let wire = read::<IpcString<'_>>(b"\x03\0\0\0h\0i\0\0\0");
     for text in [wire, IpcString::new("hi"), IpcString::from_units(&[0x68, 0x69])] {
         assert!(text == *"hi" && text == "hi");
@@ -318,14 +318,14 @@ fn a_string_is_compared_with_text_and_says_how_many_units_are_left() {
 }
 
 #[test]
-fn what_is_lost_twice_is_lost_once() {
+fn fallback_loss_is_counted_once() {
     let both = Losses::DUMP_FLAGS.with(Losses::ERROR_TEXT);
     assert_eq!(both.with(Losses::ERROR_TEXT), both);
     assert!(both.contains(Losses::DUMP_FLAGS) && both.contains(Losses::ERROR_TEXT) && !both.contains(Losses::OF_REPLY));
 }
 
 #[test]
-fn a_ladder_is_held_to_the_limits_of_its_first_rung() {
+fn fallback_first_rung_limits_apply() {
     let good = [StreamingProviderConfig {
         keywords: 0,
         log_level: EventLevel::VERBOSE,
@@ -348,7 +348,7 @@ fn a_ladder_is_held_to_the_limits_of_its_first_rung() {
 
 /// The document wants a pipe named without what stands before it.
 #[test]
-fn a_port_with_the_prefix_of_pipes() {
+fn port_pipe_prefix() {
     for (address, name) in [(r"\\.\pipe\mine", Some("mine")), (r"\\.\pipe\", Some("")), ("mine", None), (r"\\.\PIPE\mine", None)] {
         assert_eq!(PortConfig::new(address).prefixed_pipe_name(), name, "{address}");
     }

@@ -144,7 +144,7 @@ fn has_example(text: &str, name: &str) -> bool {
 }
 
 #[test]
-fn ids_are_well_formed_unique_and_in_order() {
+fn requirement_ids_are_well_formed_unique_and_ordered() {
     let mut last = ("", 0);
     let mut areas = BTreeSet::new();
     let all = requirements();
@@ -161,7 +161,7 @@ fn ids_are_well_formed_unique_and_in_order() {
 }
 
 #[test]
-fn levels_editions_and_sections_are_known() {
+fn requirement_levels_editions_sections_are_known() {
     let mut statements = BTreeSet::new();
     for_each(|one| {
         let places: Vec<_> = one.edition.iter().map(|edition| place_of(edition)).collect();
@@ -178,7 +178,7 @@ fn levels_editions_and_sections_are_known() {
 }
 
 #[test]
-fn every_section_of_every_edition_has_a_requirement() {
+fn requirement_exists_for_every_section() {
     let mut found = BTreeSet::new();
     for one in requirements() {
         found.extend(one.edition.into_iter().map(|edition| (one.section.clone(), edition)));
@@ -191,7 +191,7 @@ fn every_section_of_every_edition_has_a_requirement() {
 }
 
 #[test]
-fn what_shows_a_requirement_exists() {
+fn requirement_evidence_exists() {
     let (groups, tests) = groups_and_tests();
     for_each(|one| {
         let mut lines = Vec::new();
@@ -220,13 +220,13 @@ fn what_shows_a_requirement_exists() {
 }
 
 #[test]
-fn a_test_is_found_by_its_name() {
+fn has_test_finds_test_functions_only() {
     assert!(has_test("#[test]\nfn a() {", "a") && has_test("  /// b\n  #[test]\n  #[x]\n  fn a(b: u8) {", "a"));
     assert!(!has_test("fn a() {", "a") && !has_test("#[test]\nfn ab() {", "a") && !has_test("#[test]\nfn b() {}\nfn a() {", "a"));
 }
 
 #[test]
-fn an_example_is_found_by_the_name_of_its_function() {
+fn has_example_finds_run_examples_only() {
     let text =
         "/// A.\n///\n/// ```\n/// a();\n/// ```\n#[must_use]\npub const fn a(b: u8) {\n}\n\n/// ```text\n/// ```\npub fn c() {}\n";
     assert!(has_example(text, "a"));
@@ -234,7 +234,7 @@ fn an_example_is_found_by_the_name_of_its_function() {
 }
 
 #[test]
-fn every_fact_of_a_requirement_has_a_row_in_the_errata() {
+fn requirement_facts_are_in_errata() {
     let errata = read("spec/ERRATA.md");
     let rows: BTreeSet<_> = errata.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next()).collect();
     for_each(|one| {
@@ -247,7 +247,7 @@ fn every_fact_of_a_requirement_has_a_row_in_the_errata() {
 }
 
 #[test]
-fn every_requirement_is_shown() {
+fn requirement_has_evidence() {
     for_each(|one| if one.shown_by.is_empty() { vec!["nothing shows it".to_owned()] } else { Vec::new() });
 }
 
@@ -267,7 +267,7 @@ fn numbers(cell: &str) -> Option<Vec<u32>> {
 }
 
 #[test]
-fn tables_name_vectors_that_exist() {
+fn tables_vectors_exist() {
     let (_, tests) = groups_and_tests();
     let text = read("spec/TABLES.md");
     let rows = tables(&text);
@@ -291,7 +291,7 @@ fn tables_name_vectors_that_exist() {
 }
 
 #[test]
-fn every_vector_of_a_table_stands_in_the_tables() {
+fn tables_hold_every_table_vector() {
     let text = read("spec/TABLES.md");
     let named: BTreeSet<_> =
         tables(&text).iter().flat_map(|row| row[3..].iter().filter_map(|cell| numbers(cell)).flatten()).collect();
@@ -320,7 +320,7 @@ fn texts(directory: &Path, into: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn every_requirement_that_is_cited_exists() {
+fn requirement_citations_exist() {
     assert_eq!(cited("R-HDR-001, R-HD-001, R-HDR-1, (R-GRM-024)").collect::<Vec<_>>(), ["R-HDR-001", "R-GRM-024"]);
     let known: BTreeSet<_> = requirements().into_iter().map(|one| one.id).collect();
     let mut places = vec![path("README.md"), path("CONTRIBUTING.md")];

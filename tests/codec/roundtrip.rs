@@ -313,7 +313,7 @@ proptest! {
 }
 
 #[test]
-fn the_largest_message_is_65535_bytes_and_one_more_is_refused() {
+fn message_over_65535_bytes_is_refused() {
     let bytes = vec![7; 65_516];
     let mut buffer = vec![0; 70_000];
     let command = Command::from_code(0x6301);
@@ -331,7 +331,7 @@ fn the_largest_message_is_65535_bytes_and_one_more_is_refused() {
 }
 
 #[test]
-fn a_text_too_long_for_a_message_is_refused_and_not_cut() {
+fn text_too_long_for_message_is_refused() {
     // 20 + 4 + 2 × 32,756 + 2 is 65,538; one unit less is 65,536, two less 65,534.
     let text = "x".repeat(32_756);
     let mut buffer = vec![0; 70_000];

@@ -56,7 +56,7 @@ fn has_flag(test: &Test, flag: &str) -> bool {
 /// A piece has no size of its own that would tell: only its last field can be missed. Where surplus bytes are ignored, only
 /// those may be cut off, and the value stays.
 #[test]
-fn a_message_or_piece_that_ends_early_is_refused() {
+fn decode_truncated_message_or_piece_is_refused() {
     for_each_taken(|group, test, wire| {
         let subject = group.subject().unwrap();
         let mut found = Vec::new();
@@ -160,7 +160,7 @@ fn excuse(group: &Group, test: &Test, cut: usize, decoded: &Decoded) -> Option<E
 }
 
 #[test]
-fn a_payload_shorter_than_its_fields_is_refused_also_where_size_agrees() {
+fn decode_payload_shorter_than_fields_is_refused() {
     let mut excuses = BTreeSet::new();
     for_each_taken(|group, test, wire| {
         let mut found = Vec::new();
@@ -196,7 +196,7 @@ fn a_payload_shorter_than_its_fields_is_refused_also_where_size_agrees() {
 
 /// The flag that excuses a cut must not stand at a vector without such bytes.
 #[test]
-fn surplus_bytes_are_surplus() {
+fn decode_surplus_bytes_are_reported() {
     for_each_taken(|group, test, wire| {
         if !has_flag(test, "TrailingBytes") {
             return Vec::new();

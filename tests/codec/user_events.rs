@@ -148,7 +148,7 @@ const ID: Guid = Guid::from_bytes(*b"0123456789abcdef");
 
 /// What the runtime does with an event of the provider, and what the reader of the tracepoint makes of it.
 #[test]
-fn an_event_goes_from_the_runtime_to_a_reader() {
+fn user_event_reaches_reader() {
     let sets = [TracepointSet { tracepoint_name: "LowEvents".into(), event_ids: Array::new(&[1, 2]) }];
     let provider = UserEventsProviderConfig {
         keywords: 1,
@@ -188,7 +188,7 @@ fn an_event_goes_from_the_runtime_to_a_reader() {
 /// versions, which a record alone does not tell apart (P-20, P-23).
 #[cfg(feature = "vectors")]
 #[test]
-fn a_reader_of_recorded_records_has_metadata_for_each() {
+fn user_events_recorded_records_have_metadata() {
     use dotnet_diagnostics_ipc::vectors;
     use std::collections::BTreeMap;
 
@@ -242,7 +242,7 @@ fn a_reader_of_recorded_records_has_metadata_for_each() {
 /// The vectors of these types with one byte wrong: typed and by value form the codec says the same, and its notes have no gap.
 #[cfg(feature = "vectors")]
 #[test]
-fn no_byte_makes_the_two_interfaces_differ() {
+fn user_events_interfaces_agree_on_changed_bytes() {
     use dotnet_diagnostics_ipc::vectors::{self, Subject, Type};
 
     let (mut taken, mut refused) = (0, 0);

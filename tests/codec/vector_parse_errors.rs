@@ -17,7 +17,7 @@ fn is_no_value(kind: Type, value: &Value, words: &str) {
 
 /// The value form names what stands before the first inner `=`, and what stands behind it.
 #[test]
-fn an_entry_is_split_where_a_reader_splits_it() {
+fn environment_entry_value_splits_as_reader() {
     let one = |name: &str, value: Value| json!([{ "name": name, "value": value }]);
     for (name, value, wire) in [
         ("A", json!("1"), &b"\x01\0\0\0\x04\0\0\0A\0=\x001\0\0\0"[..]),
@@ -37,7 +37,7 @@ fn an_entry_is_split_where_a_reader_splits_it() {
 }
 
 #[test]
-fn a_size_that_is_fixed_is_no_other() {
+fn fixed_size_value_rejects_other_sizes() {
     let value = |size: u32| json!({ "size": size, "disable_bit": 1, "reserved": 0, "reserved2": 0, "disable_addr": "0" });
     let wire = b"\x10\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0";
     assert_eq!(subject(Type::UserUnreg).encode(&value(16)).unwrap(), wire);
@@ -46,7 +46,7 @@ fn a_size_that_is_fixed_is_no_other() {
 
 /// What a server sends is answered by nobody, and no server sees what a runtime tells its kernel.
 #[test]
-fn only_a_request_is_answered() {
+fn value_reply_without_request_is_refused() {
     for (kind, from_server) in [
         (Type::UserReg, false),
         (Type::UserEventsRecord, false),
@@ -65,7 +65,7 @@ fn only_a_request_is_answered() {
 
 /// Offset, length, field, and what is said of it.
 #[test]
-fn every_byte_is_explained() {
+fn annotation_covers_every_byte() {
     let explained = |kind, wire: &[u8], lines: &[(usize, usize, &str, &str)]| {
         let notes = subject(kind).annotate(wire);
         let list: Vec<_> =
@@ -123,7 +123,7 @@ fn file(keys: &[&str]) -> Result<usize, String> {
 }
 
 #[test]
-fn a_script_has_the_keys_of_the_side_that_it_plays() {
+fn script_keys_of_other_side_are_refused() {
     let (client, runtime) = (r#""plays": "client""#, r#""plays": "runtime""#);
     assert_eq!(file(&[client, TARGET]), Ok(1));
     assert_eq!(file(&[client, TARGET, SEEN, DEVIATION]), Ok(1));

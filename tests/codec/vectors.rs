@@ -3,7 +3,7 @@
 use dotnet_diagnostics_ipc::vectors;
 
 #[test]
-fn every_vector_decodes_and_encodes_as_it_says() {
+fn vectors_decode_and_encode_as_declared() {
     let mut failures = Vec::new();
     for file in vectors::files().unwrap() {
         for group in &file.groups {

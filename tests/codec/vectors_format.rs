@@ -52,7 +52,7 @@ fn every_file_is_valid_by_the_schema() {
 }
 
 #[test]
-fn the_schema_refuses_what_it_does_not_name_and_what_contradicts_itself() {
+fn schema_unknown_or_contradictory_keys_are_refused() {
     let schema = Schema::load("vectors.schema.json");
     let good: Value = r#"{ "format": 1, "title": "t", "numberOfTests": 3, "groups": [{
         "name": "g", "type": "request", "source": { "kind": "derived" }, "made": "by hand", "direction": "client",
@@ -113,7 +113,7 @@ fn the_schema_refuses_what_it_does_not_name_and_what_contradicts_itself() {
 }
 
 #[test]
-fn the_files_in_the_crate_are_the_files_on_the_disk() {
+fn embedded_files_equal_disk() {
     let embedded =
         vectors::EMBEDDED.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect::<BTreeMap<_, _>>();
     let on_disk = files_on_disk();
@@ -125,7 +125,7 @@ fn the_files_in_the_crate_are_the_files_on_the_disk() {
 }
 
 #[test]
-fn a_test_is_named_by_its_number_over_all_files() {
+fn tc_ids_are_unique_over_files() {
     let mut numbers = BTreeMap::new();
     let mut names = BTreeSet::new();
     for_each_group(|group| {
@@ -145,7 +145,7 @@ fn a_test_is_named_by_its_number_over_all_files() {
 
 /// But what runtimes were heard to say may be the same from two of them, or twice from one.
 #[test]
-fn no_bytes_are_tested_twice_in_the_same_way() {
+fn vectors_have_no_duplicates() {
     let mut seen = BTreeMap::new();
     for_each_test(|group, test| {
         if group.source.kind == SourceKind::Runtime {
@@ -158,7 +158,7 @@ fn no_bytes_are_tested_twice_in_the_same_way() {
 }
 
 #[test]
-fn chunks_add_up_to_the_bytes() {
+fn chunks_sum_to_wire_length() {
     let mut chunked = 0;
     for_each_test(|_, test| {
         chunked += usize::from(!test.chunks.is_empty());
@@ -169,7 +169,7 @@ fn chunks_add_up_to_the_bytes() {
 }
 
 #[test]
-fn a_group_says_who_sends_it_and_for_which_command() {
+fn group_has_direction_and_command() {
     for_each_group(|group| {
         let command = group.command.as_ref().map(|name| name.parse::<Command>());
         let Ok(command) = command.transpose() else { return Vec::from(["names no command".to_owned()]) };
@@ -198,7 +198,7 @@ fn a_group_says_who_sends_it_and_for_which_command() {
 }
 
 #[test]
-fn the_header_of_a_test_is_that_of_its_group() {
+fn test_header_matches_group() {
     for_each_test(|group, test| {
         let wire = test.wire.as_ref()?;
         // Where the header itself is at fault it may say anything.
@@ -221,7 +221,7 @@ fn the_header_of_a_test_is_that_of_its_group() {
 }
 
 #[test]
-fn every_command_has_a_valid_request_and_a_valid_reply() {
+fn commands_have_valid_request_and_reply() {
     let mut found = BTreeSet::new();
     for_each_test(|group, test| {
         if test.result == Verdict::Valid && matches!(group.kind, Type::Request | Type::Reply) {
@@ -258,7 +258,7 @@ fn errors_of_the_readme() -> BTreeSet<(String, String)> {
 }
 
 #[test]
-fn every_kind_of_error_is_listed_and_occurs() {
+fn error_kinds_are_listed_and_occur() {
     let listed = errors_of_the_readme();
     let mut occurring = BTreeSet::new();
     for_each_test(|_, test| {
@@ -274,7 +274,7 @@ fn every_kind_of_error_is_listed_and_occurs() {
 
 /// F-74: each of them leaves a connection open in the target, for good.
 #[test]
-fn a_session_request_that_does_not_decode_is_harmful() {
+fn malformed_session_request_is_harmful() {
     let mut found = 0;
     for_each_test(|group, test| {
         let of_payload = test.error.as_ref().is_some_and(|error| error.layer == "payload");
@@ -315,7 +315,7 @@ fn texts(directory: &Path, into: &mut Vec<PathBuf>) {
 
 /// The last cell of each row: the groups that cite the fact, as corrected first, then as printed, then the others.
 #[test]
-fn the_errata_name_the_vectors_that_show_them() {
+fn errata_name_their_vectors() {
     let mut citing: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for file in vectors::files().unwrap() {
         for group in file.groups {
@@ -346,7 +346,7 @@ fn the_errata_name_the_vectors_that_show_them() {
 }
 
 #[test]
-fn every_fact_that_is_cited_has_a_row_in_the_errata() {
+fn cited_facts_are_in_errata() {
     assert_eq!(facts("F-1, UTF-16 (F-22), `P-3`/F-4: XF-5 F-6x -F-7 F- F-x").collect::<Vec<_>>(), ["F-1", "F-22", "P-3", "F-4"]);
 
     let errata = read(&path("spec/ERRATA.md"));

@@ -75,7 +75,7 @@ fn names(report: &Report) -> BTreeSet<&str> {
 }
 
 #[test]
-fn the_faultless_client_passes_all_scenarios() {
+fn client_without_fault_passes_all() {
     let directory = tempfile::tempdir().unwrap();
     let report = report(&python(&directory, None), &[]);
     all_pass(&report);
@@ -83,7 +83,7 @@ fn the_faultless_client_passes_all_scenarios() {
 }
 
 #[test]
-fn our_own_client_passes_all_scenarios() {
+fn client_built_in_passes_all() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("diagipc.toml");
     let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/vectors/clients/diagipc.toml")).unwrap();
@@ -120,7 +120,7 @@ fn shows(fault: Fault) -> &'static [&'static str] {
 }
 
 #[test]
-fn each_fault_is_told_by_its_name_and_by_no_other() {
+fn client_fault_is_named_alone() {
     for fault in Fault::ALL.iter().copied() {
         let directory = tempfile::tempdir().unwrap();
         let operations = python(&directory, Some(fault));
@@ -140,7 +140,7 @@ fn each_fault_is_told_by_its_name_and_by_no_other() {
 }
 
 #[test]
-fn a_fault_does_not_look_like_another_anywhere() {
+fn client_fault_is_named_alone_in_all_scenarios() {
     let replies = ["replies", "reply", "size-field"];
     for (fault, only) in [(Fault::ReplyMagicUnchecked, &[][..]), (Fault::ReplyOf24InsistedOn, &replies)] {
         let directory = tempfile::tempdir().unwrap();
@@ -153,7 +153,7 @@ fn a_fault_does_not_look_like_another_anywhere() {
 
 /// It does not wait for the reply: it sends no descriptor at all (F-19 is another fault).
 #[test]
-fn a_client_that_hangs_up_before_its_descriptor_is_failed_without_a_name() {
+fn client_hang_up_before_descriptor_fails_unnamed() {
     let directory = tempfile::tempdir().unwrap();
     let name = "request/plain/user-events";
     let report = report(&with_fault(&directory, Some("hangs-up")), &[name]);
@@ -163,7 +163,7 @@ fn a_client_that_hangs_up_before_its_descriptor_is_failed_without_a_name() {
 }
 
 #[test]
-fn scenarios_are_many_named_once_and_rest_on_something() {
+fn scenarios_are_unique_and_cite_spec() {
     let scenarios = client::scenarios().unwrap();
     let names: BTreeSet<_> = scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
     assert_eq!(names.len(), scenarios.len());
@@ -206,7 +206,7 @@ fn scenarios_are_many_named_once_and_rest_on_something() {
 }
 
 #[test]
-fn what_a_client_lacks_is_unimplemented_and_may_be_required() {
+fn client_missing_operation_is_unimplemented_or_required() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("one.toml");
     let text = format!(
@@ -233,7 +233,7 @@ fn what_a_client_lacks_is_unimplemented_and_may_be_required() {
 }
 
 #[test]
-fn a_client_that_does_nothing_or_never_ends_is_failed_in_time() {
+fn client_idle_or_endless_fails_in_time() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("bad.toml");
     let text = "timeout_ms = 100\n[operations]\nresume.command = 'true'\nperf-map-off.command = 'sleep 1000'\n\
@@ -263,7 +263,7 @@ fn a_client_that_does_nothing_or_never_ends_is_failed_in_time() {
 }
 
 #[test]
-fn a_lone_command_is_the_operation_trace() {
+fn client_lone_command_is_trace() {
     let client = fixture("client.py");
     let output = diagipc(&[
         "--json",
@@ -298,7 +298,7 @@ fn a_lone_command_is_the_operation_trace() {
 }
 
 #[test]
-fn mistakes_of_use_are_told_and_no_client_is_started() {
+fn client_usage_error_starts_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("wrong.toml");
     fs::write(&file, "[operations.resume]\ncommand = 'x {nothing}'\n").unwrap();
@@ -320,7 +320,7 @@ fn mistakes_of_use_are_told_and_no_client_is_started() {
 
 /// An older runtime is asked nothing that it does not know, and the report says how much that is.
 #[test]
-fn a_profile_leaves_out_what_its_runtime_does_not_know() {
+fn client_profile_omits_unknown_commands() {
     let listed = |profile: &str| {
         let output = Command::new(env!("CARGO_BIN_EXE_diagipc")).args(["client", "--list", "--profile", profile]).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
@@ -345,7 +345,7 @@ fn odd(operation: &str, what: &str, more: &str) -> String {
 }
 
 #[test]
-fn what_a_client_sends_too_little_or_too_much_is_said() {
+fn client_missing_or_surplus_bytes_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("odd.toml");
     let play = |lines: &[String], only: &[&str]| {
@@ -391,7 +391,7 @@ fn what_a_client_sends_too_little_or_too_much_is_said() {
 
 /// A client that cannot be told which command to ask is judged by what it asks.
 #[test]
-fn a_client_that_asks_another_command_than_the_script_has_is_answered_as_a_runtime_would() {
+fn client_other_command_is_answered_as_runtime() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("fixed.toml");
     let client = fixture("client.py");
@@ -425,7 +425,7 @@ fn a_client_that_asks_another_command_than_the_script_has_is_answered_as_a_runti
 }
 
 #[test]
-fn what_a_client_cannot_do_is_no_failure() {
+fn client_missing_ability_is_unimplemented() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("few.toml");
     // It has no patience for a late reply, and asks ProcessInfo3 alone; where it is started is its own matter.
@@ -448,7 +448,7 @@ fn what_a_client_cannot_do_is_no_failure() {
 /// The system says of a socket which process called `listen` last: that is the one whose name it has.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_process_that_stands_in_for_a_runtime_listens_until_its_input_ends() {
+fn stand_in_process_listens_until_input_ends() {
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg, sockopt};
     use std::io::{IoSlice, Read as _};
     use std::mem::MaybeUninit;

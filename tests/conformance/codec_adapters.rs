@@ -75,17 +75,17 @@ fn passes_everything(report: &Report) {
 }
 
 #[test]
-fn our_own_codec_passes() {
+fn codec_built_in_passes() {
     passes_everything(&report(&["--self"], 0));
 }
 
 #[test]
-fn the_codec_in_python_passes() {
+fn codec_python_passes() {
     passes_everything(&report(&["--", "python3", &python_adapter()], 0));
 }
 
 #[test]
-fn the_codec_in_c_passes_under_sanitizers() {
+fn codec_c_passes_under_sanitizers() {
     let directory = tempfile::tempdir().unwrap();
     passes_everything(&report(&["--", &c_adapter(directory.path())], 0));
 }
@@ -126,7 +126,7 @@ impl Random {
 
 /// Three readings of one text, made apart: they agree on every value, and on the layer of every refusal.
 #[test]
-fn three_codecs_agree_on_damaged_bytes() {
+fn codecs_agree_on_damaged_bytes() {
     let directory = tempfile::tempdir().unwrap();
     let start = |program: &str, arguments: &[String]| {
         let arguments = arguments.iter().map(Into::into).collect();
@@ -312,7 +312,7 @@ fn cases_with_fault(fault: &str, operation: &str, options: &[&str], status: i32)
 }
 
 #[test]
-fn a_lost_answer_is_a_failure_of_its_case_alone() {
+fn adapter_lost_answer_fails_its_case_alone() {
     for (fault, words) in [
         ("dies", "ended in place of an answer: exit status: 1; on standard error: out of luck"),
         ("dies well", "ended in place of an answer: exit status: 0"),
@@ -335,7 +335,7 @@ fn a_lost_answer_is_a_failure_of_its_case_alone() {
 }
 
 #[test]
-fn silence_has_an_end_and_so_has_the_one_who_is_silent() {
+fn adapter_silent_is_timed_out_and_ended() {
     for (fault, words) in [
         ("hangs", "no answer within TIMEOUT ms"),
         ("half a line", "no answer within TIMEOUT ms"),
@@ -360,7 +360,7 @@ fn silence_has_an_end_and_so_has_the_one_who_is_silent() {
 }
 
 #[test]
-fn an_answer_too_many_is_a_failure_of_the_next_case() {
+fn adapter_extra_answer_fails_next_case() {
     let faulty = Faulty::new("answers twice", "wchar");
     let report = faulty.report(&["--only", "wchar"], 1);
     let grades: Vec<Grade> = report.cases.iter().map(|case| case.grade).collect();
@@ -369,7 +369,7 @@ fn an_answer_too_many_is_a_failure_of_the_next_case() {
 }
 
 #[test]
-fn a_wrong_answer_is_told_by_what_is_wrong() {
+fn adapter_wrong_answer_is_described() {
     for (fault, failures, words) in [
         ("ok where error", 1, "taken"),
         ("error where ok", 6, "refused"),
@@ -391,14 +391,14 @@ fn a_wrong_answer_is_told_by_what_is_wrong() {
 }
 
 #[test]
-fn a_value_without_bytes_must_not_be_written() {
+fn adapter_encoding_unencodable_value_fails() {
     let report = Faulty::new("writes what it cannot", "all").report(&["--only", "tracepoint-command", "--only", "extension"], 1);
     let failed: Vec<String> = report.failures().map(found).collect();
     assert_eq!(failed, ["written, where there are no bytes for the value"; 9]);
 }
 
 #[test]
-fn a_form_that_is_only_ever_read_must_not_be_written() {
+fn adapter_writing_lenient_form_fails() {
     let report = Faulty::new("writes leniently", "bool").report(&["--only", "bool"], 1);
     let failed: Vec<String> = report.failures().map(found).collect();
     assert!(failed.contains(&"other bytes".to_owned()), "{failed:?}");
@@ -407,7 +407,7 @@ fn a_form_that_is_only_ever_read_must_not_be_written() {
 }
 
 #[test]
-fn what_is_not_there_is_unimplemented_unless_it_is_required() {
+fn adapter_unsupported_is_unimplemented_or_required() {
     let (cases, faulty) = cases_with_fault("unsupported", "*", &[], 0);
     assert!(cases.iter().all(|case| case.grade == Grade::Unimplemented), "{cases:?}");
     let failed = faulty.report(&["--only", "wchar", "--require", "*/encode"], 1);
@@ -417,14 +417,14 @@ fn what_is_not_there_is_unimplemented_unless_it_is_required() {
 }
 
 #[test]
-fn a_refusal_without_a_layer_is_not_judged() {
+fn adapter_refusal_without_layer_is_informational() {
     let (cases, _) = cases_with_fault("no layer", "*", &[], 0);
     let grades = |wanted| cases.iter().filter(|case| case.grade == wanted).count();
     assert_eq!((grades(Grade::Pass), grades(Grade::Informational)), (6, 1), "{cases:?}");
 }
 
 #[test]
-fn a_codec_without_limits_passes_leniently() {
+fn adapter_without_limits_passes_leniently() {
     let only = ["--only", "eventpipe/*-limits/*/decode"];
     let strict = report(&[&only[..], &["--self"]].concat(), 0);
     let lenient = Faulty::new("no limits", "request").report(&only, 0);
@@ -433,7 +433,7 @@ fn a_codec_without_limits_passes_leniently() {
 }
 
 #[test]
-fn an_adapter_that_answers_nothing_is_lost() {
+fn adapter_without_answers_is_lost() {
     let all = listed(&[]).len();
     for fault in ["dies", "hangs", "garbage", "another id"] {
         let begun = Instant::now();
@@ -447,7 +447,7 @@ fn an_adapter_that_answers_nothing_is_lost() {
 
 /// More than eight in a row are no loss while there is a question that it answers.
 #[test]
-fn an_adapter_that_dies_of_one_type_goes_on() {
+fn adapter_dying_on_one_type_is_restarted() {
     let only = ["--only", "uint", "--only", "grammar/grammar-string/*/encode", "--only", "guid"];
     let report = Faulty::new("dies", "string").report(&only, 1);
     let strings = report.cases.iter().filter(|case| case.name.contains("string")).count();
@@ -455,7 +455,7 @@ fn an_adapter_that_dies_of_one_type_goes_on() {
 }
 
 #[test]
-fn one_that_never_reads_does_not_hold_the_run() {
+fn adapter_not_reading_is_lost() {
     let begun = Instant::now();
     let report = report(&["--timeout", "100", "--", "sleep", "60"], 3);
     assert_eq!(report.counts.fail, 8);
@@ -463,7 +463,7 @@ fn one_that_never_reads_does_not_hold_the_run() {
 }
 
 #[test]
-fn one_that_is_not_there_is_lost_at_once() {
+fn adapter_missing_program_is_lost() {
     let report = report(&["--", "/nonexistent/adapter", "--option"], 3);
     assert_eq!((report.counts, report.cases.len()), (Counts::default(), 0));
     assert_eq!(report.target, "/nonexistent/adapter --option");
@@ -471,7 +471,7 @@ fn one_that_is_not_there_is_lost_at_once() {
 }
 
 #[test]
-fn an_end_that_is_none_is_noted_and_fails_nothing() {
+fn adapter_bad_exit_is_noted() {
     for (fault, words) in [("ends badly", "at the end of its input: exit status: 3"), ("does not end", "it did not end within 5 s")]
     {
         let report = Faulty::new(fault, "none").report(&["--only", "guid"], 0);
@@ -481,7 +481,7 @@ fn an_end_that_is_none_is_noted_and_fails_nothing() {
 }
 
 #[test]
-fn text_names_the_failure_and_all_there_is_to_it() {
+fn text_report_names_failure_and_detail() {
     let faulty = Faulty::new("ok where error", "wchar");
     let arguments: Vec<&str> = faulty.arguments.iter().map(String::as_str).collect();
     let output = diagipc(&[&["--only", "wchar", "--"], &arguments[..]].concat(), 1);
@@ -499,7 +499,7 @@ fn text_names_the_failure_and_all_there_is_to_it() {
 }
 
 #[test]
-fn usage_is_checked() {
+fn codec_usage_error_exits_with_2() {
     for arguments in [
         &[][..],
         &["--self", "--", "true"],
@@ -514,7 +514,7 @@ fn usage_is_checked() {
 }
 
 #[test]
-fn what_no_adapter_knows_is_unsupported() {
+fn adapter_unknown_question_is_unsupported() {
     for line in ["", "{}", "[]", r#"{"id":1,"op":"decode","type":"no-such-type","command":null,"direction":null,"wire":""}"#] {
         let answer: Value = serde_json::from_str(&codec::answer(line)).unwrap();
         assert_eq!(answer["result"], "unsupported", "{line}");

@@ -90,7 +90,7 @@ impl Drop for Runtime {
 }
 
 #[test]
-fn nothing_is_sent_without_allow_harmful() {
+fn campaign_without_allow_harmful_sends_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let started = directory.path().join("started");
     let output = fuzz(&["--spawn", "--", "touch", started.to_str().unwrap()], 2);
@@ -108,7 +108,7 @@ fn a_target_that_is_not_there_is_lost() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_cases() {
+fn campaign_same_seed_same_cases() {
     let list = |arguments: &[&str]| {
         let output = fuzz(&[&["--list"], arguments].concat(), 0);
         String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect::<Vec<_>>()
@@ -129,7 +129,7 @@ fn the_same_seed_gives_the_same_cases() {
 }
 
 #[test]
-fn a_planted_death_is_found_and_made_small() {
+fn campaign_death_is_found_and_minimised() {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().to_str().unwrap();
     let target = runtime(&["--profile", "coreclr-8", "--dies"]);
@@ -165,14 +165,14 @@ fn a_planted_death_is_found_and_made_small() {
 }
 
 #[test]
-fn a_server_that_behaves_has_no_findings() {
+fn campaign_correct_server_no_findings() {
     let summary = against(&["--seed", "3", "--cases", "200"], &runtime(&["--profile", "strict"]), 0);
     assert_eq!((&summary["cases"], &summary["starts"], &summary["lost"]), (&200.into(), &1.into(), &Value::Null));
     assert_eq!(findings(&summary), [] as [Value; 0]);
 }
 
 #[test]
-fn memory_without_a_header_is_found() {
+fn campaign_memory_leak_is_found() {
     let directory = tempfile::tempdir().unwrap();
     let arguments = ["--profile", "coreclr-8", "--misbehave", "echo-payload"];
     let out = ["--out", directory.path().to_str().unwrap()];
@@ -190,7 +190,7 @@ fn memory_without_a_header_is_found() {
 }
 
 #[test]
-fn a_connection_that_is_left_open_is_found() {
+fn campaign_open_connection_is_found() {
     let directory = tempfile::tempdir().unwrap();
     let arguments = ["--profile", "strict", "--misbehave", "error-without-close"];
     let out = ["--out", directory.path().to_str().unwrap()];
@@ -203,7 +203,7 @@ fn a_connection_that_is_left_open_is_found() {
 }
 
 #[test]
-fn a_hang_is_found_and_the_target_started_anew() {
+fn campaign_hang_is_found_and_target_restarted() {
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/servers/wedges.py");
     let target = ["python3", server.to_str().unwrap()];
     let summary = against(&["--seed", "1", "--cases", "100", "--timeout", &scaled(400)], &target, 1);
@@ -219,7 +219,7 @@ fn a_hang_is_found_and_the_target_started_anew() {
 
 /// It cannot be started again: what was found stays as it was, and the campaign is over.
 #[test]
-fn a_target_of_somebody_else_dies_once() {
+fn campaign_foreign_target_dies_once() {
     let directory = tempfile::tempdir().unwrap();
     let runtime = Runtime::start(&["--profile", "coreclr-8", "--dies"], directory.path());
     let output = fuzz(&["--json", "--allow-harmful", "--rate", "1000", "--cases", "500", &runtime.socket], 3);

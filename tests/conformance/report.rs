@@ -93,7 +93,7 @@ for line in sys.stdin:
     print(json.dumps({"id": json.loads(line)["id"], "result": "unsupported"}), flush=True)"#;
 
 #[test]
-fn reports_of_every_suite_have_the_form_of_the_schema_and_are_read_back() {
+fn reports_match_schema_and_parse_back() {
     let schema = Schema::load("report.schema.json");
     let codec = |arguments: &[&str], status| -> Report {
         let output = diagipc(&[&["codec", "--json"], arguments].concat(), status);
@@ -116,7 +116,7 @@ fn reports_of_every_suite_have_the_form_of_the_schema_and_are_read_back() {
 
 /// A key more at any object, a key less, or a word that is none.
 #[test]
-fn another_form_is_refused() {
+fn report_other_format_is_refused() {
     let schema = Schema::load("report.schema.json");
     for report in [server(), client()].map(|report| value(&report)) {
         for place in
@@ -157,7 +157,7 @@ fn another_form_is_refused() {
 }
 
 #[test]
-fn cases_are_counted_by_their_grade() {
+fn report_counts_cases_by_grade() {
     let mut counts = Counts::default();
     for (nth, grade) in Grade::ALL.into_iter().enumerate() {
         for _ in 0..=nth {
@@ -170,7 +170,7 @@ fn cases_are_counted_by_their_grade() {
 }
 
 #[test]
-fn a_report_that_contradicts_itself_is_not_read() {
+fn report_contradiction_is_refused() {
     let with = |place: &str, other: Value| {
         let mut report = value(&server());
         *report.pointer_mut(place).unwrap() = other;
@@ -183,7 +183,7 @@ fn a_report_that_contradicts_itself_is_not_read() {
 }
 
 #[test]
-fn a_conversation_keeps_its_order_and_the_beginning_of_long_turns() {
+fn conversation_keeps_order_and_shortens_turns() {
     let detail = conversation();
     assert_eq!(
         (&detail.sent, &detail.seen),
@@ -201,7 +201,7 @@ fn a_conversation_keeps_its_order_and_the_beginning_of_long_turns() {
 }
 
 #[test]
-fn every_fact_and_requirement_has_its_line() {
+fn citations_have_a_line_each() {
     let citations = Citations::embedded();
     for (text, is_id) in [
         (
@@ -223,7 +223,7 @@ fn every_fact_and_requirement_has_its_line() {
 }
 
 #[test]
-fn junit_has_a_suite_a_section_and_says_why() {
+fn junit_has_suite_per_section_and_reason() {
     let citations = Citations::embedded();
     let xml = junit(&server(), &citations).unwrap();
     let document = Document::parse(&xml).unwrap();
@@ -256,7 +256,7 @@ fn junit_has_a_suite_a_section_and_says_why() {
 }
 
 #[test]
-fn what_a_target_says_is_text_on_the_page() {
+fn html_escapes_target_text() {
     let page = html(&[server(), client()], &Citations::embedded()).unwrap();
     assert_eq!(page.matches("<script").count(), 1, "only the page's own");
     // The target twice (summary, head of its column), why it was lost, and what was found in three cases.
@@ -267,7 +267,7 @@ fn what_a_target_says_is_text_on_the_page() {
 }
 
 #[test]
-fn reports_stand_side_by_side_by_the_names_of_their_cases() {
+fn html_aligns_reports_by_case_name() {
     let mut other = Report::new("server", "another");
     other.add(Case::new("eventpipe/refused", "eventpipe", "scripts", "A refusal", Grade::Pass));
     other.add(Case::new("eventpipe/only-here", "eventpipe", "scripts", "One more", Grade::PassLenient));
@@ -307,7 +307,7 @@ fn reports_stand_side_by_side_by_the_names_of_their_cases() {
 }
 
 #[test]
-fn a_suite_writes_all_forms_of_its_report_beside_what_it_prints() {
+fn suite_writes_json_junit_and_html() {
     let directory = tempfile::tempdir().unwrap();
     let [xml, page] = ["report.xml", "report.html"].map(|name| directory.path().join(name).display().to_string());
     let options =
@@ -323,7 +323,7 @@ fn a_suite_writes_all_forms_of_its_report_beside_what_it_prints() {
 }
 
 #[test]
-fn exit_status_says_what_went_wrong() {
+fn exit_status_by_outcome() {
     let directory = tempfile::tempdir().unwrap();
     let good = file(directory.path(), "good.json", &value(&client()).to_string());
     // Whatever they say.

@@ -63,7 +63,7 @@ fn case<'r>(report: &'r Report, name: &str) -> &'r Case {
 }
 
 #[test]
-fn there_are_many_cases_and_each_says_what_it_rests_on() {
+fn server_cases_cite_spec() {
     let listed = String::from_utf8(server(&["--list"], 0).stdout).unwrap();
     assert!(listed.lines().count() >= 500, "{}", listed.lines().count());
     let harmless = listed.lines().filter(|line| !line.ends_with("  harmful") && !line.ends_with("  side-effect")).count();
@@ -74,7 +74,7 @@ fn there_are_many_cases_and_each_says_what_it_rests_on() {
 }
 
 #[test]
-fn each_profile_of_the_reference_runtime_passes_as_what_it_is() {
+fn reference_runtime_every_profile_passes() {
     for profile in ["coreclr-3.1", "coreclr-8", "coreclr-9", "coreclr-10", "coreclr-11", "nativeaot", "mono", "strict"] {
         let report = against(&["--profile", profile], &["--profile", profile], 0);
         assert_eq!((report.profile.as_deref(), report.counts.fail), (Some(profile), 0), "{:?}", report.failures().next());
@@ -83,7 +83,7 @@ fn each_profile_of_the_reference_runtime_passes_as_what_it_is() {
 }
 
 #[test]
-fn auto_asks_the_target_which_runtime_it_is() {
+fn profile_auto_asks_target() {
     let report = against(&["--only", "scripts/process"], &["--profile", "coreclr-9"], 0);
     assert_eq!((report.profile.as_deref(), report.runtime.as_deref()), (Some("coreclr-9"), Some(".NET 9.0.5")));
     // 3.1 does not know the question.
@@ -92,7 +92,7 @@ fn auto_asks_the_target_which_runtime_it_is() {
 }
 
 #[test]
-fn a_deviation_is_named_by_its_fact_and_is_a_failure_to_the_strict() {
+fn deviation_is_named_by_fact_and_fails_strict() {
     let only = ["--allow-harmful", "--only", "scripts/framing/unknown-id-0300"];
     let known = against(&only, &["--profile", "coreclr-10"], 0);
     let found = case(&known, "scripts/framing/unknown-id-0300");
@@ -107,7 +107,7 @@ fn a_deviation_is_named_by_its_fact_and_is_a_failure_to_the_strict() {
 
 /// A command that does not exist is refused as all of its set are.
 #[test]
-fn what_a_kind_of_runtime_lacks_is_named_by_its_fact() {
+fn deviation_of_runtime_kind_is_named_by_fact() {
     let name = "scripts/framing/unknown-id-0300";
     for (profile, fact) in [("nativeaot", "F-56"), ("mono", "F-63")] {
         let report = against(&["--allow-harmful", "--profile", profile, "--only", name], &["--profile", profile], 0);
@@ -118,7 +118,7 @@ fn what_a_kind_of_runtime_lacks_is_named_by_its_fact() {
 
 /// F-72: a death is one case's, and the next one has a new target.
 #[test]
-fn a_death_is_reported_as_what_it_is_and_the_run_goes_on() {
+fn target_death_is_reported_and_run_continues() {
     let only = ["--allow-harmful", "--only", "scripts/harmful"];
     let report = against(&only, &["--profile", "coreclr-10", "--dies"], 0);
     let deaths = report.cases.iter().filter(|case| case.deviation.as_ref().is_some_and(|one| one.fact == "F-72")).count();
@@ -132,7 +132,7 @@ fn a_death_is_reported_as_what_it_is_and_the_run_goes_on() {
 
 /// What a server does wrong, and a case that says so.
 #[test]
-fn a_server_that_does_something_wrong_fails_by_the_case_that_is_about_it() {
+fn server_fault_fails_matching_case() {
     for (wrong, name) in [
         ("magic", "scripts/process/process-info"),
         ("command-set=4", "scripts/process/process-info2"),
@@ -176,7 +176,7 @@ fn against_any(options: &[&str], runtime: &[&str]) -> Output {
 }
 
 #[test]
-fn a_target_that_runs_already_is_asked_only_what_changes_nothing() {
+fn running_target_gets_harmless_cases_only() {
     let directory = tempfile::tempdir().unwrap();
     let runtime = Runtime::start(&["--profile", "coreclr-10"], directory.path());
     let report = report(&[&runtime.1, "--only", "requests/*", "--only", "scripts/ports"], 0);
@@ -188,7 +188,7 @@ fn a_target_that_runs_already_is_asked_only_what_changes_nothing() {
 }
 
 #[test]
-fn a_runtime_that_connects_to_a_port_is_asked_over_that_port() {
+fn port_target_is_asked_over_port() {
     let directory = tempfile::tempdir().unwrap();
     let port = directory.path().join("port");
     let ports = format!("{},nosuspend", port.display());
@@ -199,7 +199,7 @@ fn a_runtime_that_connects_to_a_port_is_asked_over_that_port() {
 }
 
 #[test]
-fn what_is_required_must_be_there() {
+fn required_case_missing_fails() {
     let only = ["--only", "scripts/process/process-info3"];
     let lacks = ["--profile", "coreclr-3.1"];
     let report = against(&[&lacks, only.as_slice()].concat(), &lacks, 0);
@@ -231,7 +231,7 @@ fn a_target_that_is_not_there_is_lost() {
 }
 
 #[test]
-fn a_target_that_dies_in_the_middle_is_lost_unless_it_is_started_again() {
+fn running_target_death_is_lost() {
     let directory = tempfile::tempdir().unwrap();
     let runtime = Runtime::start(&["--profile", "coreclr-10", "--dies"], directory.path());
     let said = report(&[&runtime.1, "--allow-harmful", "--only", "requests/process", "--timeout", &scaled(1000)], 3);
@@ -239,7 +239,7 @@ fn a_target_that_dies_in_the_middle_is_lost_unless_it_is_started_again() {
 }
 
 #[test]
-fn a_pattern_that_chooses_nothing_and_a_profile_that_is_none_are_refused() {
+fn usage_empty_choice_or_unknown_profile_is_refused() {
     for arguments in [&["--list", "--only", "nothing/like/it"][..], &["--profile", "coreclr", "1"], &["port:"], &[]] {
         let output = server(arguments, 2);
         assert!(!output.stderr.is_empty(), "{arguments:?}");
@@ -248,7 +248,7 @@ fn a_pattern_that_chooses_nothing_and_a_profile_that_is_none_are_refused() {
 
 /// What was started is ended, with what it started itself.
 #[test]
-fn nothing_is_left_running() {
+fn spawned_targets_are_ended() {
     let directory = tempfile::tempdir().unwrap();
     let pids = directory.path().join("pids");
     let script = format!("echo $$ >>{0}; sleep 1000 & echo $! >>{0}; exec {DIAGIPC} runtime", pids.display());
@@ -265,7 +265,7 @@ fn nothing_is_left_running() {
 /// What is not the server's fault is no failure: a moment, a command that it may lack, a descriptor that is not here. A target that
 /// does not start for a case is.
 #[test]
-fn what_is_no_fault_of_the_server_is_said_beside_the_grades() {
+fn server_unjudged_cases_are_noted() {
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/servers/flaky.py").display().to_string();
     let [flaky, lacks, descriptor, own] = [
         "scripts/framing/unknown-set-0500",

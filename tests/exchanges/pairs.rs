@@ -242,17 +242,17 @@ fn ok(capacity: usize, request: &[u8], reply: &[u8]) -> Result<(), String> {
 }
 
 #[test]
-fn every_command_completes_through_a_pipe_that_holds_one_byte() {
+fn pair_one_byte_pipe_completes_every_command() {
     for_each_pair(|_, request, replies| replies.iter().try_for_each(|reply| ok(1, request, reply)));
 }
 
 #[test]
-fn a_pipe_that_holds_more_makes_no_difference() {
+fn pair_larger_pipe_same_outcome() {
     for_each_pair(|_, request, replies| ok(3, request, &replies[0]).and_then(|()| ok(100_000, request, &replies[0])));
 }
 
 #[test]
-fn every_command_can_be_refused() {
+fn pair_refusal_reaches_client_for_every_command() {
     for_each_pair(|_, request, _| {
         let hresult = HResult::NOT_SUPPORTED;
         let heard = talk(&Talk { capacity: 1, request, answer: Answer::Error(hresult), continuation: b"" })?;
@@ -267,7 +267,7 @@ fn every_command_can_be_refused() {
 }
 
 #[test]
-fn the_server_hands_out_the_request_that_was_sent() {
+fn pair_server_returns_sent_request() {
     for_each_pair(|command, wire, _| {
         let mut server = Server::new();
         // All at once, as far as it is asked for.

@@ -323,7 +323,7 @@ proptest! {
 }
 
 #[test]
-fn a_reply_that_ends_at_any_byte_has_a_named_outcome() {
+fn client_truncated_reply_has_named_outcome() {
     for reply in [OK_24, SESSION, ERROR] {
         for end in [End::Closed, End::Reset, End::TimedOut] {
             for cut in 0..reply.len() {
@@ -340,7 +340,7 @@ fn a_reply_that_ends_at_any_byte_has_a_named_outcome() {
 }
 
 #[test]
-fn a_request_that_ends_at_any_byte_is_answered_as_runtimes_do_or_as_a_strict_server_does() {
+fn server_truncated_request_is_answered_by_check_order() {
     let request = b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x2a\0\0\0\0\0\0\0";
     for cut in 0..request.len() {
         let (judged, taken) = judged(server(false), &request[..cut], &Pieces(vec![3]));
@@ -355,7 +355,7 @@ fn a_request_that_ends_at_any_byte_is_answered_as_runtimes_do_or_as_a_strict_ser
 }
 
 #[test]
-fn garbage_is_refused_at_its_first_byte_and_nothing_more_is_awaited() {
+fn server_garbage_is_refused_at_first_byte() {
     // What released runtimes answer to ProcessInfo with a payload (F-71): bytes without a header.
     let (outcome, taken, _) =
         hear(client(Command::PROCESS_INFO, Continuation::Close), b"DOTNOT", &Pieces(vec![1]), End::Closed, 64);
@@ -363,7 +363,7 @@ fn garbage_is_refused_at_its_first_byte_and_nothing_more_is_awaited() {
 }
 
 #[test]
-fn the_order_of_checks_decides_which_fault_is_answered() {
+fn server_check_order_decides_answered_fault() {
     let cases: [(&[u8], HResult, HResult); 5] = [
         // A wrong magic and an unknown command, and all of the payload.
         (b"DOTNET_IPC_V2\0\x16\0\x63\x01\0\0ab", HResult::UNKNOWN_MAGIC, HResult::UNKNOWN_MAGIC),
@@ -383,7 +383,7 @@ fn the_order_of_checks_decides_which_fault_is_answered() {
 }
 
 #[test]
-fn a_buffer_that_is_too_small_loses_nothing() {
+fn client_small_buffer_keeps_received_bytes() {
     let reply = [b"DOTNET_IPC_V1\0\x20\0\xff\0\0\0", &[7; 12][..], b"Nettrace"].concat();
     let (outcome, taken, small) =
         hear(client(Command::COLLECT_TRACING, Continuation::Nettrace), &reply, &Pieces(vec![9]), End::Closed, 24);
@@ -405,7 +405,7 @@ fn a_buffer_that_is_too_small_loses_nothing() {
 }
 
 #[test]
-fn a_client_has_room_for_a_reply_as_long_as_its_buffer() {
+fn client_reply_of_buffer_length_fits() {
     let mut buffer = [0; 24];
     let mut client = Client::new(&EnablePerfMap { perf_map_type: PerfMapType::ALL }, &mut buffer).unwrap();
     client.sent(24).unwrap();
@@ -416,7 +416,7 @@ fn a_client_has_room_for_a_reply_as_long_as_its_buffer() {
 
 /// While something is to be sent only the caller's time can be over: an end would be seen by the failing send.
 #[test]
-fn a_client_that_still_sends_can_only_run_out_of_time() {
+fn client_end_while_sending_is_time_out_only() {
     for (sent, request_sent) in [(0, false), (19, false)] {
         for end in [End::Closed, End::Reset] {
             let mut client = Client::new(&ProcessInfo2 {}, &mut [0; 64]).unwrap();
@@ -430,7 +430,7 @@ fn a_client_that_still_sends_can_only_run_out_of_time() {
 }
 
 #[test]
-fn a_send_that_fails_still_looks_for_an_early_error() {
+fn client_failed_send_reads_early_error() {
     let mut buffer = [0; 64];
     let mut client = Client::new(&ProcessInfo2 {}, &mut buffer).unwrap();
     client.sent(7).unwrap();
@@ -449,7 +449,7 @@ fn a_send_that_fails_still_looks_for_an_early_error() {
 }
 
 #[test]
-fn the_descriptor_goes_before_the_reply_and_the_connection_is_held() {
+fn client_descriptor_precedes_reply() {
     let request = CollectTracing5::UserEvents(UserEventsSession { rundown_keyword: 0, providers: Array::EMPTY });
     let mut buffer = [0; 64];
     let mut client = Client::new(&request, &mut buffer).unwrap();
@@ -465,7 +465,7 @@ fn the_descriptor_goes_before_the_reply_and_the_connection_is_held() {
 }
 
 #[test]
-fn a_generic_ok_is_taken_and_what_it_does_not_say_is_not_made_up() {
+fn client_generic_ok_has_no_payload() {
     let then = |command, continuation| match hear(client(command, continuation), OK_20, &Pieces(vec![64]), End::Closed, 64).0 {
         Outcome::Ok { size: 20, then } => then,
         other => panic!("{other:?}"),
@@ -478,7 +478,7 @@ fn a_generic_ok_is_taken_and_what_it_does_not_say_is_not_made_up() {
 }
 
 #[test]
-fn a_second_reply_is_heard_only_on_a_connection_of_a_dump() {
+fn client_second_reply_only_after_dump() {
     let mut buffer = [0; 64];
     let mut dump = client(Command::GENERATE_CORE_DUMP3, Continuation::Close);
     dump.sent(20).unwrap();
@@ -503,7 +503,7 @@ fn a_second_reply_is_heard_only_on_a_connection_of_a_dump() {
 }
 
 #[test]
-fn an_environment_block_is_as_long_as_its_reply_says_or_broken_off() {
+fn client_environment_length_matches_reply() {
     let mut buffer = [0; 32];
     let len = ProcessEnvironment {}.encode_message(&mut buffer).unwrap();
     let mut server = Server::new();
@@ -532,7 +532,7 @@ fn an_environment_block_is_as_long_as_its_reply_says_or_broken_off() {
 }
 
 #[test]
-fn an_idle_exchange_is_small() {
+fn exchange_idle_size_is_bounded() {
     assert!(size_of::<Client>() <= 64, "{}", size_of::<Client>());
     assert!(size_of::<Server>() <= 64, "{}", size_of::<Server>());
 }

@@ -117,7 +117,7 @@ fn request_of(group: &Group, requests: &BTreeMap<Command, Vec<u8>>) -> (Command,
 }
 
 #[test]
-fn every_recorded_reply_leads_to_its_outcome_for_every_chunking() {
+fn recorded_reply_outcome_for_every_chunking() {
     let requests = requests();
     let mut counts = BTreeMap::new();
     for (group, test) in recorded() {
@@ -148,7 +148,7 @@ const RECORDED: &[(&str, usize)] =
 
 /// A recorded reply that ends too early is never taken for one.
 #[test]
-fn every_recorded_reply_that_is_cut_is_said_to_be() {
+fn recorded_reply_cut_is_reported() {
     let requests = requests();
     for (group, test) in recorded() {
         let (_, request) = request_of(&group, &requests);

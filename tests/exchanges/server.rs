@@ -37,7 +37,7 @@ fn provider<'a>(name: &'a str, sets: &'a [TracepointSet<'a>]) -> UserEventsProvi
 
 /// A request of as many bytes as the buffer has, and of one more.
 #[test]
-fn a_server_goes_on_in_a_larger_buffer() {
+fn server_continues_in_larger_buffer() {
     let request = [b"DOTNET_IPC_V1\0\x20\0\x04\x05\0\0", &[1, 0, 0, 0][..], &[0; 8]].concat();
     let mut exact = [0; 32];
     let mut server = Server::new();
@@ -62,7 +62,7 @@ fn a_server_goes_on_in_a_larger_buffer() {
 
 /// A caller's own limit: as many providers as it says, and not one more.
 #[test]
-fn a_server_takes_as_many_providers_as_its_limit_says() {
+fn server_provider_limit_is_enforced() {
     let provider = ProviderConfig::new("P", 1, EventLevel::VERBOSE);
     for (providers, limit, over) in [(2, 2, false), (3, 2, true), (1, 2, false)] {
         let providers = vec![provider; providers];
@@ -90,7 +90,7 @@ fn a_server_takes_as_many_providers_as_its_limit_says() {
 /// What fails once the kernel is asked is answered behind the descriptor by a runtime, and at once by a strict server; what is wrong by
 /// itself at once by both (F-19, F-21).
 #[test]
-fn a_fault_of_a_user_events_session_is_answered_before_or_behind_its_descriptor() {
+fn server_user_events_fault_answered_by_check_order() {
     static TWICE: [TracepointSet<'_>; 1] = [TracepointSet { tracepoint_name: IpcString::new("t"), event_ids: Array::new(&[1, 1]) }];
     for (provider, late) in [(provider("P", &TWICE), true), (provider("", &[]), false)] {
         let providers = [provider];
@@ -126,7 +126,7 @@ fn a_fault_of_a_user_events_session_is_answered_before_or_behind_its_descriptor(
 
 /// What was not asked for is a mistake in the caller's loop, and said to be one.
 #[test]
-fn a_server_says_what_it_did_not_ask_for() {
+fn server_unasked_acknowledgement_is_illegal() {
     let not_asked = Err(Illegal::NotAsked);
     let receiving = |server: &mut Server| {
         let buffer = &mut [0; 64];
@@ -167,7 +167,7 @@ fn a_server_says_what_it_did_not_ask_for() {
 
 /// An environment block: in pieces as long as the buffer, to its last byte and no further.
 #[test]
-fn a_server_sends_as_many_bytes_as_it_announced() {
+fn server_environment_length_matches_announcement() {
     let mut buffer = [0; 64];
     let mut server = Server::new();
     buffer[..20].copy_from_slice(b"DOTNET_IPC_V1\0\x14\0\x04\x02\0\0");
@@ -192,7 +192,7 @@ fn a_server_sends_as_many_bytes_as_it_announced() {
 
 /// A session of `user_events` has its connection until the client goes, and waits for a descriptor before (F-21, F-23).
 #[test]
-fn a_client_that_goes_ends_a_session_or_leaves_it_without_a_descriptor() {
+fn server_client_gone_ends_session() {
     let request = CollectTracing5::UserEvents(UserEventsSession { rundown_keyword: 0, providers: Array::EMPTY });
     let providers = [provider("P", &[])];
     assert!(request.check_limits().is_err());

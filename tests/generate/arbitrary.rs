@@ -174,7 +174,7 @@ proptest! {
 
 /// What a fuzzer's harness asks for by `arbitrary()`, and how often each was made of the same inputs.
 #[test]
-fn a_harness_gets_what_its_types_promise() {
+fn arbitrary_values_keep_type_promises() {
     let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let (mut known, mut errors, mut drafts, mut with_other_version) = (0, 0, 0, 0);
     for _ in 0..2000 {
@@ -219,7 +219,7 @@ fn a_harness_gets_what_its_types_promise() {
 
 /// A generator that gives the same few values again and again would pass all of the above.
 #[test]
-fn every_kind_of_value_is_met() {
+fn arbitrary_meets_every_kind_of_value() {
     let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let (mut counts, mut kinds) = (BTreeMap::new(), BTreeMap::<String, u32>::new());
     let (mut deep, mut refused, mut taken, mut over, mut limits) = (0, 0, 0, 0, 0);

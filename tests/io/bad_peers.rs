@@ -123,7 +123,7 @@ fn what_is_no_socket_is_refused() {
 }
 
 #[test]
-fn a_path_that_no_socket_can_have_is_refused() {
+fn path_too_long_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     for len in [109, 300] {
         // There is one, and somebody listens: only its name is too long to connect to.
@@ -145,7 +145,7 @@ fn a_path_that_no_socket_can_have_is_refused() {
 }
 
 #[test]
-fn a_process_that_is_no_runtime_is_refused() {
+fn process_without_runtime_is_refused() {
     // This test; and one that cannot be there, because it is beyond the largest.
     for process_id in [std::process::id(), 1 << 30] {
         let error = assert_error!(Client::new(Endpoint::process(process_id)).process_info(), Find, ErrorKind::NotFound(_));
@@ -154,7 +154,7 @@ fn a_process_that_is_no_runtime_is_refused() {
 }
 
 #[test]
-fn a_peer_of_another_protocol_is_refused() {
+fn peer_of_other_protocol_is_refused() {
     let answers: [&'static [u8]; 4] = [
         b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n400 Bad Request",
         b"SSH-2.0-OpenSSH_9.6\r\n",
@@ -173,7 +173,7 @@ fn a_peer_of_another_protocol_is_refused() {
 }
 
 #[test]
-fn a_peer_that_never_answers_is_given_up() {
+fn peer_silent_times_out() {
     let peer = Peer::new(until_it_goes);
     assert_error!(peer.client().process_info(), Reply, ErrorKind::TimedOut);
     // By default, `Flow` says 5 s; the whole call has less here.
@@ -183,7 +183,7 @@ fn a_peer_that_never_answers_is_given_up() {
 }
 
 #[test]
-fn a_peer_that_does_not_read_is_given_up_in_the_phase_that_it_holds_up() {
+fn peer_not_reading_times_out_in_phase() {
     /// With a buffer of the least size that there is.
     struct Narrow(PathBuf);
     impl Connect for Narrow {
@@ -234,7 +234,7 @@ fn a_peer_that_does_not_read_is_given_up_in_the_phase_that_it_holds_up() {
 }
 
 #[test]
-fn a_peer_that_trickles_is_given_up_at_the_deadline_of_the_call() {
+fn peer_trickling_times_out_at_call_deadline() {
     // A byte each 10 ms: the deadline passes before the reply is there, though none of its bytes was long in coming.
     let peer = Peer::new(|mut stream| {
         request(&mut stream)?;
@@ -266,7 +266,7 @@ fn a_peer_that_trickles_is_given_up_at_the_deadline_of_the_call() {
 }
 
 #[test]
-fn a_peer_that_closes_after_any_number_of_bytes_is_no_reply() {
+fn peer_closing_after_any_byte_is_ended() {
     for len in 0..INFO.len() {
         let peer = Peer::new(move |mut stream| {
             request(&mut stream)?;
@@ -286,7 +286,7 @@ fn a_peer_that_closes_after_any_number_of_bytes_is_no_reply() {
 }
 
 #[test]
-fn a_peer_that_closes_before_it_has_read_is_no_reply() {
+fn peer_closing_before_reading_is_ended() {
     // What is sent to it finds nobody, or it was not read: the end may be a reset.
     let peer = Peer::new(|stream| {
         drop(stream);
@@ -319,8 +319,8 @@ fn pour(stream: &mut UnixStream, bytes: &[u8]) -> io::Result<()> {
 }
 
 #[test]
-fn four_gib_of_environment_take_no_memory() {
-    if !alone(four_gib_of_environment_take_no_memory) {
+fn environment_of_4_gib_takes_no_memory() {
+    if !alone(environment_of_4_gib_takes_no_memory) {
         return;
     }
     let everything = || Deadlines { whole: Some(Duration::from_secs(1)), ..Deadlines::DEFAULT };
@@ -382,7 +382,7 @@ fn four_gib_of_environment_take_no_memory() {
 }
 
 #[test]
-fn a_block_that_does_not_come_is_given_up() {
+fn environment_missing_block_times_out() {
     let peer = Peer::new(|mut stream| {
         request(&mut stream)?;
         stream.write_all(&environment_of(100))?;

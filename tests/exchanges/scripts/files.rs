@@ -75,7 +75,7 @@ fn good() -> Value {
 
 /// What the schema refuses, the types refuse as well, and the other way round.
 #[test]
-fn schema_and_types_refuse_what_they_do_not_name_and_what_contradicts_itself() {
+fn script_unknown_or_contradictory_keys_are_refused() {
     let schema = Schema::load("exchanges.schema.json");
     let takes = |document: &Value| vectors::parse_scripts("t", &document.to_string()).map(drop).map_err(|error| error.to_string());
     assert_eq!((schema.objection(&good()), takes(&good())), (None, Ok(())));
@@ -147,7 +147,7 @@ fn schema_and_types_refuse_what_they_do_not_name_and_what_contradicts_itself() {
 }
 
 #[test]
-fn an_error_says_file_script_and_step() {
+fn script_error_names_file_script_step() {
     let mut document = good();
     document["scripts"][0]["steps"][5]["extra"] = 1.into();
     let error = vectors::parse_scripts("my.json", &document.to_string()).unwrap_err().to_string();
@@ -156,7 +156,7 @@ fn an_error_says_file_script_and_step() {
 
 /// Nothing of a script is lost in its type: written again, it is the same JSON.
 #[test]
-fn the_types_hold_all_that_the_files_say() {
+fn script_types_keep_all_keys() {
     let document = good();
     let file = vectors::parse_scripts("t", &document.to_string()).unwrap();
     assert_eq!(serde_json::to_value(&file).unwrap(), document);
@@ -172,7 +172,7 @@ fn the_types_hold_all_that_the_files_say() {
 }
 
 #[test]
-fn the_scripts_in_the_crate_are_the_scripts_on_the_disk() {
+fn embedded_scripts_equal_disk() {
     let embedded: BTreeMap<_, _> =
         vectors::EMBEDDED_SCRIPTS.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
     let on_disk = files_on_disk();
@@ -184,7 +184,7 @@ fn the_scripts_in_the_crate_are_the_scripts_on_the_disk() {
 }
 
 #[test]
-fn a_script_is_named_by_its_number_and_by_its_name() {
+fn script_numbers_and_names_are_unique() {
     let (mut numbers, mut names) = (BTreeSet::new(), BTreeSet::new());
     for_each(|script| {
         let wrong = [(!numbers.insert(script.sc_id), "number"), (!names.insert(script.name.clone()), "name")];
@@ -196,7 +196,7 @@ fn a_script_is_named_by_its_number_and_by_its_name() {
 }
 
 #[test]
-fn every_fact_and_requirement_that_is_cited_exists() {
+fn script_citations_exist() {
     let errata = read(&path("spec/ERRATA.md"));
     let requirements = read(&path("spec/requirements.toml"));
     let rows = errata.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next());
@@ -220,7 +220,7 @@ fn sent(step: &Step) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn a_script_that_sends_a_hazardous_vector_is_as_hazardous() {
+fn script_hazard_covers_its_vectors() {
     let mut hazards: BTreeMap<Vec<u8>, (u32, Hazard)> = BTreeMap::new();
     for group in vectors::files().unwrap().into_iter().flat_map(|file| file.groups) {
         if !matches!(group.kind, Type::Request | Type::LegacyRequest | Type::Unknown) {
@@ -248,7 +248,7 @@ fn a_script_that_sends_a_hazardous_vector_is_as_hazardous() {
 
 /// What the schema cannot say.
 #[test]
-fn the_steps_of_a_script_fit_together() {
+fn script_steps_are_consistent() {
     for_each(|script| {
         let mut lines = check_steps(&script.steps, script);
         if let Plays::Client(part) = &script.plays {

@@ -53,13 +53,13 @@ fn play_all(is_meant: impl Fn(&Plays) -> bool) -> usize {
 }
 
 #[test]
-fn our_runtime_passes_every_script_for_every_chunking() {
+fn runtime_passes_every_script_for_every_chunking() {
     let played = play_all(|plays| matches!(plays, Plays::Client(_)));
     assert!(played >= 70, "{played}");
 }
 
 #[test]
-fn our_client_passes_every_script_for_every_chunking() {
+fn client_passes_every_script_for_every_chunking() {
     let played = play_all(|plays| matches!(plays, Plays::Runtime(_)));
     assert!(played >= 60, "{played}");
 }

@@ -65,7 +65,7 @@ fn holds(answer: &'static [u8]) -> (TempDir, PathBuf) {
 }
 
 #[test]
-fn what_comes_in_place_of_what_is_expected_is_said() {
+fn player_unexpected_bytes_are_reported() {
     for (answer, expected, said) in [
         (&b"ab"[..], r#"{ "on": "a", "expect_nothing": 200 }"#, "6162 comes"),
         (b"ab", r#"{ "on": "a", "expect_end": "closed", "within_ms": 5000 }"#, "6162 comes"),
@@ -88,7 +88,7 @@ fn what_comes_in_place_of_what_is_expected_is_said() {
 
 /// A runtime that is starting: its socket is waited for as long as a step may take.
 #[test]
-fn a_socket_that_comes_later_is_waited_for() {
+fn player_waits_for_late_socket() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("socket");
     let listens = path.clone();
@@ -108,7 +108,7 @@ fn a_socket_that_comes_later_is_waited_for() {
 
 /// What was not read makes the end a reset.
 #[test]
-fn a_reset_is_no_other_end() {
+fn player_reset_differs_from_close() {
     let (_directory, path) = server(|mut stream| {
         stream.read_exact(&mut [0; 1]).unwrap();
         thread::sleep(Duration::from_millis(50));
@@ -127,7 +127,7 @@ fn a_reset_is_no_other_end() {
 }
 
 #[test]
-fn a_stream_that_is_drained_must_end_as_the_script_says() {
+fn player_drained_stream_end_is_checked() {
     let last = |last: &str| {
         format!(
             r#"[{{ "open": "a" }}, {{ "on": "a", "drain": true }}, {{ "on": "a", "expect_end": "closed", "last": "{last}", "within_ms": 5000 }}]"#
@@ -150,7 +150,7 @@ fn a_stream_that_is_drained_must_end_as_the_script_says() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_said_with_what_came_before() {
+fn player_failed_send_is_reported() {
     // The server refuses, and reads nothing of what follows.
     let (_directory, path) = says(1, b"refused");
     let sends =
@@ -185,7 +185,7 @@ fn what_cannot_be_sent_is_said_with_what_came_before() {
 }
 
 #[test]
-fn connections_that_are_not_there_are_no_panic() {
+fn player_missing_connection_is_error() {
     let directory = TempDir::new().unwrap();
     let nobody = || SocketNetwork::to_socket(directory.path().join("nobody"));
     assert_eq!(differs(nobody(), r#"[{ "open": "a", "within_ms": 30 }]"#).0, 0);
@@ -218,7 +218,7 @@ fn connections_that_are_not_there_are_no_panic() {
 
 /// What a script needs and this machine lacks is no fault of the side under test.
 #[test]
-fn a_descriptor_is_handed_over_if_there_is_one() {
+fn player_descriptor_is_passed_if_present() {
     let sends = |kind: &str| format!(r#"[{{ "open": "a" }}, {{ "on": "a", "send": ["00"], "with_fd": "{kind}" }}]"#);
     let network = || {
         let (directory, path) = holds(b"");
@@ -236,7 +236,7 @@ fn a_descriptor_is_handed_over_if_there_is_one() {
 }
 
 #[test]
-fn a_runtime_that_connects_says_an_advertise_first() {
+fn player_port_runtime_advertises_first() {
     const ADVERTISE: &[u8] = b"ADVR_V1\0\x67\x45\x3e\x12\x9b\xe8\xd3\x12\xa4\x56\x42\x66\x14\x17\x40\0\x39\x30\0\0\0\0\0\0\0\0";
     let directory = TempDir::new().unwrap();
     let open = |name: &str, said: &[u8], holds: bool| {
@@ -259,7 +259,7 @@ fn a_runtime_that_connects_says_an_advertise_first() {
 }
 
 #[test]
-fn whether_the_target_lives_is_asked_of_its_process() {
+fn player_target_life_is_asked_of_process() {
     let directory = TempDir::new().unwrap();
     let network = || SocketNetwork::to_socket(directory.path().join("nobody"));
     let (alive, dead) = (r#"[{ "expect_target": "alive" }]"#, r#"[{ "expect_target": "dead" }]"#);
@@ -274,7 +274,7 @@ fn whether_the_target_lives_is_asked_of_its_process() {
 
 /// What went over the connections is there for reports, and what was captured for later steps.
 #[test]
-fn a_failure_keeps_what_came_on_other_connections() {
+fn player_failure_keeps_other_connections() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("socket");
     let listener = UnixListener::bind(&path).unwrap();

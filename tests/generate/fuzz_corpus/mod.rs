@@ -92,7 +92,7 @@ fn differential() {
 
 /// A target that is not built, not run or not described is a target that rots.
 #[test]
-fn every_target_is_everywhere() {
+fn fuzz_targets_are_built_tested_and_described() {
     let targets: BTreeSet<_> = fuzzing::BODIES.iter().map(|(name, _)| *name).chain(fuzzing::OTHERS).collect();
     assert_eq!(targets, BTreeSet::from(corpus::TARGETS));
     let tested: BTreeSet<_> = TESTED.iter().copied().chain(fuzzing::OTHERS).collect();
@@ -109,7 +109,7 @@ fn every_target_is_everywhere() {
 }
 
 #[test]
-fn the_tool_writes_seeds_and_dictionary() {
+fn vectors_corpus_writes_seeds_and_dictionary() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().join("new/corpus");
     let status = Command::new(env!("CARGO_BIN_EXE_diagipc")).args(["vectors", "corpus"]).arg(&place).output().unwrap().status;
@@ -124,7 +124,7 @@ fn the_tool_writes_seeds_and_dictionary() {
 
 /// One word a line, `name="bytes"`, as libFuzzer reads it.
 #[test]
-fn the_dictionary_has_the_words_of_the_protocol() {
+fn dictionary_has_protocol_words() {
     let dictionary = corpus::dictionary();
     let words: Vec<_> = dictionary.lines().filter(|line| !line.starts_with('#')).collect();
     assert!(words.contains(&r#"CollectTracing2="\x02\x03""#), "{dictionary}");

@@ -13,7 +13,7 @@ fn in_use(error: &Error) {
 }
 
 #[test]
-fn the_socket_and_its_directory_are_ours_alone() {
+fn bind_creates_private_socket_and_directory() {
     let home = directory();
     let path = home.path().join("private/port");
     let (listener, guard) = bind_private(&path).unwrap();
@@ -31,7 +31,7 @@ fn the_socket_and_its_directory_are_ours_alone() {
 }
 
 #[test]
-fn a_stale_socket_of_ours_is_replaced() {
+fn bind_replaces_own_stale_socket() {
     let home = directory();
     let path = home.path().join("port");
     drop(UnixListener::bind(&path).unwrap());
@@ -41,7 +41,7 @@ fn a_stale_socket_of_ours_is_replaced() {
 }
 
 #[test]
-fn a_listener_whose_backlog_is_full_is_no_stale_one() {
+fn bind_keeps_listener_with_full_backlog() {
     let home = directory();
     let path = home.path().join("port");
     let listener = UnixListener::bind(&path).unwrap();
@@ -54,7 +54,7 @@ fn a_listener_whose_backlog_is_full_is_no_stale_one() {
 }
 
 #[test]
-fn what_is_no_socket_is_left_alone() {
+fn bind_keeps_other_files() {
     let home = directory();
     let (file, sub, link) = (home.path().join("file"), home.path().join("directory"), home.path().join("link"));
     fs::write(&file, "kept").unwrap();
@@ -70,7 +70,7 @@ fn what_is_no_socket_is_left_alone() {
 }
 
 #[test]
-fn a_socket_of_another_is_left_alone() {
+fn bind_keeps_socket_of_other_user() {
     needs_root!();
     let home = directory();
     let path = home.path().join("port");
@@ -82,7 +82,7 @@ fn a_socket_of_another_is_left_alone() {
 }
 
 #[test]
-fn a_directory_that_others_write_to_is_no_place() {
+fn bind_refuses_shared_directory() {
     let home = directory();
     chmod(home.path(), 0o777);
     let error = bind_private(home.path().join("port")).unwrap_err();
@@ -91,7 +91,7 @@ fn a_directory_that_others_write_to_is_no_place() {
 }
 
 #[test]
-fn a_path_is_never_cut() {
+fn bind_refuses_long_path() {
     let home = directory();
     let room = 107 - home.path().as_os_str().len() - 1;
     if cfg!(target_os = "linux") {
@@ -103,14 +103,14 @@ fn a_path_is_never_cut() {
 }
 
 #[test]
-fn the_root_is_no_path_to_listen_at() {
+fn bind_refuses_root_path() {
     let error = bind_private("/").unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Listen, ErrorKind::NotAnEndpoint(_))), "{error}");
     assert_eq!(error.to_string(), "listening: a path without a name");
 }
 
 #[test]
-fn another_socket_in_its_place_is_not_deleted() {
+fn unbind_keeps_replaced_socket() {
     let home = directory();
     let path = home.path().join("port");
     let (listener, guard) = bind_private(&path).unwrap();
@@ -121,7 +121,7 @@ fn another_socket_in_its_place_is_not_deleted() {
 }
 
 #[test]
-fn of_many_that_take_over_a_stale_socket_one_gets_it() {
+fn bind_concurrent_takeover_has_one_winner() {
     let home = directory();
     let path = home.path().join("port");
     // Often enough for two to meet: without the lock, this fails.

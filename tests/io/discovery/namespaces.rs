@@ -32,7 +32,7 @@ fn child_of(process_id: u32) -> u32 {
 }
 
 #[test]
-fn in_another_pid_namespace_the_name_has_the_id_of_there() {
+fn discovery_pid_namespace_name_has_inner_id() {
     needs_root!();
     let home = directory();
     let Some(mut command) =
@@ -56,7 +56,7 @@ fn in_another_pid_namespace_the_name_has_the_id_of_there() {
 }
 
 #[test]
-fn what_is_no_runtime_in_another_pid_namespace_is_told_with_its_id_of_there() {
+fn discovery_pid_namespace_no_runtime_names_inner_id() {
     needs_root!();
     let home = directory();
     let mut command = Command::new("unshare");
@@ -72,12 +72,12 @@ fn what_is_no_runtime_in_another_pid_namespace_is_told_with_its_id_of_there() {
 }
 
 #[test]
-fn a_listener_outside_our_pid_namespace_has_no_id() {
+fn discovery_outer_listener_has_no_id() {
     needs_root!();
     let home = directory();
     let process = Process::listener(home.path());
     let unshare = ["--pid", "--fork", "--mount-proc", "--kill-child"];
-    let test = "discovery::namespaces::inside_a_pid_namespace_a_listener_outside_has_no_id";
+    let test = "discovery::namespaces::helper_outer_listener_has_no_id";
     let output = Command::new("unshare")
         .args(unshare)
         .arg(std::env::current_exe().unwrap())
@@ -92,7 +92,7 @@ fn a_listener_outside_our_pid_namespace_has_no_id() {
 
 #[test]
 #[ignore = "started by another test"]
-fn inside_a_pid_namespace_a_listener_outside_has_no_id() {
+fn helper_outer_listener_has_no_id() {
     assert_eq!(std::process::id(), 1);
     let home = PathBuf::from(std::env::var_os("TMPDIR").unwrap());
     let found = of_directory(processes().unwrap(), &home);
@@ -105,7 +105,7 @@ fn inside_a_pid_namespace_a_listener_outside_has_no_id() {
 }
 
 #[test]
-fn in_another_root_the_path_is_seen_from_there() {
+fn discovery_other_root_path_is_resolved() {
     needs_root!();
     let home = directory();
     let root = home.path().join("root");
@@ -120,7 +120,7 @@ fn in_another_root_the_path_is_seen_from_there() {
         mount -t proc proc \"$0/proc\"
         for link in bin lib lib64; do [ ! -L /$link ] || cp -P /$link \"$0/\"; done
         cp \"$1\" \"$0/listener\"
-        exec chroot \"$0\" /listener --exact discovery::processes::listens_as_a_runtime --ignored";
+        exec chroot \"$0\" /listener --exact discovery::processes::helper_listens_as_runtime --ignored";
     let mut command = Command::new("unshare");
     command
         .args(["--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script])
@@ -158,14 +158,14 @@ fn as_nobody(test: &str, tmpdir: &Path, target: u32) {
 }
 
 #[test]
-fn without_root_it_says_what_it_could_not_see() {
+fn discovery_without_root_reports_unseen() {
     needs_root!();
     let (shared, hidden) = (directory(), directory());
     chmod(shared.path(), 0o1777);
     let (seen, unseen) = (Process::listener(shared.path()), Process::listener(hidden.path()));
-    as_nobody("discovery::namespaces::nobody_sees_a_process_of_another_where_it_looks_itself", shared.path(), seen.id());
-    as_nobody("discovery::namespaces::nobody_is_told_that_an_environment_is_hidden", shared.path(), unseen.id());
-    as_nobody("discovery::namespaces::nobody_trusts_root", shared.path(), seen.id());
+    as_nobody("discovery::namespaces::helper_other_user_process_is_seen", shared.path(), seen.id());
+    as_nobody("discovery::namespaces::helper_hidden_environment_is_reported", shared.path(), unseen.id());
+    as_nobody("discovery::namespaces::helper_root_is_trusted", shared.path(), seen.id());
     // And a process of nobody's own, which root sees but does not trust.
     let place = directory();
     chmod(place.path(), 0o755);
@@ -190,7 +190,7 @@ fn target() -> u32 {
 
 #[test]
 #[ignore = "started by another test"]
-fn nobody_sees_a_process_of_another_where_it_looks_itself() {
+fn helper_other_user_process_is_seen() {
     assert!(find(target()).is_ok());
     let seen = processes().unwrap();
     let found = seen.found.iter().find(|found| found.process_id == Some(target())).unwrap();
@@ -200,7 +200,7 @@ fn nobody_sees_a_process_of_another_where_it_looks_itself() {
 
 #[test]
 #[ignore = "started by another test"]
-fn nobody_is_told_that_an_environment_is_hidden() {
+fn helper_hidden_environment_is_reported() {
     let seen = processes().unwrap();
     assert!(!seen.found.iter().any(|found| found.process_id == Some(target())));
     let unseen = seen.unseen.iter().find(|unseen| unseen.process_id == Some(target())).unwrap();
@@ -211,7 +211,7 @@ fn nobody_is_told_that_an_environment_is_hidden() {
 
 #[test]
 #[ignore = "started by another test"]
-fn nobody_trusts_root() {
+fn helper_root_is_trusted() {
     let path = find(target()).unwrap();
     trusted(&path, TrustPolicy::CHECKED);
     // Mode 0755, as `bind` makes it here: others may not connect.

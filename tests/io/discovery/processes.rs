@@ -78,7 +78,7 @@ pub(crate) fn listener(tmpdir: &Path) -> Command {
 pub(crate) fn listener_of(program: &Path, tmpdir: &Path) -> Command {
     let mut command = Command::new(program);
     command
-        .args(["--exact", "discovery::processes::listens_as_a_runtime", "--ignored"])
+        .args(["--exact", "discovery::processes::helper_listens_as_runtime", "--ignored"])
         .env("TMPDIR", tmpdir)
         .stdout(Stdio::null());
     command
@@ -87,7 +87,7 @@ pub(crate) fn listener_of(program: &Path, tmpdir: &Path) -> Command {
 /// No test: what [`Process::listener`] starts. It ends with its standard input.
 #[test]
 #[ignore = "started by other tests"]
-fn listens_as_a_runtime() {
+fn helper_listens_as_runtime() {
     let stat = ProcessStat::parse(&fs::read("/proc/self/stat").unwrap()).unwrap();
     let name = SocketName::new(stat.pid, stat.start_time).to_string();
     let path = Path::new(&std::env::var_os("TMPDIR").unwrap()).join(&name);
@@ -120,7 +120,7 @@ pub(crate) fn not_found(process_id: u32) -> String {
 }
 
 #[test]
-fn a_process_is_found_in_its_own_tmpdir() {
+fn discovery_finds_process_by_its_tmpdir() {
     let home = directory();
     let process = Process::listener(home.path());
     let path = path_of(home.path(), process.id(), key_of(process.id()));
@@ -139,7 +139,7 @@ fn a_process_is_found_in_its_own_tmpdir() {
 }
 
 #[test]
-fn what_is_left_behind_is_stale() {
+fn discovery_socket_without_process_is_stale() {
     let home = directory();
     // Somebody has to have this TMPDIR, for it to be looked at.
     let other = Process::idle(home.path());
@@ -157,7 +157,7 @@ fn what_is_left_behind_is_stale() {
 }
 
 #[test]
-fn a_process_that_does_not_listen_any_more_is_stale() {
+fn discovery_closed_listener_is_stale() {
     // As after `exec`: the same id, the same start, and nobody who listens.
     let home = directory();
     let process = Process::idle(home.path());
@@ -171,7 +171,7 @@ fn a_process_that_does_not_listen_any_more_is_stale() {
 
 /// Its id is in the name, but who answers there is another.
 #[test]
-fn where_another_process_listens_it_is_not() {
+fn discovery_listener_of_other_process_is_rejected() {
     let home = directory();
     let process = Process::idle(home.path());
     let path = path_of(home.path(), process.id(), key_of(process.id()) + 1);
@@ -181,7 +181,7 @@ fn where_another_process_listens_it_is_not() {
 }
 
 #[test]
-fn the_key_of_the_process_wins_over_newer_ones() {
+fn discovery_matching_key_beats_newer_socket() {
     let home = directory();
     let process = Process::listener(home.path());
     let (id, key) = (process.id(), key_of(process.id()));
@@ -199,7 +199,7 @@ fn the_key_of_the_process_wins_over_newer_ones() {
 }
 
 #[test]
-fn of_two_that_listen_for_one_process_the_older_is_superseded() {
+fn discovery_two_listeners_older_is_superseded() {
     let home = directory();
     let _somebody = Process::idle(home.path());
     let us = std::process::id();
@@ -211,7 +211,7 @@ fn of_two_that_listen_for_one_process_the_older_is_superseded() {
 }
 
 #[test]
-fn one_whose_backlog_is_full_listens() {
+fn discovery_full_backlog_is_listening() {
     let home = directory();
     let _somebody = Process::idle(home.path());
     let path = path_of(home.path(), std::process::id(), 7);
@@ -223,7 +223,7 @@ fn one_whose_backlog_is_full_listens() {
 }
 
 #[test]
-fn process_12_is_not_process_123() {
+fn discovery_process_id_prefix_is_no_match() {
     let home = directory();
     let process = Process::idle(home.path());
     let longer = process.id() * 10 + 3;
@@ -238,7 +238,7 @@ fn process_12_is_not_process_123() {
 }
 
 #[test]
-fn the_draft_s_name_is_known_and_a_key_of_zero_is_any() {
+fn discovery_draft_name_and_zero_key() {
     let home = directory();
     let process = Process::idle(home.path());
     let path = home.path().join(format!("dotnetcore-diagnostic-{}-0-socket", process.id()));
@@ -254,7 +254,7 @@ fn the_draft_s_name_is_known_and_a_key_of_zero_is_any() {
 }
 
 #[test]
-fn other_things_and_other_names_are_none() {
+fn discovery_ignores_other_files() {
     let home = directory();
     let _somebody = Process::idle(home.path());
     let at = |name: &str| home.path().join(name);
@@ -274,7 +274,7 @@ fn other_things_and_other_names_are_none() {
 }
 
 #[test]
-fn a_directory_that_is_not_there_has_no_socket() {
+fn discovery_missing_directory_is_empty() {
     let home = directory();
     let none = home.path().join("none");
     let process = Process::idle(&none);
@@ -287,7 +287,7 @@ fn a_directory_that_is_not_there_has_no_socket() {
 }
 
 #[test]
-fn a_tmpdir_that_is_a_file_is_told_and_others_are_looked_at() {
+fn discovery_tmpdir_file_is_reported() {
     let home = directory();
     let (file, below) = (home.path().join("file"), home.path().join("file/below"));
     fs::write(&file, "").unwrap();
@@ -305,7 +305,7 @@ fn a_tmpdir_that_is_a_file_is_told_and_others_are_looked_at() {
 }
 
 #[test]
-fn a_relative_tmpdir_is_taken_from_where_the_process_is() {
+fn discovery_relative_tmpdir_uses_process_cwd() {
     let home = directory();
     fs::create_dir(home.path().join("sub")).unwrap();
     let process = Process::listening(listener(Path::new("sub")).current_dir(home.path()), &home.path().join("sub"));
@@ -314,7 +314,7 @@ fn a_relative_tmpdir_is_taken_from_where_the_process_is() {
 }
 
 #[test]
-fn a_zombie_and_a_deadline_are_told() {
+fn discovery_zombie_and_deadline_are_reported() {
     let mut zombie = Process(Command::new("true").spawn().unwrap());
     await_that(|| fs::read_to_string(format!("/proc/{}/stat", zombie.id())).unwrap().contains(") Z "));
     not_found(zombie.id());
@@ -328,7 +328,7 @@ fn a_zombie_and_a_deadline_are_told() {
 }
 
 #[test]
-fn a_stopped_process_is_found_without_waiting() {
+fn discovery_stopped_process_is_found() {
     let home = directory();
     let process = Process::listener(home.path());
     let pid = rustix::process::Pid::from_raw(i32::try_from(process.id()).unwrap()).unwrap();
@@ -339,10 +339,10 @@ fn a_stopped_process_is_found_without_waiting() {
 
 /// A runtime that was started for it:
 /// `python3 tests/live/launch.py NAME -- cargo test --features io-adapters --test io -- --ignored --exact \
-/// discovery::processes::a_runtime_is_found`
+/// discovery::processes::discovery_finds_live_runtime`
 #[test]
 #[ignore = "takes a runtime: tests/live/launch.py starts one"]
-fn a_runtime_is_found() {
+fn discovery_finds_live_runtime() {
     let id: u32 = std::env::var("DIAG_PID").expect("DIAG_PID").parse().unwrap();
     let path = PathBuf::from(std::env::var_os("DIAG_SOCKET").expect("DIAG_SOCKET"));
     assert_eq!(find(id).unwrap(), path);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_socket_of_ours_in_a_directory_of_ours_is_trusted() {
+fn trust_own_socket_in_own_directory() {
     let home = directory();
     let path = home.path().join("s");
     let _listener = UnixListener::bind(&path).unwrap();
@@ -30,7 +30,7 @@ fn what_is_no_socket_is_refused() {
 }
 
 #[test]
-fn nothing_is_not_found() {
+fn trust_missing_path_is_not_found() {
     let home = directory();
     let path = home.path().join("none");
     let error = check_path(&path, TrustPolicy::CHECKED).unwrap_err();
@@ -45,7 +45,7 @@ fn nothing_is_not_found() {
 }
 
 #[test]
-fn a_directory_that_others_write_to_is_refused_unless_it_is_sticky() {
+fn trust_shared_directory_needs_sticky_bit() {
     let home = directory();
     let shared = home.path().join("shared");
     let below = shared.join("below");
@@ -66,7 +66,7 @@ fn a_directory_that_others_write_to_is_refused_unless_it_is_sticky() {
 }
 
 #[test]
-fn each_directory_that_a_link_leads_through_counts() {
+fn trust_checks_directories_of_links() {
     let home = directory();
     let (good, bad) = (home.path().join("good"), home.path().join("bad"));
     fs::create_dir(&good).unwrap();
@@ -87,7 +87,7 @@ fn each_directory_that_a_link_leads_through_counts() {
 }
 
 #[test]
-fn what_is_somebody_else_s_is_refused() {
+fn trust_other_owner_is_refused() {
     needs_root!();
     let home = directory();
     let sub = home.path().join("directory");
@@ -115,7 +115,7 @@ fn what_is_somebody_else_s_is_refused() {
 }
 
 #[test]
-fn the_process_that_listens_must_be_the_one_asked_for() {
+fn trust_peer_process_must_match() {
     let home = directory();
     let path = home.path().join("s");
     let listener = UnixListener::bind(&path).unwrap();

@@ -100,7 +100,7 @@ impl Runtime {
 }
 
 #[test]
-fn each_call_takes_the_next_connection_of_its_runtime() {
+fn port_call_takes_next_connection() {
     let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
     let (runtime, stop) = (Runtime::default(), Canceller::new().unwrap());
     thread::scope(|scope| {
@@ -121,7 +121,7 @@ fn each_call_takes_the_next_connection_of_its_runtime() {
 }
 
 #[test]
-fn runtimes_are_found_by_what_they_say_in_the_order_in_which_they_came() {
+fn port_runtimes_found_in_arrival_order() {
     let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
     let _streams: Vec<UnixStream> = [5, 6, 7].map(|id| come(path, id)).into();
     eventually(port, |counts| counts.held == 3);
@@ -142,7 +142,7 @@ fn runtimes_are_found_by_what_they_say_in_the_order_in_which_they_came() {
 }
 
 #[test]
-fn a_runtime_that_comes_later_ends_the_wait_and_only_the_wait_for_it() {
+fn port_late_runtime_ends_its_wait_only() {
     let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
     thread::scope(|scope| {
         let waiter = scope.spawn(|| port.take(Which::Process(9), &soon()).map(|(advertise, _)| advertise.process_id));
@@ -157,7 +157,7 @@ fn a_runtime_that_comes_later_ends_the_wait_and_only_the_wait_for_it() {
 }
 
 #[test]
-fn a_wait_ends_by_its_canceller_and_with_the_port() {
+fn port_wait_ends_by_canceller_or_close() {
     let Listening { port, .. } = listen(PortOptions::DEFAULT);
     let canceller = Canceller::new().unwrap();
     let gone = thread::scope(|scope| {
@@ -186,7 +186,7 @@ fn a_wait_ends_by_its_canceller_and_with_the_port() {
 }
 
 #[test]
-fn a_connection_that_ended_while_it_waited_is_not_handed_out() {
+fn port_ended_connection_is_not_handed_out() {
     let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
     drop(come(path, 5));
     eventually(port, |counts| counts.ended_waiting == 1);
@@ -199,7 +199,7 @@ fn a_connection_that_ended_while_it_waited_is_not_handed_out() {
 }
 
 #[test]
-fn the_newer_connection_of_a_runtime_replaces_the_older() {
+fn port_newer_connection_replaces_older() {
     let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
     let mut first = come(path, 5);
     let _second = come(path, 5);
@@ -208,7 +208,7 @@ fn the_newer_connection_of_a_runtime_replaces_the_older() {
 }
 
 #[test]
-fn what_is_no_advertise_is_hung_up_on() {
+fn port_bad_advertise_is_closed() {
     let options = PortOptions { advertise: Duration::from_millis(300), most_held: 2, ..PortOptions::DEFAULT };
     let Listening { port, path, .. } = &listen(options);
     let mut http = UnixStream::connect(path).unwrap();
@@ -237,7 +237,7 @@ fn what_is_no_advertise_is_hung_up_on() {
 }
 
 #[test]
-fn an_advertise_in_pieces_is_one() {
+fn port_advertise_in_pieces_is_read() {
     let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
     let mut stream = UnixStream::connect(path).unwrap();
     for byte in advertise(8).to_bytes() {
@@ -248,7 +248,7 @@ fn an_advertise_in_pieces_is_one() {
 }
 
 #[test]
-fn a_runtime_is_told_by_what_it_advertised() {
+fn port_runtime_reports_its_advertise() {
     let Listening { port, path, .. } = &listen(PortOptions::default());
     assert_eq!(PortOptions::default(), PortOptions::DEFAULT);
     let _stream = come(path, 5);
@@ -260,7 +260,7 @@ fn a_runtime_is_told_by_what_it_advertised() {
 }
 
 #[test]
-fn a_resume_that_is_not_answered_is_cancelled() {
+fn port_unanswered_resume_is_cancelled() {
     let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
     let canceller = Canceller::new().unwrap();
     let mut stream = come(path, 5);

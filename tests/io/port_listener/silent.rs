@@ -72,11 +72,11 @@ fn status(key: &str) -> u64 {
 }
 
 #[test]
-fn ten_thousand_that_say_nothing_keep_no_runtime_out() {
+fn port_10000_silent_peers_runtime_gets_in() {
     if Silent::play() {
         return;
     }
-    if !alone(ten_thousand_that_say_nothing_keep_no_runtime_out) {
+    if !alone(port_10000_silent_peers_runtime_gets_in) {
         return;
     }
     let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
@@ -86,7 +86,7 @@ fn ten_thousand_that_say_nothing_keep_no_runtime_out() {
     let Listening { port, path, .. } = &listen(options);
     let (threads, memory) = (status("Threads:"), status("VmRSS:"));
     let mut early = UnixStream::connect(path).unwrap();
-    let silent = Silent::connect("port_listener::silent::ten_thousand_that_say_nothing_keep_no_runtime_out", path, room);
+    let silent = Silent::connect("port_listener::silent::port_10000_silent_peers_runtime_gets_in", path, room);
     let begun = Instant::now();
     let runtime = come(path, 77);
     let found = port.wait_for(Which::Process(77), &soon()).unwrap();
@@ -110,18 +110,18 @@ fn ten_thousand_that_say_nothing_keep_no_runtime_out() {
 }
 
 #[test]
-fn of_ten_thousand_silent_ones_the_oldest_go_first() {
+fn port_10000_silent_peers_oldest_are_dropped() {
     if Silent::play() {
         return;
     }
-    if !alone(of_ten_thousand_silent_ones_the_oldest_go_first) {
+    if !alone(port_10000_silent_peers_oldest_are_dropped) {
         return;
     }
     let options = PortOptions { advertise: Duration::from_secs(3), most_silent: 100, ..PortOptions::DEFAULT };
     let Listening { port, path, .. } = &listen(options);
     let room = room_for(10_000);
     let mut oldest = UnixStream::connect(path).unwrap();
-    let silent = Silent::connect("port_listener::silent::of_ten_thousand_silent_ones_the_oldest_go_first", path, room);
+    let silent = Silent::connect("port_listener::silent::port_10000_silent_peers_oldest_are_dropped", path, room);
     let mut newest = UnixStream::connect(path).unwrap();
     let _runtime = come(path, 77);
     assert_eq!(port.wait_for(Which::Any, &soon()).unwrap().process_id(), 77);
@@ -138,9 +138,9 @@ fn of_ten_thousand_silent_ones_the_oldest_go_first() {
 
 /// Where no descriptor is left, the oldest silent connection gives its own.
 #[test]
-fn a_runtime_gets_in_also_where_no_descriptor_is_left() {
+fn port_no_descriptor_left_runtime_gets_in() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    if !alone(a_runtime_gets_in_also_where_no_descriptor_is_left) {
+    if !alone(port_no_descriptor_left_runtime_gets_in) {
         return;
     }
     let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
@@ -172,10 +172,10 @@ fn a_runtime_gets_in_also_where_no_descriptor_is_left() {
 
 /// And where nobody has one to give, the port waits until there is one.
 #[test]
-fn a_runtime_that_came_while_no_descriptor_was_left_gets_in_later() {
+fn port_no_descriptor_left_runtime_gets_in_later() {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    if !alone(a_runtime_that_came_while_no_descriptor_was_left_gets_in_later) {
+    if !alone(port_no_descriptor_left_runtime_gets_in_later) {
         return;
     }
     let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
@@ -213,8 +213,8 @@ fn ticks() -> u64 {
 /// What was handed out is watched no longer: bytes there that its owner lets wait do not keep the port awake. Nor does a socket on
 /// which a peer has said a part.
 #[test]
-fn what_others_leave_unread_keeps_the_port_asleep() {
-    if !alone(what_others_leave_unread_keeps_the_port_asleep) {
+fn port_unread_bytes_use_no_cpu() {
+    if !alone(port_unread_bytes_use_no_cpu) {
         return;
     }
     let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
