@@ -26,6 +26,7 @@ pub mod corpus;
 #[cfg(unix)]
 pub mod fuzz_server;
 mod glob;
+pub mod known;
 pub mod player;
 pub mod record;
 pub mod report;

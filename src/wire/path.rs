@@ -29,6 +29,12 @@ impl Path {
         self.root.is_empty() && self.indexed == 0 && matches!(self.fields, [None, ..])
     }
 
+    /// Whether it leads through `field`, or to it.
+    #[cfg(feature = "conformance")]
+    pub(crate) fn contains(&self, field: Field) -> bool {
+        self.fields.contains(&Some(field))
+    }
+
     fn depth(&self) -> usize {
         self.fields.iter().take_while(|f| f.is_some()).count()
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use dotnet_diagnostics_ipc::conformance::client::{self, Operations, Options, Scenario, StandIn};
-use dotnet_diagnostics_ipc::conformance::server::Profile;
+use dotnet_diagnostics_ipc::conformance::known::Profile;
 use dotnet_diagnostics_ipc::conformance::{Glob, Report};
 
 use crate::Outcome;
@@ -35,8 +35,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     output: Output,
 
-    /// The runtime that is played: only what it knows is asked of the client. coreclr-3.1, coreclr-8, coreclr-9, coreclr-10,
-    /// coreclr-11, nativeaot, mono or strict
+    /// The runtime that is played: only what it knows is asked of the client. coreclr-VERSION, nativeaot, mono or
+    /// strict
     #[arg(long, value_name = "NAME", default_value = "strict")]
     profile: Profile,
 

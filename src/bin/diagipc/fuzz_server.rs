@@ -11,7 +11,7 @@ use comfy_table::CellAlignment;
 use dotnet_diagnostics_ipc::conformance::fuzz_server::{
     Bases, Finding, FuzzCase, News, Options, Summary, Verdict, run as campaign,
 };
-use dotnet_diagnostics_ipc::conformance::server::Profile;
+use dotnet_diagnostics_ipc::conformance::known::Profile;
 use dotnet_diagnostics_ipc::vectors;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 

@@ -8,7 +8,9 @@ use std::sync::mpsc;
 use std::thread;
 
 #[cfg(unix)]
-use dotnet_diagnostics_ipc::conformance::runtime::{Config, Misbehaviour, MisbehaviourKind, Profile, ReferenceRuntime};
+use dotnet_diagnostics_ipc::conformance::known::Profile;
+#[cfg(unix)]
+use dotnet_diagnostics_ipc::conformance::runtime::{Config, Misbehaviour, MisbehaviourKind, ReferenceRuntime};
 
 use crate::Outcome;
 
@@ -20,7 +22,8 @@ use crate::Outcome;
 #[allow(clippy::struct_excessive_bools, clippy::doc_markdown, reason = "each is a switch of its own")]
 #[command(after_help = "Exit status: 0 it was told to end, 2 usage, or it cannot start.")]
 pub(crate) struct Arguments {
-    /// Which runtime it is like: coreclr-3.1, -8, -9, -10, -11 (or the number alone), nativeaot, mono, strict
+    /// Which runtime it is like: coreclr-VERSION (or the version alone), nativeaot, mono or strict. A version
+    /// that was not recorded is like the nearest that was
     #[arg(long, value_name = "PROFILE", default_value = "coreclr-10")]
     profile: String,
 

@@ -10,7 +10,8 @@ use anyhow::bail;
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::conformance::Report;
 use dotnet_diagnostics_ipc::conformance::codec;
-use dotnet_diagnostics_ipc::conformance::server::{self, Options, Profile, ServerCase};
+use dotnet_diagnostics_ipc::conformance::known::{Profile, UnknownProfile};
+use dotnet_diagnostics_ipc::conformance::server::{self, Options, ServerCase};
 use dotnet_diagnostics_ipc::vectors::{Hazard, named_script_files};
 
 use crate::Outcome;
@@ -36,8 +37,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     place: PlaceArguments,
 
-    /// What the target is held to: auto, coreclr-3.1, coreclr-8, coreclr-9, coreclr-10, coreclr-11, nativeaot, mono or strict. auto asks
-    /// ProcessInfo2; where there is none it is strict
+    /// What the target is held to: auto, coreclr-VERSION, nativeaot, mono or strict. auto asks ProcessInfo2; where there is none it is
+    /// strict. A version that was not recorded is held to what is known of the nearest that was: 3.1, 8, 9 or 10
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = profile)]
     profile: Auto,
 
@@ -78,7 +79,7 @@ pub(crate) struct Arguments {
 #[derive(Clone, Copy)]
 struct Auto(Option<Profile>);
 
-fn profile(text: &str) -> Result<Auto, String> {
+fn profile(text: &str) -> Result<Auto, UnknownProfile> {
     if text == "auto" { Ok(Auto(None)) } else { text.parse().map(|profile| Auto(Some(profile))) }
 }
 
@@ -134,7 +135,7 @@ pub(crate) fn check(this: &Path, progress: &Progress) -> anyhow::Result<Report> 
     let cases = server::cases(&scripts, &vectors);
     let place = crate::place::spawned(this.into(), ["runtime", "--profile", "strict"].map(Into::into).to_vec());
     let options = Options {
-        profile: Some(Profile::Strict),
+        profile: Some(Profile::STRICT),
         // It is a target of our own, to which nothing is harmful.
         allow_side_effects: true,
         allow_harmful: true,

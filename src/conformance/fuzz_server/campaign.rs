@@ -18,8 +18,9 @@ use super::minimise::minimise;
 use super::play::{Observed, play};
 use super::summary::Summary;
 use super::verdict::Verdict;
+use crate::conformance::known::Profile;
+use crate::conformance::server::Place;
 use crate::conformance::server::target::Subject;
-use crate::conformance::server::{Place, Profile};
 
 /// After so many connections that were left open a target is started anew: a few hundred exhaust it (F-74).
 const LEFT_OPEN: u32 = 100;
@@ -74,14 +75,15 @@ pub enum News<'n> {
 /// use core::num::NonZeroU32;
 /// use core::time::Duration;
 /// use dotnet_diagnostics_ipc::conformance::fuzz_server::{Bases, Delivery, News, Options, Verdict, run};
-/// use dotnet_diagnostics_ipc::conformance::runtime::{Config, Misbehaviour, Profile, ReferenceRuntime};
+/// use dotnet_diagnostics_ipc::conformance::known::Profile;
+/// use dotnet_diagnostics_ipc::conformance::runtime::{Config, Misbehaviour, ReferenceRuntime};
 /// use dotnet_diagnostics_ipc::conformance::server::Place;
 /// use dotnet_diagnostics_ipc::vectors;
 ///
 /// // A runtime that answers a ProcessInfo with a payload by its memory.
 /// let directory = tempfile::tempdir()?;
 /// let misbehaviours = vec![Misbehaviour::parse("echo-payload")?];
-/// let config = Config { profile: Profile::CoreClr8, misbehaviours, ..Config::new(directory.path().join("socket")) };
+/// let config = Config { profile: Profile::CORECLR_8, misbehaviours, ..Config::new(directory.path().join("socket")) };
 /// let runtime = ReferenceRuntime::start(config)?;
 ///
 /// let rate = NonZeroU32::new(1000).expect("it is not 0");
@@ -120,7 +122,7 @@ pub fn run(bases: &Bases, place: &Place, options: &Options, news: &mut dyn FnMut
         Err(reason) => return Summary { lost: Some(reason), ..summary },
     };
     let starts = u64::from(subject.can_spawn());
-    let profile = options.profile.unwrap_or(Profile::Strict);
+    let profile = options.profile.unwrap_or(Profile::STRICT);
     let mut campaign =
         Campaign { subject, options, profile, left_open: 0, settles: Duration::ZERO, summary: Summary { starts, ..summary } };
     if let Err(reason) = campaign.meet().and_then(|()| campaign.play_all(bases, news)) {

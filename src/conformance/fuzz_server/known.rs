@@ -1,50 +1,21 @@
 //! The fact by which something that was found is known of a runtime.
 
-use alloc::{string::ToString as _, vec::Vec};
-
 use super::case::FuzzCase;
 use super::play::Observed;
 use super::verdict::Verdict;
 use crate::conformance::Deviation;
+use crate::conformance::known::Profile;
+use crate::conformance::server::Death;
+use crate::conformance::server::expectation::Expectation;
 use crate::conformance::server::judge::judge;
-use crate::conformance::server::{Death, Profile};
-use crate::vectors::{Direction, Group, Hazard, Source, SourceKind, Subject, Test, Type, Value, Verdict as Binding};
 
 /// The fact by which the rules of the server suite know it. They know of no hang.
 pub(super) fn known(profile: Profile, case: &FuzzCase, observed: &Observed) -> Option<Deviation> {
-    let command = case.command();
-    let decoded = Subject { kind: Type::Request, command: Some(command), from_server: false }.decode(&case.message);
-    // A request that is right may harm nobody, whatever the vectors say of others.
-    let is_right = decoded.as_ref().is_ok_and(|decoded| decoded.limit.is_none() && decoded.canonical);
-    let group = Group {
-        name: "fuzz".into(),
-        kind: Type::Request,
-        source: Source { kind: SourceKind::Derived, edition: None, section: None, fact: None, runtime: None },
-        made: "mutated".into(),
-        direction: Some(Direction::Client),
-        command: Some(command.to_string()),
-        since: None,
-        spec: Vec::new(),
-        tests: Vec::new(),
-    };
-    let test = Test {
-        tc_id: case.tc_id,
-        comment: case.mutation(),
-        flags: Vec::new(),
-        wire: Some(case.message.clone()),
-        value: Value::Null,
-        result: if is_right { Binding::Valid } else { Binding::Invalid },
-        canonical: is_right,
-        hazard: (!is_right).then_some(Hazard::Harmful),
-        acceptable_on: Vec::new(),
-        error: decoded.err().map(Into::into),
-        chunks: Vec::new(),
-    };
     if observed.verdict == Verdict::Hang {
         return None;
     }
     let death = (observed.verdict == Verdict::Crash).then(|| observed.death.unwrap_or(Death::Unknown));
-    judge(profile, &group, &test, &observed.answered, death).deviation
+    judge(profile, &Expectation::of_message(case.command(), &case.message), &observed.answered, death).deviation
 }
 
 #[cfg(test)]
@@ -54,6 +25,7 @@ mod tests {
     use crate::conformance::server::ask::Came;
     use crate::conformance::server::request::Answered;
     use crate::exchange::End;
+    use alloc::vec::Vec;
 
     fn fact(profile: Profile, message: &[u8], verdict: Verdict) -> Option<std::string::String> {
         let case = FuzzCase {
@@ -70,7 +42,7 @@ mod tests {
 
     #[test]
     fn a_death_is_known_of_what_is_wrong_and_of_nothing_else() {
-        let net10 = Profile::CoreClr { major: 10, minor: 0 };
+        let net10 = Profile::CORECLR_10;
         let crash = |message: &[u8]| fact(net10, message, Verdict::Crash);
         let f_72 = || Some("F-72".into());
         let resume = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
@@ -84,6 +56,6 @@ mod tests {
         assert_eq!(crash(surplus), f_72());
         // Of a hang nothing is known, and of the strict neither.
         assert_eq!(fact(net10, without_payload, Verdict::Hang), None);
-        assert_eq!(fact(Profile::Strict, without_payload, Verdict::Crash), None);
+        assert_eq!(fact(Profile::STRICT, without_payload, Verdict::Crash), None);
     }
 }

@@ -12,8 +12,8 @@ use rustix::fs::{FileType, fstat};
 
 use super::application::Application;
 use super::misbehaviour::MisbehaviourKind as Kind;
+use super::profile::Fate;
 use super::session::Session;
-use super::{Profile, deaths};
 use crate::command::Command;
 use crate::exchange::RefusalReason;
 use crate::hresult::HResult;
@@ -94,54 +94,36 @@ impl Answers {
     /// No dump is ever written. What is said of it is what the recorded single files say.
     fn dump(&self, dump_type: DumpType) -> Result<ResultReply, Refusal> {
         let application = &self.application;
-        // Nobody else is served meanwhile (F-75). NativeAOT has nothing to write (F-63).
-        if application.profile != Profile::NativeAot {
+        // Nobody else is served meanwhile (F-75).
+        if !application.profile.pretends(Command::GENERATE_CORE_DUMP) {
             application.wait(Some(DUMP_TAKES), |_| None::<()>);
         }
         if application.wrong.has(Kind::SocketGone) {
             // It may be gone already.
             let _ = std::fs::remove_file(&application.socket);
         }
-        let fails = match application.profile {
-            // P-6.
-            Profile::CoreClr9 => true,
-            // P-31.
-            Profile::CoreClr10 | Profile::CoreClr11 => dump_type != DumpType::FULL,
-            _ => false,
-        };
-        if fails {
-            return Err(Refusal { hresult: HResult::FAIL, message: application.recorded.dump_error.clone() });
+        match application.profile.dumps(dump_type) {
+            Fate::Refused(hresult) => Err(Refusal { hresult, message: application.recorded.dump_error.clone() }),
+            fate => {
+                self.stay_open(fate == Fate::NotClosed);
+                Ok(DONE)
+            }
         }
-        // A child that does not end keeps the connection open (P-30).
-        self.stay_open(application.profile == Profile::CoreClr8);
-        Ok(DONE)
     }
 }
 
 impl Handler for Answers {
     fn check(&self, request: &AnyRequest<'_>) -> Result<(), Refusal> {
-        use AnyRequest as Ask;
         if let Some(hresult) = self.application.wrong.number(Kind::Refuse) {
             return Err(HResult(hresult).into());
         }
-        let profile = self.application.profile;
-        let lacks = match request {
-            // F-46, F-56, F-63.
-            Ask::AttachProfiler(_)
-            | Ask::StartupProfiler(_)
-            | Ask::EnablePerfMap(_)
-            | Ask::DisablePerfMap(_)
-            | Ask::ApplyStartupHook(_) => profile.lacks_tools(),
-            Ask::GenerateCoreDump(_) | Ask::GenerateCoreDump2(_) | Ask::GenerateCoreDump3(_) => profile == Profile::Mono,
-            _ => false,
-        };
-        if lacks { Err(HResult::NOT_SUPPORTED.into()) } else { Ok(()) }
+        self.application.profile.lacks(request.command()).map_or(Ok(()), |hresult| Err(hresult.into()))
     }
 
     fn refuse(&self, request: Option<Message<'_>>, reason: RefusalReason) -> Refusal {
         let (profile, command) = (self.application.profile, request.map(|request| request.command));
         let kills =
-            request.is_some_and(|Message { command, payload, .. }| deaths::kills(profile, command, !payload.is_empty(), reason));
+            request.is_some_and(|Message { command, payload, .. }| profile.dies_of(command, !payload.is_empty(), reason));
         self.die_if(kills);
         // Where a runtime dies there is nothing to be like.
         self.stay_open(!kills && profile.stays_open(command, reason));
@@ -262,10 +244,13 @@ impl Handler for Answers {
     fn apply_startup_hook(&self, request: ApplyStartupHook<'_>) -> Result<ResultReply, HResult> {
         let (application, path) = (&self.application, request.startup_hook_path);
         let loads = path.is_empty() || !application.state().is_started() || Path::new(&path.to_string()).exists();
-        self.die_if(!loads && application.profile == Profile::CoreClr9);
-        match application.profile {
-            Profile::CoreClr8 | Profile::CoreClr9 if !loads => Err(HResult::INVALID_ARG),
-            _ => Ok(DONE),
+        let fate = if loads { Fate::Done } else { application.profile.misses_hook() };
+        self.die_if(fate == Fate::Dies);
+        match fate {
+            Fate::Done | Fate::NotClosed => Ok(DONE),
+            Fate::Refused(hresult) => Err(hresult),
+            // Where it may not die.
+            Fate::Dies => Err(HResult::INVALID_ARG),
         }
     }
 

@@ -10,9 +10,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::vec::Vec;
 
-use super::Profile;
 use super::misbehaviour::Misbehaviours;
 use super::recorded::{Info, Recorded};
+use crate::conformance::known::Profile;
 use crate::hresult::HResult;
 use crate::io::Canceller;
 use crate::message::process::SetEnvironmentVariable;
@@ -31,8 +31,6 @@ const MOST_VARIABLES: usize = 4096;
 const LOOK: Duration = Duration::from_millis(20);
 /// `HRESULT_FROM_WIN32(ERROR_ENVVAR_NOT_FOUND)` (F-80).
 const NO_SUCH_VARIABLE: HResult = HResult(0x8007_00CB);
-/// What `NativeAOT` says to any variable (F-12).
-const NATIVE_AOT_SETS_NONE: HResult = HResult(0xFFFF);
 
 pub(super) struct Application {
     pub(super) profile: Profile,
@@ -153,9 +151,6 @@ impl Application {
     /// F-80.
     pub(super) fn set_variable(&self, request: &SetEnvironmentVariable<'_>) -> Result<(), HResult> {
         let text = |string: IpcString<'_>| string.to_string().split('\0').next().unwrap_or_default().to_owned();
-        if self.profile == Profile::NativeAot {
-            return Err(NATIVE_AOT_SETS_NONE);
-        }
         let prefix = format!("{}=", text(request.name));
         if prefix == "=" {
             return Ok(());

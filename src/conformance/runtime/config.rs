@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::string::String;
 use std::vec::Vec;
 
-use super::{Misbehaviour, Profile};
+use super::Misbehaviour;
+use crate::conformance::known::Profile;
 use crate::port::{DEFAULT_PORT_SUSPEND_VARIABLE, DefaultPortSuspend, PORTS_VARIABLE, SuspensionError};
 use crate::vectors::Target;
 

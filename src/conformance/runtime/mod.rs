@@ -1,7 +1,7 @@
 //! The reference runtime: a runtime's side of the protocol over real sockets, for those who test clients.
 //!
 //! It is this crate's own [`server`](crate::io::server) and [`ConnectPort`](crate::exchange::ConnectPort), one connection after
-//! another (F-75), and an application that runs nothing. A [`Profile`] says which runtime it is
+//! another (F-75), and an application that runs nothing. A [`Profile`](super::known::Profile) says which runtime it is
 //! like: it then goes as the exchange scripts say that one goes, what is not harmful byte for byte. A [`Misbehaviour`] makes it do
 //! something wrong.
 //!
@@ -15,12 +15,13 @@
 //! | give away memory (F-7, F-71) | answers an error |
 //!
 //! ```
-//! use dotnet_diagnostics_ipc::conformance::runtime::{Config, Profile, ReferenceRuntime};
+//! use dotnet_diagnostics_ipc::conformance::known::Profile;
+//! use dotnet_diagnostics_ipc::conformance::runtime::{Config, ReferenceRuntime};
 //! use dotnet_diagnostics_ipc::io::{Client, Endpoint};
 //!
 //! let directory = tempfile::tempdir()?;
 //! let runtime = ReferenceRuntime::start(Config {
-//!     profile: Profile::CoreClr9,
+//!     profile: Profile::CORECLR_9,
 //!     ..Config::new(directory.path().join("socket"))
 //! })?;
 //! let client = Client::new(Endpoint::socket(runtime.socket()));
@@ -33,7 +34,6 @@
 mod answers;
 mod application;
 mod config;
-mod deaths;
 mod misbehaviour;
 mod peer;
 mod ports;
@@ -45,7 +45,6 @@ mod stream;
 
 pub use config::{Config, StartError};
 pub use misbehaviour::{Misbehaviour, MisbehaviourError, MisbehaviourKind};
-pub use profile::{Profile, UnknownProfile};
 
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};

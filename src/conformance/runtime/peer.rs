@@ -9,7 +9,6 @@ use std::vec::Vec;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv};
 
-use super::Profile;
 use super::answers::Answers;
 use super::misbehaviour::{MisbehaviourKind as Kind, Misbehaviours};
 use crate::command::{Command, Continuation};
@@ -210,8 +209,7 @@ impl Transport for Peer {
 
     fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
         let application = Arc::clone(&self.answers.application);
-        // 3.1 refuses a header that comes in pieces (F-69).
-        if application.profile == Profile::CoreClr31 && (1..HEADER_LEN).contains(&self.request.len()) {
+        if application.profile.refuses_pieces() && (1..HEADER_LEN).contains(&self.request.len()) {
             return Ok(0);
         }
         let n = if self.wrong().has(Kind::Reset) { self.look(into, until)? } else { self.transport.receive(into, until)? };

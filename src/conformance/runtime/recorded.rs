@@ -1,11 +1,12 @@
 //! What runtimes say of themselves: taken out of the recorded replies of the vectors, where alone it stands.
 
-use std::borrow::ToOwned as _;
 use std::format;
 use std::string::{String, ToString as _};
 use std::vec::Vec;
 
-use super::{Profile, StartError};
+use super::StartError;
+use crate::command::DotnetVersion;
+use crate::conformance::known::{Build, Profile};
 use crate::message::process::{ProcessInfo3, ProcessInfo3Reply};
 use crate::message::server::ErrorReply;
 use crate::message::{Message, Reply};
@@ -34,7 +35,8 @@ pub(super) struct Info {
 impl Recorded {
     pub(super) fn of(profile: Profile) -> Result<Self, StartError> {
         // 3.1 has no command that would tell (F-68).
-        let runtime = if profile == Profile::CoreClr31 { Profile::CoreClr8.recorded() } else { profile.recorded() };
+        let can_tell = profile.has("5.0");
+        let runtime = if can_tell { profile.recorded() } else { Profile::CORECLR_8.recorded() };
         let name = format!("runtime-{runtime}.json");
         let (_, text) = EMBEDDED.iter().find(|(file, _)| *file == name).ok_or(StartError::Vectors)?;
         let file = vectors::parse(&name, text).map_err(|_| StartError::Vectors)?;
@@ -46,9 +48,11 @@ impl Recorded {
             environment: entries(block).ok_or(StartError::Vectors)?,
             dump_error: Self::wire(&file, &format!("{runtime}-error-generatecoredump3")).find_map(text_of),
         };
-        if profile == Profile::CoreClr11 {
+        // The values are of the nearest version that was recorded.
+        let is_own = |Build { major, minor, .. }| profile.version() == Some(DotnetVersion { major, minor });
+        if let (Some(version), false) = (profile.version(), profile.build().is_some_and(is_own)) {
             for info in [&mut recorded.running, &mut recorded.suspended] {
-                "11.0.0".clone_into(&mut info.version);
+                info.version = format!("{}.{}.0", version.major, version.minor);
             }
         }
         Ok(recorded)
@@ -93,6 +97,10 @@ mod tests {
     fn every_profile_has_its_values() {
         let versions = Profile::ALL.map(|profile| Recorded::of(profile).unwrap().running.version);
         assert_eq!(versions, ["8.0.30", "8.0.30", "9.0.5", "10.0.9", "11.0.0", "10.0.9", "10.0.9", "10.0.9"]);
+        // Of the nearest version that was recorded, and under its own name.
+        let seven = Recorded::of(Profile::core_clr(7, 0)).unwrap();
+        assert_eq!(seven.running.version, "7.0.0");
+        assert_eq!(seven.running.command_line, Recorded::of(Profile::CORECLR_8).unwrap().running.command_line);
     }
 
     #[test]
@@ -109,8 +117,8 @@ mod tests {
     #[test]
     fn texts_of_dumps_that_fail() {
         let text = |profile| Recorded::of(profile).unwrap().dump_error;
-        assert!(text(Profile::CoreClr10).unwrap().starts_with("[createdump] Only full dumps are supported by single file apps"));
-        assert!(text(Profile::CoreClr9).unwrap().starts_with("Problem launching createdump"));
-        assert_eq!(text(Profile::CoreClr8), None);
+        assert!(text(Profile::CORECLR_10).unwrap().starts_with("[createdump] Only full dumps are supported by single file apps"));
+        assert!(text(Profile::CORECLR_9).unwrap().starts_with("Problem launching createdump"));
+        assert_eq!(text(Profile::CORECLR_8), None);
     }
 }

@@ -10,10 +10,12 @@ use alloc::{
 use core::time::Duration;
 
 use super::ask::Came;
+use super::expectation::Expectation;
 use super::judge::{self, Judgement};
 use super::target::{Subject, with_user_events};
-use super::{Death, Options, Profile, ServerCase, ServerCaseKind, request};
+use super::{Death, Options, ServerCase, ServerCaseKind, request};
 use crate::command::Command;
+use crate::conformance::known::{Answer, Family, Layer, Profile, Request, Row, Seen, explain};
 use crate::conformance::player::{Direction, Network, Player, Transcript, Trouble};
 use crate::conformance::{Case, Detail, Grade, Turn};
 use crate::hresult::HResult;
@@ -70,7 +72,7 @@ impl CasePlayer<'_> {
                 Judgement::new(Grade::Unimplemented, ["DS_IPC_E_UNKNOWN_COMMAND".to_owned()].into())
             }
             Err(failure) => match self.refusal(case, &attempt.transcript) {
-                Some((fact, text)) => Judgement::known(fact, text, [failure].into()),
+                Some(row) => Judgement::of_row(row, [failure].into()),
                 None => Judgement::new(Grade::Fail, [failure].into()),
             },
         };
@@ -88,7 +90,7 @@ impl CasePlayer<'_> {
                         Ok(answered) => {
                             let lives = matches!(answered.came, Came::Message(_)) && test.hazard != Some(Hazard::Harmful);
                             let death = if lives { None } else { death(player) };
-                            Ok(judge::judge(profile, group, test, &answered, death))
+                            Ok(judge::judge(profile, &Expectation::of_vector(group, test), &answered, death))
                         }
                         Err(Trouble::Unavailable(why)) => Err(Trouble::Unavailable(why)),
                         Err(trouble) => Ok(Judgement::new(Grade::Fail, [trouble.to_string()].into())),
@@ -181,19 +183,21 @@ impl CasePlayer<'_> {
 
     /// Whether the target says that it does not know the command.
     fn lacks_it(&self, case: &ServerCase<'_>, transcript: &Transcript) -> bool {
-        let must_have = matches!(self.profile, Profile::CoreClr { .. }) && case.since().is_some();
+        let must_have = self.profile.family() == Family::CoreClr && case.since().is_some();
         !must_have
             && !is_about_unknown_commands(case)
             && replies(transcript).any(|(_, error)| error == Some(HResult::UNKNOWN_COMMAND))
     }
 
-    /// The fact by which the target answers what was asked in another way.
-    fn refusal(&self, case: &ServerCase<'_>, transcript: &Transcript) -> Option<(&'static str, &'static str)> {
+    /// The row by which the target answers what was asked in another way.
+    fn refusal(&self, case: &ServerCase<'_>, transcript: &Transcript) -> Option<&'static Row> {
+        let in_pieces = case.sends_in_pieces();
         replies(transcript).find_map(|(command, error)| {
-            let Some(hresult) = error else { return self.profile.pretends(command?) };
-            let pieces = hresult == HResult::BAD_ENCODING && case.sends_in_pieces();
-            let of_pieces = || self.profile.refuses_pieces().filter(|_| pieces);
-            command.and_then(|command| self.profile.refuses(command, hresult)).or_else(of_pieces)
+            let request = Request { in_pieces, ..Request::right(command.unwrap_or(Command::OK)) };
+            let answer = error.map_or(Answer::Ok, Answer::Error);
+            let seen = Seen { answer, died: false, left_open: false, wrong: false };
+            // What a program on its machine does, the script itself says.
+            explain(self.profile, &request, &seen).filter(|row| row.layer != Layer::Host)
         })
     }
 }
@@ -207,7 +211,7 @@ pub(super) fn entry(options: &Options, case: &ServerCase<'_>, judgement: Judgeme
     }
     let detail = (grade != Grade::Pass).then(|| {
         let expected = match case.kind {
-            ServerCaseKind::Request { group, test } => judge::expected(group, test),
+            ServerCaseKind::Request { group, test } => judge::expected(&Expectation::of_vector(group, test)),
             ServerCaseKind::Script { script, .. } => expected(script),
         };
         Detail::conversation(transcript.0.iter().map(Turn::from), &expected, found)

@@ -2,13 +2,14 @@
 
 use alloc::{format, string::String, vec::Vec};
 
+use super::Death;
 use super::ask::Came;
-use super::request::{Answered, is_cut, is_too_small, message_of};
-use super::{Death, Profile};
-use crate::command::Command;
+use super::expectation::Expectation;
+use super::request::Answered;
+use crate::conformance::known::{Answer, Profile, Row, Seen, explain};
 use crate::conformance::{Deviation, Grade};
 use crate::hresult::HResult;
-use crate::vectors::{Fault, Group, Hazard, Subject, Test, Type, Verdict};
+use crate::vectors::Verdict;
 
 /// What is said of an answer.
 #[derive(Clone, Debug)]
@@ -26,58 +27,26 @@ impl Judgement {
     pub(super) fn known(fact: &str, text: &str, found: Vec<String>) -> Self {
         Self { grade: Grade::Informational, deviation: Some(Deviation { fact: fact.into(), text: text.into() }), found }
     }
+
+    pub(super) fn of_row(row: &Row, found: Vec<String>) -> Self {
+        Self::known(row.fact, row.text, found)
+    }
 }
 
 /// What should come, in words.
-pub(super) fn expected(group: &Group, test: &Test) -> String {
-    let refusal = || refusal_of(group, test).map_or_else(String::new, |hresult| format!("the error {hresult}"));
-    match verdict(group, test) {
-        Verdict::Valid if depends_on_the_machine(test) => "an OK, or an error that says why it cannot be done here".into(),
+pub(super) fn expected(expectation: &Expectation<'_>) -> String {
+    match expectation.verdict {
+        Verdict::Valid if expectation.depends_on_the_machine => "an OK, or an error that says why it cannot be done here".into(),
         Verdict::Valid => "an OK, and what belongs to it".into(),
         Verdict::Acceptable => "an OK, or DS_IPC_E_BAD_ENCODING".into(),
-        Verdict::Invalid => refusal(),
+        Verdict::Invalid => expectation.refusal.map_or_else(String::new, |hresult| format!("the error {hresult}")),
     }
-}
-
-/// What a server must do with the bytes. It never reads those behind the size (F-70), so that to it they are a message and no more.
-fn verdict(group: &Group, test: &Test) -> Verdict {
-    let wire = test.wire.as_deref().unwrap_or_default();
-    let subject = Subject { kind: Type::Request, command: command(group), from_server: false };
-    match message_of(wire) {
-        Some(message) if subject.decode(message).is_ok_and(|decoded| decoded.limit.is_none()) => Verdict::Valid,
-        _ => test.result,
-    }
-}
-
-/// Whether more than the bytes decides if it can be done: what changes a target, and what needs a descriptor that it has not got.
-fn depends_on_the_machine(test: &Test) -> bool {
-    test.hazard.is_some()
-}
-
-/// What a server answers to bytes that are to be refused.
-fn refusal_of(group: &Group, test: &Test) -> Option<HResult> {
-    let wire = test.wire.as_deref().unwrap_or_default();
-    // Where the magic is wrong as well: a server looks at the size first, and waits for all of the payload (F-69); our decoder looks at
-    // the magic.
-    if is_too_small(wire) || is_cut(wire) {
-        return Some(HResult::BAD_ENCODING);
-    }
-    let subject = Subject { kind: Type::Request, command: command(group), from_server: false };
-    match subject.decode(wire) {
-        Ok(decoded) => decoded.limit.map(|limit| limit.hresult()),
-        Err(refusal) => refusal.answer,
-    }
-}
-
-fn command(group: &Group) -> Option<Command> {
-    group.command.as_deref()?.parse().ok()
 }
 
 /// Grades what came. `death` is how the target ended, if it did.
 pub(in crate::conformance) fn judge(
     profile: Profile,
-    group: &Group,
-    test: &Test,
+    expectation: &Expectation<'_>,
     answered: &Answered,
     death: Option<Death>,
 ) -> Judgement {
@@ -90,9 +59,9 @@ pub(in crate::conformance) fn judge(
     }
     let error = answered.came.error();
     let grade = match (&answered.came, error) {
-        (Came::Message(_), Some(HResult::UNKNOWN_COMMAND)) if lacks(profile, group, test) => Some(Grade::Unimplemented),
-        (Came::Message(_), Some(hresult)) => refused(group, test, hresult),
-        (Came::Message(_), None) => taken(group, test),
+        (Came::Message(_), Some(HResult::UNKNOWN_COMMAND)) if expectation.may_be_unknown(profile) => Some(Grade::Unimplemented),
+        (Came::Message(_), Some(hresult)) => refused(expectation, hresult),
+        (Came::Message(_), None) => taken(expectation),
         _ => None,
     };
     if grade.is_none() {
@@ -101,8 +70,8 @@ pub(in crate::conformance) fn judge(
     match grade {
         Some(Grade::Unimplemented) => Judgement::new(Grade::Unimplemented, ["DS_IPC_E_UNKNOWN_COMMAND".into()].into()),
         Some(grade) if found.is_empty() => Judgement::new(grade, found),
-        _ => match known(profile, group, test, answered, death) {
-            Some((fact, what)) => Judgement::known(fact, what, found),
+        _ => match known(profile, expectation, answered, death) {
+            Some(row) => Judgement::of_row(row, found),
             None => Judgement::new(Grade::Fail, found),
         },
     }
@@ -116,15 +85,9 @@ fn came(came: &Came, error: Option<HResult>) -> String {
     }
 }
 
-/// Whether a target may say that it does not know the command.
-fn lacks(profile: Profile, group: &Group, test: &Test) -> bool {
-    let must_have = matches!(profile, Profile::CoreClr { .. }) && group.since.as_deref().is_some_and(|since| profile.has(since));
-    !must_have && refusal_of(group, test) != Some(HResult::UNKNOWN_COMMAND)
-}
-
 /// The grade of an OK; `None` where it is wrong.
-fn taken(group: &Group, test: &Test) -> Option<Grade> {
-    match verdict(group, test) {
+const fn taken(expectation: &Expectation<'_>) -> Option<Grade> {
+    match expectation.verdict {
         Verdict::Valid => Some(Grade::Pass),
         Verdict::Acceptable => Some(Grade::PassLenient),
         Verdict::Invalid => None,
@@ -132,85 +95,42 @@ fn taken(group: &Group, test: &Test) -> Option<Grade> {
 }
 
 /// The grade of an error; `None` where it is wrong.
-fn refused(group: &Group, test: &Test, hresult: HResult) -> Option<Grade> {
+fn refused(expectation: &Expectation<'_>, hresult: HResult) -> Option<Grade> {
     let of_bytes = [HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&hresult);
-    let is_right = match verdict(group, test) {
-        Verdict::Valid => depends_on_the_machine(test) && !of_bytes,
-        Verdict::Acceptable => hresult == HResult::BAD_ENCODING || depends_on_the_machine(test),
-        Verdict::Invalid => refusal_of(group, test) == Some(hresult),
+    let is_right = match expectation.verdict {
+        Verdict::Valid => expectation.depends_on_the_machine && !of_bytes,
+        Verdict::Acceptable => hresult == HResult::BAD_ENCODING || expectation.depends_on_the_machine,
+        Verdict::Invalid => expectation.refusal == Some(hresult),
     };
     is_right.then_some(Grade::Pass)
 }
 
-/// The fact by which this runtime does what it did.
-fn known(
-    profile: Profile,
-    group: &Group,
-    test: &Test,
-    answered: &Answered,
-    death: Option<Death>,
-) -> Option<(&'static str, &'static str)> {
-    let command = command(group)?;
-    let error = answered.came.error();
-    if let Some(known) = error.and_then(|hresult| profile.refuses(command, hresult)) {
-        return Some(known);
-    }
-    let Profile::CoreClr { major, .. } = profile else { return None };
-    let is_harmful = test.hazard == Some(Hazard::Harmful);
-    let collects = command.set == Command::COLLECT_TRACING.set && command != Command::STOP_TRACING;
-    match &answered.came {
-        Came::Message(_)
-            if major == 3 && error == Some(HResult::FAIL) && answered.left_open && command == Command::GENERATE_CORE_DUMP =>
-        {
-            Some(("P-40", "without a createdump the connection is left open"))
-        }
-        _ if death.is_some() && is_harmful => Some(("F-72", "the runtime dies")),
-        Came::NoMessage(_) if command.set == Command::PROCESS_INFO.set => {
-            Some(("F-71", "bytes without a header: the payload, and memory of the runtime behind it"))
-        }
-        Came::Message(_) if test.acceptable_on.iter().any(|name| profile.is_called(name)) && answered.wrong.is_empty() => {
-            Some(("F-73", "the runtime takes it"))
-        }
-        // Taken, whatever comes of it.
-        Came::Message(_)
-            if is_harmful
-                && answered.wrong.is_empty()
-                && ![Some(HResult::BAD_ENCODING), Some(HResult::UNKNOWN_MAGIC)].contains(&error) =>
-        {
-            Some(beyond_the_end(test.error.as_ref()?))
-        }
-        Came::Silence(bytes) if is_harmful && bytes.is_empty() && collects => {
-            let (fact, _) = beyond_the_end(test.error.as_ref()?);
-            Some((fact, "the runtime takes it for a session with user_events, and waits for the descriptor"))
-        }
-        Came::Message(_) if error == Some(HResult::BAD_ENCODING) && collects && answered.left_open && major >= 9 => {
-            Some(("F-74", "the connection is left open, and a descriptor is lost"))
-        }
-        _ => None,
-    }
-}
-
-/// Why a payload is taken that ends too early.
-fn beyond_the_end(error: &Fault) -> (&'static str, &'static str) {
-    match (error.kind.as_str(), error.field.as_deref()) {
-        (_, Some(field)) if field.starts_with("AttachProfiler.client") => {
-            ("F-54", "the length of the client data is not looked at")
-        }
-        ("count_too_large", _) => ("F-8", "the count is doubled in 32 bits, or not looked at"),
-        _ => ("F-7", "the runtime does not look at the end of the payload"),
-    }
+/// The row by which this runtime does what it did.
+fn known(profile: Profile, expectation: &Expectation<'_>, answered: &Answered, death: Option<Death>) -> Option<&'static Row> {
+    let answer = match (&answered.came, answered.came.error()) {
+        (Came::Message(_), None) => Answer::Ok,
+        (Came::Message(_), Some(hresult)) => Answer::Error(hresult),
+        (Came::NoMessage(_), _) => Answer::NoHeader,
+        (Came::Silence(bytes), _) if bytes.is_empty() => Answer::Nothing,
+        (Came::Silence(_) | Came::End(..), _) => Answer::Other,
+    };
+    let Answered { left_open, wrong, .. } = answered;
+    let seen = Seen { answer, died: death.is_some(), left_open: *left_open, wrong: !wrong.is_empty() };
+    explain(profile, expectation.request.as_ref()?, &seen)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::Command;
     use crate::conformance::server::ask::Came;
+    use crate::conformance::server::request::{is_cut, message_of};
     use crate::exchange::End;
     use crate::message::{encode_to_vec, server::ErrorReply};
-    use crate::vectors::{File, files};
+    use crate::vectors::{File, Group, Hazard, Test, Type, files};
     use alloc::vec;
 
-    const CORECLR: Profile = Profile::CoreClr { major: 10, minor: 0 };
+    const CORECLR: Profile = Profile::CORECLR_10;
 
     fn error(hresult: HResult) -> Came {
         Came::Message(encode_to_vec(Command::ERROR, &ErrorReply { hresult, message: None }).unwrap())
@@ -228,7 +148,8 @@ mod tests {
     /// The grade, the fact of a deviation, and what was found.
     fn judged(files: &[File], profile: Profile, tc_id: u32, came: Came, left_open: bool) -> (Grade, Option<String>, Vec<String>) {
         let (group, test) = find(files, tc_id);
-        let judgement = judge(profile, group, test, &Answered { came, wrong: Vec::new(), left_open }, None);
+        let judgement =
+            judge(profile, &Expectation::of_vector(group, test), &Answered { came, wrong: Vec::new(), left_open }, None);
         (judgement.grade, judgement.deviation.map(|one| one.fact), judgement.found)
     }
 
@@ -236,7 +157,7 @@ mod tests {
     fn what_comes_in_place_of_the_right_answer_is_said_in_words() {
         let files = files().unwrap();
         let found = |tc_id, came| {
-            let (grade, fact, found) = judged(&files, Profile::Strict, tc_id, came, false);
+            let (grade, fact, found) = judged(&files, Profile::STRICT, tc_id, came, false);
             assert_eq!((grade, fact), (Grade::Fail, None));
             found
         };
@@ -254,7 +175,7 @@ mod tests {
         let files = files().unwrap();
         let says = |tc_id| {
             let (group, test) = find(&files, tc_id);
-            expected(group, test)
+            expected(&Expectation::of_vector(group, test))
         };
         let of = |result: Verdict, is_hazard: bool| {
             tc_id_of(&files, |_, test| test.result == result && test.hazard.is_some() == is_hazard)
@@ -308,7 +229,7 @@ mod tests {
         });
         assert_eq!(known(process, Came::NoMessage(vec![0; 20])), informational("F-71"));
         // None of this is known of any other server.
-        let (grade, fact, _) = judged(&files, Profile::Strict, with("unexpected_end", ""), ok(), false);
+        let (grade, fact, _) = judged(&files, Profile::STRICT, with("unexpected_end", ""), ok(), false);
         assert_eq!((grade, fact), (Grade::Fail, None));
     }
 
@@ -319,7 +240,7 @@ mod tests {
         let dump = tc_id_of(&files, |group, test| {
             group.command.as_deref() == Some("Dump/GenerateCoreDump") && test.result == Verdict::Valid
         });
-        let old = Profile::CoreClr { major: 3, minor: 1 };
+        let old = Profile::CORECLR_3_1;
         assert_eq!(judged(&files, old, dump, error(HResult::FAIL), true).1.as_deref(), Some("P-40"));
         assert_eq!(judged(&files, CORECLR, dump, error(HResult::FAIL), true).0, Grade::Fail);
         let newer = tc_id_of(&files, |group, test| {
@@ -340,7 +261,7 @@ mod tests {
         let left = |profile| judged(&files, profile, bad, error(HResult::BAD_ENCODING), true);
         assert_eq!(left(CORECLR).1.as_deref(), Some("F-74"));
         assert_eq!(left(CORECLR).2, ["the connection stays open"]);
-        assert_eq!(left(Profile::CoreClr { major: 8, minor: 0 }).0, Grade::Fail);
+        assert_eq!(left(Profile::CORECLR_8).0, Grade::Fail);
         // Sessions alone: not their stop, and not what is no session.
         for command in ["EventPipe/StopTracing", "Process/EnablePerfMap"] {
             let other = tc_id_of(&files, |group, test| test.error.is_some() && group.command.as_deref() == Some(command));

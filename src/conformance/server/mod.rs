@@ -1,6 +1,6 @@
 //! Holds a live diagnostic server to the exchange scripts and to every request of the vectors.
 //!
-//! [`cases`] are what can be asked, [`Place`] says where the target is, [`Profile`] which deviations are known of it, and [`run`] plays
+//! [`cases`] are what can be asked, [`Place`] says where the target is, [`Profile`](super::known::Profile) which deviations are known of it, and [`run`] plays
 //! the cases one after another (F-75) into a [`Report`](super::Report). Nothing that changes or harms a target is sent unless the
 //! [`Options`] allow it, and what that is, the `hazard` of vectors and scripts alone decides.
 
@@ -8,10 +8,10 @@ pub(super) mod ask;
 mod attempt;
 mod case;
 mod death;
+pub(super) mod expectation;
 pub(super) mod judge;
 mod left_out;
 mod place;
-mod profile;
 pub(super) mod request;
 mod run;
 #[cfg(unix)]
@@ -25,5 +25,4 @@ mod windows;
 pub use case::{ServerCase, ServerCaseKind, cases};
 pub use death::Death;
 pub use place::{Place, SpawnCommand};
-pub use profile::Profile;
 pub use run::{Options, run};

@@ -15,7 +15,8 @@ use super::attempt::{CasePlayer, Played, WITHIN, entry};
 use super::judge::Judgement;
 use super::left_out::LeftOut;
 use super::target::Subject;
-use super::{Place, Profile, ServerCase, ServerCaseKind};
+use super::{Place, ServerCase, ServerCaseKind};
+use crate::conformance::known::Profile;
 use crate::conformance::player::Transcript;
 use crate::conformance::{Case, Glob, Grade, Lost, Report};
 use crate::vectors::{Hazard, Target};
@@ -78,7 +79,7 @@ pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mu
     };
     report.runtime = identity.as_ref().map(|identity| format!(".NET {}", identity.version));
     let said = identity.and_then(|identity| Profile::of_version(&identity.version));
-    let profile = options.profile.or(said).unwrap_or(Profile::Strict);
+    let profile = options.profile.or(said).unwrap_or(Profile::STRICT);
     report.profile = Some(profile.to_string());
 
     let mut entries: Vec<Option<Case>> = cases.iter().map(|_| None).collect();

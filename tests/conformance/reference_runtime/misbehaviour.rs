@@ -6,7 +6,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::conformance::player::{Player, SocketNetwork};
-use dotnet_diagnostics_ipc::conformance::runtime::{Misbehaviour, MisbehaviourKind, Profile, ReferenceRuntime};
+use dotnet_diagnostics_ipc::conformance::known::Profile;
+use dotnet_diagnostics_ipc::conformance::runtime::{Misbehaviour, MisbehaviourKind, ReferenceRuntime};
 use dotnet_diagnostics_ipc::vectors::{self, Step};
 
 use crate::reference_runtime::{End, ask, message, read, request, start};
@@ -207,7 +208,7 @@ fn the_reply_comes_before_the_descriptor() {
 #[test]
 fn one_write_reply_that_leaves_the_connection_open_is_sent() {
     let (runtime, _directory) = start(|config| {
-        config.profile = Profile::CoreClr8;
+        config.profile = Profile::CORECLR_8;
         config.misbehaviours.push(Misbehaviour::parse("one-write").unwrap());
     });
     let mut stream = UnixStream::connect(runtime.socket()).unwrap();

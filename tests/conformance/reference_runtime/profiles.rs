@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::conformance::runtime::Profile;
+use dotnet_diagnostics_ipc::conformance::known::Profile;
 use dotnet_diagnostics_ipc::vectors::{self, Direction};
 
 use crate::reference_runtime::{End, ask, message, request, start};
@@ -39,17 +39,17 @@ fn known(profile: Profile) -> BTreeSet<u16> {
 #[test]
 fn commands_are_known_by_version() {
     // F-68; 3.1 refuses the whole profiler set in another way.
-    assert_eq!(known(Profile::CoreClr31), [0x0101, 0x0201, 0x0202, 0x0203, 0x0301, 0x0302].into());
+    assert_eq!(known(Profile::CORECLR_3_1), [0x0101, 0x0201, 0x0202, 0x0203, 0x0301, 0x0302].into());
     let process = || 0x0400..=0x0408;
     let eight: BTreeSet<u16> =
         [0x0101, 0x0102, 0x0103, 0x0201, 0x0202, 0x0203, 0x0301, 0x0302].into_iter().chain(process()).collect();
-    assert_eq!(known(Profile::CoreClr8), eight);
+    assert_eq!(known(Profile::CORECLR_8), eight);
     let nine: BTreeSet<u16> = eight.into_iter().chain([0x0204, 0x0205]).collect();
-    assert_eq!(known(Profile::CoreClr9), nine);
+    assert_eq!(known(Profile::CORECLR_9), nine);
     let ten: BTreeSet<u16> = nine.into_iter().chain([0x0206]).collect();
-    assert_eq!(known(Profile::CoreClr10), ten);
+    assert_eq!(known(Profile::CORECLR_10), ten);
     let eleven: BTreeSet<u16> = ten.into_iter().chain([0x0207]).collect();
-    assert_eq!((known(Profile::CoreClr11), known(Profile::Strict)), (eleven.clone(), eleven));
+    assert_eq!((known(Profile::CORECLR_11), known(Profile::STRICT)), (eleven.clone(), eleven));
 }
 
 #[test]
@@ -66,15 +66,15 @@ fn what_builds_lack_is_not_supported() {
         [&dump, &perf_map, &hook, &set].map(|request| ask(runtime.socket(), request).0)
     };
     let lacks = not_supported.clone();
-    assert_eq!(answers(Profile::Mono), [lacks.clone(), lacks.clone(), lacks.clone(), ok.clone()]);
+    assert_eq!(answers(Profile::MONO), [lacks.clone(), lacks.clone(), lacks.clone(), ok.clone()]);
     // F-12, F-63.
-    assert_eq!(answers(Profile::NativeAot), [ok.clone(), lacks.clone(), lacks, message(0xffff, &[0xff, 0xff, 0, 0])]);
-    assert_eq!(answers(Profile::Strict), [ok.clone(), ok.clone(), ok.clone(), ok]);
+    assert_eq!(answers(Profile::NATIVE_AOT), [ok.clone(), lacks.clone(), lacks, message(0xffff, &[0xff, 0xff, 0, 0])]);
+    assert_eq!(answers(Profile::STRICT), [ok.clone(), ok.clone(), ok.clone(), ok]);
 }
 
 #[test]
 fn net3_1_refuses_a_header_in_pieces_and_any_profiler_command_but_one() {
-    let (runtime, _directory) = start(|config| config.profile = Profile::CoreClr31);
+    let (runtime, _directory) = start(|config| config.profile = Profile::CORECLR_3_1);
     let bad_encoding = (message(0xffff, &[0x84, 0x13, 0x13, 0x80]), End::Closed);
     assert_eq!(ask(runtime.socket(), b"DOTNET_IPC"), bad_encoding);
     assert_eq!(ask(runtime.socket(), &request(0x0302)), bad_encoding);

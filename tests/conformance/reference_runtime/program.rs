@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use dotnet_diagnostics_ipc::conformance::known::Profile;
 use dotnet_diagnostics_ipc::conformance::player::{Player, SocketNetwork};
-use dotnet_diagnostics_ipc::conformance::runtime::Profile;
 use dotnet_diagnostics_ipc::vectors;
 
 use crate::reference_runtime::{End, ask, message, request};
@@ -99,7 +99,7 @@ fn it_dies_only_where_it_was_told_to() {
 
 #[test]
 fn what_it_does_not_know_is_refused() {
-    for arguments in [["--profile", "7"], ["--misbehave", "well"], ["--socket", "/nowhere/at/all"]] {
+    for arguments in [["--profile", "coreclr-x"], ["--misbehave", "well"], ["--socket", "/nowhere/at/all"]] {
         let output = Command::new(env!("CARGO_BIN_EXE_diagipc")).arg("runtime").args(arguments).output().unwrap();
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{arguments:?}");
         assert!(output.stderr.starts_with(b"diagipc: "));
@@ -109,16 +109,16 @@ fn what_it_does_not_know_is_refused() {
 /// Scripts of which the recorded runtimes die (F-72), and how they go then.
 #[test]
 fn it_dies_of_what_the_recorded_runtimes_die_of() {
-    for (profile, of) in [(Profile::CoreClr8, 14), (Profile::CoreClr9, 16), (Profile::CoreClr10, 17)] {
+    for (profile, of) in [(Profile::CORECLR_8, 14), (Profile::CORECLR_9, 16), (Profile::CORECLR_10, 17)] {
         let mut died = 0;
         for file in vectors::script_files().unwrap() {
             for script in &file.scripts {
-                let (steps, deviation) = script.steps_on(profile.recorded());
+                let (steps, deviation) = script.steps_on(&profile.recorded());
                 if deviation.is_none_or(|deviation| deviation.fact != "F-72") {
                     continue;
                 }
                 let directory = tempfile::tempdir().unwrap();
-                let mut program = start(directory.path(), &["--dies", "--profile", profile.name()]);
+                let mut program = start(directory.path(), &["--dies", "--profile", &profile.to_string()]);
                 let socket = program.socket.clone();
                 let mut network = SocketNetwork::to_socket(socket)
                     .with_process(move || program.child.try_wait().unwrap().is_none())

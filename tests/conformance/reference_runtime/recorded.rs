@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::conformance::runtime::Profile;
+use dotnet_diagnostics_ipc::conformance::known::Profile;
 use serde_json::Value;
 
 use crate::reference_runtime::start;
@@ -84,11 +84,11 @@ fn replay(socket: &Path, recorded: &[Value]) {
 fn every_recorded_request_gets_the_recorded_reply() {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("vectors/source/recorded");
     let mut replayed = 0;
-    for profile in [Profile::CoreClr31, Profile::CoreClr8, Profile::CoreClr9, Profile::CoreClr10] {
+    for profile in [Profile::CORECLR_3_1, Profile::CORECLR_8, Profile::CORECLR_9, Profile::CORECLR_10] {
         for suspended in [false, true] {
             let held = if suspended { "-suspended" } else { "" };
             // 3.1 cannot be suspended.
-            if suspended && profile == Profile::CoreClr31 {
+            if suspended && profile == Profile::CORECLR_3_1 {
                 continue;
             }
             let text = fs::read_to_string(directory.join(format!("{}{held}.json", profile.recorded()))).unwrap();

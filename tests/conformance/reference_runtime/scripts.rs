@@ -6,8 +6,9 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
+use dotnet_diagnostics_ipc::conformance::known::Profile;
 use dotnet_diagnostics_ipc::conformance::player::{Network as _, Player, SocketNetwork};
-use dotnet_diagnostics_ipc::conformance::runtime::{Config, Profile, ReferenceRuntime};
+use dotnet_diagnostics_ipc::conformance::runtime::{Config, ReferenceRuntime};
 use dotnet_diagnostics_ipc::vectors::{self, ClientPart, Hazard, Plays, Script, Step};
 
 /// How many conversations are held at the same time, each with a runtime of its own.
@@ -76,10 +77,7 @@ fn scripts() -> Vec<(Script, u32)> {
 
 /// Whether runtimes like `profile` have what the script is about.
 fn has(profile: Profile, script: &Script) -> bool {
-    let version = profile.version();
-    let since = script.since.as_deref().map(|since| since.split_once('.').unwrap());
-    since
-        .is_none_or(|(major, minor)| (major.parse::<u8>().unwrap(), minor.parse::<u8>().unwrap()) <= (version.major, version.minor))
+    script.since.as_deref().is_none_or(|since| profile.has(since))
 }
 
 /// What is harmless goes as the recorded runtime goes, its deviations included.
@@ -88,30 +86,30 @@ fn goes_as_recorded(profile: Profile, at_least: usize) {
     let scripts = scripts();
     let played = play_all(profile, &scripts, |script| {
         let is_meant = script.hazard != Some(Hazard::Harmful) && has(profile, script);
-        is_meant.then(|| script.steps_on(profile.recorded()).0)
+        is_meant.then(|| script.steps_on(&profile.recorded()).0)
     });
     assert!(played >= at_least, "{played}");
 }
 
 #[test]
 fn what_is_harmless_goes_as_with_net8() {
-    goes_as_recorded(Profile::CoreClr8, 110);
+    goes_as_recorded(Profile::CORECLR_8, 110);
 }
 
 #[test]
 fn what_is_harmless_goes_as_with_net9() {
-    goes_as_recorded(Profile::CoreClr9, 110);
+    goes_as_recorded(Profile::CORECLR_9, 110);
 }
 
 #[test]
 fn what_is_harmless_goes_as_with_net10() {
-    goes_as_recorded(Profile::CoreClr10, 110);
+    goes_as_recorded(Profile::CORECLR_10, 110);
 }
 
 /// Of .NET 11 nothing is recorded.
 #[test]
 fn what_is_harmless_goes_on_net11_as_with_net10() {
-    goes_as_recorded(Profile::CoreClr11, 140);
+    goes_as_recorded(Profile::CORECLR_11, 140);
 }
 
 /// Harmful scripts go as recorded too, unless the recorded runtime dies of them or gives away memory: then as they should.
@@ -120,7 +118,7 @@ fn goes_well_where_it_is_harmful(profile: Profile, at_least: usize) {
     let scripts = scripts();
     let played = play_all(profile, &scripts, |script| {
         let is_meant = script.hazard == Some(Hazard::Harmful) && has(profile, script);
-        is_meant.then(|| match script.steps_on(profile.recorded()) {
+        is_meant.then(|| match script.steps_on(&profile.recorded()) {
             (_, Some(deviation)) if ["F-7", "F-71", "F-72"].contains(&deviation.fact.as_str()) => script.steps.iter().collect(),
             (steps, _) => steps,
         })
@@ -130,22 +128,22 @@ fn goes_well_where_it_is_harmful(profile: Profile, at_least: usize) {
 
 #[test]
 fn what_is_harmful_harms_none_like_net8() {
-    goes_well_where_it_is_harmful(Profile::CoreClr8, 25);
+    goes_well_where_it_is_harmful(Profile::CORECLR_8, 25);
 }
 
 #[test]
 fn what_is_harmful_harms_none_like_net9() {
-    goes_well_where_it_is_harmful(Profile::CoreClr9, 25);
+    goes_well_where_it_is_harmful(Profile::CORECLR_9, 25);
 }
 
 #[test]
 fn what_is_harmful_harms_none_like_net10() {
-    goes_well_where_it_is_harmful(Profile::CoreClr10, 40);
+    goes_well_where_it_is_harmful(Profile::CORECLR_10, 40);
 }
 
 #[test]
 fn all_goes_as_it_should_where_nothing_deviates() {
     let scripts = scripts();
-    let played = play_all(Profile::Strict, &scripts, |script| has(Profile::Strict, script).then(|| script.steps.iter().collect()));
+    let played = play_all(Profile::STRICT, &scripts, |script| has(Profile::STRICT, script).then(|| script.steps.iter().collect()));
     assert!(played >= 150, "{played}");
 }

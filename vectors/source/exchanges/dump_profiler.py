@@ -57,7 +57,7 @@ def dumped(request):
 
 UNUSABLE = deviation(["net9.0.5"], "P-6", "its createdump may not be executed", 2,
                      expect("a", MAGIC, anything(2, "size"), hexa("ffff0000"), counted("size", less=20), within=30000), ended("a"))
-OPEN = deviation(["net8.0.30"], "F-5", "a child that does not end holds the connection open", 3, nothing("a", 1500))
+OPEN = deviation(["net8.0.30"], "P-30", "a child that does not end holds the connection open", 3, nothing("a", 1500))
 NONE = deviation(["net3.1.23"], "P-40", "it has no createdump, and leaves the connection open", 2, expect("a", error(E_FAIL)),
                  nothing("a"), answers())
 for sc, name, code, since in ((20510, "dump", DUMP, "3.0"), (20511, "dump2", DUMP2, "6.0"), (20512, "dump3", DUMP3, "7.0")):

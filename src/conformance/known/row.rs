@@ -1,0 +1,335 @@
+//! The shape of the table: under which condition which builds do what.
+
+use core::mem::discriminant;
+
+use super::builds::{Build, Builds};
+use super::{Family, Profile};
+use crate::command::Command;
+use crate::exchange::RefusalReason;
+use crate::header::{HEADER_LEN, Header};
+use crate::hresult::HResult;
+use crate::message::Message;
+use crate::wire::{DecodeErrorKind, Field, LimitKind, Path};
+
+/// One thing that runtimes are known to do, where the document says something else.
+#[derive(Debug)]
+pub(in crate::conformance) struct Row {
+    /// Its number in `spec/ERRATA.md`.
+    pub(in crate::conformance) fact: &'static str,
+    /// Which part of a runtime does it.
+    pub(in crate::conformance) layer: Layer,
+    /// Of which builds it is known. Empty: of the platform, whatever its version.
+    pub(in crate::conformance) builds: Builds,
+    /// With which requests.
+    pub(in crate::conformance) when: When,
+    /// What it does.
+    pub(in crate::conformance) does: Does,
+    /// The same in words.
+    pub(in crate::conformance) text: &'static str,
+    /// How it is known.
+    #[cfg_attr(not(test), expect(dead_code, reason = "a test holds the table to it"))]
+    pub(in crate::conformance) evidence: Evidence,
+    /// Whether the runtime does so with requests that are right.
+    #[cfg_attr(not(test), expect(dead_code, reason = "a test holds the table to it"))]
+    pub(in crate::conformance) fault: bool,
+}
+
+/// Which part of a runtime something belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::conformance) enum Layer {
+    /// The diagnostic server of a version, which all families share.
+    Server,
+    /// What a platform has in place of `CoreCLR`'s on Unix.
+    Platform(Platform),
+    /// The program that was recorded, and where it ran: a single file, without the rights for its `createdump`.
+    Host,
+}
+
+/// A platform on which the server stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::conformance) enum Platform {
+    /// Programs compiled ahead of time.
+    NativeAot,
+    /// Mono.
+    Mono,
+    /// `CoreCLR` on Windows.
+    Windows,
+}
+
+/// How something is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::conformance) enum Evidence {
+    /// A live runtime did it.
+    Seen,
+    /// It was read in sources or documents, and never seen.
+    Read,
+}
+
+/// With which requests something happens.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::conformance) struct When {
+    /// The commands.
+    pub(in crate::conformance) commands: &'static [Commands],
+    /// What is special about the request.
+    pub(in crate::conformance) shape: Shape,
+    /// Only with what a vector marks as harmful, and with mutations of a campaign.
+    pub(in crate::conformance) harmful: bool,
+}
+
+/// Commands.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::conformance) enum Commands {
+    /// All but these.
+    AllBut(&'static [Command]),
+    /// All of a command set, also those that nobody knows.
+    Set(u8),
+    /// One.
+    One(Command),
+}
+
+/// What is special about a request.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::conformance) enum Shape {
+    /// Nothing.
+    Any,
+    /// It is right.
+    Right,
+    /// It is right, and names a dump that is not a full one.
+    PartialDump,
+    /// It is right, and names a startup hook that cannot be loaded.
+    MissingHook,
+    /// It arrives in more than one piece.
+    Pieces,
+    /// Its command is unknown.
+    UnknownCommand,
+    /// It is malformed, and has no payload.
+    NoPayload,
+    /// It is right, and bytes follow it.
+    BytesAfter,
+    /// A string or an array counts more than the rest of the payload holds, and at least this.
+    Count(u32),
+    /// The payload ends in or before this field, or a count in it is too large.
+    CutIn(Field),
+    /// The payload ends in a provider's event filter, or before it.
+    FilterCut,
+    /// The payload ends before this field.
+    Without(Field),
+    /// It is beyond one of these limits, whatever the number.
+    Beyond(&'static [LimitKind]),
+    /// No descriptor follows it.
+    NoDescriptor,
+    /// Not a request: the text of a port configuration.
+    Ports,
+}
+
+/// What a runtime does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::conformance) enum Does {
+    /// Its process ends.
+    Dies,
+    /// It answers this error, and closes.
+    Refuses(HResult),
+    /// It answers this, and leaves the connection open.
+    LeavesOpen(HResult),
+    /// It takes what is malformed, whatever the result is.
+    Takes,
+    /// It sends bytes without a header.
+    NoHeader,
+    /// It sends nothing, and waits.
+    Waits,
+    /// It says OK, and does nothing.
+    Pretends,
+}
+
+/// A request, as far as what a runtime does with it may depend on it.
+#[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a shape of its own")]
+pub(in crate::conformance) struct Request {
+    pub(in crate::conformance) command: Command,
+    /// Why a server refuses it, if it does.
+    pub(in crate::conformance) reason: Option<RefusalReason>,
+    /// The field at fault, where it does not decode.
+    pub(in crate::conformance) path: Option<Path>,
+    pub(in crate::conformance) has_payload: bool,
+    /// Bytes follow that do not belong to it.
+    pub(in crate::conformance) is_followed: bool,
+    pub(in crate::conformance) in_pieces: bool,
+    pub(in crate::conformance) is_harmful: bool,
+    pub(in crate::conformance) is_partial_dump: bool,
+    pub(in crate::conformance) has_missing_hook: bool,
+}
+
+impl Request {
+    /// One that is right.
+    pub(in crate::conformance) const fn right(command: Command) -> Self {
+        Self {
+            command,
+            reason: None,
+            path: None,
+            has_payload: true,
+            is_followed: false,
+            in_pieces: false,
+            is_harmful: false,
+            is_partial_dump: false,
+            has_missing_hook: false,
+        }
+    }
+
+    /// One that a server refuses for this reason.
+    pub(in crate::conformance) const fn refused(command: Command, reason: RefusalReason) -> Self {
+        Self { reason: Some(reason), ..Self::right(command) }
+    }
+
+    /// What `wire` is, which was sent as `command`. A server never reads the bytes behind the size (F-70).
+    pub(in crate::conformance) fn of(command: Command, wire: &[u8]) -> Self {
+        let size = Header::decode(wire).map_or(wire.len(), |header| header.size.into());
+        let is_followed = size < wire.len();
+        let wire = wire.get(..size).unwrap_or(wire);
+        let offset = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
+        let has_payload = wire.len() > HEADER_LEN;
+        let request = Message::decode_exact(wire).and_then(|message| message.request());
+        let (reason, path) = match &request {
+            Err(error) => {
+                let reason = RefusalReason::Malformed { kind: error.kind(), offset: offset(error.offset()) };
+                (Some(reason), Some(error.path()))
+            }
+            Ok(request) if request.command().since().is_none() => (Some(RefusalReason::UnknownCommand { command }), None),
+            Ok(request) => {
+                let limit = request.check_limits().err();
+                (limit.map(|limit| RefusalReason::OverLimit { kind: limit.kind(), offset: offset(limit.offset()) }), None)
+            }
+        };
+        Self { reason, path, has_payload, is_followed, ..Self::right(command) }
+    }
+}
+
+/// What was seen of a request.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::conformance) struct Seen {
+    pub(in crate::conformance) answer: Answer,
+    /// The process ended.
+    pub(in crate::conformance) died: bool,
+    /// The connection stayed open behind the answer.
+    pub(in crate::conformance) left_open: bool,
+    /// The answer, or what follows it, is malformed.
+    pub(in crate::conformance) wrong: bool,
+}
+
+/// The answer to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::conformance) enum Answer {
+    Ok,
+    Error(HResult),
+    NoHeader,
+    Nothing,
+    /// Part of a message, or the end.
+    Other,
+}
+
+impl Row {
+    /// Whether it is known of this build, or of this platform of any version.
+    pub(super) fn covers(&self, build: Option<Build>) -> bool {
+        self.builds.is_empty() || build.is_some_and(|build| self.builds.iter().any(|range| range.contains(&build)))
+    }
+
+    /// Whether it is known of a target.
+    pub(super) fn is_of(&self, profile: Profile) -> bool {
+        let family = profile.family();
+        let is_there = match self.layer {
+            Layer::Server | Layer::Host => family != Family::Strict,
+            Layer::Platform(Platform::NativeAot) => family == Family::NativeAot,
+            Layer::Platform(Platform::Mono) => family == Family::Mono,
+            Layer::Platform(Platform::Windows) => cfg!(windows) && family == Family::CoreClr,
+        };
+        is_there && self.covers(profile.build())
+    }
+
+    /// Whether what was seen is what it says.
+    pub(super) fn explains(&self, request: &Request, seen: &Seen) -> bool {
+        let Seen { answer, died, left_open, wrong } = *seen;
+        let is_taken = match answer {
+            Answer::Ok => true,
+            Answer::Error(hresult) => ![HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&hresult),
+            _ => false,
+        };
+        let is_over_limit = matches!(request.reason, Some(RefusalReason::OverLimit { .. }));
+        let is_answer = |hresult| if hresult == HResult::OK { answer == Answer::Ok } else { answer == Answer::Error(hresult) };
+        self.when.fits(request)
+            && match self.does {
+                Does::Dies => died,
+                Does::Refuses(hresult) => is_answer(hresult) && !left_open && !died && !wrong,
+                Does::LeavesOpen(hresult) => is_answer(hresult) && left_open && !wrong,
+                Does::Takes => {
+                    is_taken && (request.reason.is_some() || request.is_followed) && !wrong && !(is_over_limit && left_open)
+                }
+                Does::NoHeader => answer == Answer::NoHeader,
+                Does::Waits => answer == Answer::Nothing,
+                Does::Pretends => answer == Answer::Ok,
+            }
+    }
+}
+
+impl When {
+    /// Whether a request is one of these.
+    pub(super) fn fits(&self, request: &Request) -> bool {
+        let is_command = |one: &Commands| match one {
+            Commands::AllBut(others) => !others.contains(&request.command),
+            Commands::Set(set) => request.command.set == *set,
+            Commands::One(command) => request.command == *command,
+        };
+        (request.is_harmful || !self.harmful) && self.commands.iter().any(is_command) && self.shape.fits(request)
+    }
+}
+
+impl Shape {
+    fn fits(self, request: &Request) -> bool {
+        use RefusalReason as Reason;
+        let malformed = match request.reason {
+            Some(Reason::Malformed { kind, .. }) => Some(kind),
+            _ => None,
+        };
+        let in_field = |field| request.path.is_some_and(|path| path.contains(field));
+        let is_cut = matches!(malformed, Some(DecodeErrorKind::UnexpectedEnd { .. } | DecodeErrorKind::CountTooLarge { .. }));
+        match self {
+            Self::Any => true,
+            Self::Right => request.reason.is_none(),
+            Self::PartialDump => request.reason.is_none() && request.is_partial_dump,
+            Self::MissingHook => request.reason.is_none() && request.has_missing_hook,
+            Self::Pieces => request.in_pieces,
+            Self::UnknownCommand => matches!(request.reason, Some(Reason::UnknownCommand { .. })),
+            Self::NoPayload => malformed.is_some() && !request.has_payload,
+            Self::BytesAfter => request.reason.is_none() && request.is_followed,
+            Self::Count(least) => matches!(malformed, Some(DecodeErrorKind::CountTooLarge { count, .. }) if count >= least),
+            Self::CutIn(field) => is_cut && in_field(field),
+            Self::FilterCut => malformed.is_some_and(|kind| match kind {
+                DecodeErrorKind::UnexpectedEnd { .. } => in_field(Field::Filter),
+                // What a message can hold, and this one does not.
+                DecodeErrorKind::CountTooLarge { count, .. } if in_field(Field::Filter) => count <= MOST_IDS,
+                _ => fits_without_filters(kind),
+            }),
+            Self::Without(field) => {
+                matches!(malformed, Some(DecodeErrorKind::UnexpectedEnd { remaining: 0, .. })) && in_field(field)
+            }
+            Self::Beyond(limits) => {
+                let kind = match request.reason {
+                    Some(Reason::OverLimit { kind, .. }) => Some(kind),
+                    Some(Reason::TooManyProviders { found, .. }) => Some(LimitKind::TooManyProviders(found)),
+                    _ => None,
+                };
+                kind.is_some_and(|kind| limits.iter().any(|limit| discriminant(limit) == discriminant(&kind)))
+            }
+            Self::NoDescriptor => matches!(request.reason, Some(Reason::NoDescriptor)),
+            Self::Ports => false,
+        }
+    }
+}
+
+/// More event ids than that no message holds.
+const MOST_IDS: u32 = 16_384;
+
+/// Whether the rest of the payload holds so many providers only if they have no filter: they have 20 bytes at least, and 25 with one.
+fn fits_without_filters(kind: DecodeErrorKind) -> bool {
+    let DecodeErrorKind::CountTooLarge { count, remaining } = kind else { return false };
+    let bytes = |each: u32| count.saturating_mul(each);
+    count > 0 && (bytes(20)..bytes(25)).contains(&remaining)
+}
