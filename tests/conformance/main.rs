@@ -4,6 +4,7 @@
 mod client_suite;
 #[cfg(unix)]
 mod codec_adapters;
+mod display_text;
 #[cfg(unix)]
 mod fuzz_server;
 #[cfg(unix)]

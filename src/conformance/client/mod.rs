@@ -22,8 +22,8 @@ mod scripted;
 mod target;
 
 pub use faults::Fault;
-pub use operation::{Argument, Operation};
-pub use operations::{CommandLine, Operations, OperationsError, OutputKind};
+pub use operation::{Argument, Operation, OutputKind};
+pub use operations::{CommandLine, Operations, OperationsError};
 pub use run::{Options, run};
 pub use scenario::{Arguments, Scenario, scenarios};
 pub use target::{StandIn, stand_in};

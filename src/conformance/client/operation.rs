@@ -2,8 +2,21 @@
 
 use core::{fmt, str::FromStr};
 
-use super::operations::OutputKind;
+use serde::Deserialize;
+
 use crate::command::Command;
+
+/// What the file at `{output}` has in the end; standard output, where the line has no such placeholder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OutputKind {
+    /// The bytes of the stream, as they came.
+    Stream,
+    /// The entries of the environment, a line each, `NAME=VALUE`, and nothing else.
+    Environment,
+    /// Among other things all that the reply says of the process.
+    ProcessInfo,
+}
 
 macro_rules! named {
     ($(#[$meta:meta])* $Name:ident { $($(#[$doc:meta])* $Variant:ident = $text:literal,)* }) => {

@@ -11,7 +11,7 @@ use core::{fmt, time::Duration};
 
 use serde::{Deserialize, Deserializer, de};
 
-use super::operation::{Argument, Operation};
+use super::operation::{Argument, Operation, OutputKind};
 
 /// How long a client waits for a next byte that does not come, where its file does not say it.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -54,18 +54,6 @@ pub struct CommandLine {
     pub patience: Duration,
     /// What it gives out.
     pub output: Option<OutputKind>,
-}
-
-/// What the file at `{output}` has in the end; standard output, where the line has no such placeholder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OutputKind {
-    /// The bytes of the stream, as they came.
-    Stream,
-    /// The entries of the environment, a line each, `NAME=VALUE`, and nothing else.
-    Environment,
-    /// Among other things all that the reply says of the process.
-    ProcessInfo,
 }
 
 /// Text with placeholders.

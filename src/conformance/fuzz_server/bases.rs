@@ -1,6 +1,6 @@
 //! The valid requests that are mutated.
 
-use alloc::{string::String, vec::Vec};
+use alloc::vec::Vec;
 
 use rand::seq::{IndexedRandom as _, SliceRandom as _};
 use rand::{Rng as _, SeedableRng as _};
@@ -121,10 +121,4 @@ fn pieces(len: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
     ends.dedup();
     let mut begin = 0;
     ends.into_iter().map(|end| end.saturating_sub(core::mem::replace(&mut begin, end))).collect()
-}
-
-/// The name of the mutations of a case.
-pub(super) fn names(mutations: &[Mutation]) -> String {
-    let names: Vec<&str> = mutations.iter().map(|mutation| mutation.name()).collect();
-    if names.is_empty() { "none".into() } else { names.join("+") }
 }

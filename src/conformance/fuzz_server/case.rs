@@ -2,8 +2,7 @@
 
 use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
 
-use super::bases::names;
-use super::mutation::Mutation;
+use super::mutation::{Mutation, names};
 use super::numbers;
 use crate::command::Command;
 use crate::conformance::server::request::{ON, wants_descriptor};

@@ -1,6 +1,6 @@
 //! What is done to a valid request.
 
-use alloc::vec::Vec;
+use alloc::{string::String, vec::Vec};
 use core::fmt;
 use core::ops::Range;
 
@@ -251,4 +251,10 @@ fn string(message: &[u8], leaves: &[Leaf], new: &[u8], rng: &mut ChaCha8Rng) -> 
     }
     let range = ranges.choose(rng)?;
     replaced(message, range, new)
+}
+
+/// The name of the mutations of a case.
+pub(super) fn names(mutations: &[Mutation]) -> String {
+    let names: Vec<&str> = mutations.iter().map(|mutation| mutation.name()).collect();
+    if names.is_empty() { "none".into() } else { names.join("+") }
 }

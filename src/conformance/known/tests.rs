@@ -72,10 +72,15 @@ fn request(on: &str, script: &Script, deviation: &Deviation) -> Request {
     }
     let command = Command { set: wire[16], id: wire[17] };
     let mut request = Request::of(command, &wire);
-    if request.reason.is_none() && crate::conformance::server::request::wants_descriptor(&wire) && !has_fd {
+    if request.reason.is_none() && wants_descriptor(&wire) && !has_fd {
         request.reason = Some(RefusalReason::NoDescriptor);
     }
     Request { in_pieces, is_harmful: script.hazard == Some(Hazard::Harmful), ..request }
+}
+
+/// Whether it is `CollectTracing5` for `user_events`.
+fn wants_descriptor(wire: &[u8]) -> bool {
+    wire[16..18] == [2, 6] && wire[20..24] == [1, 0, 0, 0]
 }
 
 fn rows_of(build: Build) -> impl Iterator<Item = &'static Row> {

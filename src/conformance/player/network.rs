@@ -9,7 +9,19 @@ use crate::vectors::{Ending, FdKind, Life, Step};
 
 /// A connection of a [`Network`], by its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Link(pub usize);
+pub struct Link(usize);
+
+impl Link {
+    /// The connection that a network calls by this number.
+    pub const fn new(number: usize) -> Self {
+        Self(number)
+    }
+
+    /// The number.
+    pub const fn number(self) -> usize {
+        self.0
+    }
+}
 
 /// What came of waiting for bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +76,8 @@ impl Drained {
     pub const KEPT: usize = 4096;
 
     /// Takes bytes that came.
-    pub fn push(&mut self, bytes: &[u8]) {
+    #[cfg(any(unix, windows))]
+    pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         self.last.extend_from_slice(bytes);
         let surplus = self.last.len().saturating_sub(Self::KEPT);

@@ -120,7 +120,7 @@ impl PipeNetwork {
     }
 
     fn connection(&mut self, link: Link) -> Result<&mut Connection, Trouble> {
-        let connection = self.connections.get_mut(link.0).and_then(Option::as_mut);
+        let connection = self.connections.get_mut(link.number()).and_then(Option::as_mut);
         connection.ok_or_else(|| Trouble::differs("the script has closed the connection"))
     }
 }
@@ -177,7 +177,7 @@ impl Network for PipeNetwork {
         let pipe = self.connect(&self.until(until)).map_err(|error| Trouble::differs(format!("{error:#}")))?;
         thread::sleep(UNTIL_THE_NEXT);
         self.connections.push(Some(Connection { pipe, background: None }));
-        Ok(Link(self.connections.len().saturating_sub(1)))
+        Ok(Link::new(self.connections.len().saturating_sub(1)))
     }
 
     fn accept(&mut self, _: Option<&str>, _: Duration) -> Result<Option<Link>, Trouble> {
@@ -252,7 +252,7 @@ impl Network for PipeNetwork {
             Ending::Reset => return unavailable(NO_RESET),
             Ending::Close => {}
         }
-        if let Some(connection) = self.connections.get_mut(link.0) {
+        if let Some(connection) = self.connections.get_mut(link.number()) {
             *connection = None;
         }
         Ok(())
@@ -326,7 +326,7 @@ mod tests {
         );
         Player::new(&mut network, Duration::from_secs(20)).play(&script).unwrap();
         server.join().unwrap();
-        assert_eq!(network.drained(Link(0), Duration::ZERO).unwrap().bytes, 100_001);
+        assert_eq!(network.drained(Link::new(0), Duration::ZERO).unwrap().bytes, 100_001);
     }
 
     #[test]

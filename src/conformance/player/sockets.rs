@@ -186,13 +186,13 @@ impl SocketNetwork {
     }
 
     fn connection(&mut self, link: Link) -> Result<&mut Connection, Trouble> {
-        let connection = self.connections.get_mut(link.0).and_then(Option::as_mut);
+        let connection = self.connections.get_mut(link.number()).and_then(Option::as_mut);
         connection.ok_or_else(|| Trouble::differs("the script has closed the connection"))
     }
 
     fn keep(&mut self, stream: UnixStream) -> Link {
         self.connections.push(Some(Connection { stream, background: None }));
-        Link(self.connections.len().saturating_sub(1))
+        Link::new(self.connections.len().saturating_sub(1))
     }
 
     /// The listener of a port, which the player has.
@@ -408,7 +408,7 @@ impl Network for SocketNetwork {
             }
             // Scripts that reset leave bytes unread, and then a close does it.
             Ending::Close | Ending::Reset => {
-                if let Some(connection) = self.connections.get_mut(link.0) {
+                if let Some(connection) = self.connections.get_mut(link.number()) {
                     *connection = None;
                 }
             }

@@ -9,6 +9,7 @@ mod hazard;
 mod log;
 mod masks;
 mod outcome;
+mod pending;
 #[cfg(unix)]
 mod pieces;
 #[cfg(unix)]

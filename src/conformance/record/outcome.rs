@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::connection::{self, Connection, Kind};
 use super::log::{Event, Recording, Seen, Side};
-use super::script::PORT;
+use super::pending::PORT;
 use crate::command::Command;
 use crate::continuation::{EnvironmentDecoder, EnvironmentEvent};
 use crate::exchange::{End, Outcome, Then};

@@ -8,22 +8,14 @@ use alloc::{
     string::{String, ToString as _},
     vec::Vec,
 };
-use core::time::Duration;
 
 use super::connection::{Connection, Kind};
 use super::log::{Recording, Side};
+use super::pending::{PORT, name_of};
 use super::{hazard, outcome, script_of_client, script_of_runtime};
 use crate::command::DotnetVersion;
-use crate::vectors::{
-    self, ClientPart, File, Hazard, Literal, Plays, RuntimePart, Script, ScriptFile, Send, Step, Target, TargetPort,
-};
+use crate::vectors::{self, ClientPart, File, Hazard, Plays, RuntimePart, Script, ScriptFile, Target, TargetPort};
 
-/// Pieces that came closer together than this may come as one.
-const APART: Duration = Duration::from_millis(5);
-/// With more pieces than this a script does not say where one begins.
-const PIECES: usize = 64;
-/// The name of the diagnostic port in a script.
-pub(super) const PORT: &str = "p";
 /// How long a step may take at least, and at most, in milliseconds.
 const WITHIN: (u128, u128) = (5000, 60_000);
 
@@ -99,14 +91,6 @@ pub fn script_file(recording: &Recording, name: &str) -> Option<ScriptFile> {
     Some(ScriptFile { format: 1, title, within_ms: within(recording), number_of_scripts: scripts.len(), scripts })
 }
 
-/// The name of a connection.
-pub(super) fn name_of(connection: usize) -> String {
-    match u8::try_from(connection).ok().and_then(|nth| b'a'.checked_add(nth)).filter(u8::is_ascii_lowercase) {
-        Some(letter) => char::from(letter).to_string(),
-        None => format!("c{connection}"),
-    }
-}
-
 fn plain(name: &str) -> String {
     let lower = name.to_ascii_lowercase();
     let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
@@ -166,43 +150,4 @@ fn within(recording: &Recording) -> u32 {
     let longest = times.clone().zip(times.skip(1)).map(|(one, next)| next.saturating_sub(one)).max().unwrap_or_default();
     let (least, most) = WITHIN;
     u32::try_from(longest.as_millis().saturating_mul(2).saturating_add(least).min(most)).unwrap_or(u32::MAX)
-}
-
-/// Bytes that are sent without anything between them.
-pub(super) struct Pending {
-    pub(super) connection: usize,
-    pub(super) bytes: Vec<u8>,
-    /// Where they stand among the bytes of their side.
-    pub(super) begin: usize,
-    pub(super) may_fail: bool,
-    sizes: Vec<usize>,
-    last: Duration,
-}
-
-impl Pending {
-    pub(super) fn new(connection: usize, begin: usize, bytes: &[u8], at: Duration) -> Self {
-        Self { connection, bytes: bytes.to_vec(), begin, may_fail: false, sizes: Vec::from([bytes.len()]), last: at }
-    }
-
-    pub(super) fn push(&mut self, bytes: &[u8], at: Duration) {
-        self.bytes.extend_from_slice(bytes);
-        match self.sizes.last_mut().filter(|_| at.saturating_sub(self.last) < APART) {
-            Some(size) => *size = size.saturating_add(bytes.len()),
-            None => self.sizes.push(bytes.len()),
-        }
-        self.last = at;
-    }
-
-    /// The step. `parts` are its bytes.
-    pub(super) fn step(self, parts: Vec<Literal>, has_pieces: bool) -> Step {
-        let chunks = if has_pieces && (2..=PIECES).contains(&self.sizes.len()) { self.sizes } else { Vec::new() };
-        Step::Send(Send {
-            on: name_of(self.connection),
-            send: parts,
-            chunks,
-            with_fd: None,
-            may_fail: self.may_fail,
-            within_ms: None,
-        })
-    }
 }

@@ -5,7 +5,7 @@ use alloc::{borrow::ToOwned as _, format, vec, vec::Vec};
 use super::connection::{Connection, Kind};
 use super::log::{Event, Recording, Seen, Side};
 use super::masks::{self, Sessions};
-use super::script::{PORT, Pending, name_of};
+use super::pending::{PORT, Pending, name_of};
 use crate::vectors::{Accept, Drain, EndStep, Ending, Expect, ExpectEnd, ExpectedEnd, Literal, Open, Pattern, Send, Step};
 
 /// The longest run of bytes of any value that a pattern takes.

@@ -5,7 +5,7 @@ use alloc::{borrow::ToOwned as _, vec, vec::Vec};
 use super::connection::{Connection, Kind};
 use super::log::{Event, Recording, Seen, Side};
 use super::masks;
-use super::script::{PORT, Pending, name_of};
+use super::pending::{PORT, Pending, name_of};
 use crate::vectors::{Accept, EndStep, Ending, Expect, ExpectEnd, ExpectedEnd, Literal, Open, Pattern, Step};
 
 /// How many bytes of a stream are sent.

@@ -4,7 +4,7 @@ use alloc::{format, string::String, vec::Vec};
 use core::{fmt, time::Duration};
 
 use crate::command::Command;
-use crate::conformance::player::{Player, Received, Trouble};
+use crate::conformance::player::{Network, Player, Received, Trouble};
 use crate::exchange::End;
 use crate::header::{HEADER_LEN, Header};
 use crate::hresult::HResult;
@@ -78,7 +78,7 @@ pub(in crate::conformance) struct Identity {
 }
 
 /// Asks `ProcessInfo2`, a complete message (F-72). `None` where the answer is an error.
-pub(super) fn identity(player: &mut Player<'_>, on: &str, until: Duration) -> Result<Option<Identity>, Trouble> {
+fn identity(player: &mut Player<'_>, on: &str, until: Duration) -> Result<Option<Identity>, Trouble> {
     let Came::Message(bytes) = ask(player, on, Command::PROCESS_INFO2, &ProcessInfo2 {}, until)? else { return Ok(None) };
     let Ok((message, _)) = Message::decode(&bytes) else { return Ok(None) };
     Ok(match message.reply_as::<ProcessInfo2>() {
@@ -88,6 +88,13 @@ pub(super) fn identity(player: &mut Player<'_>, on: &str, until: Duration) -> Re
         }
         _ => None,
     })
+}
+
+/// What a target says it is.
+pub(super) fn identity_of(network: &mut dyn Network, within: Duration) -> Result<Option<Identity>, String> {
+    let until = network.now().saturating_add(within);
+    let mut player = Player::new(network, within);
+    identity(&mut player, "who are you", until).map_err(|trouble| format!("{trouble}"))
 }
 
 /// Whether it still says something that is a message, to a `ProcessInfo`.

@@ -11,6 +11,7 @@ mod death;
 pub(super) mod expectation;
 pub(super) mod judge;
 mod left_out;
+mod options;
 mod place;
 pub(super) mod request;
 mod run;
@@ -24,5 +25,6 @@ mod windows;
 
 pub use case::{ServerCase, ServerCaseKind, cases};
 pub use death::Death;
+pub use options::Options;
 pub use place::{Place, SpawnCommand};
-pub use run::{Options, run};
+pub use run::run;

@@ -5,40 +5,20 @@ use alloc::{
     string::{String, ToString as _},
     vec::Vec,
 };
-use core::num::NonZeroUsize;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use core::time::Duration;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 
 use super::attempt::{CasePlayer, Played, WITHIN, entry};
 use super::judge::Judgement;
 use super::left_out::LeftOut;
+use super::options::Options;
 use super::target::Subject;
 use super::{Place, ServerCase, ServerCaseKind};
 use crate::conformance::known::Profile;
 use crate::conformance::player::Transcript;
-use crate::conformance::{Case, Glob, Grade, Lost, Report};
+use crate::conformance::{Case, Grade, Lost, Report};
 use crate::vectors::{Hazard, Target};
-
-/// What a run may do, and how it judges.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// What the target is held to; `None`: what it says of itself.
-    pub profile: Option<Profile>,
-    /// Also what changes a target: dumps, profilers, variables, perf maps, hooks, resumes.
-    pub allow_side_effects: bool,
-    /// Also what may kill, wedge or exhaust it.
-    pub allow_harmful: bool,
-    /// How long a step may take that does not say it itself; `None`: what the script's file says.
-    pub within: Option<Duration>,
-    /// The cases whose lack is a failure.
-    pub require: Vec<Glob>,
-    /// Where a script hands over `user_events_data`: a socket in place of this system's file. The target must be told to take it.
-    pub stand_in_for_user_events: bool,
-    /// How many targets are started beside each other. A target that is not started here is one, and has one case after another (F-75).
-    pub jobs: NonZeroUsize,
-}
 
 /// What becomes of a case before anything is played.
 enum Plan {

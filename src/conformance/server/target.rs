@@ -72,13 +72,6 @@ impl Subject {
     /// What the shared target says it is.
     pub(in crate::conformance) fn identity(&mut self) -> Result<Option<Identity>, String> {
         let mut network = self.shared()?;
-        identity(&mut network, self.within)
+        ask::identity_of(&mut network, self.within)
     }
-}
-
-/// What a target says it is.
-pub(super) fn identity(network: &mut TargetNetwork, within: Duration) -> Result<Option<Identity>, String> {
-    let until = network.now().saturating_add(within);
-    let mut player = Player::new(network, within);
-    ask::identity(&mut player, "who are you", until).map_err(|trouble| trouble.to_string())
 }

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Instant;
 
+use super::ask::identity_of;
 pub(super) use super::spawn::Spawned;
-use super::target::identity;
 use super::{Death, Place, SpawnCommand};
 use crate::conformance::player::SocketNetwork;
 use crate::endpoint::SocketName;
@@ -131,7 +131,7 @@ pub(super) fn with_user_events(network: SocketNetwork, stand_in: bool) -> Socket
 /// Waits until managed code runs, which is what scripts expect of a target that is not suspended. One that cannot be asked is given time.
 fn until_it_runs(network: &mut SocketNetwork, within: Duration, settled: Duration) -> Result<(), String> {
     let began = Instant::now();
-    while identity(network, within)?.is_some_and(|identity| !identity.runs) {
+    while identity_of(network, within)?.is_some_and(|identity| !identity.runs) {
         if began.elapsed() >= BEGINS {
             return Err(format!("the target's managed code does not begin within {} s", BEGINS.as_secs()));
         }

@@ -76,9 +76,10 @@ impl Memory {
             self.executor.run().map_err(Trouble::differs)?;
             let mut more = false;
             for (link, drained) in &mut self.drained {
-                match self.net.borrow_mut().read(link.0, Side::Player, usize::MAX) {
+                match self.net.borrow_mut().read(link.number(), Side::Player, usize::MAX) {
                     Some(Ok(cells)) => {
-                        drained.push(&cells.iter().map(|cell| cell.0).collect::<Vec<_>>());
+                        drained.bytes += u64::try_from(cells.len()).unwrap();
+                        drained.last.extend(cells.iter().map(|cell| cell.0));
                         more = true;
                     }
                     Some(Err(how)) => drained.end = Some(how),
@@ -124,7 +125,7 @@ impl Connections for Memory {
 
     fn open(&mut self, port: Option<&str>, until: Duration) -> Result<Link, Trouble> {
         let id = self.until(until, |memory| Ok(memory.net.borrow_mut().connect(port.unwrap_or(DEFAULT))))?;
-        id.map(Link).ok_or_else(|| Trouble::differs("nobody listens"))
+        id.map(Link::new).ok_or_else(|| Trouble::differs("nobody listens"))
     }
 
     fn accept(&mut self, port: Option<&str>, until: Duration) -> Result<Option<Link>, Trouble> {
@@ -136,7 +137,7 @@ impl Connections for Memory {
             late if late > 0 && id.is_some() && self.always_listens.contains(port) => {
                 Err(Trouble::differs(format!("the connection comes {late} ms late")))
             }
-            _ => Ok(id.map(Link)),
+            _ => Ok(id.map(Link::new)),
         }
     }
 
@@ -157,12 +158,12 @@ impl Connections for Memory {
     fn send(&mut self, link: Link, bytes: &[u8], fd: Option<FdKind>, _until: Duration) -> Result<Sent, Trouble> {
         // What the side under test does by itself comes first.
         self.pump()?;
-        let went = self.net.borrow_mut().write(link.0, Side::Player, bytes, fd);
+        let went = self.net.borrow_mut().write(link.number(), Side::Player, bytes, fd);
         Ok(if went { Sent::All } else { Sent::PeerGone("the peer has closed".to_owned()) })
     }
 
     fn receive(&mut self, link: Link, most: usize, until: Duration) -> Result<Received, Trouble> {
-        let read = self.until(until, |memory| Ok(memory.net.borrow_mut().read(link.0, Side::Player, most)))?;
+        let read = self.until(until, |memory| Ok(memory.net.borrow_mut().read(link.number(), Side::Player, most)))?;
         Ok(match read {
             Some(Ok(cells)) => {
                 let fds = cells.iter().filter(|cell| cell.1.is_some()).count();
@@ -188,9 +189,9 @@ impl Connections for Memory {
         self.pump()?;
         let mut net = self.net.borrow_mut();
         match how {
-            Ending::HalfClose => net.half_close(link.0, Side::Player),
-            Ending::Close => net.close(link.0, Side::Player),
-            Ending::Reset => net.reset(link.0, Side::Player),
+            Ending::HalfClose => net.half_close(link.number(), Side::Player),
+            Ending::Close => net.close(link.number(), Side::Player),
+            Ending::Reset => net.reset(link.number(), Side::Player),
         }
         Ok(())
     }

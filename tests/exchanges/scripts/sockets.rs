@@ -299,5 +299,5 @@ fn player_failure_keeps_other_connections() {
     assert_eq!(came, [("b", Direction::Received, &b"two"[..]), ("a", Direction::Received, b"one")]);
     player.close_all().unwrap();
     assert_eq!(player.link("a"), Err(Trouble::differs("there is no connection a")));
-    assert!(matches!(network.receive(Link(9), 1, SHORT), Err(Trouble::Differs(_))));
+    assert!(matches!(network.receive(Link::new(9), 1, SHORT), Err(Trouble::Differs(_))));
 }
