@@ -122,8 +122,7 @@ impl Handler for Answers {
 
     fn refuse(&self, request: Option<Message<'_>>, reason: RefusalReason) -> Refusal {
         let (profile, command) = (self.application.profile, request.map(|request| request.command));
-        let kills =
-            request.is_some_and(|Message { command, payload, .. }| profile.dies_of(command, !payload.is_empty(), reason));
+        let kills = request.is_some_and(|Message { command, payload, .. }| profile.dies_of(command, !payload.is_empty(), reason));
         self.die_if(kills);
         // Where a runtime dies there is nothing to be like.
         self.stay_open(!kills && profile.stays_open(command, reason));

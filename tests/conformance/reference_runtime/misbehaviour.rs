@@ -5,8 +5,8 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::conformance::player::{Player, SocketNetwork};
 use dotnet_diagnostics_ipc::conformance::known::Profile;
+use dotnet_diagnostics_ipc::conformance::player::{Player, SocketNetwork};
 use dotnet_diagnostics_ipc::conformance::runtime::{Misbehaviour, MisbehaviourKind, ReferenceRuntime};
 use dotnet_diagnostics_ipc::vectors::{self, Step};
 
