@@ -19,11 +19,13 @@ mod requests;
 mod run;
 mod scenario;
 mod scripted;
+mod suite;
 mod target;
 
 pub use faults::Fault;
 pub use operation::{Argument, Operation, OutputKind};
 pub use operations::{CommandLine, Operations, OperationsError};
 pub use run::{Options, run};
-pub use scenario::{Arguments, Scenario, scenarios};
+pub use scenario::{Arguments, Scenario};
+pub use suite::scenarios;
 pub use target::{StandIn, stand_in};

@@ -10,7 +10,7 @@ use core::time::Duration;
 
 use super::{Argument, Fault, Operation};
 use crate::command::{Command, DotnetVersion};
-use crate::vectors::{LoadError, Step};
+use crate::vectors::Step;
 
 /// Arguments of an operation.
 pub type Arguments = BTreeMap<Argument, String>;
@@ -232,22 +232,4 @@ pub(super) fn usual(operation: Operation) -> Arguments {
     };
     arguments.extend(command.and_then(Command::name).map(|name| (Argument::Command, name.to_owned())));
     arguments
-}
-
-/// All scenarios: those of the exchange scripts, and those of this crate's own.
-///
-/// # Errors
-/// None, as the crate's own tests check; the type leaves that to the caller.
-///
-/// ```
-/// let scenarios = dotnet_diagnostics_ipc::conformance::client::scenarios()?;
-/// assert!(scenarios.len() > 300);
-/// assert!(scenarios.iter().all(|scenario| !scenario.spec.is_empty()));
-/// # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
-/// ```
-pub fn scenarios() -> Result<Vec<Scenario>, LoadError> {
-    let mut all = super::scripted::scenarios()?;
-    all.extend(super::requests::scenarios());
-    all.extend(super::replies::scenarios());
-    Ok(all)
 }
