@@ -61,7 +61,7 @@ fn collect_tracing2_copy(bencher: Bencher<'_, '_>) {
 fn collect_tracing2_decode(bencher: Bencher<'_, '_>) {
     let bytes = encoded(Command::COLLECT_TRACING2, &REQUEST);
     bencher.counter(BytesCount::new(bytes.len())).bench_local(|| {
-        let request: CollectTracing2<'_> = Message::decode_exact(black_box(&bytes)).unwrap().request_as().unwrap();
+        let request: CollectTracing2<'_> = Message::decode(black_box(&bytes)).unwrap().request_as().unwrap();
         black_box(request);
     });
 }
@@ -71,7 +71,7 @@ fn collect_tracing2_decode(bencher: Bencher<'_, '_>) {
 fn collect_tracing2_decode_and_walk(bencher: Bencher<'_, '_>) {
     let bytes = encoded(Command::COLLECT_TRACING2, &REQUEST);
     bencher.counter(BytesCount::new(bytes.len())).bench_local(|| {
-        let request: CollectTracing2<'_> = Message::decode_exact(black_box(&bytes)).unwrap().request_as().unwrap();
+        let request: CollectTracing2<'_> = Message::decode(black_box(&bytes)).unwrap().request_as().unwrap();
         request.providers.iter().flat_map(|provider| provider.provider_name.units()).map(u64::from).sum::<u64>()
     });
 }
@@ -90,7 +90,7 @@ fn process_info2_reply_copy(bencher: Bencher<'_, '_>) {
 fn process_info2_reply_decode(bencher: Bencher<'_, '_>) {
     let bytes = encoded(Command::OK, &reply());
     bencher.counter(BytesCount::new(bytes.len())).bench_local(|| {
-        let reply: Reply<'_, _> = Message::decode_exact(black_box(&bytes)).unwrap().reply_as::<ProcessInfo2>().unwrap();
+        let reply: Reply<'_, _> = Message::decode(black_box(&bytes)).unwrap().reply_as::<ProcessInfo2>().unwrap();
         black_box(reply);
     });
 }

@@ -25,7 +25,7 @@ mod unix {
     use std::process::{Child, Command, ExitCode};
     use std::time::{Duration, Instant};
 
-    use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, Which};
+    use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, RuntimeFilter};
     use dotnet_diagnostics_ipc::io::{Client, Until};
 
     pub(super) fn run() -> Result<ExitCode, Box<dyn Error>> {
@@ -52,7 +52,7 @@ mod unix {
         };
 
         let patience = Until { deadline: Instant::now().checked_add(Duration::from_secs(60)), ..Until::FOREVER };
-        let runtime = port.wait_for(Which::Any, &patience)?;
+        let runtime = port.wait_for(RuntimeFilter::Any, &patience)?;
         println!("process {} waits, with the cookie {}", runtime.process_id(), runtime.cookie());
 
         // Each call takes the next connection that the runtime makes.

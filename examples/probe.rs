@@ -93,7 +93,7 @@ impl Probe {
             stream.shutdown(Shutdown::Write)?;
         }
         let bytes = read_message(&mut stream)?;
-        let message = Message::decode_exact(&bytes)?;
+        let message = Message::decode(&bytes)?;
         let reply = message.reply_to(Some(command))?;
         let canonical = message.is_canonical(&reply);
         println!("{command}: {comment}\n  {reply:?}{}", if canonical { "" } else { "\n  NOT CANONICAL" });
@@ -117,8 +117,7 @@ impl Probe {
 
     fn environment(&mut self) -> Outcome {
         let (mut stream, reply) = self.ask("how large the environment block is", &ProcessEnvironment {})?;
-        let AnyReply::ProcessEnvironment(reply) = Message::decode_exact(&reply)?.reply_to(Some(Command::PROCESS_ENVIRONMENT))?
-        else {
+        let AnyReply::ProcessEnvironment(reply) = Message::decode(&reply)?.reply_to(Some(Command::PROCESS_ENVIRONMENT))? else {
             return Ok(()); // an error, such as from .NET Core 3.1
         };
         let mut block = Vec::new();
@@ -134,7 +133,7 @@ impl Probe {
     /// Starts a session, lets it run, stops it on a second connection, and reads the stream to its end.
     fn trace<'a, R: Request<'a>>(&mut self, comment: &str, request: &R) -> Outcome {
         let (mut stream, reply) = self.ask(comment, request)?;
-        let AnyReply::Session(session) = Message::decode_exact(&reply)?.reply_to(Some(R::COMMAND))? else {
+        let AnyReply::Session(session) = Message::decode(&reply)?.reply_to(Some(R::COMMAND))? else {
             return Ok(());
         };
         if request.continuation() != Continuation::Nettrace {
@@ -233,7 +232,7 @@ impl Probe {
         self.ask_bytes("half a header, and the end", Command::PROCESS_INFO, &good[..10])?;
         let reserved = Header { reserved: 0xffff, ..Header::decode(&good)? }.to_bytes();
         let (_, reply) = self.ask_bytes("a reserved field that is not 0", Command::PROCESS_INFO, &reserved)?;
-        let Command { set, id } = Message::decode_exact(&reply)?.command;
+        let Command { set, id } = Message::decode(&reply)?.command;
         println!("  answered with {set:#04x} {id:#04x}");
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::io::discovery::{self, Found, State, Unseen};
+use dotnet_diagnostics_ipc::io::discovery::{self, DiscoveredEndpoint, EndpointState, UnreadablePath};
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 use dotnet_diagnostics_ipc::io::{Client, Deadlines, Endpoint};
 
@@ -19,11 +19,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let wanted: Vec<u32> = std::env::args().skip(1).map(|id| id.parse()).collect::<Result<_, _>>()?;
     let seen = discovery::processes()?;
     println!("{:>10}  {:<12}  COMMAND LINE, ENDPOINT", "PROCESS", "STATE");
-    let is_wanted = |found: &&Found| wanted.is_empty() || found.process_id.is_some_and(|id| wanted.contains(&id));
+    let is_wanted = |found: &&DiscoveredEndpoint| wanted.is_empty() || found.process_id.is_some_and(|id| wanted.contains(&id));
     for found in seen.found.iter().filter(is_wanted) {
         let process_id = found.process_id.map_or_else(|| "-".to_string(), |id| id.to_string());
         let command_line = match found.state {
-            State::Listening => command_line(found).unwrap_or_else(|error| format!("({error:#})")),
+            EndpointState::Listening => command_line(found).unwrap_or_else(|error| format!("({error:#})")),
             _ => "-".to_string(),
         };
         println!("{process_id:>10}  {:<12}  {command_line}", found.state.to_string());
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// What the process says of itself.
-fn command_line(found: &Found) -> Result<String, Box<dyn Error>> {
+fn command_line(found: &DiscoveredEndpoint) -> Result<String, Box<dyn Error>> {
     let endpoint = if cfg!(windows) { Endpoint::pipe(found.endpoint.to_string_lossy()) } else { Endpoint::socket(&found.endpoint) };
     // Only asked who it is. Root may ask the processes of others; whoever else tries is refused by the socket's mode.
     let policy = found.owner.map_or(TrustPolicy::CHECKED, |owner| TrustPolicy::CHECKED.allowing_owner(owner));
@@ -45,7 +45,7 @@ fn command_line(found: &Found) -> Result<String, Box<dyn Error>> {
 }
 
 /// One line for each reason.
-fn report(unseen: &[Unseen]) {
+fn report(unseen: &[UnreadablePath]) {
     let mut processes: BTreeMap<String, usize> = BTreeMap::new();
     for one in unseen {
         match (one.process_id, one.path.file_name()) {

@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::exchange::ladder::TracingLadder;
+use dotnet_diagnostics_ipc::exchange::fallback::TracingFallback;
 use dotnet_diagnostics_ipc::io::{AsyncClient, Endpoint};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing5, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format, StreamingProviderConfig, StreamingSession,
@@ -53,7 +53,7 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
         providers: Array::new(&providers),
     });
     let mut file = File::create(path)?;
-    let (mut trace, _) = client.trace_by(TracingLadder::new(&request)).await?;
+    let (mut trace, _) = client.trace_by(TracingFallback::new(&request)).await?;
 
     // The stop is answered when the stream has been read to its end: both at once.
     let stopper = trace.stopper(&client);

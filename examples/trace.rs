@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::exchange::ladder::{Losses, TracingLadder};
+use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, TracingFallback};
 use dotnet_diagnostics_ipc::io::{Client, Endpoint};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing6, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format, SessionBufferMode, StreamingProviderConfig,
@@ -51,7 +51,7 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
         provider("Microsoft-Windows-DotNETRuntime", 0x1_c019, EventLevel::INFORMATIONAL),
         provider("Microsoft-DotNETCore-SampleProfiler", 0, EventLevel::INFORMATIONAL),
     ];
-    // The newest command; the ladder goes down to one that the runtime knows, where that says the same.
+    // The newest command; the fallback goes down to one that the runtime knows, where that says the same.
     let request = CollectTracing6::Streaming(StreamingSession6 {
         circular_buffer_mb: 256,
         format: Format::NET_TRACE,
@@ -61,7 +61,7 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
         session_buffer_mode: SessionBufferMode::DROP,
     });
     let mut file = File::create(path)?;
-    let (mut trace, lost) = client.trace_by(TracingLadder::new(&request).allowing(Losses::NONE))?;
+    let (mut trace, lost) = client.trace_by(TracingFallback::new(&request).allowing(DroppedFields::NONE))?;
     eprintln!("session {:#x}; lost on the way to an older command: {lost}", trace.session_id().unwrap_or_default());
 
     // The stop is answered when the stream has been read to its end, so one thread stops and the other goes on reading.

@@ -88,9 +88,9 @@ impl SocketName {
     /// ```
     /// use dotnet_diagnostics_ipc::endpoint::SocketName;
     ///
-    /// assert_eq!(SocketName::of_path("/tmp/dotnet-diagnostic-12-0-socket"), Ok(SocketName::new(12, 0)));
+    /// assert_eq!(SocketName::from_path("/tmp/dotnet-diagnostic-12-0-socket"), Ok(SocketName::new(12, 0)));
     /// ```
-    pub fn of_path(path: &str) -> Result<Self, NameError> {
+    pub fn from_path(path: &str) -> Result<Self, NameError> {
         Self::parse(path.rsplit('/').next().unwrap_or_default())
     }
 }

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use super::incoming::{Incoming, Progress};
 use super::outgoing::Outgoing;
-use super::{End, Illegal, Outcome, Then};
+use super::{AfterReply, End, MisuseError, Outcome};
 use crate::command::{Command, Continuation};
 use crate::header::Header;
 use crate::message::{self, AnyReply, AnyRequest, Message, Request};
@@ -44,7 +44,7 @@ pub enum ClientAction {
 /// every reply; for a smaller one see [`Outcome::BufferTooSmall`].
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome, Then};
+/// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome, AfterReply};
 /// use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
 ///
 /// let mut peer = &b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0"[..]; // what the runtime will say
@@ -63,7 +63,7 @@ pub enum ClientAction {
 ///         ClientAction::Finished(outcome) => break outcome,
 ///     }
 /// };
-/// assert_eq!(outcome, Outcome::Ok { size: 28, then: Then::Close });
+/// assert_eq!(outcome, Outcome::Ok { size: 28, then: AfterReply::Close });
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`message::encode`].
-    pub fn of_any(request: &AnyRequest<'_>, buffer: &mut [u8]) -> Result<Self, EncodeError> {
+    pub fn with_any(request: &AnyRequest<'_>, buffer: &mut [u8]) -> Result<Self, EncodeError> {
         Self::with_payload(request.command(), request.continuation(), request, buffer)
     }
 
@@ -122,9 +122,9 @@ impl Client {
     ///
     /// # Errors
     /// Those of a message that does not decode: what follows it could not be told.
-    pub fn of_message(buffer: &[u8]) -> Result<Self, DecodeError> {
+    pub fn from_message(buffer: &[u8]) -> Result<Self, DecodeError> {
         let header = Header::decode(buffer)?;
-        let (message, _) = Message::decode(buffer)?;
+        let (message, _) = Message::decode_prefix(buffer)?;
         let state = State::Send(Outgoing::new(header.size.into()));
         Ok(Self { command: header.command, continuation: message.request()?.continuation(), request_sent: false, state })
     }
@@ -143,9 +143,9 @@ impl Client {
     /// Some bytes of [`Send`](ClientAction::Send) were sent; 0 changes nothing.
     ///
     /// # Errors
-    /// [`Illegal`], where that was not asked for.
-    pub fn sent(&mut self, n: usize) -> Result<(), Illegal> {
-        let State::Send(outgoing) = &mut self.state else { return Err(Illegal::NotAsked) };
+    /// [`MisuseError`], where that was not asked for.
+    pub fn sent(&mut self, n: usize) -> Result<(), MisuseError> {
+        let State::Send(outgoing) = &mut self.state else { return Err(MisuseError::NotAsked) };
         if !outgoing.sent(n)? {
             return Ok(());
         }
@@ -158,9 +158,9 @@ impl Client {
     /// The byte with the descriptor was sent.
     ///
     /// # Errors
-    /// [`Illegal`], where that was not asked for.
-    pub fn fd_sent(&mut self) -> Result<(), Illegal> {
-        let State::SendFd = self.state else { return Err(Illegal::NotAsked) };
+    /// [`MisuseError`], where that was not asked for.
+    pub fn fd_sent(&mut self) -> Result<(), MisuseError> {
+        let State::SendFd = self.state else { return Err(MisuseError::NotAsked) };
         self.state = State::Receive(Incoming::START);
         Ok(())
     }
@@ -168,9 +168,9 @@ impl Client {
     /// Sending failed. A server that refuses a request early closes before it has read all of it: its reply may still be there.
     ///
     /// # Errors
-    /// [`Illegal`], where nothing was to be sent.
-    pub fn send_failed(&mut self) -> Result<(), Illegal> {
-        let (State::Send(_) | State::SendFd) = self.state else { return Err(Illegal::NotAsked) };
+    /// [`MisuseError`], where nothing was to be sent.
+    pub fn send_failed(&mut self) -> Result<(), MisuseError> {
+        let (State::Send(_) | State::SendFd) = self.state else { return Err(MisuseError::NotAsked) };
         self.state = State::Receive(Incoming::START);
         Ok(())
     }
@@ -178,9 +178,9 @@ impl Client {
     /// `n` bytes of [`Receive`](ClientAction::Receive) are in the buffer, at the front of the range.
     ///
     /// # Errors
-    /// [`Illegal`], where that was not asked for.
-    pub fn received(&mut self, buffer: &[u8], n: usize) -> Result<(), Illegal> {
-        let State::Receive(incoming) = self.state else { return Err(Illegal::NotAsked) };
+    /// [`MisuseError`], where that was not asked for.
+    pub fn received(&mut self, buffer: &[u8], n: usize) -> Result<(), MisuseError> {
+        let State::Receive(incoming) = self.state else { return Err(MisuseError::NotAsked) };
         let mut incoming = incoming.received(buffer, n)?;
         self.state = match incoming.progress(buffer) {
             Ok(Progress::InPayload(header)) if buffer.len() < usize::from(header.size) => State::TooSmall(incoming, header.size),
@@ -194,14 +194,14 @@ impl Client {
     /// The connection has ended, or the caller's time is over.
     ///
     /// # Errors
-    /// [`Illegal`], where the exchange is finished. While something is to be sent, only the time can be over:
+    /// [`MisuseError`], where the exchange is finished. While something is to be sent, only the time can be over:
     /// what ends a connection then is [`send_failed`](Self::send_failed).
-    pub fn ended(&mut self, end: End) -> Result<(), Illegal> {
+    pub fn ended(&mut self, end: End) -> Result<(), MisuseError> {
         self.state = State::Done(match self.state {
             State::Receive(incoming) if incoming.have() > 0 => Outcome::Cut { received: incoming.have(), end },
             State::Receive(_) => Outcome::NoReply { end, request_sent: self.request_sent },
             State::Send(_) | State::SendFd if end == End::TimedOut => Outcome::NoReply { end, request_sent: self.request_sent },
-            _ => return Err(Illegal::NotAsked),
+            _ => return Err(MisuseError::NotAsked),
         });
         Ok(())
     }
@@ -209,9 +209,9 @@ impl Client {
     /// Goes on after [`Outcome::BufferTooSmall`] in a larger buffer, whose front the caller has filled with the 20 bytes.
     ///
     /// # Errors
-    /// [`Illegal`], after another outcome, where `buffer` is too short still, or where it does not begin with that header.
-    pub fn enlarged(&mut self, buffer: &[u8]) -> Result<(), Illegal> {
-        let State::TooSmall(incoming, size) = self.state else { return Err(Illegal::NotAsked) };
+    /// [`MisuseError`], after another outcome, where `buffer` is too short still, or where it does not begin with that header.
+    pub fn enlarged(&mut self, buffer: &[u8]) -> Result<(), MisuseError> {
+        let State::TooSmall(incoming, size) = self.state else { return Err(MisuseError::NotAsked) };
         self.state = State::Receive(incoming.enlarged(buffer, size)?);
         Ok(())
     }
@@ -220,11 +220,11 @@ impl Client {
     /// Most often the outcome is then [`Outcome::NoReply`].
     ///
     /// # Errors
-    /// [`Illegal`], unless the reply to a dump command has come.
-    pub fn another_reply(&mut self) -> Result<(), Illegal> {
-        let State::Done(Outcome::Ok { .. } | Outcome::Error { .. }) = self.state else { return Err(Illegal::NotAsked) };
+    /// [`MisuseError`], unless the reply to a dump command has come.
+    pub fn another_reply(&mut self) -> Result<(), MisuseError> {
+        let State::Done(Outcome::Ok { .. } | Outcome::Error { .. }) = self.state else { return Err(MisuseError::NotAsked) };
         if self.command.set != Command::GENERATE_CORE_DUMP.set {
-            return Err(Illegal::NotAsked);
+            return Err(MisuseError::NotAsked);
         }
         self.state = State::Receive(Incoming::START);
         Ok(())
@@ -237,10 +237,10 @@ impl Client {
 
     /// What the whole message `bytes` means.
     fn judge(&self, size: u16, bytes: &[u8]) -> Outcome {
-        let reply = Message::decode_exact(bytes).and_then(|message| message.reply_to(Some(self.command)));
+        let reply = Message::decode(bytes).and_then(|message| message.reply_to(Some(self.command)));
         match reply {
             Ok(AnyReply::Error(error)) => Outcome::Error { size, hresult: error.hresult },
-            Ok(reply) => Outcome::Ok { size, then: Then::after(self.continuation, self.command, &reply) },
+            Ok(reply) => Outcome::Ok { size, then: AfterReply::after(self.continuation, self.command, &reply) },
             Err(error) => Outcome::malformed(error),
         }
     }

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::Illegal;
+use super::MisuseError;
 use crate::command::Command;
 use crate::header::{HEADER_LEN, Header};
 use crate::wire::{DecodeError, DecodeErrorKind};
@@ -45,24 +45,24 @@ impl Incoming {
     }
 
     /// Goes on in a larger `buffer`, which must have room for the message of `size` bytes, and begin with its header.
-    pub(super) fn enlarged(self, buffer: &[u8], size: u16) -> Result<Self, Illegal> {
+    pub(super) fn enlarged(self, buffer: &[u8], size: u16) -> Result<Self, MisuseError> {
         if buffer.len() < size.into() {
-            return Err(Illegal::BufferTooShort { needed: size.into() });
+            return Err(MisuseError::BufferTooShort { needed: size.into() });
         }
         let is_there = Header::decode(self.bytes(buffer)).is_ok_and(|header| header.size == size);
-        if is_there { Ok(self) } else { Err(Illegal::NotAsked) }
+        if is_there { Ok(self) } else { Err(MisuseError::NotAsked) }
     }
 
     /// Counts `n` more bytes that stand in the asked range of `buffer`.
-    pub(super) fn received(self, buffer: &[u8], n: usize) -> Result<Self, Illegal> {
+    pub(super) fn received(self, buffer: &[u8], n: usize) -> Result<Self, MisuseError> {
         let Range { start, end } = self.range();
         if n == 0 {
-            return Err(Illegal::NoBytes);
+            return Err(MisuseError::NoBytes);
         }
         if buffer.len() < end {
-            return Err(Illegal::BufferTooShort { needed: end });
+            return Err(MisuseError::BufferTooShort { needed: end });
         }
-        let too_many = Illegal::TooMany { asked: end.saturating_sub(start), said: n };
+        let too_many = MisuseError::TooMany { asked: end.saturating_sub(start), said: n };
         let have = u16::try_from(n).ok().and_then(|n| self.have.checked_add(n)).filter(|have| *have <= self.want);
         Ok(Self { have: have.ok_or(too_many)?, ..self })
     }

@@ -6,11 +6,11 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`Client`] | the tool's side of one connection: request, descriptor, reply, and what the connection is then ([`Then`]) |
+//! | [`Client`] | the tool's side of one connection: request, descriptor, reply, and what the connection is then ([`AfterReply`]) |
 //! | [`Server`] | the runtime's side of one connection: request, descriptor, reply, and what follows, in pieces |
 //! | [`Session`] | a tracing session: its stream, and its stop on a second connection |
 //! | [`ReplyDeadline`] | how long the reply to a command may take |
-//! | [`ladder`] | the older command where the newer one is unknown, and what is lost |
+//! | [`fallback`] | the older command where the newer one is unknown, and what is lost |
 //! | [`ConnectPort`], [`RetryPolicy`] | the runtime's side of a diagnostic port: connect, advertise, wait, connect again |
 //! | [`DiagnosticPort`], [`AdvertiseReceiver`] | the tool's side of one: reads advertises, holds the connections until they are used |
 //!
@@ -28,13 +28,13 @@
 #![forbid(unsafe_code)]
 
 pub mod diagnostic_port;
-pub mod ladder;
+pub mod fallback;
 
 mod client;
 mod connect_port;
 mod end;
-mod illegal;
 mod incoming;
+mod misuse_error;
 mod outcome;
 mod outgoing;
 mod reply_deadline;
@@ -46,11 +46,11 @@ pub use client::{Client, ClientAction};
 pub use connect_port::{ConnectPort, ConnectPortAction};
 pub use diagnostic_port::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, DiagnosticPort};
 pub use end::End;
-pub use illegal::Illegal;
-pub use outcome::{Outcome, Then};
+pub use misuse_error::MisuseError;
+pub use outcome::{AfterReply, Outcome};
 pub use reply_deadline::ReplyDeadline;
 pub use retry::{Delays, RetryPolicy};
 pub use server::{
     CheckOrder, KnownCommands, ParsedRequest, RefusalReason, RespondError, Server, ServerAction, ServerOptions, ServerOutcome,
 };
-pub use session::{Session, SessionAction, SessionEnd, SessionOutcome, Stop, StreamEnd};
+pub use session::{Session, SessionAction, SessionEnd, SessionOutcome, StopOutcome, StreamEnd};

@@ -35,7 +35,7 @@ pub enum Outcome {
         /// Of the reply.
         size: u16,
         /// What the connection is now.
-        then: Then,
+        then: AfterReply,
     },
     /// An error: the reply is the first `size` bytes of the buffer.
     Error {
@@ -47,7 +47,7 @@ pub enum Outcome {
     /// What came is no reply to the request: a wrong magic (F-71), a `size` below 20, another code than OK and Error, or a payload
     /// that does not decode. What is in the buffer must not be taken for data, and the connection is of no further use.
     Malformed {
-        /// What is wrong. [`Message::decode`](crate::message::Message::decode) and
+        /// What is wrong. [`Message::decode_prefix`](crate::message::Message::decode_prefix) and
         /// [`reply_to`](crate::message::Message::reply_to) on the buffer say it with the path of the field.
         kind: DecodeErrorKind,
         /// Where, in bytes from the front of the buffer.
@@ -84,7 +84,7 @@ impl Outcome {
 /// What the connection is after an OK.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome, Then};
+/// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome, AfterReply};
 /// use dotnet_diagnostics_ipc::message::process::ProcessEnvironment;
 ///
 /// let mut buffer = [0; 64];
@@ -95,12 +95,12 @@ impl Outcome {
 /// client.received(&buffer, 6)?;
 /// let ClientAction::Finished(Outcome::Ok { then, .. }) = client.action() else { panic!() };
 /// // 16 bytes of environment block follow: an `EnvironmentDecoder` reads them.
-/// assert_eq!(then, Then::EnvironmentBlock { n_incoming_bytes: 16 });
+/// assert_eq!(then, AfterReply::EnvironmentBlock { n_incoming_bytes: 16 });
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Then {
+pub enum AfterReply {
     /// Over: the runtime closes, and the caller may at once.
     Close,
     /// Over, but another reply may come before the runtime closes (F-81):
@@ -125,7 +125,7 @@ pub enum Then {
     Unknown,
 }
 
-impl Then {
+impl AfterReply {
     /// What follows `reply`, an OK to `command`.
     pub(super) fn after(continuation: Option<Continuation>, command: Command, reply: &AnyReply<'_>) -> Self {
         let session_id = match reply {

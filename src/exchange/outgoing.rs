@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::Illegal;
+use super::MisuseError;
 use crate::wire::clamp;
 
 /// How much of the front of the caller's buffer is sent.
@@ -23,10 +23,10 @@ impl Outgoing {
     }
 
     /// Counts `n` bytes as sent; whether those were the last.
-    pub(super) fn sent(&mut self, n: usize) -> Result<bool, Illegal> {
+    pub(super) fn sent(&mut self, n: usize) -> Result<bool, MisuseError> {
         let asked = self.range().len();
         if n > asked {
-            return Err(Illegal::TooMany { asked, said: n });
+            return Err(MisuseError::TooMany { asked, said: n });
         }
         self.sent = self.sent.saturating_add(clamp(n));
         Ok(self.sent == self.len)

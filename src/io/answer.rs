@@ -45,7 +45,7 @@ impl<R> Answer<R> {
     where
         R: Request<'s>,
     {
-        match Message::decode_exact(&self.message).ok()?.reply_as::<R>().ok()? {
+        match Message::decode(&self.message).ok()?.reply_as::<R>().ok()? {
             Reply::Ok(reply) => Some(reply),
             Reply::OkWithoutPayload | Reply::Error(_) => None,
         }
@@ -66,7 +66,7 @@ pub(super) fn check_result(message: &[u8]) -> Result<(), Error> {
         [] => Ok(HResult::OK),
         _ => message.decode_payload().map(|(ResultReply { hresult }, _)| hresult),
     };
-    match Message::decode_exact(message).and_then(decode).map_err(|error| Error::new(Phase::Reply, error))? {
+    match Message::decode(message).and_then(decode).map_err(|error| Error::new(Phase::Reply, error))? {
         hresult if !hresult.is_success() => Err(Error::new(Phase::Reply, ErrorKind::Refused { hresult, message: None })),
         _ => Ok(()),
     }

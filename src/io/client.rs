@@ -6,7 +6,7 @@ use super::answer::check_result;
 use super::deadlines::Clock;
 use super::drive::Drive;
 use super::{Answer, Canceller, Connect, Connection, Deadlines, Endpoint, EnvironmentBlock, Error, Phase, Trace};
-use crate::exchange::ladder::{Losses, TracingLadder};
+use crate::exchange::fallback::{DroppedFields, TracingFallback};
 use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
 use crate::message::server::ResultReply;
@@ -112,21 +112,21 @@ impl<C: Connect> Client<C> {
         self.connect()?.begin_trace(drive)
     }
 
-    /// Starts a session that streams with the newest command that the runtime knows, as `ladder` says; and what was lost. Each command
+    /// Starts a session that streams with the newest command that the runtime knows, as `fallback` says; and what was lost. Each command
     /// goes over a connection of its own; [`Deadlines::whole`] is for all of them.
     ///
     /// # Errors
     /// [`Error`], as every call: the last command's.
-    pub fn trace_by(&self, mut ladder: TracingLadder<'_>) -> Result<(Trace<C::Transport>, Losses), Error> {
+    pub fn trace_by(&self, mut fallback: TracingFallback<'_>) -> Result<(Trace<C::Transport>, DroppedFields), Error> {
         if self.checks_limits {
-            ladder.rung().check_limits().map_err(|error| Error::new(Phase::Send, error))?;
+            fallback.request().check_limits().map_err(|error| Error::new(Phase::Send, error))?;
         }
         let clock = Clock::start(&self.deadlines, self.canceller.as_ref());
         loop {
-            let drive = Drive::trace_by(&ladder.rung())?;
+            let drive = Drive::trace_by(&fallback.request())?;
             match self.connect_by(clock)?.begin_trace(drive) {
-                Ok(trace) => return Ok((trace, ladder.lost())),
-                Err(error) if error.hresult().is_some_and(|hresult| ladder.refused(hresult).is_ok()) => {}
+                Ok(trace) => return Ok((trace, fallback.dropped())),
+                Err(error) if error.hresult().is_some_and(|hresult| fallback.refused(hresult).is_ok()) => {}
                 Err(error) => return Err(error),
             }
         }

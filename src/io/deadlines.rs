@@ -28,7 +28,7 @@ pub struct Deadlines {
     pub continuation: Option<Duration>,
     /// Between two bytes of a session's stream, which says nothing for as long as nothing happens.
     pub stream: Option<Duration>,
-    /// All of it, from finding the endpoint to the last byte of the reply, or of the environment block. Where a fallback ladder is
+    /// All of it, from finding the endpoint to the last byte of the reply, or of the environment block. Where a fallback fallback is
     /// asked, all of its connections together.
     pub whole: Option<Duration>,
 }

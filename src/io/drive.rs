@@ -8,8 +8,8 @@ use std::vec::Vec;
 
 use super::{Deadlines, Error, ErrorKind, Phase, Stopped};
 use crate::command::{Command, Continuation};
-use crate::exchange::ladder::{Rung as _, TracingRung};
-use crate::exchange::{Client, ClientAction, End, Illegal, Outcome, Then};
+use crate::exchange::fallback::{FallbackRequest as _, TracingRequest};
+use crate::exchange::{AfterReply, Client, ClientAction, End, MisuseError, Outcome};
 use crate::header::{HEADER_LEN, MAX_MESSAGE_LEN};
 use crate::message::server::ErrorReply;
 use crate::message::{AnyRequest, Message, Request};
@@ -64,10 +64,10 @@ impl Drive {
         Self::encode(request, checks_limits)
     }
 
-    /// The same, as a ladder has it. Limits are checked once, of the newest request.
-    pub(super) fn trace_by(rung: &TracingRung<'_>) -> Result<Self, Error> {
-        streams(rung.continuation())?;
-        Self::with_payload(rung.command(), rung.continuation(), rung)
+    /// The same, as a fallback has it. Limits are checked once, of the newest request.
+    pub(super) fn trace_by(request: &TracingRequest<'_>) -> Result<Self, Error> {
+        streams(request.continuation())?;
+        Self::with_payload(request.command(), request.continuation(), request)
     }
 
     /// A request that starts a session that writes `user_events`.
@@ -92,7 +92,7 @@ impl Drive {
         let len = payload.encoded_len().map_err(refused)?;
         let mut buffer = std::vec![0; len.saturating_add(HEADER_LEN).clamp(ROOM, MAX_MESSAGE_LEN)];
         let client = Client::with_payload(command, Some(continuation), payload, &mut buffer).map_err(refused)?;
-        let attach_timeout = match Message::decode(&buffer).and_then(|(message, _)| message.request()) {
+        let attach_timeout = match Message::decode_prefix(&buffer).and_then(|(message, _)| message.request()) {
             Ok(AnyRequest::AttachProfiler(request)) => Duration::from_millis(request.attach_timeout.into()),
             _ => Duration::ZERO,
         };
@@ -165,18 +165,18 @@ fn streams(continuation: Continuation) -> Result<(), Error> {
     Err(Error::new(Phase::Send, ErrorKind::Unsupported("that is no session that streams")))
 }
 
-fn at(phase: Phase) -> impl Fn(Illegal) -> Error {
+fn at(phase: Phase) -> impl Fn(MisuseError) -> Error {
     move |illegal| Error::new(phase, illegal)
 }
 
 impl Finished {
     /// The OK reply, and what follows it. Every other outcome is an error.
-    pub(super) fn ok(self) -> Result<(Vec<u8>, Then), Error> {
+    pub(super) fn ok(self) -> Result<(Vec<u8>, AfterReply), Error> {
         let kind = match self.outcome {
             Outcome::Ok { then, .. } => return Ok((self.buffer, then)),
             Outcome::Error { hresult, .. } => {
-                let message = Message::decode_exact(&self.buffer).ok();
-                let text = message.and_then(|message| ErrorReply::decode(&message, Some(self.command)).ok()?.message);
+                let message = Message::decode(&self.buffer).ok();
+                let text = message.and_then(|message| ErrorReply::from_message(&message, Some(self.command)).ok()?.message);
                 ErrorKind::Refused { hresult, message: text.filter(|text| !text.is_empty()).map(|text| text.to_string()) }
             }
             Outcome::Malformed { .. } => ErrorKind::Malformed(self.why()),
@@ -191,7 +191,7 @@ impl Finished {
     /// The id of the session whose stream follows.
     pub(super) fn stream(self) -> Result<Option<u64>, Error> {
         match self.ok()? {
-            (_, Then::Stream { session_id }) => Ok(session_id),
+            (_, AfterReply::Stream { session_id }) => Ok(session_id),
             _ => Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not begin a stream"))),
         }
     }
@@ -199,7 +199,7 @@ impl Finished {
     /// How many bytes of environment follow.
     pub(super) fn environment(self) -> Result<u32, Error> {
         match self.ok()? {
-            (_, Then::EnvironmentBlock { n_incoming_bytes }) => Ok(n_incoming_bytes),
+            (_, AfterReply::EnvironmentBlock { n_incoming_bytes }) => Ok(n_incoming_bytes),
             // The generic OK does not say how many bytes follow (F-2).
             _ => Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not say how large the environment is"))),
         }
@@ -207,7 +207,7 @@ impl Finished {
 
     /// Why the front of the buffer is no reply, with the path of the field.
     fn why(&self) -> DecodeError {
-        match Message::decode(&self.buffer).and_then(|(message, _)| message.reply_to(Some(self.command)).map(|_| message)) {
+        match Message::decode_prefix(&self.buffer).and_then(|(message, _)| message.reply_to(Some(self.command)).map(|_| message)) {
             Err(error) => error,
             // It was malformed before all of it was there; what is behind it in the buffer now is no part of it.
             Ok(_) => DecodeError::new(DecodeErrorKind::BadMagic, 0),

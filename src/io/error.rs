@@ -6,7 +6,7 @@ use std::string::String;
 
 use super::Stopped;
 use super::trust::Distrust;
-use crate::exchange::{End, Illegal};
+use crate::exchange::{End, MisuseError};
 use crate::hresult::HResult;
 use crate::wire::{DecodeError, DecodeErrorKind, EncodeError, LimitError};
 
@@ -122,7 +122,7 @@ pub enum ErrorKind {
         said: usize,
     },
     /// A mistake in this crate: an exchange was driven wrongly.
-    Bug(Illegal),
+    Bug(MisuseError),
 }
 
 /// What went wrong with a call, and in which phase of it.
@@ -300,11 +300,11 @@ impl From<DecodeError> for ErrorKind {
     }
 }
 
-impl From<Illegal> for ErrorKind {
-    fn from(illegal: Illegal) -> Self {
+impl From<MisuseError> for ErrorKind {
+    fn from(illegal: MisuseError) -> Self {
         match illegal {
             // The exchange is told what the transport says.
-            Illegal::TooMany { asked, said } => Self::Miscounted { asked, said },
+            MisuseError::TooMany { asked, said } => Self::Miscounted { asked, said },
             illegal => Self::Bug(illegal),
         }
     }
@@ -360,7 +360,7 @@ mod tests {
             dump.check_limits().unwrap_err().into(),
             ErrorKind::Refused { hresult: HResult::FAIL, message: None },
             ErrorKind::Refused { hresult: HResult::FAIL, message: Some("disk full".into()) },
-            Message::decode(b"HTTP/1.1").unwrap_err().into(),
+            Message::decode_prefix(b"HTTP/1.1").unwrap_err().into(),
             ErrorKind::Ended { end: End::Closed, received: 0 },
             ErrorKind::Ended { end: End::Reset, received: 7 },
             ErrorKind::LimitExceeded { limit: 7 },
@@ -368,8 +368,8 @@ mod tests {
             ErrorKind::Incomplete { end: End::Closed, received: 7 },
             ErrorKind::SessionOver,
             ErrorKind::AlreadyStopped,
-            Illegal::TooMany { asked: 7, said: 8 }.into(),
-            Illegal::NotAsked.into(),
+            MisuseError::TooMany { asked: 7, said: 8 }.into(),
+            MisuseError::NotAsked.into(),
         ]
     }
 
@@ -396,7 +396,7 @@ mod tests {
             (error.to_string(), std::format!("{error:#}")),
             ("listening".into(), "listening: somebody listens there already".into())
         );
-        let error = Error::new(Phase::Reply, Message::decode(b"HTTP/1.1").unwrap_err());
+        let error = Error::new(Phase::Reply, Message::decode_prefix(b"HTTP/1.1").unwrap_err());
         assert_eq!(error.to_string(), "waiting for the reply: no reply of this protocol");
         assert!(std::format!("{error:#}").starts_with("waiting for the reply: no reply of this protocol: "), "{error:#}");
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::drive::{Drive, Finished};
 use super::{Error, ErrorKind, Phase, Stopped};
 use crate::exchange::StreamEnd;
-use crate::exchange::{End, Illegal, Session, SessionAction, SessionEnd, SessionOutcome, Stop};
+use crate::exchange::{End, MisuseError, Session, SessionAction, SessionEnd, SessionOutcome, StopOutcome};
 use crate::message::eventpipe::StopTracing;
 
 /// The session of a trace and its stoppers. Clones are the same session.
@@ -51,7 +51,7 @@ impl Streaming {
     /// Counts what a read into `buffer` gave, as [`io::Read`] says it: 0 bytes are the end.
     pub(super) fn read(&self, buffer: &[u8], read: Result<usize, Stopped>) -> io::Result<usize> {
         let mut session = self.lock();
-        let bug = |illegal: Illegal| Error::new(Phase::Continuation, illegal);
+        let bug = |illegal: MisuseError| Error::new(Phase::Continuation, illegal);
         match read {
             Ok(0) => session.ended(End::Closed).map(|()| 0).map_err(bug).map_err(io::Error::from),
             Ok(n) => {
@@ -100,11 +100,11 @@ impl Stopping<'_> {
     }
 
     /// What became of it.
-    pub(super) fn finish(mut self, asked: Result<Finished, Error>) -> Result<Stop, Error> {
+    pub(super) fn finish(mut self, asked: Result<Finished, Error>) -> Result<StopOutcome, Error> {
         self.is_pending = false;
         let mut session = self.session.lock();
         let at = |kind| Err(Error::new(Phase::Stop, kind));
-        let bug = |illegal: Illegal| Error::new(Phase::Stop, illegal);
+        let bug = |illegal: MisuseError| Error::new(Phase::Stop, illegal);
         let Finished { outcome, buffer, .. } = match asked {
             Ok(finished) => finished,
             Err(error) => {
@@ -118,9 +118,9 @@ impl Stopping<'_> {
         };
         session.stop_finished(outcome, &buffer).map_err(bug)?;
         match session.stop() {
-            Stop::Refused(hresult) => at(ErrorKind::Refused { hresult, message: None }),
-            Stop::Unanswered(End::TimedOut) => at(ErrorKind::TimedOut),
-            Stop::Unanswered(end) => at(ErrorKind::Ended { end, received: 0 }),
+            StopOutcome::Refused(hresult) => at(ErrorKind::Refused { hresult, message: None }),
+            StopOutcome::Unanswered(End::TimedOut) => at(ErrorKind::TimedOut),
+            StopOutcome::Unanswered(end) => at(ErrorKind::Ended { end, received: 0 }),
             stop => Ok(stop),
         }
     }

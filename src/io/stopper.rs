@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::session::Streaming;
 use super::{Client, Connect, Error, Trace};
-use crate::exchange::Stop;
+use crate::exchange::StopOutcome;
 
 /// Stops a session, from any thread. Clones stop the same session.
 ///
@@ -36,7 +36,7 @@ impl<C: Connect> Stopper<C> {
     /// [`ErrorKind::SessionOver`](super::ErrorKind::SessionOver) where the stream has ended already: the stop came too late;
     /// [`ErrorKind::AlreadyStopped`](super::ErrorKind::AlreadyStopped) where another one is on its way, or was answered. Otherwise as
     /// every call, with [`Phase::Stop`](super::Phase::Stop) from the reply on.
-    pub fn stop(&self) -> Result<Stop, Error> {
+    pub fn stop(&self) -> Result<StopOutcome, Error> {
         let stopping = self.session.stop()?;
         let drive = stopping.drive()?;
         stopping.finish(self.client.connect().and_then(|mut connection| connection.run(drive, None)))

@@ -6,7 +6,7 @@ use rustix::event::PollFlags;
 
 use super::drive::Drive;
 use super::{Client, Connect, Error, ErrorKind, Phase, Stopped, Until};
-use crate::exchange::Then;
+use crate::exchange::AfterReply;
 use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
 
@@ -75,7 +75,7 @@ impl<C: Connect> Client<C> {
         let drive = Drive::user_events(request, self.checks_limits())?;
         let mut connection = self.connect()?;
         match connection.run(drive, Some(user_events_data.as_fd()))?.ok()? {
-            (_, Then::UserEvents { session_id }) => Ok(UserEvents { transport: connection.into_transport(), session_id }),
+            (_, AfterReply::UserEvents { session_id }) => Ok(UserEvents { transport: connection.into_transport(), session_id }),
             _ => Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not begin a user_events session"))),
         }
     }

@@ -100,7 +100,7 @@ pub struct CollectTracingWithoutFilterData<'a> {
 ///
 /// // One provider, `A`, of level 2, whose name is the last of the message.
 /// let bytes = b"DOTNET_IPC_V1\0\x34\0\x02\x02\0\0\xfa\0\0\0\x01\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x02\0\0\0\x02\0\0\0A\0\0\0";
-/// let message = Message::decode_exact(bytes)?;
+/// let message = Message::decode(bytes)?;
 /// assert!(message.request().is_err());
 /// let request = decode_without_filter_data(&message, SessionLayout::CollectTracing)?;
 /// assert_eq!(request.providers.iter().next().unwrap().provider_name, "A");
@@ -161,13 +161,13 @@ mod tests {
         ];
         for (layout, code, front) in cases {
             let bytes = message(code, &[front, PROVIDER, PROVIDER]);
-            let request = decode_without_filter_data(&Message::decode_exact(&bytes).unwrap(), layout).unwrap();
+            let request = decode_without_filter_data(&Message::decode(&bytes).unwrap(), layout).unwrap();
             assert_eq!((request.circular_buffer_mb, request.providers.len()), (250, 2));
             assert_eq!(request.output_path.is_some(), layout == SessionLayout::Draft);
             assert_eq!(request.format.is_some(), layout != SessionLayout::Draft);
             assert_eq!(request.request_rundown, (layout == SessionLayout::CollectTracing2).then_some(true));
             for len in 20..bytes.len() {
-                let cut = Message { payload: &bytes[20..len], ..Message::decode_exact(&bytes).unwrap() };
+                let cut = Message { payload: &bytes[20..len], ..Message::decode(&bytes).unwrap() };
                 assert!(decode_without_filter_data(&cut, layout).is_err(), "{layout:?} cut to {len}");
             }
         }
@@ -181,7 +181,7 @@ mod tests {
         let providers = [provider];
         let request = CollectTracing { circular_buffer_mb: 1, format: Format::NET_TRACE, providers: Array::new(&providers) };
         let len = encode(Command::COLLECT_TRACING, &request, &mut buffer).unwrap();
-        let message = Message::decode_exact(&buffer[..len]).unwrap();
+        let message = Message::decode(&buffer[..len]).unwrap();
         let error = decode_without_filter_data(&message, SessionLayout::CollectTracing).unwrap_err();
         assert_eq!((error.kind(), error.offset()), (DecodeErrorKind::BytesAfterMessage { extra: 4 }, 52));
         assert_eq!(error.path().to_string(), "CollectTracing");

@@ -39,7 +39,7 @@ impl SessionIdWidth {
 /// use dotnet_diagnostics_ipc::legacy::{OldReply, SessionIdWidth};
 ///
 /// // Eight bytes, and the first of the stream.
-/// let (reply, stream) = OldReply::decode(b"\x07\0\0\0\0\0\0\0N", SessionIdWidth::Bits64)?;
+/// let (reply, stream) = OldReply::decode_prefix(b"\x07\0\0\0\0\0\0\0N", SessionIdWidth::Bits64)?;
 /// assert_eq!((reply.session_id(), stream), (Some(7), &b"N"[..]));
 /// assert_eq!(OldReply::ERROR_32.session_id(), None);
 /// # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
@@ -74,7 +74,7 @@ impl OldReply {
     ///
     /// # Errors
     /// [`UnexpectedEnd`](crate::wire::DecodeErrorKind::UnexpectedEnd) where fewer bytes are there than `width` says.
-    pub fn decode(bytes: &[u8], width: SessionIdWidth) -> Result<(Self, &[u8]), DecodeError> {
+    pub fn decode_prefix(bytes: &[u8], width: SessionIdWidth) -> Result<(Self, &[u8]), DecodeError> {
         let mut reader = Reader::new(bytes);
         let id = match width {
             SessionIdWidth::Bits32 => u32::decode(&mut reader).map(Id::Bits32),
@@ -118,9 +118,9 @@ mod tests {
     #[test]
     fn the_caller_says_the_width() {
         let bytes = [1, 0, 0, 0, 2, 0, 0, 0, 9];
-        let (narrow, rest) = OldReply::decode(&bytes, SessionIdWidth::Bits32).unwrap();
+        let (narrow, rest) = OldReply::decode_prefix(&bytes, SessionIdWidth::Bits32).unwrap();
         assert_eq!((narrow.session_id(), rest.len()), (Some(1), 5));
-        let (wide, rest) = OldReply::decode(&bytes, SessionIdWidth::Bits64).unwrap();
+        let (wide, rest) = OldReply::decode_prefix(&bytes, SessionIdWidth::Bits64).unwrap();
         assert_eq!((wide.session_id(), rest.len()), (Some(0x2_0000_0001), 1));
         assert_ne!(OldReply::new_32(1), OldReply::new_64(1));
     }
@@ -132,13 +132,13 @@ mod tests {
             let mut sink = SliceSink::new(&mut out);
             reply.encode(&mut sink).unwrap();
             assert_eq!(sink.finish(), Ok(reply.width().bytes()));
-            assert_eq!(OldReply::decode(&out[..reply.width().bytes()], reply.width()), Ok((reply, &[][..])));
+            assert_eq!(OldReply::decode_prefix(&out[..reply.width().bytes()], reply.width()), Ok((reply, &[][..])));
         }
     }
 
     #[test]
     fn a_reply_that_is_not_all_there_is_refused() {
-        let error = OldReply::decode(&[1; 7], SessionIdWidth::Bits64).unwrap_err();
+        let error = OldReply::decode_prefix(&[1; 7], SessionIdWidth::Bits64).unwrap_err();
         assert_eq!((error.kind(), error.offset()), (DecodeErrorKind::UnexpectedEnd { needed: 8, remaining: 7 }, 0));
     }
 }

@@ -16,7 +16,7 @@ macro_rules! replies {
         /// use dotnet_diagnostics_ipc::{command::Command, hresult::HResult};
         /// use dotnet_diagnostics_ipc::message::{AnyReply, Message, server::ResultReply};
         ///
-        /// let message = Message::decode_exact(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0")?;
+        /// let message = Message::decode(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0")?;
         /// let reply = message.reply_to(Some(Command::RESUME_RUNTIME))?;
         /// assert_eq!(reply, AnyReply::Result(ResultReply { hresult: HResult::OK }));
         /// # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
@@ -41,9 +41,9 @@ macro_rules! replies {
             ///
             /// # Errors
             /// [`NotAReply`](crate::wire::DecodeErrorKind::NotAReply), and those of the payload.
-            pub fn decode(message: &Message<'a>, command: Option<Command>) -> Result<Self, DecodeError> {
+            pub fn from_message(message: &Message<'a>, command: Option<Command>) -> Result<Self, DecodeError> {
                 match message.answer()? {
-                    Answer::Error => return ErrorReply::decode(message, command).map(Self::Error),
+                    Answer::Error => return ErrorReply::from_message(message, command).map(Self::Error),
                     Answer::Ok if message.payload.is_empty() => return Ok(Self::OkWithoutPayload),
                     Answer::Ok => {}
                 }

@@ -20,7 +20,7 @@ macro_rules! requests {
         /// ```
         /// use dotnet_diagnostics_ipc::message::{AnyRequest, Message, eventpipe::StopTracing};
         ///
-        /// let message = Message::decode_exact(b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x01\0\0\0\0\0\0\0")?;
+        /// let message = Message::decode(b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x01\0\0\0\0\0\0\0")?;
         /// assert_eq!(message.request()?, AnyRequest::StopTracing(StopTracing { session_id: 1 }));
         /// # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
         /// ```
@@ -45,7 +45,7 @@ macro_rules! requests {
             ///
             /// # Errors
             /// Those of the payload of a known command.
-            pub fn decode(message: &Message<'a>) -> Result<Self, DecodeError> {
+            pub fn from_message(message: &Message<'a>) -> Result<Self, DecodeError> {
                 let command = message.command;
                 let request = Self::build(command, &mut message.reader())
                     .map_err(|error| error.in_root(command.name().unwrap_or_default()))?;

@@ -12,7 +12,7 @@ use crate::wire::{Comparer, Decode, DecodeError, DecodeErrorKind, Encode, Encode
 ///
 /// // What a runtime answers to CollectTracing2, and the first byte of the stream behind it.
 /// let bytes = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0N";
-/// let (message, rest) = Message::decode(bytes)?;
+/// let (message, rest) = Message::decode_prefix(bytes)?;
 /// assert_eq!(message.reply_as::<CollectTracing2>()?, Reply::Ok(SessionReply { session_id: 42 }));
 /// assert_eq!(rest, b"N");
 /// # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
@@ -32,7 +32,7 @@ impl<'a> Message<'a> {
     ///
     /// # Errors
     /// As [`Header::decode`], and [`EndOfInput`](DecodeErrorKind::EndOfInput) where fewer bytes are there than `size` says.
-    pub fn decode(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), DecodeError> {
+    pub fn decode_prefix(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), DecodeError> {
         let header = Header::decode(bytes)?;
         let Some((message, rest)) = bytes.split_at_checked(usize::from(header.size)) else {
             let kind = DecodeErrorKind::EndOfInput { needed: header.size.into() };
@@ -45,10 +45,10 @@ impl<'a> Message<'a> {
     /// Reads a message that is all of `bytes`.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode), and [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) where more bytes are
+    /// As [`decode`](Self::decode_prefix), and [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) where more bytes are
     /// there than `size` says.
-    pub fn decode_exact(bytes: &'a [u8]) -> Result<Self, DecodeError> {
-        let (message, rest) = Self::decode(bytes)?;
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let (message, rest) = Self::decode_prefix(bytes)?;
         if rest.is_empty() {
             return Ok(message);
         }

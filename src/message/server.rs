@@ -17,7 +17,7 @@ wire_struct! {
     /// ```
     /// use dotnet_diagnostics_ipc::{hresult::HResult, message::{Message, Reply, process::ResumeRuntime, server::ResultReply}};
     ///
-    /// let message = Message::decode_exact(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0")?;
+    /// let message = Message::decode(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0")?;
     /// assert_eq!(message.reply_as::<ResumeRuntime>()?, Reply::Ok(ResultReply { hresult: HResult::OK }));
     /// # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
     /// ```
@@ -40,8 +40,8 @@ wire_struct! {
 /// ```
 /// use dotnet_diagnostics_ipc::{command::Command, hresult::HResult, message::{Message, server::ErrorReply}};
 ///
-/// let message = Message::decode_exact(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80")?;
-/// let error = ErrorReply::decode(&message, Some(Command::PROCESS_INFO3))?;
+/// let message = Message::decode(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80")?;
+/// let error = ErrorReply::from_message(&message, Some(Command::PROCESS_INFO3))?;
 /// assert_eq!(error, ErrorReply { hresult: HResult::UNKNOWN_COMMAND, message: None });
 /// # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
 /// ```
@@ -68,7 +68,7 @@ impl<'a> ErrorReply<'a> {
     ///
     /// # Errors
     /// Those of the payload. The header's command is not looked at.
-    pub fn decode(message: &Message<'a>, command: Option<Command>) -> Result<Self, DecodeError> {
+    pub fn from_message(message: &Message<'a>, command: Option<Command>) -> Result<Self, DecodeError> {
         let mut reader = Reader::at(message.payload, crate::header::HEADER_LEN);
         Self::read(&mut reader, command).map_err(|error| error.in_root("Error"))
     }

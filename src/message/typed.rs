@@ -32,7 +32,7 @@ impl<'a> Message<'a> {
     /// # Errors
     /// Those of the payload of a known command.
     pub fn request(&self) -> Result<AnyRequest<'a>, DecodeError> {
-        AnyRequest::decode(self)
+        AnyRequest::from_message(self)
     }
 
     /// Reads the message as the reply to the request `R`. Bytes behind the last field are ignored.
@@ -41,7 +41,7 @@ impl<'a> Message<'a> {
     /// [`NotAReply`](crate::wire::DecodeErrorKind::NotAReply), and those of the payload.
     pub fn reply_as<R: Request<'a>>(&self) -> Result<Reply<'a, R::Reply>, DecodeError> {
         match self.answer()? {
-            Answer::Error => ErrorReply::decode(self, Some(R::COMMAND)).map(Reply::Error),
+            Answer::Error => ErrorReply::from_message(self, Some(R::COMMAND)).map(Reply::Error),
             Answer::Ok if self.payload.is_empty() => Ok(Reply::OkWithoutPayload),
             Answer::Ok => self.rooted(R::COMMAND).map(Reply::Ok),
         }
@@ -52,6 +52,6 @@ impl<'a> Message<'a> {
     /// # Errors
     /// [`NotAReply`](crate::wire::DecodeErrorKind::NotAReply), and those of the payload.
     pub fn reply_to(&self, command: Option<Command>) -> Result<AnyReply<'a>, DecodeError> {
-        AnyReply::decode(self, command)
+        AnyReply::from_message(self, command)
     }
 }

@@ -8,10 +8,10 @@ use super::offset_in;
 /// A part of `DOTNET_DiagnosticPorts` of which nothing becomes, and why.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::port::{Ignored, Reason};
+/// use dotnet_diagnostics_ipc::port::{Ignored, IgnoredReason};
 ///
 /// let part = Ignored::new("/a, nosuspend").next().unwrap();
-/// assert_eq!((part.offset, part.text, part.reason), (3, " nosuspend", Reason::UnknownTag));
+/// assert_eq!((part.offset, part.text, part.reason), (3, " nosuspend", IgnoredReason::UnknownTag));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IgnoredPart<'a> {
@@ -20,13 +20,13 @@ pub struct IgnoredPart<'a> {
     /// The part.
     pub text: &'a str,
     /// Why.
-    pub reason: Reason,
+    pub reason: IgnoredReason,
 }
 
 /// Why a part comes to nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Reason {
+pub enum IgnoredReason {
     /// Nothing stands before, between or behind semicolons.
     EmptyPort,
     /// A configuration of commas alone, or with an address of white space alone. The whole of it is dropped.
@@ -43,7 +43,7 @@ pub enum Reason {
     BehindNul,
 }
 
-impl Reason {
+impl IgnoredReason {
     /// The name in the vectors, such as `"unknown_tag"`.
     pub const fn name(self) -> &'static str {
         match self {
@@ -58,7 +58,7 @@ impl Reason {
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for IgnoredReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::EmptyPort => "nothing between semicolons",
@@ -75,10 +75,10 @@ impl fmt::Display for Reason {
 /// What a runtime passes over, in the order of the text. Empty for an empty text, which is as good as none.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::port::{Ignored, Reason};
+/// use dotnet_diagnostics_ipc::port::{Ignored, IgnoredReason};
 ///
 /// let parts = Ignored::new("/a,suspend,nosuspend;/b,listen;").map(|part| (part.offset, part.reason));
-/// assert!(parts.eq([(11, Reason::LaterTag), (21, Reason::ListenPort), (31, Reason::EmptyPort)]));
+/// assert!(parts.eq([(11, IgnoredReason::LaterTag), (21, IgnoredReason::ListenPort), (31, IgnoredReason::EmptyPort)]));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Ignored<'a> {
@@ -104,22 +104,22 @@ impl<'a> Ignored<'a> {
         Self { text, behind, entries, fields: None, addressed: false, tags: Tags::default() }
     }
 
-    fn part(&self, text: &'a str, reason: Reason) -> IgnoredPart<'a> {
+    fn part(&self, text: &'a str, reason: IgnoredReason) -> IgnoredPart<'a> {
         IgnoredPart { offset: offset_in(self.text, text), text, reason }
     }
 
     /// Why nothing becomes of a field.
-    fn field(&mut self, field: &str) -> Option<Reason> {
+    fn field(&mut self, field: &str) -> Option<IgnoredReason> {
         if field.is_empty() {
-            return Some(Reason::EmptyField);
+            return Some(IgnoredReason::EmptyField);
         }
         if !self.addressed {
             self.addressed = true;
             return None;
         }
         match Tag::parse(field) {
-            None => Some(Reason::UnknownTag),
-            Some(tag) => (!self.tags.add(tag)).then_some(Reason::LaterTag),
+            None => Some(IgnoredReason::UnknownTag),
+            Some(tag) => (!self.tags.add(tag)).then_some(IgnoredReason::LaterTag),
         }
     }
 }
@@ -137,7 +137,7 @@ impl<'a> Iterator for Ignored<'a> {
             }
             self.fields = None;
             let Some(entry) = self.entries.next() else {
-                return self.behind.take().map(|text| self.part(text, Reason::BehindNul));
+                return self.behind.take().map(|text| self.part(text, IgnoredReason::BehindNul));
             };
             if let Some(reason) = dropped(entry) {
                 return Some(self.part(entry, reason));
@@ -148,14 +148,14 @@ impl<'a> Iterator for Ignored<'a> {
 }
 
 /// Why a whole configuration makes no port.
-fn dropped(entry: &str) -> Option<Reason> {
+fn dropped(entry: &str) -> Option<IgnoredReason> {
     let mut fields = fields(entry);
     if entry.is_empty() {
-        Some(Reason::EmptyPort)
+        Some(IgnoredReason::EmptyPort)
     } else if fields.next().is_none_or(is_blank) {
-        Some(Reason::NoAddress)
+        Some(IgnoredReason::NoAddress)
     } else {
-        (Tags::of(fields).kind == Some(PortType::Listen)).then_some(Reason::ListenPort)
+        (Tags::of(fields).kind == Some(PortType::Listen)).then_some(IgnoredReason::ListenPort)
     }
 }
 
@@ -165,25 +165,25 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    fn parts(text: &str) -> Vec<(usize, &str, Reason)> {
+    fn parts(text: &str) -> Vec<(usize, &str, IgnoredReason)> {
         Ignored::new(text).map(|part| (part.offset, part.text, part.reason)).collect()
     }
 
     #[test]
     fn empty_parts_are_told_with_their_place() {
         assert_eq!(parts(""), []);
-        assert_eq!(parts(";"), [(0, "", Reason::EmptyPort), (1, "", Reason::EmptyPort)]);
+        assert_eq!(parts(";"), [(0, "", IgnoredReason::EmptyPort), (1, "", IgnoredReason::EmptyPort)]);
         assert_eq!(
             parts(",,;a,,connect,"),
-            [(0, ",,", Reason::NoAddress), (5, "", Reason::EmptyField), (14, "", Reason::EmptyField)]
+            [(0, ",,", IgnoredReason::NoAddress), (5, "", IgnoredReason::EmptyField), (14, "", IgnoredReason::EmptyField)]
         );
-        assert_eq!(parts(",a"), [(0, "", Reason::EmptyField)]);
+        assert_eq!(parts(",a"), [(0, "", IgnoredReason::EmptyField)]);
     }
 
     #[test]
     fn what_follows_a_nul_is_told_last() {
-        assert_eq!(parts("a,x\0b"), [(2, "x", Reason::UnknownTag), (3, "\0b", Reason::BehindNul)]);
-        assert_eq!(parts("\0"), [(0, "\0", Reason::BehindNul)]);
+        assert_eq!(parts("a,x\0b"), [(2, "x", IgnoredReason::UnknownTag), (3, "\0b", IgnoredReason::BehindNul)]);
+        assert_eq!(parts("\0"), [(0, "\0", IgnoredReason::BehindNul)]);
     }
 
     #[test]

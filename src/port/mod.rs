@@ -25,7 +25,7 @@ mod write;
 
 pub use config::{PortConfig, PortType, SuspendMode};
 pub use default_suspend::{DefaultPortSuspend, default_port_suspend_text};
-pub use ignored::{Ignored, IgnoredPart, Reason};
+pub use ignored::{Ignored, IgnoredPart, IgnoredReason};
 pub use ports::Ports;
 pub use strict::{PortsError, PortsErrorKind, strict};
 pub use suspension::{PortId, ResumeEffect, Suspension, SuspensionError};

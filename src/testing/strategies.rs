@@ -17,7 +17,7 @@
 //! proptest!(|(made in strategies::valid::<CollectTracing2<'_>>(), peer in strategies::hostile_messages())| {
 //!     // What is to be tested stands in for this crate.
 //!     prop_assert!(made.get().providers.len() <= 40);
-//!     let _ = Message::decode(&peer);
+//!     let _ = Message::decode_prefix(&peer);
 //! });
 //! ```
 #![forbid(unsafe_code)]
@@ -112,7 +112,7 @@ pub fn fixed<T: for<'a> Arbitrary<'a> + Debug>() -> impl Strategy<Value = T> {
 /// use proptest::prelude::*;
 ///
 /// proptest!(|(made in strategies::requests())| {
-///     let message = Message::decode_exact(made.bytes())?;
+///     let message = Message::decode(made.bytes())?;
 ///     prop_assert_eq!(message.request()?, made.request());
 ///     prop_assert!(message.is_canonical(&made.request()));
 /// });
@@ -144,7 +144,7 @@ pub fn boundary_requests() -> impl Strategy<Value = MadeRequest> {
 /// use proptest::prelude::*;
 ///
 /// proptest!(|(made in strategies::replies())| {
-///     prop_assert_eq!(Message::decode_exact(made.bytes())?.reply_to(made.answers())?, made.reply());
+///     prop_assert_eq!(Message::decode(made.bytes())?.reply_to(made.answers())?, made.reply());
 /// });
 /// ```
 pub fn replies() -> impl Strategy<Value = MadeReply> {
@@ -172,7 +172,7 @@ pub fn boundary_replies() -> impl Strategy<Value = MadeReply> {
 /// use proptest::prelude::*;
 ///
 /// proptest!(|(bytes in strategies::hostile_messages())| {
-///     if let Err(error) = Message::decode(&bytes).and_then(|(message, _)| message.request()) {
+///     if let Err(error) = Message::decode_prefix(&bytes).and_then(|(message, _)| message.request()) {
 ///         prop_assert!(error.offset() <= bytes.len());
 ///     }
 /// });

@@ -96,14 +96,12 @@ impl Subject {
                 })
             }
             Type::LegacyRequest => {
-                let message = Message::decode_exact(wire)?;
+                let message = Message::decode(wire)?;
                 message.expect(Command::COLLECT_TRACING)?;
                 let (request, _) = message.decode_payload::<DraftCollectTracing<'_>>().map_err(|e| e.in_root("CollectTracing"))?;
                 Ok(Decoded::of(Type::LegacyRequest, request.to_value(), message.is_canonical(&request)))
             }
-            Type::Request | Type::Reply | Type::Error | Type::Unknown => {
-                Ok(Decoded::of_message(&Message::decode_exact(wire)?, self)?)
-            }
+            Type::Request | Type::Reply | Type::Error | Type::Unknown => Ok(Decoded::of_message(&Message::decode(wire)?, self)?),
             piece => {
                 macro_rules! decode {
                     ($T:ty) => {{

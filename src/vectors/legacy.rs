@@ -22,7 +22,7 @@ fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), Refusal> {
             (request.to_value(), reader.rest().is_empty())
         }
         Type::OldReply => {
-            let (reply, rest) = OldReply::decode(wire, width(wire.len()))?;
+            let (reply, rest) = OldReply::decode_prefix(wire, width(wire.len()))?;
             if !rest.is_empty() {
                 let kind = DecodeErrorKind::BytesAfterMessage { extra: clamp(rest.len()) };
                 return Err(DecodeError::new(kind, reply.width().bytes()).within(Field::SessionId).into());

@@ -43,8 +43,8 @@ pub use file::{Direction, File, Group, Hazard, Source, SourceKind, Test, Verdict
 pub use script::{
     Accept, Alternative, Any, Ask, AskLimits, Captures, ClientPart, Comparison, Deviation, Drain, EndStep, Ending, Expect,
     ExpectAnyOf, ExpectEnd, ExpectNoConnection, ExpectNothing, ExpectTarget, ExpectedEnd, FdKind, Length, LengthOf, Life, Listen,
-    Literal, OkOutcome, Open, Part, Pattern, Plays, RuntimePart, Script, ScriptEnd, ScriptEnvironment, ScriptFault, ScriptOutcome,
-    ScriptStop, ScriptStream, ScriptStreamEnd, ScriptThen, Send, Step, Target, TargetPort, Uncaptured, Until, Wait,
+    Literal, OkOutcome, Open, Part, Pattern, Plays, RuntimePart, Script, ScriptAfterReply, ScriptEnd, ScriptEnvironment,
+    ScriptFault, ScriptOutcome, ScriptStop, ScriptStream, ScriptStreamEnd, Send, Step, Target, TargetPort, Uncaptured, Until, Wait,
 };
 pub use scripts::{EMBEDDED_SCRIPTS, ScriptFile, named_script_files, parse_scripts, script_files};
 pub use types::Type;

@@ -12,7 +12,7 @@ use crate::hresult::HResult;
 /// use dotnet_diagnostics_ipc::wire::{DecodeErrorKind, WireErrorKind as _, Layer};
 ///
 /// // StopTracing (0x0201) that carries 2 of the 8 bytes of its sessionId.
-/// let error = Message::decode_exact(b"DOTNET_IPC_V1\0\x16\0\x02\x01\0\0\x2a\0").unwrap().request().unwrap_err();
+/// let error = Message::decode(b"DOTNET_IPC_V1\0\x16\0\x02\x01\0\0\x2a\0").unwrap().request().unwrap_err();
 /// assert_eq!(error.kind(), DecodeErrorKind::UnexpectedEnd { needed: 8, remaining: 2 });
 /// assert_eq!((error.layer(), error.offset()), (Layer::Payload, 20));
 /// assert_eq!(

@@ -9,9 +9,9 @@ use std::path::Path;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::endpoint::check_path_len;
-use dotnet_diagnostics_ipc::exchange::diagnostic_port::{DiagnosticPort, RefusedBecause, SameCookie, Slot, SlotsError};
-use dotnet_diagnostics_ipc::exchange::ladder::Losses;
-use dotnet_diagnostics_ipc::exchange::{End, Illegal, RefusalReason, RespondError};
+use dotnet_diagnostics_ipc::exchange::diagnostic_port::{DiagnosticPort, HoldErrorKind, SameCookie, Slot, SlotsError};
+use dotnet_diagnostics_ipc::exchange::fallback::DroppedFields;
+use dotnet_diagnostics_ipc::exchange::{End, MisuseError, RefusalReason, RespondError};
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::legacy::draft_set_name;
@@ -100,7 +100,7 @@ fn codec(texts: &mut Texts) {
 
 fn ports_and_names(texts: &mut Texts) {
     use dotnet_diagnostics_ipc::endpoint::NameErrorKind;
-    use dotnet_diagnostics_ipc::port::{PortsErrorKind, Reason, strict};
+    use dotnet_diagnostics_ipc::port::{IgnoredReason, PortsErrorKind, strict};
     texts.all([
         NameErrorKind::UnknownPrefix,
         NameErrorKind::BadNumber,
@@ -112,13 +112,13 @@ fn ports_and_names(texts: &mut Texts) {
     texts.add(dotnet_diagnostics_ipc::endpoint::SocketName::parse("dotnet-diagnostic-x").unwrap_err());
     texts.add(check_path_len(108, 107).unwrap_err());
     texts.all([
-        Reason::EmptyPort,
-        Reason::NoAddress,
-        Reason::EmptyField,
-        Reason::UnknownTag,
-        Reason::LaterTag,
-        Reason::ListenPort,
-        Reason::BehindNul,
+        IgnoredReason::EmptyPort,
+        IgnoredReason::NoAddress,
+        IgnoredReason::EmptyField,
+        IgnoredReason::UnknownTag,
+        IgnoredReason::LaterTag,
+        IgnoredReason::ListenPort,
+        IgnoredReason::BehindNul,
     ]);
     texts.all([
         PortsErrorKind::EmptyAddress,
@@ -135,12 +135,12 @@ fn ports_and_names(texts: &mut Texts) {
 fn exchanges(texts: &mut Texts) {
     texts.all([End::Closed, End::Reset, End::TimedOut]);
     texts.all([
-        Illegal::NotAsked,
-        Illegal::TooMany { asked: 20, said: 21 },
-        Illegal::NoBytes,
-        Illegal::BufferTooShort { needed: 32 },
+        MisuseError::NotAsked,
+        MisuseError::TooMany { asked: 20, said: 21 },
+        MisuseError::NoBytes,
+        MisuseError::BufferTooShort { needed: 32 },
     ]);
-    texts.all([RespondError::from(Illegal::NotAsked), RespondError::from(EncodeError::BufferTooSmall { needed: 24 })]);
+    texts.all([RespondError::from(MisuseError::NotAsked), RespondError::from(EncodeError::BufferTooSmall { needed: 24 })]);
     texts.all([
         RefusalReason::EndOfInput { received: 19 },
         RefusalReason::Malformed { kind: DecodeErrorKind::SizeTooSmall { size: 19 }, offset: 14 },
@@ -149,14 +149,14 @@ fn exchanges(texts: &mut Texts) {
         RefusalReason::TooManyProviders { limit: 3, found: 4 },
         RefusalReason::NoDescriptor,
     ]);
-    texts.all([RefusedBecause::Full { most: 8 }, RefusedBecause::CookieFull { most: 2 }]);
+    texts.all([HoldErrorKind::Full { most: 8 }, HoldErrorKind::CookieFull { most: 2 }]);
     texts.all([SlotsError::InUse { index: 7 }, SlotsError::TooMany]);
 }
 
 /// A part of its own, which is there with the feature alone.
 #[cfg(all(feature = "io-adapters", unix))]
 fn io(texts: &mut Texts) {
-    use dotnet_diagnostics_ipc::io::discovery::State;
+    use dotnet_diagnostics_ipc::io::discovery::EndpointState;
     use dotnet_diagnostics_ipc::io::trust::Distrust;
     use dotnet_diagnostics_ipc::io::{ErrorKind, Phase};
     use dotnet_diagnostics_ipc::message::Request as _;
@@ -196,7 +196,7 @@ fn io(texts: &mut Texts) {
         ErrorKind::SessionOver,
         ErrorKind::AlreadyStopped,
         ErrorKind::Miscounted { asked: 20, said: 21 },
-        ErrorKind::Bug(Illegal::NotAsked),
+        ErrorKind::Bug(MisuseError::NotAsked),
     ]);
     texts.all([
         Distrust::NotASocket { path: path(), is: "a directory" },
@@ -205,7 +205,12 @@ fn io(texts: &mut Texts) {
         Distrust::PeerOwner { owner: 1000, ours: 1001 },
         Distrust::PeerProcess { process_id: 5, expected: 7 },
     ]);
-    texts.all([State::Listening, State::Stale, State::Superseded, State::Unknown(std::io::ErrorKind::PermissionDenied)]);
+    texts.all([
+        EndpointState::Listening,
+        EndpointState::Stale,
+        EndpointState::Superseded,
+        EndpointState::Unknown(std::io::ErrorKind::PermissionDenied),
+    ]);
 }
 
 #[cfg(not(all(feature = "io-adapters", unix)))]
@@ -291,7 +296,7 @@ fn says(what: impl ToString, words: &str) {
 
 #[test]
 fn respond_error_source_is_the_cause() {
-    for error in [RespondError::from(Illegal::NotAsked), RespondError::from(EncodeError::BufferTooSmall { needed: 24 })] {
+    for error in [RespondError::from(MisuseError::NotAsked), RespondError::from(EncodeError::BufferTooSmall { needed: 24 })] {
         assert_eq!(std::error::Error::source(&error).unwrap().to_string(), error.to_string());
     }
 }
@@ -345,7 +350,7 @@ fn error_path_prints_fields_and_indices() {
 fn protocol_name_prints_name_or_number() {
     let names = [0x00, 0x01, 0x02, 0x03, 0x04, 0xff].map(draft_set_name);
     assert_eq!(names, [None, Some("Miscellaneous"), Some("EventPipe"), None, None, Some("Server")]);
-    says(Losses::NONE, "nothing");
+    says(DroppedFields::NONE, "nothing");
     for (command, shown, debugged) in [
         (Command::COLLECT_TRACING2, "EventPipe/CollectTracing2", "Command(0x0203 EventPipe/CollectTracing2)"),
         (Command { set: 2, id: 0x63 }, "EventPipe/0x63", "Command(0x0263 EventPipe/0x63)"),

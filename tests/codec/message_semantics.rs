@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use dotnet_diagnostics_ipc::command::{Command, Continuation, DotnetVersion, ReplyType};
-use dotnet_diagnostics_ipc::exchange::ladder::{Losses, TracingRung};
+use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, TracingRequest};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType};
@@ -180,7 +180,7 @@ fn session_continuation_depends_on_type() {
     let collect = b"DOTNET_IPC_V1\0\x20\0\x02\x02\0\0\x10\0\0\0\x01\0\0\0\0\0\0\0";
     let environment = b"DOTNET_IPC_V1\0\x14\0\x04\x02\0\0";
     let unknown = b"DOTNET_IPC_V1\0\x14\0\x04\x63\0\0";
-    let follows = |bytes| Message::decode_exact(bytes).unwrap().request().unwrap().continuation();
+    let follows = |bytes| Message::decode(bytes).unwrap().request().unwrap().continuation();
     assert_eq!(follows(streaming), Some(Continuation::Nettrace));
     assert_eq!(follows(user_events), Some(Continuation::UserEvents));
     assert_eq!(follows(collect), Some(Continuation::Nettrace));
@@ -191,7 +191,7 @@ fn session_continuation_depends_on_type() {
 /// The vectors name commands by their header, so that they cannot show this fault.
 #[test]
 fn message_of_other_command_is_refused() {
-    let stop = Message::decode_exact(b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x01\0\0\0\0\0\0\0").unwrap();
+    let stop = Message::decode(b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x01\0\0\0\0\0\0\0").unwrap();
     let same_set = stop.request_as::<CollectTracing2<'_>>().unwrap_err();
     assert_eq!((same_set.kind().name(), same_set.layer(), same_set.offset()), ("unexpected_command", Layer::Header, 17));
     assert_eq!(same_set.to_string(), "header.command_id at byte 17: command 0x0201 is not the one expected");
@@ -199,7 +199,7 @@ fn message_of_other_command_is_refused() {
     let other_set = stop.request_as::<ResumeRuntime>().unwrap_err();
     assert_eq!((other_set.offset(), other_set.path().to_string()), (16, "header.command_set".to_owned()));
     // Also where the payload would fit.
-    assert!(Message::decode_exact(b"DOTNET_IPC_V1\0\x14\0\x04\x04\0\0").unwrap().request_as::<ProcessInfo>().is_err());
+    assert!(Message::decode(b"DOTNET_IPC_V1\0\x14\0\x04\x04\0\0").unwrap().request_as::<ProcessInfo>().is_err());
     assert_eq!(stop.request_as(), Ok(StopTracing { session_id: 1 }));
 }
 
@@ -319,9 +319,13 @@ fn string_compares_with_text_and_counts_units() {
 
 #[test]
 fn fallback_loss_is_counted_once() {
-    let both = Losses::DUMP_FLAGS.with(Losses::ERROR_TEXT);
-    assert_eq!(both.with(Losses::ERROR_TEXT), both);
-    assert!(both.contains(Losses::DUMP_FLAGS) && both.contains(Losses::ERROR_TEXT) && !both.contains(Losses::OF_REPLY));
+    let both = DroppedFields::DUMP_FLAGS.with(DroppedFields::ERROR_TEXT);
+    assert_eq!(both.with(DroppedFields::ERROR_TEXT), both);
+    assert!(
+        both.contains(DroppedFields::DUMP_FLAGS)
+            && both.contains(DroppedFields::ERROR_TEXT)
+            && !both.contains(DroppedFields::OF_REPLY)
+    );
 }
 
 #[test]
@@ -341,8 +345,8 @@ fn fallback_first_rung_limits_apply() {
             request_stackwalk: false,
             providers: Array::new(providers),
         });
-        let rung = TracingRung::from(&request);
-        assert_eq!(rung.check_limits().err().map(|error| error.kind()), kind);
+        let request = TracingRequest::from(&request);
+        assert_eq!(request.check_limits().err().map(|error| error.kind()), kind);
     }
 }
 

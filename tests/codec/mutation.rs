@@ -60,7 +60,7 @@ fn takes(subject: Subject, bytes: &[u8]) -> bool {
     }
     macro_rules! message {
         ($read:expr) => {{
-            let value = Message::decode_exact(bytes).and_then($read);
+            let value = Message::decode(bytes).and_then($read);
             show(value.as_ref().map_err(ToString::to_string));
             value.is_ok()
         }};
@@ -113,7 +113,7 @@ fn takes(subject: Subject, bytes: &[u8]) -> bool {
         Type::OldRequest => piece::<OldRequest>(bytes),
         Type::OldReply => {
             let width = if bytes.len() <= 4 { SessionIdWidth::Bits32 } else { SessionIdWidth::Bits64 };
-            let reply = OldReply::decode(bytes, width);
+            let reply = OldReply::decode_prefix(bytes, width);
             result(&reply) && reply.is_ok_and(|(_, rest)| rest.is_empty())
         }
         Type::LegacyError => piece::<DraftErrorCode>(bytes),

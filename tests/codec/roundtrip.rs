@@ -114,7 +114,7 @@ fn read_every_way(bytes: &[u8]) -> Result<(), TestCaseError> {
         Ok(advertise) => prop_assert_eq!(&advertise.to_bytes()[..], bytes),
         Err(error) => refused(&error, bytes.len())?,
     }
-    let (message, rest) = match Message::decode(bytes) {
+    let (message, rest) = match Message::decode_prefix(bytes) {
         Ok(message) => message,
         Err(error) => return refused(&error, bytes.len()),
     };
@@ -130,7 +130,7 @@ fn read_every_way(bytes: &[u8]) -> Result<(), TestCaseError> {
             }
             let written = encode(request.command(), &request, &mut buffer).unwrap();
             prop_assert_eq!(message.is_canonical(&request), buffer[..written] == *bytes);
-            prop_assert_eq!(Message::decode_exact(&buffer[..written]).and_then(|message| message.request()), Ok(request));
+            prop_assert_eq!(Message::decode(&buffer[..written]).and_then(|message| message.request()), Ok(request));
         }
         Err(error) => refused(&error, len)?,
     }
@@ -144,7 +144,7 @@ fn read_every_way(bytes: &[u8]) -> Result<(), TestCaseError> {
             Ok(reply) => {
                 let written = encode(reply.command(), &reply, &mut buffer).unwrap();
                 prop_assert_eq!(message.is_canonical(&reply), buffer[..written] == *bytes);
-                prop_assert_eq!(Message::decode_exact(&buffer[..written]).and_then(|message| message.reply_to(command)), Ok(reply));
+                prop_assert_eq!(Message::decode(&buffer[..written]).and_then(|message| message.reply_to(command)), Ok(reply));
             }
             Err(error) => refused(&error, len)?,
         }
@@ -176,7 +176,7 @@ proptest! {
     #[test]
     fn every_request_survives_the_wire(request in requests()) {
         let bytes = encoded(request.command(), &request)?;
-        let message = Message::decode_exact(&bytes).unwrap();
+        let message = Message::decode(&bytes).unwrap();
         prop_assert_eq!(message.request(), Ok(request));
         prop_assert!(message.is_canonical(&request));
         check_by_type(request, &bytes, &message)?;
@@ -187,7 +187,7 @@ proptest! {
     #[test]
     fn every_reply_survives_the_wire((command, reply) in replies()) {
         let bytes = encoded(reply.command(), &reply)?;
-        let message = Message::decode_exact(&bytes).unwrap();
+        let message = Message::decode(&bytes).unwrap();
         prop_assert_eq!(message.reply_to(command), Ok(reply));
         prop_assert!(message.is_canonical(&reply));
         if let Some(by_type) = command.and_then(|command| reply_by_type(&message, command)) {
@@ -214,9 +214,9 @@ proptest! {
         let mut bytes = encoded(request.command(), &request)?;
         let len = bytes.len();
         bytes.extend(&rest);
-        let (message, behind) = Message::decode(&bytes).unwrap();
+        let (message, behind) = Message::decode_prefix(&bytes).unwrap();
         prop_assert_eq!((message.payload, behind), (&bytes[20..len], &rest[..]));
-        prop_assert_eq!(Message::decode_exact(&bytes).map_err(|error| error.offset()), Err(len));
+        prop_assert_eq!(Message::decode(&bytes).map_err(|error| error.offset()), Err(len));
     }
 
     #[test]
@@ -285,7 +285,7 @@ proptest! {
     fn no_payload_makes_reading_panic(command in any_command(), reserved in prop_oneof![Just(0_u16), any::<u16>()], payload in payload()) {
         let size = u16::try_from(20 + payload.len()).unwrap().to_le_bytes();
         let bytes = [b"DOTNET_IPC_V1\0", &size[..], &[command.set, command.id], &reserved.to_le_bytes(), &payload].concat();
-        prop_assert!(Message::decode_exact(&bytes).is_ok());
+        prop_assert!(Message::decode(&bytes).is_ok());
         read_every_way(&bytes)?;
     }
 
@@ -321,7 +321,7 @@ fn message_over_65535_bytes_is_refused() {
 
     assert_eq!(encode(command, &sent(&bytes[..65_515]), &mut buffer), Ok(65_535));
     assert_eq!(buffer[..22], *b"DOTNET_IPC_V1\0\xff\xff\x63\x01\0\0\x07\x07");
-    let message = Message::decode_exact(&buffer[..65_535]).unwrap();
+    let message = Message::decode(&buffer[..65_535]).unwrap();
     assert_eq!(message.request(), Ok(sent(&bytes[..65_515])));
 
     assert_eq!(encode(command, &sent(&bytes), &mut buffer), Err(EncodeError::MessageTooLarge { len: 65_536 }));

@@ -6,8 +6,8 @@ use std::time::Duration;
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::{Command, Continuation, ReplyType};
 use dotnet_diagnostics_ipc::exchange::{
-    Client, ClientAction, ConnectPort, ConnectPortAction, End, Outcome, ParsedRequest, ReplyDeadline, RetryPolicy, Server,
-    ServerAction, ServerOutcome, Session, SessionAction, StreamEnd, Then,
+    AfterReply, Client, ClientAction, ConnectPort, ConnectPortAction, End, Outcome, ParsedRequest, ReplyDeadline, RetryPolicy,
+    Server, ServerAction, ServerOutcome, Session, SessionAction, StreamEnd,
 };
 use dotnet_diagnostics_ipc::message::eventpipe::SessionReply;
 use dotnet_diagnostics_ipc::wire::Guid;
@@ -118,11 +118,11 @@ fn walked_by_a_client(command: Command, continuation: Continuation) -> Vec<&'sta
             ClientAction::Finished(Outcome::Ok { then, .. }) => {
                 walked.push("< reply");
                 walked.extend(match then {
-                    Then::Close => &["< close"][..],
-                    Then::AnotherReply => &["< second reply", "< close"],
-                    Then::Stream { .. } => &["< stream", "< close"],
-                    Then::EnvironmentBlock { .. } => &["< environment block", "< close"],
-                    Then::UserEvents { .. } => &["> close"],
+                    AfterReply::Close => &["< close"][..],
+                    AfterReply::AnotherReply => &["< second reply", "< close"],
+                    AfterReply::Stream { .. } => &["< stream", "< close"],
+                    AfterReply::EnvironmentBlock { .. } => &["< environment block", "< close"],
+                    AfterReply::UserEvents { .. } => &["> close"],
                     other => panic!("{command}: {other:?}"),
                 });
                 return walked;
@@ -262,7 +262,7 @@ fn flows_session_is_stopped_on_a_second_connection() {
     assert_eq!(session.stop_request().map(|stop| stop.session_id), Some(42));
     session.stopping().unwrap();
     assert_eq!(session.action(), SessionAction::ReadAndAwaitStop);
-    session.stop_finished(Outcome::Ok { size: 28, then: Then::Close }, SESSION_42).unwrap();
+    session.stop_finished(Outcome::Ok { size: 28, then: AfterReply::Close }, SESSION_42).unwrap();
     assert_eq!(session.action(), SessionAction::Read);
     session.ended(End::Closed).unwrap();
     let SessionAction::Finished(outcome) = session.action() else { panic!("{session:?}") };

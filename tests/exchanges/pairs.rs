@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::exchange::{
-    Client, ClientAction, End, Outcome, ParsedRequest, Server, ServerAction, ServerOptions, ServerOutcome, Then,
+    AfterReply, Client, ClientAction, End, Outcome, ParsedRequest, Server, ServerAction, ServerOptions, ServerOutcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::process::ProcessEnvironmentReply;
@@ -70,7 +70,7 @@ fn talk(talk: &Talk) -> Result<Heard, String> {
     };
     let mut ours = vec![0xaa; 65_535];
     ours[..talk.request.len()].copy_from_slice(talk.request);
-    let mut client = Client::of_message(&ours).map_err(|error| error.to_string())?;
+    let mut client = Client::from_message(&ours).map_err(|error| error.to_string())?;
     let mut theirs = vec![0x55; 65_535];
     let mut server = Server::with_options(ServerOptions::DEFAULT);
     let (mut streamed, mut continuation) = (0, Vec::new());
@@ -110,7 +110,7 @@ fn client_turn(client: &mut Client, buffer: &mut [u8], pipe: &mut Pipe, continua
             0 => Ok(()),
             n => client.received(buffer, n),
         },
-        ClientAction::Finished(Outcome::Ok { then: Then::UserEvents { .. }, .. }) => {
+        ClientAction::Finished(Outcome::Ok { then: AfterReply::UserEvents { .. }, .. }) => {
             pipe.client_closed = true;
             Ok(())
         }
@@ -186,7 +186,7 @@ fn for_each_pair(mut check: impl FnMut(Command, &[u8], &[Vec<u8>]) -> Result<(),
     let (mut seen, mut failures) = (BTreeSet::new(), Vec::new());
     for (_, test) in tests().filter(|(group, _)| group.kind == Type::Request && group.direction == Some(Direction::Client)) {
         let Some(wire) = test.wire.as_ref().filter(|_| test.result == Verdict::Valid) else { continue };
-        let request = Message::decode_exact(wire).unwrap().request().unwrap();
+        let request = Message::decode(wire).unwrap().request().unwrap();
         if request.check_limits().is_err() {
             continue;
         }
@@ -206,25 +206,27 @@ const STREAM: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1 and as much as th
 const BLOCK: &[u8] = b"\x02\0\0\0\x04\0\0\0A\0=\0b\0\0\0\x02\0\0\0=\0\0\0";
 
 fn what_follows(request: &[u8]) -> Continuation {
-    let request = Message::decode_exact(request).unwrap().request().unwrap();
+    let request = Message::decode(request).unwrap().request().unwrap();
     request.continuation().unwrap()
 }
 
 fn ok(capacity: usize, request: &[u8], reply: &[u8]) -> Result<(), String> {
     let continuation = what_follows(request);
-    let command = Message::decode_exact(request).unwrap().command;
-    let message = Message::decode_exact(reply).unwrap();
+    let command = Message::decode(request).unwrap().command;
+    let message = Message::decode(reply).unwrap();
     let mut answer = message.reply_to(Some(command)).unwrap();
     let (follows, then): (&[u8], _) = match (continuation, answer) {
-        (Continuation::Nettrace, AnyReply::Session(reply)) => (STREAM, Then::Stream { session_id: Some(reply.session_id) }),
-        (Continuation::UserEvents, AnyReply::Session(reply)) => (b"", Then::UserEvents { session_id: Some(reply.session_id) }),
+        (Continuation::Nettrace, AnyReply::Session(reply)) => (STREAM, AfterReply::Stream { session_id: Some(reply.session_id) }),
+        (Continuation::UserEvents, AnyReply::Session(reply)) => {
+            (b"", AfterReply::UserEvents { session_id: Some(reply.session_id) })
+        }
         (Continuation::EnvironmentBlock, AnyReply::ProcessEnvironment(reply)) => {
             let n_incoming_bytes = u32::try_from(BLOCK.len()).unwrap();
             answer = AnyReply::ProcessEnvironment(ProcessEnvironmentReply { n_incoming_bytes, ..reply });
-            (BLOCK, Then::EnvironmentBlock { n_incoming_bytes })
+            (BLOCK, AfterReply::EnvironmentBlock { n_incoming_bytes })
         }
-        _ if command.set == 1 => (b"", Then::AnotherReply),
-        _ => (b"", Then::Close),
+        _ if command.set == 1 => (b"", AfterReply::AnotherReply),
+        _ => (b"", AfterReply::Close),
     };
     let heard = talk(&Talk { capacity, request, answer: Answer::Ok(&answer), continuation: follows })?;
     let size = u16::try_from(reply.len()).unwrap();
@@ -276,7 +278,7 @@ fn pair_server_returns_sent_request() {
             server.received(wire, wire.len() - 20).map_err(|illegal| illegal.to_string())?;
         }
         let Ok(ParsedRequest::Request(request)) = server.request(wire) else { return Err("no request".to_owned()) };
-        let same = Message::decode_exact(wire).unwrap().request() == Ok(request);
+        let same = Message::decode(wire).unwrap().request() == Ok(request);
         if same && request.command() == command && !matches!(request, AnyRequest::Unknown { .. }) {
             Ok(())
         } else {

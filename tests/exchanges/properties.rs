@@ -2,8 +2,8 @@
 
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::exchange::{
-    CheckOrder, Client, ClientAction, End, Illegal, Outcome, ParsedRequest, RefusalReason, Server, ServerAction, ServerOptions,
-    ServerOutcome, Then,
+    AfterReply, CheckOrder, Client, ClientAction, End, MisuseError, Outcome, ParsedRequest, RefusalReason, Server, ServerAction,
+    ServerOptions, ServerOutcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, StopTracing, UserEventsSession};
@@ -114,7 +114,7 @@ proptest! {
     #[test]
     fn what_a_client_takes_for_a_reply_is_one((command, continuation) in commands(), peer in peers()) {
         let (outcome, taken, buffer) = hear(client(command, continuation), &peer, &Pieces::all_at_once(), End::Reset, 65_535);
-        let decoded = Message::decode_exact(&buffer[..taken]).and_then(|message| message.reply_to(Some(command)));
+        let decoded = Message::decode(&buffer[..taken]).and_then(|message| message.reply_to(Some(command)));
         match outcome {
             Outcome::Ok { .. } => prop_assert!(!matches!(decoded, Err(_) | Ok(AnyReply::Error(_)))),
             Outcome::Error { hresult, .. } => {
@@ -392,15 +392,15 @@ fn client_small_buffer_keeps_received_bytes() {
     let mut client = client(Command::COLLECT_TRACING, Continuation::Nettrace);
     client.sent(20).unwrap();
     client.received(&small, 20).unwrap();
-    assert_eq!(client.enlarged(&small), Err(Illegal::BufferTooShort { needed: 32 }));
+    assert_eq!(client.enlarged(&small), Err(MisuseError::BufferTooShort { needed: 32 }));
     let mut large = [0; 32];
-    assert_eq!(client.enlarged(&large), Err(Illegal::NotAsked), "another header");
+    assert_eq!(client.enlarged(&large), Err(MisuseError::NotAsked), "another header");
     large[..24].copy_from_slice(&small);
     client.enlarged(&large).unwrap();
     assert_eq!(client.action(), ClientAction::Receive(20..32));
     large[20..].copy_from_slice(&reply[20..32]);
     client.received(&large, 12).unwrap();
-    let then = Then::Stream { session_id: Some(0x0707_0707_0707_0707) };
+    let then = AfterReply::Stream { session_id: Some(0x0707_0707_0707_0707) };
     assert_eq!(client.action(), ClientAction::Finished(Outcome::Ok { size: 32, then }));
 }
 
@@ -421,7 +421,7 @@ fn client_end_while_sending_is_time_out_only() {
         for end in [End::Closed, End::Reset] {
             let mut client = Client::new(&ProcessInfo2 {}, &mut [0; 64]).unwrap();
             client.sent(sent).unwrap();
-            assert_eq!(client.ended(end), Err(Illegal::NotAsked));
+            assert_eq!(client.ended(end), Err(MisuseError::NotAsked));
             assert_eq!(client.action(), ClientAction::Send(sent..20));
             client.ended(End::TimedOut).unwrap();
             assert_eq!(client.action(), ClientAction::Finished(Outcome::NoReply { end: End::TimedOut, request_sent }));
@@ -460,7 +460,7 @@ fn client_descriptor_precedes_reply() {
     buffer[..28].copy_from_slice(SESSION);
     client.received(&buffer, 20).unwrap();
     client.received(&buffer, 8).unwrap();
-    let then = Then::UserEvents { session_id: Some(42) };
+    let then = AfterReply::UserEvents { session_id: Some(42) };
     assert_eq!(client.action(), ClientAction::Finished(Outcome::Ok { size: 28, then }));
 }
 
@@ -470,11 +470,11 @@ fn client_generic_ok_has_no_payload() {
         Outcome::Ok { size: 20, then } => then,
         other => panic!("{other:?}"),
     };
-    assert_eq!(then(Command::RESUME_RUNTIME, Continuation::Close), Then::Close);
-    assert_eq!(then(Command::GENERATE_CORE_DUMP, Continuation::Close), Then::AnotherReply);
-    assert_eq!(then(Command::COLLECT_TRACING, Continuation::Nettrace), Then::Stream { session_id: None });
-    assert_eq!(then(Command::COLLECT_TRACING5, Continuation::UserEvents), Then::UserEvents { session_id: None });
-    assert_eq!(then(Command::PROCESS_ENVIRONMENT, Continuation::EnvironmentBlock), Then::Unknown);
+    assert_eq!(then(Command::RESUME_RUNTIME, Continuation::Close), AfterReply::Close);
+    assert_eq!(then(Command::GENERATE_CORE_DUMP, Continuation::Close), AfterReply::AnotherReply);
+    assert_eq!(then(Command::COLLECT_TRACING, Continuation::Nettrace), AfterReply::Stream { session_id: None });
+    assert_eq!(then(Command::COLLECT_TRACING5, Continuation::UserEvents), AfterReply::UserEvents { session_id: None });
+    assert_eq!(then(Command::PROCESS_ENVIRONMENT, Continuation::EnvironmentBlock), AfterReply::Unknown);
 }
 
 #[test]
@@ -482,7 +482,7 @@ fn client_second_reply_only_after_dump() {
     let mut buffer = [0; 64];
     let mut dump = client(Command::GENERATE_CORE_DUMP3, Continuation::Close);
     dump.sent(20).unwrap();
-    assert_eq!(dump.another_reply(), Err(Illegal::NotAsked));
+    assert_eq!(dump.another_reply(), Err(MisuseError::NotAsked));
     for reply in [OK_24, ERROR] {
         buffer[..24].copy_from_slice(reply);
         dump.received(&buffer, 20).unwrap();
@@ -492,14 +492,14 @@ fn client_second_reply_only_after_dump() {
     }
     dump.ended(End::Closed).unwrap();
     assert_eq!(dump.action(), ClientAction::Finished(Outcome::NoReply { end: End::Closed, request_sent: true }));
-    assert_eq!(dump.another_reply(), Err(Illegal::NotAsked));
+    assert_eq!(dump.another_reply(), Err(MisuseError::NotAsked));
 
     let mut info = Client::new(&StopTracing { session_id: 0 }, &mut buffer).unwrap();
     info.sent(28).unwrap();
     buffer[..28].copy_from_slice(SESSION);
     info.received(&buffer, 20).unwrap();
     info.received(&buffer, 8).unwrap();
-    assert_eq!(info.another_reply(), Err(Illegal::NotAsked));
+    assert_eq!(info.another_reply(), Err(MisuseError::NotAsked));
 }
 
 #[test]
@@ -513,8 +513,8 @@ fn client_environment_length_matches_reply() {
     server.respond(&reply, &mut buffer).unwrap();
     server.sent(26).unwrap();
     assert_eq!(server.action(), ServerAction::Continue { left: Some(10) });
-    assert_eq!(server.piece(&buffer, 11), Err(Illegal::TooMany { asked: 10, said: 11 }));
-    assert_eq!(server.continuation_ended(), Err(Illegal::NotAsked), "6 bytes are still to come");
+    assert_eq!(server.piece(&buffer, 11), Err(MisuseError::TooMany { asked: 10, said: 11 }));
+    assert_eq!(server.continuation_ended(), Err(MisuseError::NotAsked), "6 bytes are still to come");
     server.piece(&buffer, 4).unwrap();
     server.sent(4).unwrap();
     let mut whole = server;

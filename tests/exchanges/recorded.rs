@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
-use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, End, Outcome, Then};
+use dotnet_diagnostics_ipc::exchange::{AfterReply, Client, ClientAction, End, Outcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::{Message, Request as _, process::ProcessInfo};
 use dotnet_diagnostics_ipc::vectors::{self, Group, SourceKind, Subject, Test, Type, Value, Verdict};
@@ -45,7 +45,7 @@ fn drive<'c>(request: &[u8], mut coming: &'c [u8], piece: usize, cut: usize) -> 
     let all = coming.len();
     let mut buffer = vec![0xee; 65_535];
     buffer[..request.len()].copy_from_slice(request);
-    let mut client = Client::of_message(&buffer).unwrap();
+    let mut client = Client::from_message(&buffer).unwrap();
     let (mut sent, mut fd_sent) = (Vec::new(), false);
     loop {
         let action = client.action();
@@ -83,7 +83,7 @@ fn drive<'c>(request: &[u8], mut coming: &'c [u8], piece: usize, cut: usize) -> 
 }
 
 fn continuation(request: &[u8]) -> Option<Continuation> {
-    Message::decode_exact(request).unwrap().request().unwrap().continuation()
+    Message::decode(request).unwrap().request().unwrap().continuation()
 }
 
 fn hexadecimal(value: &Value) -> HResult {
@@ -98,13 +98,13 @@ fn outcome_of(group: &Group, test: &Test, command: Command, request: &[u8]) -> O
     }
     let session_id = || value["sessionId"].as_str().map(|id| id.parse().unwrap());
     let then = match continuation(request).unwrap() {
-        Continuation::Close if command.set == Command::GENERATE_CORE_DUMP.set => Then::AnotherReply,
-        Continuation::Close => Then::Close,
-        Continuation::Nettrace => Then::Stream { session_id: session_id() },
+        Continuation::Close if command.set == Command::GENERATE_CORE_DUMP.set => AfterReply::AnotherReply,
+        Continuation::Close => AfterReply::Close,
+        Continuation::Nettrace => AfterReply::Stream { session_id: session_id() },
         Continuation::EnvironmentBlock => {
-            Then::EnvironmentBlock { n_incoming_bytes: u32::try_from(value["nIncomingBytes"].as_u64().unwrap()).unwrap() }
+            AfterReply::EnvironmentBlock { n_incoming_bytes: u32::try_from(value["nIncomingBytes"].as_u64().unwrap()).unwrap() }
         }
-        Continuation::UserEvents => Then::UserEvents { session_id: session_id() },
+        Continuation::UserEvents => AfterReply::UserEvents { session_id: session_id() },
         other => panic!("{other:?} is none of one request"),
     };
     Outcome::Ok { size, then }

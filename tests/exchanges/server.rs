@@ -1,7 +1,7 @@
 //! A server step by step: which acknowledgement leads where, and which it did not ask for.
 
 use dotnet_diagnostics_ipc::exchange::{
-    CheckOrder, End, Illegal, ParsedRequest, RefusalReason, Server, ServerAction, ServerOptions, ServerOutcome,
+    CheckOrder, End, MisuseError, ParsedRequest, RefusalReason, Server, ServerAction, ServerOptions, ServerOutcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Request as _;
@@ -41,7 +41,7 @@ fn server_continues_in_larger_buffer() {
     let request = [b"DOTNET_IPC_V1\0\x20\0\x04\x05\0\0", &[1, 0, 0, 0][..], &[0; 8]].concat();
     let mut exact = [0; 32];
     let mut server = Server::new();
-    assert_eq!(server.enlarged(&exact), Err(Illegal::NotAsked));
+    assert_eq!(server.enlarged(&exact), Err(MisuseError::NotAsked));
     exact[..20].copy_from_slice(&request[..20]);
     server.received(&exact, 20).unwrap();
     assert_eq!(server.action(), ServerAction::Receive(20..32), "it has room");
@@ -49,8 +49,8 @@ fn server_continues_in_larger_buffer() {
     let mut server = Server::new();
     server.received(&exact[..31], 20).unwrap();
     assert_eq!(server.action(), ServerAction::Finished(ServerOutcome::BufferTooSmall { size: 32 }));
-    assert_eq!(server.enlarged(&exact[..31]), Err(Illegal::BufferTooShort { needed: 32 }));
-    assert_eq!(server.enlarged(&[0; 32]), Err(Illegal::NotAsked), "the front is missing");
+    assert_eq!(server.enlarged(&exact[..31]), Err(MisuseError::BufferTooShort { needed: 32 }));
+    assert_eq!(server.enlarged(&[0; 32]), Err(MisuseError::NotAsked), "the front is missing");
     assert_eq!(server.action(), ServerAction::Finished(ServerOutcome::BufferTooSmall { size: 32 }));
     server.enlarged(&exact).unwrap();
     assert_eq!(server.action(), ServerAction::Receive(20..32));
@@ -127,7 +127,7 @@ fn server_user_events_fault_answered_by_check_order() {
 /// What was not asked for is a mistake in the caller's loop, and said to be one.
 #[test]
 fn server_unasked_acknowledgement_is_illegal() {
-    let not_asked = Err(Illegal::NotAsked);
+    let not_asked = Err(MisuseError::NotAsked);
     let receiving = |server: &mut Server| {
         let buffer = &mut [0; 64];
         assert_eq!(server.fd_received(), not_asked);
@@ -138,10 +138,10 @@ fn server_unasked_acknowledgement_is_illegal() {
         assert_eq!(server.continuation_ended(), not_asked);
         assert_eq!(server.enlarged(buffer), not_asked);
         assert_eq!(server.closed(), not_asked);
-        assert_eq!(server.respond(&(), buffer), Err(Illegal::NotAsked.into()));
-        assert_eq!(server.refuse(HResult::FAIL, buffer), Err(Illegal::NotAsked.into()));
-        assert_eq!(server.break_off(HResult::FAIL, buffer), Err(Illegal::NotAsked.into()));
-        assert!(matches!(server.request(buffer), Err(Illegal::NotAsked)));
+        assert_eq!(server.respond(&(), buffer), Err(MisuseError::NotAsked.into()));
+        assert_eq!(server.refuse(HResult::FAIL, buffer), Err(MisuseError::NotAsked.into()));
+        assert_eq!(server.break_off(HResult::FAIL, buffer), Err(MisuseError::NotAsked.into()));
+        assert!(matches!(server.request(buffer), Err(MisuseError::NotAsked)));
     };
     let mut server = Server::new();
     receiving(&mut server);
@@ -176,9 +176,9 @@ fn server_environment_length_matches_announcement() {
     server.respond(&ProcessEnvironmentReply { n_incoming_bytes: 8, future: 0 }, &mut buffer).unwrap();
     server.sent(26).unwrap();
     assert_eq!(server.action(), ServerAction::Continue { left: Some(8) });
-    assert_eq!(server.piece(&[0; 4], 5), Err(Illegal::BufferTooShort { needed: 5 }));
-    assert_eq!(server.piece(&[0; 9], 9), Err(Illegal::TooMany { asked: 8, said: 9 }));
-    assert_eq!(server.continuation_ended(), Err(Illegal::NotAsked));
+    assert_eq!(server.piece(&[0; 4], 5), Err(MisuseError::BufferTooShort { needed: 5 }));
+    assert_eq!(server.piece(&[0; 9], 9), Err(MisuseError::TooMany { asked: 8, said: 9 }));
+    assert_eq!(server.continuation_ended(), Err(MisuseError::NotAsked));
     server.piece(&[0; 4], 0).unwrap();
     assert_eq!(server.action(), ServerAction::Continue { left: Some(8) }, "nothing came");
     server.piece(&[0; 4], 4).unwrap();
@@ -219,7 +219,7 @@ fn server_client_gone_ends_session() {
         server.respond(&SessionReply { session_id: 1 }, &mut [0; 64]).unwrap();
         server.sent(28).unwrap();
         assert_eq!(server.action(), ServerAction::Hold);
-        assert_eq!(server.ended(End::TimedOut), Err(Illegal::NotAsked));
+        assert_eq!(server.ended(End::TimedOut), Err(MisuseError::NotAsked));
         server.ended(end).unwrap();
         server.closed().unwrap();
         assert_eq!(server.action(), ServerAction::Finished(outcome));

@@ -85,7 +85,7 @@ fn messages(chosen: &[u8]) -> (AnyRequest<'_>, AnyReply<'_>) {
     let input = &mut Unstructured::new(chosen);
     let request = AnyRequest::arbitrary(input).unwrap();
     let bytes = encode_to_vec(request.command(), &request).unwrap();
-    assert_eq!(Message::decode_exact(&bytes).unwrap().request(), Ok(request));
+    assert_eq!(Message::decode(&bytes).unwrap().request(), Ok(request));
     let reply = AnyReply::arbitrary(input).unwrap();
     let _ = encode_to_vec(reply.command(), &reply).unwrap();
     (request, reply)
@@ -109,10 +109,10 @@ proptest! {
         made::<DraftCollectTracing<'_>>(&chosen);
         for style in [Style::Plain, Style::Boundary] {
             let made = MadeRequest::new(&chosen, style);
-            let message = Message::decode_exact(made.bytes())?;
+            let message = Message::decode(made.bytes())?;
             prop_assert!(message.is_canonical(&made.request()) && message.request()? == made.request());
             let made = MadeReply::new(&chosen, style);
-            let message = Message::decode_exact(made.bytes())?;
+            let message = Message::decode(made.bytes())?;
             prop_assert!(message.is_canonical(&made.reply()) && message.reply_to(made.answers())? == made.reply());
             prop_assert!(made.bytes().len() <= 65_535);
         }
@@ -142,13 +142,13 @@ proptest! {
         reply in prop_oneof![strategies::replies().boxed(), strategies::boundary_replies().boxed()],
         nearly in strategies::hostile_messages(),
     ) {
-        let message = Message::decode_exact(request.bytes())?;
+        let message = Message::decode(request.bytes())?;
         prop_assert_eq!(message.request()?, request.request());
         prop_assert_eq!(format!("{request:?}"), format!("{:?}", request.request()));
-        let message = Message::decode_exact(reply.bytes())?;
+        let message = Message::decode(reply.bytes())?;
         prop_assert_eq!(message.reply_to(reply.answers())?, reply.reply());
         prop_assert_eq!(format!("{reply:?}"), format!("MadeReply({:?}, {:?})", reply.answers(), reply.reply()));
-        if let Err(error) = Message::decode(&nearly) {
+        if let Err(error) = Message::decode_prefix(&nearly) {
             prop_assert!(error.offset() <= nearly.len());
         }
     }
@@ -182,9 +182,9 @@ fn arbitrary_values_keep_type_promises() {
         random.fill_bytes(&mut chosen);
         let input = || Unstructured::new(&chosen);
         let request = input().arbitrary::<MadeRequest>().unwrap();
-        assert!(Message::decode_exact(request.bytes()).unwrap().request().is_ok());
+        assert!(Message::decode(request.bytes()).unwrap().request().is_ok());
         let reply = input().arbitrary::<MadeReply>().unwrap();
-        assert!(Message::decode_exact(reply.bytes()).unwrap().reply_to(reply.answers()).is_ok());
+        assert!(Message::decode(reply.bytes()).unwrap().reply_to(reply.answers()).is_ok());
         let made = input().arbitrary::<Made<EventFilter<'_>>>().unwrap();
         assert_eq!(EventFilter::decode(&mut Reader::new(made.bytes())), Ok(made.get()));
 
@@ -197,7 +197,7 @@ fn arbitrary_values_keep_type_promises() {
         let old = input().arbitrary::<OldReply>().unwrap();
         let bytes = written(&old);
         let width = if bytes.len() == 4 { SessionIdWidth::Bits32 } else { SessionIdWidth::Bits64 };
-        assert_eq!(OldReply::decode(&bytes, width), Ok((old, &[][..])));
+        assert_eq!(OldReply::decode_prefix(&bytes, width), Ok((old, &[][..])));
         // Only the draft has a path, and it has no format.
         let session = input().arbitrary::<CollectTracingWithoutFilterData<'_>>().unwrap();
         assert_eq!(session.output_path.is_some(), session.format.is_none());
@@ -246,7 +246,7 @@ fn arbitrary_meets_every_kind_of_value() {
             AnyRequest::CollectTracing4(request) => request.providers.len() == 1001,
             _ => false,
         });
-        match Message::decode(&Hostile::new(&chosen, Style::Plain).0).and_then(|(message, _)| message.request()) {
+        match Message::decode_prefix(&Hostile::new(&chosen, Style::Plain).0).and_then(|(message, _)| message.request()) {
             Ok(_) => taken += 1,
             Err(_) => refused += 1,
         }

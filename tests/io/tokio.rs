@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::continuation::EnvironmentLimits;
-use dotnet_diagnostics_ipc::exchange::ladder::TracingLadder;
-use dotnet_diagnostics_ipc::exchange::{End, Stop};
+use dotnet_diagnostics_ipc::exchange::fallback::TracingFallback;
+use dotnet_diagnostics_ipc::exchange::{End, StopOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::{AsyncClient, AsyncConnect, AsyncConnection, Deadlines, Endpoint, Error, ErrorKind, Phase};
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
@@ -304,9 +304,9 @@ async fn ladder_deadline_is_for_all_of_its_connections() {
     let request = streaming();
     let deadlines = |whole| Deadlines { whole: Some(Duration::from_secs(whole)), ..Deadlines::DEFAULT };
     let client = AsyncClient::new(Slow);
-    let error = client.clone().with_deadlines(deadlines(5)).trace_by(TracingLadder::new(&request)).await.unwrap_err();
+    let error = client.clone().with_deadlines(deadlines(5)).trace_by(TracingFallback::new(&request)).await.unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)), "{error:?}");
-    let error = client.with_deadlines(deadlines(30)).trace_by(TracingLadder::new(&request)).await.unwrap_err();
+    let error = client.with_deadlines(deadlines(30)).trace_by(TracingFallback::new(&request)).await.unwrap_err();
     assert_eq!(error.hresult(), Some(HResult::UNKNOWN_COMMAND));
 }
 
@@ -333,10 +333,10 @@ async fn trace_by_ladder_is_read_while_it_is_stopped() {
     let peer = Peer::saying(&[UNKNOWN, STREAM, SESSION]);
     let client = AsyncClient::new(&peer);
     let request = streaming();
-    let (mut trace, _) = client.trace_by(TracingLadder::new(&request)).await.unwrap();
+    let (mut trace, _) = client.trace_by(TracingFallback::new(&request)).await.unwrap();
     assert_eq!(trace.session_id(), Some(42));
     let stopper = trace.stopper(&client);
-    assert_eq!(stopper.clone().stop().await.unwrap(), Stop::Answered);
+    assert_eq!(stopper.clone().stop().await.unwrap(), StopOutcome::Answered);
     assert!(matches!(stopper.stop().await.unwrap_err().kind(), ErrorKind::AlreadyStopped));
     peer.ends.lock().unwrap().clear();
     let mut stream = Vec::new();
@@ -376,7 +376,7 @@ async fn stop_that_is_dropped_may_be_repeated() {
     let stopper = trace.stopper(&client);
     assert!(tokio::time::timeout(Duration::from_millis(20), stopper.stop()).await.is_err());
     assert!(format!("{trace:?}").contains("Unanswered(TimedOut)"), "{trace:?}");
-    assert_eq!(stopper.stop().await.unwrap(), Stop::Answered);
+    assert_eq!(stopper.stop().await.unwrap(), StopOutcome::Answered);
 }
 
 /// The same discovery and trust as of the blocking half.
@@ -442,5 +442,5 @@ async fn calls_can_be_spawned() {
         let trace = client.trace(&COLLECT).await.unwrap();
         (trace.stopper(&client).stop().await.unwrap(), trace)
     });
-    assert_eq!(task.await.unwrap().0, Stop::Answered);
+    assert_eq!(task.await.unwrap().0, StopOutcome::Answered);
 }

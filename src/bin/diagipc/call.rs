@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Subcommand};
 use dotnet_diagnostics_ipc::exchange::StreamEnd;
-use dotnet_diagnostics_ipc::exchange::ladder::{Rung as _, TracingLadder};
+use dotnet_diagnostics_ipc::exchange::fallback::{FallbackRequest as _, TracingFallback};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, PortRuntime, Which};
+use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, PortRuntime, RuntimeFilter};
 use dotnet_diagnostics_ipc::io::{Answer, Client, Connect, Deadlines, Endpoint, Error, ErrorKind, ReplyWithin, Until};
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
 use dotnet_diagnostics_ipc::message::eventpipe::{
@@ -210,7 +210,7 @@ fn ask(operation: &Operation, client: &Client, deadlines: Deadlines, out: &mut d
 fn at_port(path: &Path, deadlines: Deadlines) -> anyhow::Result<(PortListener, PortRuntime)> {
     let port = PortListener::bind(path, PortOptions::DEFAULT)?;
     let deadline = deadlines.connect.and_then(|patience| Instant::now().checked_add(patience));
-    let runtime = port.wait_for(Which::Any, &Until { deadline, ..Until::FOREVER })?;
+    let runtime = port.wait_for(RuntimeFilter::Any, &Until { deadline, ..Until::FOREVER })?;
     Ok((port, runtime))
 }
 
@@ -348,12 +348,12 @@ impl Trace {
             let request = CollectTracing { circular_buffer_mb, format, providers: Array::new(&providers) };
             return self.record(client, client.trace(&request)?);
         }
-        let mut ladder = if self.command == "CollectTracing6" { TracingLadder::new(&six) } else { TracingLadder::new(&five) };
-        while ladder.rung().command().name() != Some(self.command.as_str()) {
+        let mut fallback = if self.command == "CollectTracing6" { TracingFallback::new(&six) } else { TracingFallback::new(&five) };
+        while fallback.request().command().name() != Some(self.command.as_str()) {
             // As if it had been asked already.
-            ladder.refused(HResult::UNKNOWN_COMMAND)?;
+            fallback.refused(HResult::UNKNOWN_COMMAND)?;
         }
-        self.record(client, client.trace_by(ladder)?.0)
+        self.record(client, client.trace_by(fallback)?.0)
     }
 
     fn record<C: Connect + Send + Sync + 'static>(

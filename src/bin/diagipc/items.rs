@@ -137,7 +137,7 @@ impl<'b> Splitter<'b> {
             self.request = Some(header.command);
         }
         if from_server {
-            self.continuation = Message::decode(rest).ok().and_then(|(message, _)| follows(&message, self.request));
+            self.continuation = Message::decode_prefix(rest).ok().and_then(|(message, _)| follows(&message, self.request));
         }
         item
     }

@@ -15,8 +15,8 @@ use super::{Argument, Fault, Operation};
 use crate::command::Command;
 use crate::hresult::HResult;
 use crate::vectors::{
-    Ask, Captures, Literal, LoadError, OkOutcome, Part, Pattern, Plays, RuntimePart, Script, ScriptOutcome, ScriptStreamEnd,
-    ScriptThen, Step, named_script_files,
+    Ask, Captures, Literal, LoadError, OkOutcome, Part, Pattern, Plays, RuntimePart, Script, ScriptAfterReply, ScriptOutcome,
+    ScriptStreamEnd, Step, named_script_files,
 };
 
 /// What a process says of itself; later versions append what nobody knows yet.
@@ -249,7 +249,7 @@ fn output(script: &Script, outcome: &ScriptOutcome, operation: Operation) -> Opt
             let environment = ok.environment.as_ref().filter(|one| one.error.is_none() && one.cut.is_none())?;
             environment.entries.iter().map(entry).collect::<Option<_>>().map(Output::Environment)
         }
-        Operation::Trace | Operation::TracePort if ok.then == ScriptThen::Stream => {
+        Operation::Trace | Operation::TracePort if ok.then == ScriptAfterReply::Stream => {
             let is_whole = ok.stream.as_ref()?.end == ScriptStreamEnd::Complete;
             stream(script, ok).map(if is_whole { Output::Stream } else { Output::BeginOfStream })
         }

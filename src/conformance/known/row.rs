@@ -187,7 +187,7 @@ impl Request {
         let wire = wire.get(..size).unwrap_or(wire);
         let offset = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
         let has_payload = wire.len() > HEADER_LEN;
-        let request = Message::decode_exact(wire).and_then(|message| message.request());
+        let request = Message::decode(wire).and_then(|message| message.request());
         let (reason, path) = match &request {
             Err(error) => {
                 let reason = RefusalReason::Malformed { kind: error.kind(), offset: offset(error.offset()) };

@@ -6,7 +6,7 @@ use core::ops::Range;
 use super::log::{Recording, Side};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::command::Command;
-use crate::exchange::{Client, ClientAction, End, Outcome, Then};
+use crate::exchange::{AfterReply, Client, ClientAction, End, Outcome};
 use crate::header::{HEADER_LEN, Header};
 use crate::hresult::HResult;
 use crate::vectors::Ending;
@@ -102,7 +102,7 @@ impl Connection {
     }
 
     /// What the connection is after an OK.
-    pub const fn then(&self) -> Option<Then> {
+    pub const fn then(&self) -> Option<AfterReply> {
         match self.outcome {
             Some(Outcome::Ok { then, .. }) => Some(then),
             _ => None,
@@ -138,18 +138,18 @@ impl Connection {
             Some(Outcome::Ok { size, then }) => {
                 self.push(Kind::Reply, size.into());
                 match then {
-                    Then::Stream { .. } => {
+                    AfterReply::Stream { .. } => {
                         let begin = begin.saturating_add(size.into());
                         if self.runtime.get(begin..).is_some_and(|stream| stream.starts_with(NETTRACE)) {
                             self.push(Kind::StreamHead, NETTRACE.len());
                         }
                         self.push(Kind::Stream, usize::MAX);
                     }
-                    Then::EnvironmentBlock { n_incoming_bytes } => {
+                    AfterReply::EnvironmentBlock { n_incoming_bytes } => {
                         self.push(Kind::Environment, usize::try_from(n_incoming_bytes).unwrap_or(usize::MAX));
                     }
                     // A second reply, if there is one (F-81).
-                    Then::AnotherReply => {
+                    AfterReply::AnotherReply => {
                         let second = outcome(self.request(), self.behind_the_reply(), end);
                         if let Some(Outcome::Ok { size, .. } | Outcome::Error { size, .. }) = second {
                             self.push(Kind::Reply, size.into());
@@ -172,7 +172,7 @@ pub(super) fn outcome(request: &[u8], reply: &[u8], end: End) -> Option<Outcome>
     if request.len() < HEADER_LEN {
         return None;
     }
-    let (mut client, mut rest) = (Client::of_message(&buffer).ok()?, reply);
+    let (mut client, mut rest) = (Client::from_message(&buffer).ok()?, reply);
     loop {
         match client.action() {
             ClientAction::Send(range) => client.sent(range.len()).ok()?,

@@ -15,10 +15,10 @@ use super::log::{Event, Recording, Seen, Side};
 use super::pending::PORT;
 use crate::command::Command;
 use crate::continuation::{EnvironmentDecoder, EnvironmentEvent};
-use crate::exchange::{End, Outcome, Then};
+use crate::exchange::{AfterReply, End, Outcome};
 use crate::vectors::{
-    Ask, AskLimits, Ending, OkOutcome, ScriptEnd, ScriptEnvironment, ScriptFault, ScriptOutcome, ScriptStop, ScriptStream,
-    ScriptStreamEnd, ScriptThen, Subject, Type, Value, ValueForm as _,
+    Ask, AskLimits, Ending, OkOutcome, ScriptAfterReply, ScriptEnd, ScriptEnvironment, ScriptFault, ScriptOutcome, ScriptStop,
+    ScriptStream, ScriptStreamEnd, Subject, Type, Value, ValueForm as _,
 };
 use crate::wire::DecodeErrorKind;
 
@@ -152,7 +152,7 @@ fn concluded(
     let mut next_reply = || replies.next().and_then(|segment| connection.runtime.get(segment.range.clone()));
     let mut ok = OkOutcome {
         reply: reply_value(connection, next_reply().unwrap_or_default()),
-        then: ScriptThen::Close,
+        then: ScriptAfterReply::Close,
         asked,
         advertise,
         stream: None,
@@ -161,8 +161,8 @@ fn concluded(
         second: None,
     };
     match then {
-        Then::AnotherReply => {
-            ok.then = ScriptThen::AnotherReply;
+        AfterReply::AnotherReply => {
+            ok.then = ScriptAfterReply::AnotherReply;
             let second = connection::outcome(connection.request(), connection.behind_the_reply(), end_of(recording, nth));
             let reply = next_reply().unwrap_or_default();
             ok.second = Some(match second {
@@ -174,22 +174,22 @@ fn concluded(
                 None => ScriptOutcome::NoReply { end: end_of(recording, nth).into() },
             });
         }
-        Then::Stream { .. } => {
-            ok.then = ScriptThen::Stream;
+        AfterReply::Stream { .. } => {
+            ok.then = ScriptAfterReply::Stream;
             let is_over = recording.ending(nth, Side::Runtime) == Some(Ending::Close);
             let was_stopped = stop.is_some_and(|(_, stop)| matches!(stop.outcome, Some(Outcome::Ok { .. })));
             let end = if is_over && was_stopped { ScriptStreamEnd::Complete } else { ScriptStreamEnd::Incomplete };
             ok.stream = Some(ScriptStream { bytes: streamed, end });
             ok.stop = Some(stop.map_or(ScriptStop::NotSent, |(_, stop)| stopped(&ok.reply, stop)));
         }
-        Then::EnvironmentBlock { n_incoming_bytes } => {
-            ok.then = ScriptThen::Environment;
+        AfterReply::EnvironmentBlock { n_incoming_bytes } => {
+            ok.then = ScriptAfterReply::Environment;
             let block = connection.segment(Kind::Environment).unwrap_or_default();
             ok.environment = Some(environment(n_incoming_bytes, block, end_of(recording, nth)));
         }
-        Then::UserEvents { .. } => ok.then = ScriptThen::UserEvents,
-        Then::Unknown => ok.then = ScriptThen::Unknown,
-        Then::Close => {}
+        AfterReply::UserEvents { .. } => ok.then = ScriptAfterReply::UserEvents,
+        AfterReply::Unknown => ok.then = ScriptAfterReply::Unknown,
+        AfterReply::Close => {}
     }
     ScriptOutcome::Ok(Box::new(ok))
 }

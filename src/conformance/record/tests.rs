@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::outcome::{Told, ask_and_outcome};
 use super::{Connection, Log, Recording, Side, script_of_client, script_of_runtime};
-use crate::exchange::Then;
+use crate::exchange::AfterReply;
 use crate::vectors::{Ending, FdKind, Step, Value};
 
 const UNKNOWN_COMMAND: [u8; 4] = 0x8013_1385_u32.to_le_bytes();
@@ -246,14 +246,14 @@ fn a_session_to_user_events_and_a_command_that_nobody_knows_are_told_by_what_fol
     log.piece(connection, Side::Runtime, &ok(&7u64.to_le_bytes()), Vec::new());
     log.ended(connection, Side::Client, Ending::Close);
     let recording = log.recording();
-    assert!(matches!(Connection::of(&recording, 0).then(), Some(Then::UserEvents { session_id: Some(7) })));
+    assert!(matches!(Connection::of(&recording, 0).then(), Some(AfterReply::UserEvents { session_id: Some(7) })));
     let said = json_of(&told(&recording));
     assert_eq!((&said["then"], &said["reply"]["sessionId"]), (&json!("user_events"), &json!("7")));
     let steps = client_steps(&recording);
     assert!(matches!(&steps[2], Step::Send(send) if send.with_fd == Some(FdKind::UserEventsData)), "{steps:?}");
 
     let nobody_knows = recording_of_one(message(4, 0x77, &[]), ok(&[]));
-    assert_eq!(Connection::of(&nobody_knows, 0).then(), Some(Then::Unknown));
+    assert_eq!(Connection::of(&nobody_knows, 0).then(), Some(AfterReply::Unknown));
     let said = told(&nobody_knows);
     assert_eq!(json_of(&said)["then"], "unknown");
     assert_eq!(said.notes, ["`ask` cannot say the request".to_string()]);

@@ -9,7 +9,7 @@ use rustix::net::{RecvFlags, recv};
 use super::application::Application;
 use super::misbehaviour::MisbehaviourKind as Kind;
 use crate::advertise::{ADVERTISE_LEN, Advertise};
-use crate::exchange::{ConnectPort, ConnectPortAction, Illegal, RetryPolicy};
+use crate::exchange::{ConnectPort, ConnectPortAction, MisuseError, RetryPolicy};
 use crate::io::{Transport as _, UnixTransport, Until, unix};
 
 /// A configured port and its connection.
@@ -35,7 +35,7 @@ impl Port {
     }
 
     /// Connects as far as it goes without waiting.
-    pub(super) fn advance(&mut self, application: &Application) -> Result<(), Illegal> {
+    pub(super) fn advance(&mut self, application: &Application) -> Result<(), MisuseError> {
         while !application.stop.is_cancelled() {
             match self.exchange.action() {
                 ConnectPortAction::Connect => {

@@ -65,7 +65,7 @@ impl Recorded {
 }
 
 fn info(file: &File, group: &str) -> Option<Info> {
-    let message = Message::decode_exact(Recorded::wire(file, group).next()?).ok()?;
+    let message = Message::decode(Recorded::wire(file, group).next()?).ok()?;
     let Ok(Reply::Ok(info)) = message.reply_as::<ProcessInfo3>() else { return None };
     let ProcessInfo3Reply { command_line, os, arch, managed_entrypoint_assembly_name, clr_product_version, .. } = info;
     Some(Info {
@@ -84,8 +84,8 @@ fn entries(block: &[u8]) -> Option<Vec<String>> {
 }
 
 fn text_of(error: &[u8]) -> Option<String> {
-    let message = Message::decode_exact(error).ok()?;
-    let error = ErrorReply::decode(&message, Some(crate::command::Command::GENERATE_CORE_DUMP3)).ok()?;
+    let message = Message::decode(error).ok()?;
+    let error = ErrorReply::from_message(&message, Some(crate::command::Command::GENERATE_CORE_DUMP3)).ok()?;
     error.message.map(|text| text.to_string()).filter(|text| !text.is_empty())
 }
 

@@ -12,7 +12,7 @@ use super::application::Application;
 use super::misbehaviour::MisbehaviourKind as Kind;
 use super::peer::{Peer, has_hung_up};
 use super::ports::Port;
-use crate::exchange::Illegal;
+use crate::exchange::MisuseError;
 use crate::io::server::{Listen, ServeOptions, serve_each};
 use crate::io::{Error, Phase, UnixTransport, Until};
 use crate::port::PortId;
@@ -56,7 +56,7 @@ impl Server {
     }
 
     /// The next connection, if something happened.
-    fn next(&mut self) -> Result<Option<Peer>, Illegal> {
+    fn next(&mut self) -> Result<Option<Peer>, MisuseError> {
         for port in &mut self.ports {
             port.advance(&self.application)?;
         }

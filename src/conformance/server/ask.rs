@@ -41,7 +41,7 @@ impl Came {
     /// The error code, of an error message.
     pub(in crate::conformance) fn error(&self) -> Option<HResult> {
         let Self::Message(bytes) = self else { return None };
-        let (message, _) = Message::decode(bytes).ok()?;
+        let (message, _) = Message::decode_prefix(bytes).ok()?;
         match message.reply_as::<ProcessInfo>().ok()? {
             Answer::Error(error) => Some(error.hresult),
             _ => None,
@@ -80,7 +80,7 @@ pub(in crate::conformance) struct Identity {
 /// Asks `ProcessInfo2`, a complete message (F-72). `None` where the answer is an error.
 fn identity(player: &mut Player<'_>, on: &str, until: Duration) -> Result<Option<Identity>, Trouble> {
     let Came::Message(bytes) = ask(player, on, Command::PROCESS_INFO2, &ProcessInfo2 {}, until)? else { return Ok(None) };
-    let Ok((message, _)) = Message::decode(&bytes) else { return Ok(None) };
+    let Ok((message, _)) = Message::decode_prefix(&bytes) else { return Ok(None) };
     Ok(match message.reply_as::<ProcessInfo2>() {
         Ok(Answer::Ok(info)) => {
             let runs = !info.managed_entrypoint_assembly_name.is_empty();
@@ -101,7 +101,7 @@ pub(super) fn identity_of(network: &mut dyn Network, within: Duration) -> Result
 pub(super) fn answers(player: &mut Player<'_>, on: &str, until: Duration) -> Result<(), Trouble> {
     match ask(player, on, Command::PROCESS_INFO, &ProcessInfo {}, until)? {
         Came::Message(bytes)
-            if Message::decode(&bytes).is_ok_and(|(it, _)| [Command::OK, Command::ERROR].contains(&it.command)) =>
+            if Message::decode_prefix(&bytes).is_ok_and(|(it, _)| [Command::OK, Command::ERROR].contains(&it.command)) =>
         {
             Ok(())
         }

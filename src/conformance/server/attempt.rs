@@ -293,14 +293,14 @@ fn replies(transcript: &Transcript) -> impl Iterator<Item = (Option<Command>, Op
         if passage.direction != Direction::Received {
             return None;
         }
-        let (message, _) = Message::decode(&passage.bytes).ok()?;
+        let (message, _) = Message::decode_prefix(&passage.bytes).ok()?;
         let error = match message.reply_as::<ProcessInfo>() {
             Ok(Reply::Error(error)) => Some(error.hresult),
             _ => None,
         };
         let mut before = transcript.0.iter().take(nth);
         let asked = before.find(|one| one.connection == passage.connection && one.direction == Direction::Sent);
-        let command = asked.and_then(|asked| Message::decode(&asked.bytes).ok()).map(|(message, _)| message.command);
+        let command = asked.and_then(|asked| Message::decode_prefix(&asked.bytes).ok()).map(|(message, _)| message.command);
         Some((command, error))
     })
 }

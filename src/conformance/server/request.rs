@@ -201,7 +201,7 @@ fn size(wire: &[u8]) -> Option<u16> {
 /// Whether a descriptor belongs to this request.
 pub(in crate::conformance) fn wants_descriptor(wire: &[u8]) -> bool {
     use crate::message::eventpipe::{CollectTracing5, CollectTracing6};
-    let request = Message::decode_exact(wire).ok().and_then(|message| message.request().ok());
+    let request = Message::decode(wire).ok().and_then(|message| message.request().ok());
     matches!(
         request,
         Some(

@@ -143,7 +143,7 @@ fn until_it_runs(network: &mut SocketNetwork, within: Duration, settled: Duratio
 
 /// The process that the name of a socket tells.
 fn process_of(path: &Path) -> Option<u32> {
-    SocketName::of_path(path.to_str()?).ok().map(|name| name.pid)
+    SocketName::from_path(path.to_str()?).ok().map(|name| name.pid)
 }
 
 fn is_there(id: u32) -> bool {

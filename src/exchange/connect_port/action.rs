@@ -15,7 +15,7 @@ use core::time::Duration;
 /// assert_eq!(port.action(), ConnectPortAction::Connect);
 /// port.connect_failed()?;
 /// assert_eq!(port.action(), ConnectPortAction::Wait(core::time::Duration::from_millis(10)));
-/// # Ok::<(), dotnet_diagnostics_ipc::exchange::Illegal>(())
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "an action that is not done leaves the exchange where it is"]

@@ -9,7 +9,7 @@ use core::time::Duration;
 pub use action::ConnectPortAction;
 
 use super::outgoing::Outgoing;
-use super::{Illegal, RetryPolicy};
+use super::{MisuseError, RetryPolicy};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::wire::clamp;
 
@@ -141,10 +141,10 @@ impl ConnectPort {
     /// There is a connection. Puts the advertise into the first 34 bytes of `buffer`, which are needed until they are sent.
     ///
     /// # Errors
-    /// [`Illegal::BufferTooShort`] if `buffer` has fewer bytes; [`Illegal::NotAsked`].
-    pub fn connected(&mut self, buffer: &mut [u8]) -> Result<(), Illegal> {
+    /// [`MisuseError::BufferTooShort`] if `buffer` has fewer bytes; [`MisuseError::NotAsked`].
+    pub fn connected(&mut self, buffer: &mut [u8]) -> Result<(), MisuseError> {
         asked(self.state == State::Connect)?;
-        let front = buffer.first_chunk_mut().ok_or(Illegal::BufferTooShort { needed: ADVERTISE_LEN })?;
+        let front = buffer.first_chunk_mut().ok_or(MisuseError::BufferTooShort { needed: ADVERTISE_LEN })?;
         *front = self.advertise.to_bytes();
         self.state = State::Send(Outgoing::new(clamp(ADVERTISE_LEN)));
         Ok(())
@@ -153,8 +153,8 @@ impl ConnectPort {
     /// The attempt to connect has failed, or was given up after [`CONNECT_TIMEOUT`](Self::CONNECT_TIMEOUT).
     ///
     /// # Errors
-    /// [`Illegal::NotAsked`].
-    pub fn connect_failed(&mut self) -> Result<(), Illegal> {
+    /// [`MisuseError::NotAsked`].
+    pub fn connect_failed(&mut self) -> Result<(), MisuseError> {
         asked(self.state == State::Connect)?;
         self.fail();
         Ok(())
@@ -163,9 +163,9 @@ impl ConnectPort {
     /// The first `count` of the bytes that [`Send`](ConnectPortAction::Send) names are sent. 0 changes nothing.
     ///
     /// # Errors
-    /// [`Illegal::TooMany`]; [`Illegal::NotAsked`].
-    pub fn sent(&mut self, count: usize) -> Result<(), Illegal> {
-        let State::Send(outgoing) = &mut self.state else { return Err(Illegal::NotAsked) };
+    /// [`MisuseError::TooMany`]; [`MisuseError::NotAsked`].
+    pub fn sent(&mut self, count: usize) -> Result<(), MisuseError> {
+        let State::Send(outgoing) = &mut self.state else { return Err(MisuseError::NotAsked) };
         if outgoing.sent(count)? {
             self.state = State::AwaitRequest;
         }
@@ -175,8 +175,8 @@ impl ConnectPort {
     /// Sending has failed, or was given up after [`ADVERTISE_TIMEOUT`](Self::ADVERTISE_TIMEOUT). The caller closes the connection.
     ///
     /// # Errors
-    /// [`Illegal::NotAsked`].
-    pub fn send_failed(&mut self) -> Result<(), Illegal> {
+    /// [`MisuseError::NotAsked`].
+    pub fn send_failed(&mut self) -> Result<(), MisuseError> {
         asked(matches!(self.state, State::Send(_)))?;
         self.fail();
         Ok(())
@@ -186,8 +186,8 @@ impl ConnectPort {
     /// The server exchange then finds the end of the input.
     ///
     /// # Errors
-    /// [`Illegal::NotAsked`].
-    pub fn request_arrived(&mut self) -> Result<(), Illegal> {
+    /// [`MisuseError::NotAsked`].
+    pub fn request_arrived(&mut self) -> Result<(), MisuseError> {
         asked(self.state == State::AwaitRequest)?;
         self.state = State::HandOver;
         Ok(())
@@ -196,8 +196,8 @@ impl ConnectPort {
     /// The connection that waited was closed or reset, before any byte of a request. The caller closes it.
     ///
     /// # Errors
-    /// [`Illegal::NotAsked`].
-    pub fn ended(&mut self) -> Result<(), Illegal> {
+    /// [`MisuseError::NotAsked`].
+    pub fn ended(&mut self) -> Result<(), MisuseError> {
         asked(self.state == State::AwaitRequest)?;
         self.connect(self.failures_after_an_end());
         Ok(())
@@ -206,8 +206,8 @@ impl ConnectPort {
     /// The connection belongs to a server exchange now.
     ///
     /// # Errors
-    /// [`Illegal::NotAsked`].
-    pub fn handed_over(&mut self) -> Result<(), Illegal> {
+    /// [`MisuseError::NotAsked`].
+    pub fn handed_over(&mut self) -> Result<(), MisuseError> {
         asked(self.state == State::HandOver)?;
         self.connect(0);
         Ok(())
@@ -216,8 +216,8 @@ impl ConnectPort {
     /// The delay is over.
     ///
     /// # Errors
-    /// [`Illegal::NotAsked`].
-    pub fn waited(&mut self) -> Result<(), Illegal> {
+    /// [`MisuseError::NotAsked`].
+    pub fn waited(&mut self) -> Result<(), MisuseError> {
         asked(matches!(self.state, State::Wait(_)))?;
         self.connect(self.failures);
         Ok(())
@@ -262,6 +262,6 @@ impl ConnectPort {
     }
 }
 
-const fn asked(is_asked: bool) -> Result<(), Illegal> {
-    if is_asked { Ok(()) } else { Err(Illegal::NotAsked) }
+const fn asked(is_asked: bool) -> Result<(), MisuseError> {
+    if is_asked { Ok(()) } else { Err(MisuseError::NotAsked) }
 }

@@ -106,7 +106,7 @@ fn what_happens_on_another_port_starts_the_delays_anew() {
 #[test]
 fn a_buffer_that_is_too_short_is_said_and_can_be_tried_again() {
     let mut port = ConnectPort::new(ADVERTISE, RetryPolicy::AsShipped);
-    assert_eq!(port.connected(&mut [0; 33]), Err(Illegal::BufferTooShort { needed: 34 }));
+    assert_eq!(port.connected(&mut [0; 33]), Err(MisuseError::BufferTooShort { needed: 34 }));
     assert_eq!(port.action(), ConnectPortAction::Connect);
     assert_eq!(port.connected(&mut [0; 34]), Ok(()));
 }
@@ -140,14 +140,16 @@ fn no_order_of_acknowledgements_is_a_surprise() {
             }
         };
         let expected = match (&action, pick % 10) {
-            (ConnectPortAction::Send(range), 2) if count > range.len() => Err(Illegal::TooMany { asked: range.len(), said: count }),
+            (ConnectPortAction::Send(range), 2) if count > range.len() => {
+                Err(MisuseError::TooMany { asked: range.len(), said: count })
+            }
             (ConnectPortAction::Connect, 0 | 1)
             | (ConnectPortAction::Send(_), 2 | 3)
             | (ConnectPortAction::AwaitRequest, 4 | 5)
             | (ConnectPortAction::HandOver, 6)
             | (ConnectPortAction::Wait(_), 7)
             | (_, 8 | 9) => Ok(()),
-            _ => Err(Illegal::NotAsked),
+            _ => Err(MisuseError::NotAsked),
         };
         assert_eq!(result, expected, "{action:?} {pick}");
         if result.is_err() {

@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use crate::advertise::{ADVERTISE_LEN, Advertise};
-use crate::exchange::{End, Illegal};
+use crate::exchange::{End, MisuseError};
 use crate::wire::DecodeErrorKind;
 
 /// What an [`AdvertiseReceiver`] asks for.
@@ -33,7 +33,7 @@ pub enum AdvertiseAction {
 /// receiver.ended(End::TimedOut)?;
 /// let outcome = AdvertiseOutcome::Ended { received: 0, end: End::TimedOut };
 /// assert_eq!(receiver.action(), AdvertiseAction::Finished(outcome));
-/// # Ok::<(), dotnet_diagnostics_ipc::exchange::Illegal>(())
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdvertiseOutcome {
@@ -108,14 +108,14 @@ impl AdvertiseReceiver {
     /// `count` bytes of [`Receive`](AdvertiseAction::Receive) are in the buffer, at the front of the range.
     ///
     /// # Errors
-    /// [`Illegal`], where that was not asked for.
-    pub fn received(&mut self, buffer: &[u8], count: usize) -> Result<(), Illegal> {
-        let State::Receive(before) = self.0 else { return Err(Illegal::NotAsked) };
+    /// [`MisuseError`], where that was not asked for.
+    pub fn received(&mut self, buffer: &[u8], count: usize) -> Result<(), MisuseError> {
+        let State::Receive(before) = self.0 else { return Err(MisuseError::NotAsked) };
         if count == 0 {
-            return Err(Illegal::NoBytes);
+            return Err(MisuseError::NoBytes);
         }
-        let buffer = buffer.first_chunk::<ADVERTISE_LEN>().ok_or(Illegal::BufferTooShort { needed: ADVERTISE_LEN })?;
-        let too_many = Illegal::TooMany { asked: ADVERTISE_LEN.saturating_sub(before.into()), said: count };
+        let buffer = buffer.first_chunk::<ADVERTISE_LEN>().ok_or(MisuseError::BufferTooShort { needed: ADVERTISE_LEN })?;
+        let too_many = MisuseError::TooMany { asked: ADVERTISE_LEN.saturating_sub(before.into()), said: count };
         let have = u8::try_from(count).ok().and_then(|count| before.checked_add(count)).ok_or(too_many)?;
         let bytes = buffer.get(..have.into()).ok_or(too_many)?;
         self.0 = match Advertise::decode(bytes) {
@@ -132,9 +132,9 @@ impl AdvertiseReceiver {
     /// The connection has ended, or the caller's time is over.
     ///
     /// # Errors
-    /// [`Illegal::NotAsked`], where the receiver is finished.
-    pub fn ended(&mut self, end: End) -> Result<(), Illegal> {
-        let State::Receive(received) = self.0 else { return Err(Illegal::NotAsked) };
+    /// [`MisuseError::NotAsked`], where the receiver is finished.
+    pub fn ended(&mut self, end: End) -> Result<(), MisuseError> {
+        let State::Receive(received) = self.0 else { return Err(MisuseError::NotAsked) };
         self.0 = State::Done(AdvertiseOutcome::Ended { received, end });
         Ok(())
     }
@@ -216,18 +216,18 @@ mod tests {
     fn what_was_not_asked_for_changes_nothing() {
         let mut receiver = AdvertiseReceiver::new();
         let buffer = ADVERTISE.to_bytes();
-        assert_eq!(receiver.received(&buffer, 0), Err(Illegal::NoBytes));
-        assert_eq!(receiver.received(&buffer, 35), Err(Illegal::TooMany { asked: 34, said: 35 }));
-        assert_eq!(receiver.received(&buffer, usize::MAX), Err(Illegal::TooMany { asked: 34, said: usize::MAX }));
-        assert_eq!(receiver.received(&buffer[..33], 1), Err(Illegal::BufferTooShort { needed: 34 }));
+        assert_eq!(receiver.received(&buffer, 0), Err(MisuseError::NoBytes));
+        assert_eq!(receiver.received(&buffer, 35), Err(MisuseError::TooMany { asked: 34, said: 35 }));
+        assert_eq!(receiver.received(&buffer, usize::MAX), Err(MisuseError::TooMany { asked: 34, said: usize::MAX }));
+        assert_eq!(receiver.received(&buffer[..33], 1), Err(MisuseError::BufferTooShort { needed: 34 }));
         assert_eq!(receiver, AdvertiseReceiver::new());
         receiver.received(&buffer, 33).unwrap();
-        assert_eq!(receiver.received(&buffer, 2), Err(Illegal::TooMany { asked: 1, said: 2 }));
+        assert_eq!(receiver.received(&buffer, 2), Err(MisuseError::TooMany { asked: 1, said: 2 }));
         assert_eq!(receiver.action(), AdvertiseAction::Receive(33..34));
         receiver.received(&buffer, 1).unwrap();
         let done = receiver;
-        assert_eq!(receiver.received(&buffer, 1), Err(Illegal::NotAsked));
-        assert_eq!(receiver.ended(End::Closed), Err(Illegal::NotAsked));
+        assert_eq!(receiver.received(&buffer, 1), Err(MisuseError::NotAsked));
+        assert_eq!(receiver.ended(End::Closed), Err(MisuseError::NotAsked));
         assert_eq!(receiver, done);
     }
 }

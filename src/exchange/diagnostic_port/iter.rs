@@ -1,7 +1,7 @@
 //! The held connections in turn.
 
 use super::slot::{NONE, Slot};
-use super::{ConnectionKey, Waiting};
+use super::{ConnectionKey, WaitingConnection};
 
 /// The connections that a [`DiagnosticPort`](super::DiagnosticPort) holds, in the order in which they came.
 ///
@@ -34,7 +34,7 @@ impl<T> Clone for Iter<'_, T> {
 }
 
 impl<'p, T> Iterator for Iter<'p, T> {
-    type Item = Waiting<&'p T>;
+    type Item = WaitingConnection<&'p T>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
@@ -53,8 +53,8 @@ impl<T> ExactSizeIterator for Iter<'_, T> {}
 impl<T> core::iter::FusedIterator for Iter<'_, T> {}
 
 /// The connection in a slot, if it has one.
-pub(super) fn waiting<T>(slots: &[Slot<T>], index: u32) -> Option<Waiting<&T>> {
+pub(super) fn waiting<T>(slots: &[Slot<T>], index: u32) -> Option<WaitingConnection<&T>> {
     let slot = slots.get(index as usize)?;
     let (advertise, token) = slot.held.as_ref()?;
-    Some(Waiting { key: ConnectionKey { index, generation: slot.generation }, advertise: *advertise, token })
+    Some(WaitingConnection { key: ConnectionKey { index, generation: slot.generation }, advertise: *advertise, token })
 }

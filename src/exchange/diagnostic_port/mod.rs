@@ -19,6 +19,6 @@ mod tests;
 
 pub use advertise_receiver::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver};
 pub use iter::Iter;
-pub use outcome::{Held, Refused, RefusedBecause, SameCookie, SlotsError, Waiting};
+pub use outcome::{HoldError, HoldErrorKind, HoldOutcome, SameCookie, SlotsError, WaitingConnection};
 pub use slot::{ConnectionKey, Slot, Slots};
 pub use table::DiagnosticPort;

@@ -47,7 +47,7 @@ pub enum SameCookie {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a connection that was taken out is the caller's"]
-pub struct Waiting<T> {
+pub struct WaitingConnection<T> {
     /// Which one it is, or was while it was held.
     pub key: ConnectionKey,
     /// What the runtime said of itself.
@@ -71,44 +71,44 @@ pub struct Waiting<T> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "the connection that was replaced, if any, is to be closed"]
-pub struct Held<T> {
+pub struct HoldOutcome<T> {
     /// Which one it is from now on.
     pub key: ConnectionKey,
     /// The connection of the same cookie whose place it took. Close it.
-    pub replaced: Option<Waiting<T>>,
+    pub replaced: Option<WaitingConnection<T>>,
 }
 
 /// A connection that was not held.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::advertise::Advertise;
-/// use dotnet_diagnostics_ipc::exchange::diagnostic_port::{DiagnosticPort, RefusedBecause, SameCookie, Slot};
+/// use dotnet_diagnostics_ipc::exchange::diagnostic_port::{DiagnosticPort, HoldErrorKind, SameCookie, Slot};
 /// use dotnet_diagnostics_ipc::wire::Guid;
 ///
 /// let advertise = Advertise { runtime_cookie: Guid::NIL, process_id: 12345, future: 0 };
 /// let mut port = DiagnosticPort::new([const { Slot::EMPTY }; 0], SameCookie::Replace)?;
 /// let refused = port.hold(advertise, "socket").unwrap_err();
-/// assert_eq!((refused.token, refused.because), ("socket", RefusedBecause::Full { most: 0 }));
+/// assert_eq!((refused.token, refused.kind), ("socket", HoldErrorKind::Full { most: 0 }));
 /// # Ok::<(), dotnet_diagnostics_ipc::exchange::diagnostic_port::SlotsError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused<T> {
+pub struct HoldError<T> {
     /// What the caller knows the connection by. Close it.
     pub token: T,
     /// Why.
-    pub because: RefusedBecause,
+    pub kind: HoldErrorKind,
 }
 
 /// Why a connection was not held.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::diagnostic_port::RefusedBecause;
+/// use dotnet_diagnostics_ipc::exchange::diagnostic_port::HoldErrorKind;
 ///
-/// assert_eq!(RefusedBecause::Full { most: 16 }.to_string(), "16 connections are held already");
+/// assert_eq!(HoldErrorKind::Full { most: 16 }.to_string(), "16 connections are held already");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum RefusedBecause {
+pub enum HoldErrorKind {
     /// Every slot is in use, and there can be no more of them.
     Full {
         /// How many connections are held.
@@ -121,7 +121,7 @@ pub enum RefusedBecause {
     },
 }
 
-impl fmt::Display for RefusedBecause {
+impl fmt::Display for HoldErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full { most } => write!(f, "{most} connections are held already"),
@@ -130,13 +130,13 @@ impl fmt::Display for RefusedBecause {
     }
 }
 
-impl<T> fmt::Display for Refused<T> {
+impl<T> fmt::Display for HoldError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.because.fmt(f)
+        self.kind.fmt(f)
     }
 }
 
-impl<T: fmt::Debug> core::error::Error for Refused<T> {}
+impl<T: fmt::Debug> core::error::Error for HoldError<T> {}
 
 /// Slots that cannot be taken for a new port. Nothing was changed.
 ///

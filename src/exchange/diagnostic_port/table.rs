@@ -5,7 +5,7 @@ use core::fmt;
 use super::hash::hash;
 use super::iter::waiting;
 use super::slot::{NONE, Slot};
-use super::{ConnectionKey, Held, Iter, Refused, RefusedBecause, SameCookie, Slots, SlotsError, Waiting};
+use super::{ConnectionKey, HoldError, HoldErrorKind, HoldOutcome, Iter, SameCookie, Slots, SlotsError, WaitingConnection};
 use crate::advertise::Advertise;
 use crate::wire::Guid;
 
@@ -131,17 +131,17 @@ impl<S: Slots> DiagnosticPort<S> {
     /// Holds a connection until it is taken or removed.
     ///
     /// # Errors
-    /// [`Refused`], with the token, where there is no room for it. Nothing has changed then, but that a `Vec` may have grown.
-    pub fn hold(&mut self, advertise: Advertise, token: S::Token) -> Result<Held<S::Token>, Refused<S::Token>> {
-        let full = RefusedBecause::Full { most: self.len() };
+    /// [`HoldError`], with the token, where there is no room for it. Nothing has changed then, but that a `Vec` may have grown.
+    pub fn hold(&mut self, advertise: Advertise, token: S::Token) -> Result<HoldOutcome<S::Token>, HoldError<S::Token>> {
+        let full = HoldErrorKind::Full { most: self.len() };
         let queued = self.waiting_for(advertise.runtime_cookie);
-        let because = match self.same_cookie {
-            SameCookie::Queue { most } if queued >= most.get() => Some(RefusedBecause::CookieFull { most: most.get() }),
+        let kind = match self.same_cookie {
+            SameCookie::Queue { most } if queued >= most.get() => Some(HoldErrorKind::CookieFull { most: most.get() }),
             SameCookie::Replace if queued > 0 => None,
             _ => (self.held >= self.most).then_some(full),
         };
-        if let Some(because) = because {
-            return Err(Refused { token, because });
+        if let Some(kind) = kind {
+            return Err(HoldError { token, kind });
         }
         // What is taken out here leaves its slot free: nothing is refused below, and lost with the refusal.
         let replaced = match self.same_cookie {
@@ -149,21 +149,21 @@ impl<S: Slots> DiagnosticPort<S> {
             SameCookie::Queue { .. } => None,
         };
         match self.insert(advertise, token) {
-            Ok(key) => Ok(Held { key, replaced }),
-            Err(token) => Err(Refused { token, because: full }),
+            Ok(key) => Ok(HoldOutcome { key, replaced }),
+            Err(token) => Err(HoldError { token, kind: full }),
         }
     }
 
     /// Takes out the connection of a runtime, to be used: of several, the one that came first.
     #[must_use = "the connection is the caller's now"]
-    pub fn take(&mut self, cookie: Guid) -> Option<Waiting<S::Token>> {
+    pub fn take(&mut self, cookie: Guid) -> Option<WaitingConnection<S::Token>> {
         let found = self.find_first(cookie)?;
         self.unlink(found.first, found)
     }
 
     /// Takes out a connection, because it has ended or to be used. `None` if it is held no longer.
     #[must_use = "the connection is the caller's now"]
-    pub fn remove(&mut self, key: ConnectionKey) -> Option<Waiting<S::Token>> {
+    pub fn remove(&mut self, key: ConnectionKey) -> Option<WaitingConnection<S::Token>> {
         let cookie = self.get(key)?.advertise.runtime_cookie;
         let found = self.find_first(cookie)?;
         self.unlink(key.index, found)
@@ -171,13 +171,13 @@ impl<S: Slots> DiagnosticPort<S> {
 
     /// Takes out the connection that came first of all.
     #[must_use = "the connection is the caller's now"]
-    pub fn take_oldest(&mut self) -> Option<Waiting<S::Token>> {
+    pub fn take_oldest(&mut self) -> Option<WaitingConnection<S::Token>> {
         let key = waiting(self.slots.slots(), self.oldest)?.key;
         self.remove(key)
     }
 
     /// The connection of a runtime that [`take`](Self::take) would give.
-    pub fn find(&self, cookie: Guid) -> Option<Waiting<&S::Token>> {
+    pub fn find(&self, cookie: Guid) -> Option<WaitingConnection<&S::Token>> {
         waiting(self.slots.slots(), self.find_first(cookie)?.first)
     }
 
@@ -187,7 +187,7 @@ impl<S: Slots> DiagnosticPort<S> {
     }
 
     /// A connection by its key. `None` if it is held no longer.
-    pub fn get(&self, key: ConnectionKey) -> Option<Waiting<&S::Token>> {
+    pub fn get(&self, key: ConnectionKey) -> Option<WaitingConnection<&S::Token>> {
         waiting(self.slots.slots(), key.index).filter(|waiting| waiting.key == key)
     }
 
@@ -201,7 +201,7 @@ impl<S: Slots> DiagnosticPort<S> {
     /// The connections whose advertise has this process id, in the order in which they came. Looks at all that are held.
     ///
     /// They can be of several runtimes: the id is that of the runtime's own namespace.
-    pub fn find_process(&self, process_id: u64) -> impl Iterator<Item = Waiting<&S::Token>> {
+    pub fn find_process(&self, process_id: u64) -> impl Iterator<Item = WaitingConnection<&S::Token>> {
         self.iter().filter(move |waiting| waiting.advertise.process_id == process_id)
     }
 
@@ -329,7 +329,7 @@ impl<S: Slots> DiagnosticPort<S> {
     }
 
     /// Takes a connection out of its slot. `found` is the first of its cookie.
-    fn unlink(&mut self, index: u32, found: Found) -> Option<Waiting<S::Token>> {
+    fn unlink(&mut self, index: u32, found: Found) -> Option<WaitingConnection<S::Token>> {
         let free = self.free;
         let slot = self.slots.slots_mut().get_mut(index as usize)?;
         let (advertise, token) = slot.held.take()?;
@@ -359,7 +359,7 @@ impl<S: Slots> DiagnosticPort<S> {
             self.edit(behind, |slot| (slot.ahead, slot.queued, slot.chained) = (ahead, queued.saturating_sub(1), chained));
             self.point(found.link, behind);
         }
-        Some(Waiting { key, advertise, token })
+        Some(WaitingConnection { key, advertise, token })
     }
 
     /// How many cookies are in each bucket.
@@ -379,7 +379,7 @@ impl<S: Slots> fmt::Debug for DiagnosticPort<S> {
 }
 
 impl<'p, S: Slots> IntoIterator for &'p DiagnosticPort<S> {
-    type Item = Waiting<&'p S::Token>;
+    type Item = WaitingConnection<&'p S::Token>;
     type IntoIter = Iter<'p, S::Token>;
 
     fn into_iter(self) -> Self::IntoIter {

@@ -39,7 +39,7 @@ fn tokens<S: Slots<Token = usize>>(port: &DiagnosticPort<S>) -> Vec<usize> {
 
 /// Holds what must be held, and must replace nothing.
 fn hold<S: Slots<Token = usize>>(port: &mut DiagnosticPort<S>, number: usize, token: usize) -> ConnectionKey {
-    let Held { key, replaced } = port.hold(advertise(number), token).unwrap();
+    let HoldOutcome { key, replaced } = port.hold(advertise(number), token).unwrap();
     assert_eq!(replaced, None);
     key
 }
@@ -115,7 +115,7 @@ fn a_connection_is_used_once() {
     let mut port = DiagnosticPort::new([const { Slot::EMPTY }; 4], SameCookie::Replace).unwrap();
     let key = hold(&mut port, 1, 10);
     assert_eq!(port.find(cookie(1)).unwrap().token, &10);
-    assert_eq!(port.take(cookie(1)), Some(Waiting { key, advertise: advertise(1), token: 10 }));
+    assert_eq!(port.take(cookie(1)), Some(WaitingConnection { key, advertise: advertise(1), token: 10 }));
     assert!(port.take(cookie(1)).is_none() && port.find(cookie(1)).is_none() && port.get(key).is_none());
     assert_eq!((port.len(), port.waiting_for(cookie(1))), (0, 0));
 }
@@ -127,7 +127,7 @@ fn a_full_port_refuses_and_hands_back() {
         hold(&mut port, number, number);
     }
     let refused = port.hold(advertise(3), 3).unwrap_err();
-    assert_eq!(refused, Refused { token: 3, because: RefusedBecause::Full { most: 3 } });
+    assert_eq!(refused, HoldError { token: 3, kind: HoldErrorKind::Full { most: 3 } });
     assert_eq!(refused.to_string(), "3 connections are held already");
     assert_eq!(tokens(&port), [0, 1, 2]);
     // A runtime that is known needs no new slot.
@@ -141,7 +141,7 @@ fn a_full_port_refuses_and_hands_back() {
 #[test]
 fn a_port_without_slots_refuses() {
     for mut port in [SameCookie::Replace, queue(1)].map(|same_cookie| DiagnosticPort::new([], same_cookie).unwrap()) {
-        assert_eq!(port.hold(advertise(0), 0).unwrap_err().because, RefusedBecause::Full { most: 0 });
+        assert_eq!(port.hold(advertise(0), 0).unwrap_err().kind, HoldErrorKind::Full { most: 0 });
         assert!(port.find(cookie(0)).is_none() && port.take_oldest().is_none() && port.iter().next().is_none());
     }
 }
@@ -154,10 +154,10 @@ fn the_callers_limit_counts_also_where_there_are_slots() {
     }
     // Fewer than are held already: those stay, and replacing one loses none.
     let mut port = port.with_most(2);
-    assert_eq!(port.hold(advertise(3), 3).unwrap_err().because, RefusedBecause::Full { most: 3 });
+    assert_eq!(port.hold(advertise(3), 3).unwrap_err().kind, HoldErrorKind::Full { most: 3 });
     assert_eq!(port.hold(advertise(2), 4).unwrap().replaced.unwrap().token, 2);
     assert!(port.take(cookie(0)).is_some());
-    assert_eq!(port.hold(advertise(3), 3).unwrap_err().because, RefusedBecause::Full { most: 2 });
+    assert_eq!(port.hold(advertise(3), 3).unwrap_err().kind, HoldErrorKind::Full { most: 2 });
     assert!(port.take(cookie(1)).is_some());
     hold(&mut port, 3, 3);
 }
@@ -168,8 +168,8 @@ fn a_queue_keeps_its_order_and_its_most() {
     let keys: Vec<_> = (0..3).map(|token| hold(&mut port, 1, token)).collect();
     hold(&mut port, 2, 100);
     let refused = port.hold(advertise(1), 3).unwrap_err();
-    assert_eq!(refused, Refused { token: 3, because: RefusedBecause::CookieFull { most: 3 } });
-    assert_eq!(refused.because.to_string(), "3 connections of this runtime are held already");
+    assert_eq!(refused, HoldError { token: 3, kind: HoldErrorKind::CookieFull { most: 3 } });
+    assert_eq!(refused.kind.to_string(), "3 connections of this runtime are held already");
     assert_eq!(port.remove(keys[1]).unwrap().token, 1);
     assert_eq!(port.hold(advertise(1), 4).unwrap().replaced, None);
     assert_eq!(tokens(&port), [0, 2, 100, 4]);
@@ -281,9 +281,9 @@ fn beside_a_list<'c, S: Slots<Token = Counted<'c>>>(slots: S, same_cookie: SameC
                     Err(refused) => {
                         assert_eq!(refused.token.0, token);
                         let waiting = list.iter().filter(|(_, of, _)| *of == number).count();
-                        match (refused.because, same_cookie) {
-                            (RefusedBecause::Full { most }, _) => assert_eq!((list.len(), port.capacity()), (most, capacity)),
-                            (RefusedBecause::CookieFull { most }, SameCookie::Queue { most: told }) => {
+                        match (refused.kind, same_cookie) {
+                            (HoldErrorKind::Full { most }, _) => assert_eq!((list.len(), port.capacity()), (most, capacity)),
+                            (HoldErrorKind::CookieFull { most }, SameCookie::Queue { most: told }) => {
                                 assert_eq!((waiting, told.get()), (most as usize, most));
                             }
                             other => panic!("{other:?}"),
@@ -384,6 +384,6 @@ fn growth_ends_at_the_callers_limit() {
         hold(&mut port, number, number);
     }
     let capacity = port.capacity();
-    assert_eq!(port.hold(advertise(100), 100).unwrap_err(), Refused { token: 100, because: RefusedBecause::Full { most: 100 } });
+    assert_eq!(port.hold(advertise(100), 100).unwrap_err(), HoldError { token: 100, kind: HoldErrorKind::Full { most: 100 } });
     assert_eq!((port.len(), port.capacity()), (100, capacity));
 }

@@ -54,7 +54,7 @@ pub enum ServerAction {
 /// assert_eq!(server.action(), ServerAction::Close);
 /// server.closed()?;
 /// assert_eq!(server.action(), ServerAction::Finished(ServerOutcome::Gone { end: End::Reset }));
-/// # Ok::<(), dotnet_diagnostics_ipc::exchange::Illegal>(())
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -16,7 +16,7 @@ pub use respond_error::RespondError;
 
 use super::incoming::{Incoming, Progress};
 use super::outgoing::Outgoing;
-use super::{End, Illegal};
+use super::{End, MisuseError};
 use crate::command::{Command, Continuation};
 use crate::header::{HEADER_LEN, Header};
 use crate::hresult::HResult;
@@ -125,9 +125,9 @@ impl Server {
     /// `n` bytes of [`Receive`](ServerAction::Receive) are in the buffer, at the front of the range.
     ///
     /// # Errors
-    /// [`Illegal`], where that was not asked for.
-    pub fn received(&mut self, buffer: &[u8], n: usize) -> Result<(), Illegal> {
-        let State::Receive(incoming) = self.state else { return Err(Illegal::NotAsked) };
+    /// [`MisuseError`], where that was not asked for.
+    pub fn received(&mut self, buffer: &[u8], n: usize) -> Result<(), MisuseError> {
+        let State::Receive(incoming) = self.state else { return Err(MisuseError::NotAsked) };
         let mut incoming = incoming.received(buffer, n)?;
         let progress = match self.options.order {
             CheckOrder::AsShipped => incoming.progress_by_size(buffer),
@@ -154,9 +154,9 @@ impl Server {
     /// Goes on after [`ServerOutcome::BufferTooSmall`] in a larger buffer, whose front the caller has filled with the 20 bytes.
     ///
     /// # Errors
-    /// [`Illegal`], after another outcome, where `buffer` is too short still, or where it does not begin with that header.
-    pub fn enlarged(&mut self, buffer: &[u8]) -> Result<(), Illegal> {
-        let State::TooSmall(incoming, size) = self.state else { return Err(Illegal::NotAsked) };
+    /// [`MisuseError`], after another outcome, where `buffer` is too short still, or where it does not begin with that header.
+    pub fn enlarged(&mut self, buffer: &[u8]) -> Result<(), MisuseError> {
+        let State::TooSmall(incoming, size) = self.state else { return Err(MisuseError::NotAsked) };
         self.state = State::Receive(incoming.enlarged(buffer, size)?);
         Ok(())
     }
@@ -165,11 +165,11 @@ impl Server {
     /// [`Respond`](ServerAction::Respond), [`ReceiveFd`](ServerAction::ReceiveFd), or [`Refuse`](ServerAction::Refuse).
     ///
     /// # Errors
-    /// [`Illegal`], where that was not asked for.
-    pub fn request<'b>(&mut self, buffer: &'b [u8]) -> Result<ParsedRequest<'b>, Illegal> {
-        let State::Decode(header) = self.state else { return Err(Illegal::NotAsked) };
+    /// [`MisuseError`], where that was not asked for.
+    pub fn request<'b>(&mut self, buffer: &'b [u8]) -> Result<ParsedRequest<'b>, MisuseError> {
+        let State::Decode(header) = self.state else { return Err(MisuseError::NotAsked) };
         let size = usize::from(header.size);
-        let bytes = buffer.get(..size).ok_or(Illegal::BufferTooShort { needed: size })?;
+        let bytes = buffer.get(..size).ok_or(MisuseError::BufferTooShort { needed: size })?;
         let payload = bytes.get(HEADER_LEN..).unwrap_or_default();
         let message = Message { command: header.command, reserved: header.reserved, payload };
         let request = match message.request() {
@@ -200,9 +200,9 @@ impl Server {
     /// The byte came, and a descriptor with it. The caller keeps it.
     ///
     /// # Errors
-    /// [`Illegal`], where that was not asked for.
-    pub fn fd_received(&mut self) -> Result<(), Illegal> {
-        let State::ReceiveFd(refused) = self.state else { return Err(Illegal::NotAsked) };
+    /// [`MisuseError`], where that was not asked for.
+    pub fn fd_received(&mut self) -> Result<(), MisuseError> {
+        let State::ReceiveFd(refused) = self.state else { return Err(MisuseError::NotAsked) };
         self.state = refused.map_or(State::Respond, State::Refuse);
         Ok(())
     }
@@ -210,9 +210,9 @@ impl Server {
     /// The byte came without a descriptor (F-21).
     ///
     /// # Errors
-    /// [`Illegal`], where that was not asked for.
-    pub fn fd_missing(&mut self) -> Result<(), Illegal> {
-        let State::ReceiveFd(_) = self.state else { return Err(Illegal::NotAsked) };
+    /// [`MisuseError`], where that was not asked for.
+    pub fn fd_missing(&mut self) -> Result<(), MisuseError> {
+        let State::ReceiveFd(_) = self.state else { return Err(MisuseError::NotAsked) };
         self.state = State::Refuse(RefusalReason::NoDescriptor);
         Ok(())
     }
@@ -222,9 +222,9 @@ impl Server {
     ///
     /// # Errors
     /// [`RespondError::Encode`], and the exchange still asks to respond: a reply over 65,535 bytes is refused here, where released
-    /// runtimes send a wrapped size (F-40). [`RespondError::Illegal`], where that was not asked for.
+    /// runtimes send a wrapped size (F-40). [`RespondError::Misuse`], where that was not asked for.
     pub fn respond<T: Encode + ?Sized>(&mut self, payload: &T, buffer: &mut [u8]) -> Result<(), RespondError> {
-        let State::Respond = self.state else { return Err(Illegal::NotAsked.into()) };
+        let State::Respond = self.state else { return Err(MisuseError::NotAsked.into()) };
         let len = message::encode(Command::OK, payload, buffer)?;
         let next = match self.continuation {
             Continuation::Nettrace => Next::Continue(None),
@@ -256,7 +256,9 @@ impl Server {
     /// # Errors
     /// As [`refuse`](Self::refuse).
     pub fn refuse_with(&mut self, error: &ErrorReply<'_>, buffer: &mut [u8]) -> Result<(), RespondError> {
-        let (State::Respond | State::Refuse(_) | State::TooSmall(..)) = self.state else { return Err(Illegal::NotAsked.into()) };
+        let (State::Respond | State::Refuse(_) | State::TooSmall(..)) = self.state else {
+            return Err(MisuseError::NotAsked.into());
+        };
         let len = message::encode(Command::ERROR, error, buffer)?;
         self.state = State::Send(Outgoing::new(clamp(len)), Next::Close(ServerOutcome::Refused(error.hresult)));
         Ok(())
@@ -265,9 +267,9 @@ impl Server {
     /// Some bytes of [`Send`](ServerAction::Send) were sent; 0 changes nothing.
     ///
     /// # Errors
-    /// [`Illegal`], where that was not asked for.
-    pub fn sent(&mut self, n: usize) -> Result<(), Illegal> {
-        let State::Send(outgoing, next) = &mut self.state else { return Err(Illegal::NotAsked) };
+    /// [`MisuseError`], where that was not asked for.
+    pub fn sent(&mut self, n: usize) -> Result<(), MisuseError> {
+        let State::Send(outgoing, next) = &mut self.state else { return Err(MisuseError::NotAsked) };
         if outgoing.sent(n)? {
             self.state = match *next {
                 Next::Continue(left) => State::Continue(left),
@@ -281,9 +283,9 @@ impl Server {
     /// Sending failed: the client has gone.
     ///
     /// # Errors
-    /// [`Illegal`], where nothing was to be sent.
-    pub fn send_failed(&mut self) -> Result<(), Illegal> {
-        let (State::Send(..) | State::Continue(_)) = self.state else { return Err(Illegal::NotAsked) };
+    /// [`MisuseError`], where nothing was to be sent.
+    pub fn send_failed(&mut self) -> Result<(), MisuseError> {
+        let (State::Send(..) | State::Continue(_)) = self.state else { return Err(MisuseError::NotAsked) };
         self.state = State::Close(ServerOutcome::Gone { end: End::Reset });
         Ok(())
     }
@@ -291,17 +293,17 @@ impl Server {
     /// The next `n` bytes of what follows the reply stand at the front of the buffer, to be sent; 0 changes nothing.
     ///
     /// # Errors
-    /// [`Illegal`], where that was not asked for, or with more bytes than the reply announced.
-    pub fn piece(&mut self, buffer: &[u8], n: usize) -> Result<(), Illegal> {
-        let State::Continue(left) = self.state else { return Err(Illegal::NotAsked) };
+    /// [`MisuseError`], where that was not asked for, or with more bytes than the reply announced.
+    pub fn piece(&mut self, buffer: &[u8], n: usize) -> Result<(), MisuseError> {
+        let State::Continue(left) = self.state else { return Err(MisuseError::NotAsked) };
         if buffer.len() < n {
-            return Err(Illegal::BufferTooShort { needed: n });
+            return Err(MisuseError::BufferTooShort { needed: n });
         }
         let piece = clamp(n);
         let next = match left {
             None => Next::Continue(None),
             Some(left) => match left.checked_sub(piece) {
-                None => return Err(Illegal::TooMany { asked: left as usize, said: n }),
+                None => return Err(MisuseError::TooMany { asked: left as usize, said: n }),
                 Some(0) => Next::Close(ServerOutcome::Answered),
                 Some(left) => Next::Continue(Some(left)),
             },
@@ -315,10 +317,10 @@ impl Server {
     /// The stream is over, or the `user_events` session was stopped.
     ///
     /// # Errors
-    /// [`Illegal`], where no session has the connection. An environment block ends with its last byte, or with
+    /// [`MisuseError`], where no session has the connection. An environment block ends with its last byte, or with
     /// [`break_off`](Self::break_off).
-    pub fn continuation_ended(&mut self) -> Result<(), Illegal> {
-        let (State::Continue(None) | State::Hold) = self.state else { return Err(Illegal::NotAsked) };
+    pub fn continuation_ended(&mut self) -> Result<(), MisuseError> {
+        let (State::Continue(None) | State::Hold) = self.state else { return Err(MisuseError::NotAsked) };
         self.state = State::Close(ServerOutcome::Answered);
         Ok(())
     }
@@ -328,7 +330,7 @@ impl Server {
     /// # Errors
     /// As [`refuse`](Self::refuse), where no block is being sent.
     pub fn break_off(&mut self, hresult: HResult, buffer: &mut [u8]) -> Result<(), RespondError> {
-        let State::Continue(Some(_)) = self.state else { return Err(Illegal::NotAsked.into()) };
+        let State::Continue(Some(_)) = self.state else { return Err(MisuseError::NotAsked.into()) };
         let len = message::encode(Command::ERROR, &ErrorReply::new(hresult), buffer)?;
         self.state = State::Send(Outgoing::new(clamp(len)), Next::Close(ServerOutcome::BrokenOff(hresult)));
         Ok(())
@@ -340,8 +342,8 @@ impl Server {
     /// off, even after 0 bytes, is answered (F-69).
     ///
     /// # Errors
-    /// [`Illegal`], where nothing is expected from the client. While something is to be sent, only the time can be over.
-    pub fn ended(&mut self, end: End) -> Result<(), Illegal> {
+    /// [`MisuseError`], where nothing is expected from the client. While something is to be sent, only the time can be over.
+    pub fn ended(&mut self, end: End) -> Result<(), MisuseError> {
         let gone = State::Close(ServerOutcome::Gone { end });
         self.state = match (self.state, end) {
             (State::Receive(incoming), End::Closed) if incoming.have() > 0 || self.options.order == CheckOrder::AsShipped => {
@@ -350,7 +352,7 @@ impl Server {
             (State::ReceiveFd(_), End::Closed) => State::Refuse(RefusalReason::NoDescriptor),
             (State::Hold, End::Closed | End::Reset) => State::Close(ServerOutcome::Answered),
             (State::Receive(_) | State::ReceiveFd(_), _) | (State::Send(..) | State::Continue(_), End::TimedOut) => gone,
-            _ => return Err(Illegal::NotAsked),
+            _ => return Err(MisuseError::NotAsked),
         };
         Ok(())
     }
@@ -358,9 +360,9 @@ impl Server {
     /// The connection is closed.
     ///
     /// # Errors
-    /// [`Illegal`], where that was not asked for.
-    pub fn closed(&mut self) -> Result<(), Illegal> {
-        let State::Close(outcome) = self.state else { return Err(Illegal::NotAsked) };
+    /// [`MisuseError`], where that was not asked for.
+    pub fn closed(&mut self) -> Result<(), MisuseError> {
+        let State::Close(outcome) = self.state else { return Err(MisuseError::NotAsked) };
         self.state = State::Done(outcome);
         Ok(())
     }

@@ -40,7 +40,7 @@ pub enum CheckOrder {
 /// let mut server = Server::with_options(ServerOptions { commands, ..ServerOptions::DEFAULT });
 /// server.received(b"DOTNET_IPC_V1\0\x14\0\x02\x06\0\0", 20)?;
 /// assert_eq!(server.action(), ServerAction::Refuse(RefusalReason::UnknownCommand { command: Command::COLLECT_TRACING5 }));
-/// # Ok::<(), dotnet_diagnostics_ipc::exchange::Illegal>(())
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerOptions {

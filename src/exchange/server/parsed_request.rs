@@ -15,7 +15,7 @@ use crate::wire::{DecodeError, LimitError};
 /// let ParsedRequest::Malformed(error) = server.request(&buffer)? else { panic!() };
 /// assert_eq!(error.to_string(), "EnablePerfMap.perfMapType at byte 20: the field takes 4 bytes, 0 are left of the payload");
 /// assert!(matches!(server.action(), ServerAction::Refuse(_)));
-/// # Ok::<(), dotnet_diagnostics_ipc::exchange::Illegal>(())
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

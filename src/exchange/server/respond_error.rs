@@ -2,29 +2,29 @@
 
 use core::fmt;
 
-use super::super::Illegal;
+use super::super::MisuseError;
 use crate::wire::EncodeError;
 
 /// Why a reply is not sent: it does not encode, or none was asked for.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::{Illegal, RespondError, Server};
+/// use dotnet_diagnostics_ipc::exchange::{MisuseError, RespondError, Server};
 ///
 /// let error = Server::new().respond(&(), &mut [0; 24]).unwrap_err();
-/// assert_eq!(error, RespondError::Illegal(Illegal::NotAsked));
+/// assert_eq!(error, RespondError::Misuse(MisuseError::NotAsked));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RespondError {
     /// It was not asked for.
-    Illegal(Illegal),
+    Misuse(MisuseError),
     /// It does not encode.
     Encode(EncodeError),
 }
 
-impl From<Illegal> for RespondError {
-    fn from(illegal: Illegal) -> Self {
-        Self::Illegal(illegal)
+impl From<MisuseError> for RespondError {
+    fn from(error: MisuseError) -> Self {
+        Self::Misuse(error)
     }
 }
 
@@ -37,17 +37,11 @@ impl From<EncodeError> for RespondError {
 impl fmt::Display for RespondError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Illegal(illegal) => illegal.fmt(f),
+            Self::Misuse(error) => error.fmt(f),
             Self::Encode(error) => error.fmt(f),
         }
     }
 }
 
-impl core::error::Error for RespondError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Self::Illegal(illegal) => Some(illegal),
-            Self::Encode(error) => Some(error),
-        }
-    }
-}
+/// `Display` is that of the error inside, and so there is no source.
+impl core::error::Error for RespondError {}

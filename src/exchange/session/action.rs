@@ -11,7 +11,7 @@ use super::SessionOutcome;
 /// assert_eq!(session.action(), SessionAction::Read);
 /// session.stopping()?;
 /// assert_eq!(session.action(), SessionAction::ReadAndAwaitStop);
-/// # Ok::<(), dotnet_diagnostics_ipc::exchange::Illegal>(())
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "an action that is not done leaves the exchange where it is"]

@@ -5,10 +5,10 @@ mod outcome;
 mod stream_end;
 
 pub use action::SessionAction;
-pub use outcome::{SessionEnd, SessionOutcome, Stop};
+pub use outcome::{SessionEnd, SessionOutcome, StopOutcome};
 pub use stream_end::StreamEnd;
 
-use super::{End, Illegal, Outcome};
+use super::{End, MisuseError, Outcome};
 use crate::continuation::OpaqueStream;
 use crate::message::{Message, Reply, eventpipe::StopTracing};
 
@@ -22,7 +22,7 @@ use crate::message::{Message, Reply, eventpipe::StopTracing};
 /// for its reply: [`ReplyDeadline::AfterStreamEnd`](super::ReplyDeadline::AfterStreamEnd).
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::{End, Outcome, Session, SessionAction, Stop, StreamEnd, Then};
+/// use dotnet_diagnostics_ipc::exchange::{End, Outcome, Session, SessionAction, StopOutcome, StreamEnd, AfterReply};
 /// use dotnet_diagnostics_ipc::message::Request as _;
 ///
 /// // The reply to CollectTracing2 was OK, with session id 42. The caller takes no more than a gigabyte.
@@ -35,19 +35,19 @@ use crate::message::{Message, Reply, eventpipe::StopTracing};
 /// assert_eq!(session.action(), SessionAction::ReadAndAwaitStop);
 /// session.received(b"...rundown")?;
 /// buffer[..28].copy_from_slice(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0"); // comes back over it
-/// session.stop_finished(Outcome::Ok { size: 28, then: Then::Close }, &buffer)?;
+/// session.stop_finished(Outcome::Ok { size: 28, then: AfterReply::Close }, &buffer)?;
 /// assert_eq!(session.action(), SessionAction::Read);
 /// session.ended(End::Closed)?;
 ///
 /// let SessionAction::Finished(outcome) = session.action() else { panic!() };
-/// assert_eq!((outcome.bytes, outcome.stop, outcome.stream_end()), (21, Stop::Answered, Some(StreamEnd::Complete)));
+/// assert_eq!((outcome.bytes, outcome.stop, outcome.stream_end()), (21, StopOutcome::Answered, Some(StreamEnd::Complete)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
     id: Option<u64>,
     stream: OpaqueStream,
-    stop: Stop,
+    stop: StopOutcome,
     connection: Connection,
     streams: bool,
 }
@@ -62,12 +62,12 @@ enum Connection {
 
 impl Session {
     /// A session that streams into its connection, of which the caller takes `limit` bytes. Without the id, which the generic OK
-    /// lacks ([`Then::Stream`](super::Then::Stream)), it cannot be stopped, only hung up on.
+    /// lacks ([`AfterReply::Stream`](super::AfterReply::Stream)), it cannot be stopped, only hung up on.
     pub const fn streaming(session_id: Option<u64>, limit: u64) -> Self {
         Self {
             id: session_id,
             stream: OpaqueStream::with_limit(limit),
-            stop: Stop::NotSent,
+            stop: StopOutcome::NotSent,
             connection: Connection::Open,
             streams: true,
         }
@@ -81,12 +81,12 @@ impl Session {
     /// What is asked for now. Asking twice changes nothing.
     pub const fn action(&self) -> SessionAction {
         match (self.connection, self.stop, self.streams) {
-            (Connection::Open, Stop::Awaited, true) => SessionAction::ReadAndAwaitStop,
-            (Connection::Open, Stop::Awaited, false) => SessionAction::HoldAndAwaitStop,
+            (Connection::Open, StopOutcome::Awaited, true) => SessionAction::ReadAndAwaitStop,
+            (Connection::Open, StopOutcome::Awaited, false) => SessionAction::HoldAndAwaitStop,
             (Connection::Open, _, true) => SessionAction::Read,
             (Connection::Open, _, false) => SessionAction::Hold,
             (Connection::OverLimit, _, _) => SessionAction::HangUp,
-            (Connection::Over(_), Stop::Awaited, _) => SessionAction::AwaitStop,
+            (Connection::Over(_), StopOutcome::Awaited, _) => SessionAction::AwaitStop,
             (Connection::Over(end), stop, streamed) => {
                 SessionAction::Finished(SessionOutcome { streamed, bytes: self.stream.passed(), end, stop })
             }
@@ -97,13 +97,13 @@ impl Session {
     /// not counted either.
     ///
     /// # Errors
-    /// [`Illegal`], where the connection was not to be read, or no byte came: that is an [end](Self::ended).
-    pub fn received<'i>(&mut self, bytes: &'i [u8]) -> Result<(&'i [u8], &'i [u8]), Illegal> {
+    /// [`MisuseError`], where the connection was not to be read, or no byte came: that is an [end](Self::ended).
+    pub fn received<'i>(&mut self, bytes: &'i [u8]) -> Result<(&'i [u8], &'i [u8]), MisuseError> {
         if self.connection != Connection::Open {
-            return Err(Illegal::NotAsked);
+            return Err(MisuseError::NotAsked);
         }
         if bytes.is_empty() {
-            return Err(Illegal::NoBytes);
+            return Err(MisuseError::NoBytes);
         }
         let (within, beyond) = self.stream.pass(bytes);
         if !beyond.is_empty() {
@@ -115,8 +115,8 @@ impl Session {
     /// The session's connection has ended, or the caller's time for it is over.
     ///
     /// # Errors
-    /// [`Illegal`], where it had ended before.
-    pub fn ended(&mut self, end: End) -> Result<(), Illegal> {
+    /// [`MisuseError`], where it had ended before.
+    pub fn ended(&mut self, end: End) -> Result<(), MisuseError> {
         self.end(SessionEnd::Ended(end))
     }
 
@@ -124,16 +124,16 @@ impl Session {
     /// writes `user_events` (F-23); a stream that was not at its end is incomplete.
     ///
     /// # Errors
-    /// [`Illegal`], where it had ended before.
-    pub fn hung_up(&mut self) -> Result<(), Illegal> {
+    /// [`MisuseError`], where it had ended before.
+    pub fn hung_up(&mut self) -> Result<(), MisuseError> {
         self.end(SessionEnd::HungUp)
     }
 
-    fn end(&mut self, end: SessionEnd) -> Result<(), Illegal> {
+    fn end(&mut self, end: SessionEnd) -> Result<(), MisuseError> {
         self.connection = Connection::Over(match self.connection {
             Connection::Open => end,
             Connection::OverLimit => SessionEnd::LimitReached,
-            Connection::Over(_) => return Err(Illegal::NotAsked),
+            Connection::Over(_) => return Err(MisuseError::NotAsked),
         });
         Ok(())
     }
@@ -144,7 +144,7 @@ impl Session {
     }
 
     /// What has become of its stop so far.
-    pub const fn stop(&self) -> Stop {
+    pub const fn stop(&self) -> StopOutcome {
         self.stop
     }
 
@@ -157,34 +157,37 @@ impl Session {
     /// may be seen before a call behind it. A stop that came to nothing may be repeated.
     ///
     /// # Errors
-    /// [`Illegal`], where the session's connection is over, its id is not known, or a stop is on its way or was answered with OK.
-    pub fn stopping(&mut self) -> Result<(), Illegal> {
-        let repeatable = matches!(self.stop, Stop::NotSent | Stop::Refused(_) | Stop::Malformed | Stop::Unanswered(_));
+    /// [`MisuseError`], where the session's connection is over, its id is not known, or a stop is on its way or was answered with OK.
+    pub fn stopping(&mut self) -> Result<(), MisuseError> {
+        let repeatable = matches!(
+            self.stop,
+            StopOutcome::NotSent | StopOutcome::Refused(_) | StopOutcome::Malformed | StopOutcome::Unanswered(_)
+        );
         if self.connection != Connection::Open || self.id.is_none() || !repeatable {
-            return Err(Illegal::NotAsked);
+            return Err(MisuseError::NotAsked);
         }
-        self.stop = Stop::Awaited;
+        self.stop = StopOutcome::Awaited;
         Ok(())
     }
 
     /// The stop's [`Client`](super::Client) has come to this outcome, with the reply in `buffer`.
     ///
     /// # Errors
-    /// [`Illegal`], where no stop is awaited, where `buffer` is shorter than the reply, and where the outcome is that it should be
+    /// [`MisuseError`], where no stop is awaited, where `buffer` is shorter than the reply, and where the outcome is that it should be
     /// larger: the client can still go on.
-    pub fn stop_finished(&mut self, outcome: Outcome, buffer: &[u8]) -> Result<(), Illegal> {
-        if self.stop != Stop::Awaited {
-            return Err(Illegal::NotAsked);
+    pub fn stop_finished(&mut self, outcome: Outcome, buffer: &[u8]) -> Result<(), MisuseError> {
+        if self.stop != StopOutcome::Awaited {
+            return Err(MisuseError::NotAsked);
         }
         self.stop = match outcome {
             Outcome::Ok { size, .. } => {
                 let needed = usize::from(size);
-                self.judge(buffer.get(..needed).ok_or(Illegal::BufferTooShort { needed })?)
+                self.judge(buffer.get(..needed).ok_or(MisuseError::BufferTooShort { needed })?)
             }
-            Outcome::Error { hresult, .. } => Stop::Refused(hresult),
-            Outcome::BufferTooSmall { size } => return Err(Illegal::BufferTooShort { needed: size.into() }),
-            Outcome::NoReply { end, .. } | Outcome::Cut { end, .. } => Stop::Unanswered(end),
-            Outcome::Malformed { .. } => Stop::Malformed,
+            Outcome::Error { hresult, .. } => StopOutcome::Refused(hresult),
+            Outcome::BufferTooSmall { size } => return Err(MisuseError::BufferTooShort { needed: size.into() }),
+            Outcome::NoReply { end, .. } | Outcome::Cut { end, .. } => StopOutcome::Unanswered(end),
+            Outcome::Malformed { .. } => StopOutcome::Malformed,
         };
         Ok(())
     }
@@ -192,31 +195,31 @@ impl Session {
     /// The stop was not sent: there was no connection to be had. It may be repeated.
     ///
     /// # Errors
-    /// [`Illegal`], where no stop is awaited.
-    pub fn stop_not_sent(&mut self) -> Result<(), Illegal> {
-        if self.stop != Stop::Awaited {
-            return Err(Illegal::NotAsked);
+    /// [`MisuseError`], where no stop is awaited.
+    pub fn stop_not_sent(&mut self) -> Result<(), MisuseError> {
+        if self.stop != StopOutcome::Awaited {
+            return Err(MisuseError::NotAsked);
         }
-        self.stop = Stop::NotSent;
+        self.stop = StopOutcome::NotSent;
         Ok(())
     }
 
     /// The stop was given up before its reply came, or its connection ended.
     ///
     /// # Errors
-    /// [`Illegal`], where no stop is awaited.
-    pub fn stop_failed(&mut self, end: End) -> Result<(), Illegal> {
+    /// [`MisuseError`], where no stop is awaited.
+    pub fn stop_failed(&mut self, end: End) -> Result<(), MisuseError> {
         self.stop_finished(Outcome::NoReply { end, request_sent: false }, &[])
     }
 
     /// What the stop's reply means.
-    fn judge(&self, reply: &[u8]) -> Stop {
-        match Message::decode_exact(reply).and_then(|message| message.reply_as::<StopTracing>()) {
-            Ok(Reply::Ok(reply)) if Some(reply.session_id) == self.id => Stop::Answered,
-            Ok(Reply::Ok(reply)) => Stop::OtherId(reply.session_id),
-            Ok(Reply::OkWithoutPayload) => Stop::AnsweredWithoutId,
-            Ok(Reply::Error(error)) => Stop::Refused(error.hresult),
-            Err(_) => Stop::Malformed,
+    fn judge(&self, reply: &[u8]) -> StopOutcome {
+        match Message::decode(reply).and_then(|message| message.reply_as::<StopTracing>()) {
+            Ok(Reply::Ok(reply)) if Some(reply.session_id) == self.id => StopOutcome::Answered,
+            Ok(Reply::Ok(reply)) => StopOutcome::OtherId(reply.session_id),
+            Ok(Reply::OkWithoutPayload) => StopOutcome::AnsweredWithoutId,
+            Ok(Reply::Error(error)) => StopOutcome::Refused(error.hresult),
+            Err(_) => StopOutcome::Malformed,
         }
     }
 }
@@ -225,7 +228,7 @@ impl Session {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::exchange::Then;
+    use crate::exchange::AfterReply;
     use crate::hresult::HResult;
     use crate::message::Request as _;
     use std::vec::Vec;
@@ -236,22 +239,22 @@ mod tests {
     const OK: &[u8] = b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0";
 
     const fn ok(size: u16) -> Outcome {
-        Outcome::Ok { size, then: Then::Close }
+        Outcome::Ok { size, then: AfterReply::Close }
     }
 
     /// What can become of a stop.
-    fn stops() -> Vec<(Outcome, &'static [u8], Stop)> {
-        let mut stops: Vec<(Outcome, &'static [u8], Stop)> = std::vec![
-            (ok(28), OK_42, Stop::Answered),
-            (ok(28), OK_43, Stop::OtherId(43)),
-            (ok(20), OK, Stop::AnsweredWithoutId),
-            (Outcome::Error { size: 24, hresult: HResult::BAD_ENCODING }, &[], Stop::Refused(HResult::BAD_ENCODING)),
-            (Outcome::Malformed { kind: crate::wire::DecodeErrorKind::BadMagic, offset: 0 }, &[], Stop::Malformed),
-            (ok(27), b"DOTNET_IPC_V1\0\x1b\0\xff\0\0\0\x2a\0\0\0\0\0\0", Stop::Malformed),
+    fn stops() -> Vec<(Outcome, &'static [u8], StopOutcome)> {
+        let mut stops: Vec<(Outcome, &'static [u8], StopOutcome)> = std::vec![
+            (ok(28), OK_42, StopOutcome::Answered),
+            (ok(28), OK_43, StopOutcome::OtherId(43)),
+            (ok(20), OK, StopOutcome::AnsweredWithoutId),
+            (Outcome::Error { size: 24, hresult: HResult::BAD_ENCODING }, &[], StopOutcome::Refused(HResult::BAD_ENCODING)),
+            (Outcome::Malformed { kind: crate::wire::DecodeErrorKind::BadMagic, offset: 0 }, &[], StopOutcome::Malformed),
+            (ok(27), b"DOTNET_IPC_V1\0\x1b\0\xff\0\0\0\x2a\0\0\0\0\0\0", StopOutcome::Malformed),
         ];
         for end in ENDS {
-            stops.push((Outcome::NoReply { end, request_sent: true }, &[], Stop::Unanswered(end)));
-            stops.push((Outcome::Cut { received: 3, end }, &[], Stop::Unanswered(end)));
+            stops.push((Outcome::NoReply { end, request_sent: true }, &[], StopOutcome::Unanswered(end)));
+            stops.push((Outcome::Cut { received: 3, end }, &[], StopOutcome::Unanswered(end)));
         }
         stops
     }
@@ -283,7 +286,7 @@ mod tests {
 
                 let expected = SessionOutcome { streamed: true, bytes: 5, end: SessionEnd::Ended(end), stop };
                 assert_eq!((outcome(&stream_first), outcome(&stop_first)), (expected, expected));
-                let whole = end == End::Closed && matches!(stop, Stop::Answered | Stop::AnsweredWithoutId);
+                let whole = end == End::Closed && matches!(stop, StopOutcome::Answered | StopOutcome::AnsweredWithoutId);
                 assert_eq!(
                     expected.stream_end(),
                     Some(if whole { StreamEnd::Complete } else { StreamEnd::Incomplete }),
@@ -299,12 +302,12 @@ mod tests {
             let mut session = Session::streaming(Some(42), 100);
             session.ended(end).unwrap();
             let before = session.clone();
-            let expected = SessionOutcome { streamed: true, bytes: 0, end: SessionEnd::Ended(end), stop: Stop::NotSent };
+            let expected = SessionOutcome { streamed: true, bytes: 0, end: SessionEnd::Ended(end), stop: StopOutcome::NotSent };
             assert_eq!(outcome(&session), expected);
             assert_eq!(expected.stream_end(), Some(StreamEnd::Incomplete));
             // The runtime would say OK to the id that it no longer knows (F-31).
-            assert_eq!(session.stopping(), Err(Illegal::NotAsked));
-            assert_eq!(session.stop_finished(ok(28), OK_42), Err(Illegal::NotAsked));
+            assert_eq!(session.stopping(), Err(MisuseError::NotAsked));
+            assert_eq!(session.stop_finished(ok(28), OK_42), Err(MisuseError::NotAsked));
             assert_eq!(session, before);
         }
     }
@@ -314,18 +317,18 @@ mod tests {
         for (reply, buffer, stop) in stops() {
             let mut session = Session::streaming(Some(42), 100);
             session.stopping().unwrap();
-            assert_eq!(session.stopping(), Err(Illegal::NotAsked));
+            assert_eq!(session.stopping(), Err(MisuseError::NotAsked));
             session.stop_finished(reply, buffer).unwrap();
-            let done = matches!(stop, Stop::Answered | Stop::AnsweredWithoutId | Stop::OtherId(_));
-            assert_eq!(session.stopping(), if done { Err(Illegal::NotAsked) } else { Ok(()) }, "{stop:?}");
+            let done = matches!(stop, StopOutcome::Answered | StopOutcome::AnsweredWithoutId | StopOutcome::OtherId(_));
+            assert_eq!(session.stopping(), if done { Err(MisuseError::NotAsked) } else { Ok(()) }, "{stop:?}");
         }
         let mut session = Session::streaming(Some(42), 100);
         session.stopping().unwrap();
         session.stop_failed(End::TimedOut).unwrap();
-        assert_eq!(session.stop(), Stop::Unanswered(End::TimedOut));
+        assert_eq!(session.stop(), StopOutcome::Unanswered(End::TimedOut));
         session.stopping().unwrap();
         session.stop_not_sent().unwrap();
-        assert_eq!((session.stop(), session.stop_not_sent()), (Stop::NotSent, Err(Illegal::NotAsked)));
+        assert_eq!((session.stop(), session.stop_not_sent()), (StopOutcome::NotSent, Err(MisuseError::NotAsked)));
         session.stopping().unwrap();
         session.stop_failed(End::TimedOut).unwrap();
         session.stopping().unwrap();
@@ -347,7 +350,7 @@ mod tests {
                 assert_eq!(session.received(b"fg"), Ok((&b""[..], &b"fg"[..])));
                 assert_eq!(session.action(), SessionAction::HangUp);
                 let before = session.clone();
-                assert_eq!((session.received(b"h"), session.stopping()), (Err(Illegal::NotAsked), Err(Illegal::NotAsked)));
+                assert_eq!((session.received(b"h"), session.stopping()), (Err(MisuseError::NotAsked), Err(MisuseError::NotAsked)));
                 assert_eq!(session, before);
                 if peer_closes {
                     session.ended(End::Closed).unwrap();
@@ -384,7 +387,7 @@ mod tests {
 
     #[test]
     fn what_was_not_asked_for_changes_nothing() {
-        type Call = fn(&mut Session) -> Result<(), Illegal>;
+        type Call = fn(&mut Session) -> Result<(), MisuseError>;
         let open = Session::streaming(Some(42), 5);
         let mut awaited = open.clone();
         awaited.stopping().unwrap();
@@ -392,21 +395,21 @@ mod tests {
         over.hung_up().unwrap();
         let unnamed = Session::streaming(None, 5);
         assert_eq!((unnamed.stop_request(), open.stop_request()), (None, Some(StopTracing { session_id: 42 })));
-        let cases: [(&Session, Call, Illegal); 10] = [
-            (&open, |session| session.received(b"").map(|_| ()), Illegal::NoBytes),
-            (&open, |session| session.stop_finished(ok(28), OK_42), Illegal::NotAsked),
-            (&open, |session| session.stop_failed(End::Closed), Illegal::NotAsked),
-            (&unnamed, Session::stopping, Illegal::NotAsked),
-            (&awaited, Session::stopping, Illegal::NotAsked),
-            (&awaited, |session| session.stop_finished(ok(28), &OK_42[..27]), Illegal::BufferTooShort { needed: 28 }),
+        let cases: [(&Session, Call, MisuseError); 10] = [
+            (&open, |session| session.received(b"").map(|_| ()), MisuseError::NoBytes),
+            (&open, |session| session.stop_finished(ok(28), OK_42), MisuseError::NotAsked),
+            (&open, |session| session.stop_failed(End::Closed), MisuseError::NotAsked),
+            (&unnamed, Session::stopping, MisuseError::NotAsked),
+            (&awaited, Session::stopping, MisuseError::NotAsked),
+            (&awaited, |session| session.stop_finished(ok(28), &OK_42[..27]), MisuseError::BufferTooShort { needed: 28 }),
             (
                 &awaited,
                 |session| session.stop_finished(Outcome::BufferTooSmall { size: 99 }, &[]),
-                Illegal::BufferTooShort { needed: 99 },
+                MisuseError::BufferTooShort { needed: 99 },
             ),
-            (&over, |session| session.received(b"a").map(|_| ()), Illegal::NotAsked),
-            (&over, |session| session.ended(End::Closed), Illegal::NotAsked),
-            (&over, Session::hung_up, Illegal::NotAsked),
+            (&over, |session| session.received(b"a").map(|_| ()), MisuseError::NotAsked),
+            (&over, |session| session.ended(End::Closed), MisuseError::NotAsked),
+            (&over, Session::hung_up, MisuseError::NotAsked),
         ];
         for (session, call, illegal) in cases {
             let mut changed = session.clone();

@@ -16,7 +16,7 @@ use crate::hresult::HResult;
 /// session.hung_up()?;
 /// let SessionAction::Finished(outcome) = session.action() else { panic!() };
 /// assert_eq!((outcome.end, outcome.bytes), (SessionEnd::LimitReached, 3));
-/// # Ok::<(), dotnet_diagnostics_ipc::exchange::Illegal>(())
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -32,19 +32,19 @@ pub enum SessionEnd {
 /// What became of a session's `StopTracing`.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::{End, Outcome, Session, SessionAction, Stop, Then};
+/// use dotnet_diagnostics_ipc::exchange::{End, Outcome, Session, SessionAction, StopOutcome, AfterReply};
 ///
 /// let mut session = Session::streaming(Some(42), u64::MAX);
 /// session.stopping()?;
 /// session.ended(End::Closed)?;
-/// session.stop_finished(Outcome::Ok { size: 28, then: Then::Close }, b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2b\0\0\0\0\0\0\0")?;
+/// session.stop_finished(Outcome::Ok { size: 28, then: AfterReply::Close }, b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2b\0\0\0\0\0\0\0")?;
 /// let SessionAction::Finished(outcome) = session.action() else { panic!() };
-/// assert_eq!(outcome.stop, Stop::OtherId(43));
-/// # Ok::<(), dotnet_diagnostics_ipc::exchange::Illegal>(())
+/// assert_eq!(outcome.stop, StopOutcome::OtherId(43));
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Stop {
+pub enum StopOutcome {
     /// It was not sent while the session's connection was open. Later it means nothing: unknown ids are answered with OK (F-31).
     NotSent,
     /// It is on its way, or its reply is.
@@ -67,15 +67,15 @@ pub enum Stop {
 /// What became of a session.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::{End, Session, SessionAction, Stop, StreamEnd};
+/// use dotnet_diagnostics_ipc::exchange::{End, Session, SessionAction, StopOutcome, StreamEnd};
 ///
 /// // The target dies before anybody stops the session.
 /// let mut session = Session::streaming(Some(42), u64::MAX);
 /// session.received(b"Nettrace")?;
 /// session.ended(End::Closed)?;
 /// let SessionAction::Finished(outcome) = session.action() else { panic!() };
-/// assert_eq!((outcome.bytes, outcome.stop, outcome.stream_end()), (8, Stop::NotSent, Some(StreamEnd::Incomplete)));
-/// # Ok::<(), dotnet_diagnostics_ipc::exchange::Illegal>(())
+/// assert_eq!((outcome.bytes, outcome.stop, outcome.stream_end()), (8, StopOutcome::NotSent, Some(StreamEnd::Incomplete)));
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionOutcome {
@@ -86,7 +86,7 @@ pub struct SessionOutcome {
     /// How its connection ended.
     pub end: SessionEnd,
     /// What became of its last `StopTracing`.
-    pub stop: Stop,
+    pub stop: StopOutcome,
 }
 
 impl SessionOutcome {
@@ -95,7 +95,7 @@ impl SessionOutcome {
     /// [`Complete`](StreamEnd::Complete) takes more than that a stop was sent: the runtime answered it with OK, which it does once
     /// the rundown is written (F-76), and then the stream was closed, and not cut off, given up, or longer than the limit.
     pub fn stream_end(&self) -> Option<StreamEnd> {
-        let stopped = matches!(self.stop, Stop::Answered | Stop::AnsweredWithoutId);
+        let stopped = matches!(self.stop, StopOutcome::Answered | StopOutcome::AnsweredWithoutId);
         let is_complete = stopped && self.end == SessionEnd::Ended(End::Closed);
         self.streamed.then_some(if is_complete { StreamEnd::Complete } else { StreamEnd::Incomplete })
     }

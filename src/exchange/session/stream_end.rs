@@ -9,7 +9,7 @@
 /// session.ended(End::Closed)?;
 /// let SessionAction::Finished(outcome) = session.action() else { panic!() };
 /// assert_eq!(outcome.stream_end(), Some(StreamEnd::Incomplete));
-/// # Ok::<(), dotnet_diagnostics_ipc::exchange::Illegal>(())
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StreamEnd {

@@ -25,19 +25,19 @@ use crate::endpoint::NamePrefix;
 #[non_exhaustive]
 pub struct Discovery {
     /// One for each socket or pipe, by process id and path.
-    pub found: Vec<Found>,
+    pub found: Vec<DiscoveredEndpoint>,
     /// Where something may be that was not found.
-    pub unseen: Vec<Unseen>,
+    pub unseen: Vec<UnreadablePath>,
 }
 
 /// A socket or pipe with the name of a default port.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::io::discovery::{self, State};
+/// use dotnet_diagnostics_ipc::io::discovery::{self, EndpointState};
 ///
 /// for found in discovery::processes()?.found {
 ///     // A socket that a dead process left behind, which may be deleted.
-///     if found.state == State::Stale && found.process_id.is_none() {
+///     if found.state == EndpointState::Stale && found.process_id.is_none() {
 ///         println!("{} of process {}", found.endpoint.display(), found.id_in_name);
 ///     }
 /// }
@@ -45,7 +45,7 @@ pub struct Discovery {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Found {
+pub struct DiscoveredEndpoint {
     /// The process, as we number it: what [`Endpoint::process`](crate::io::Endpoint::process) takes. `None` for a socket that is no
     /// process's, as far as can be seen.
     pub process_id: Option<u32>,
@@ -61,26 +61,26 @@ pub struct Found {
     /// [`TrustPolicy::allowing_owner`](crate::io::trust::TrustPolicy::allowing_owner).
     pub owner: Option<u32>,
     /// Whether anybody listens.
-    pub state: State,
+    pub state: EndpointState,
 }
 
-impl Found {
+impl DiscoveredEndpoint {
     /// Whether nobody listens there, or another socket is this process's now.
     pub const fn is_stale(&self) -> bool {
-        matches!(self.state, State::Stale | State::Superseded)
+        matches!(self.state, EndpointState::Stale | EndpointState::Superseded)
     }
 }
 
 /// Whether anybody listens at a socket.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::io::discovery::State;
+/// use dotnet_diagnostics_ipc::io::discovery::EndpointState;
 ///
-/// assert_eq!(State::Superseded.to_string(), "superseded");
+/// assert_eq!(EndpointState::Superseded.to_string(), "superseded");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum State {
+pub enum EndpointState {
     /// Somebody does.
     Listening,
     /// Nobody does. Only a clean shutdown removes a socket (F-61, F-82).
@@ -91,7 +91,7 @@ pub enum State {
     Unknown(io::ErrorKind),
 }
 
-impl fmt::Display for State {
+impl fmt::Display for EndpointState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Listening => f.write_str("listening"),
@@ -106,13 +106,13 @@ impl fmt::Display for State {
 ///
 /// ```
 /// use std::io::ErrorKind;
-/// use dotnet_diagnostics_ipc::io::discovery::Unseen;
+/// use dotnet_diagnostics_ipc::io::discovery::UnreadablePath;
 ///
-/// let unseen = Unseen { process_id: Some(1), path: "/proc/1/environ".into(), why: ErrorKind::PermissionDenied };
+/// let unseen = UnreadablePath { process_id: Some(1), path: "/proc/1/environ".into(), why: ErrorKind::PermissionDenied };
 /// assert_eq!(unseen.to_string(), "/proc/1/environ: permission denied");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unseen {
+pub struct UnreadablePath {
     /// Of which process; `None` for what is no single one's.
     pub process_id: Option<u32>,
     /// The file or directory.
@@ -121,7 +121,7 @@ pub struct Unseen {
     pub why: io::ErrorKind,
 }
 
-impl fmt::Display for Unseen {
+impl fmt::Display for UnreadablePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.path.display(), self.why)
     }

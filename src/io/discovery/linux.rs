@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::vec::Vec;
 
-use super::found::Unseen;
+use super::found::UnreadablePath;
 use super::process::{Listening, Process, Tmpdir};
 use crate::endpoint::ProcessStat;
 
@@ -20,11 +20,11 @@ const LONGEST: u64 = 4096;
 const ACCEPTS: u32 = 0x1_0000;
 
 /// All processes that have an address space: no kernel threads, no zombies.
-pub(super) fn processes(unseen: &mut Vec<Unseen>) -> Vec<Process> {
+pub(super) fn processes(unseen: &mut Vec<UnreadablePath>) -> Vec<Process> {
     let entries = match fs::read_dir("/proc") {
         Ok(entries) => entries,
         Err(error) => {
-            unseen.push(Unseen { process_id: None, path: PathBuf::from("/proc"), why: error.kind() });
+            unseen.push(UnreadablePath { process_id: None, path: PathBuf::from("/proc"), why: error.kind() });
             return Vec::new();
         }
     };
@@ -32,16 +32,16 @@ pub(super) fn processes(unseen: &mut Vec<Unseen>) -> Vec<Process> {
     let found: Vec<Process> = ids.filter_map(|process_id| process(process_id, unseen)).filter(|process| process.runs).collect();
     // The first process of a pid namespace is always there: it is hidden (`hidepid`), and so are others.
     if let Err(error) = fs::symlink_metadata("/proc/1") {
-        unseen.push(Unseen { process_id: None, path: PathBuf::from("/proc/1"), why: error.kind() });
+        unseen.push(UnreadablePath { process_id: None, path: PathBuf::from("/proc/1"), why: error.kind() });
     }
     found
 }
 
 /// One process; `None` if it is not there. What keeps itself to itself is noted in `unseen`.
-pub(super) fn process(process_id: u32, unseen: &mut Vec<Unseen>) -> Option<Process> {
+pub(super) fn process(process_id: u32, unseen: &mut Vec<UnreadablePath>) -> Option<Process> {
     let home = PathBuf::from(std::format!("/proc/{process_id}"));
     let mut note = |path: PathBuf, error: &io::Error| {
-        unseen.push(Unseen { process_id: Some(process_id), path, why: error.kind() });
+        unseen.push(UnreadablePath { process_id: Some(process_id), path, why: error.kind() });
     };
     let mut process = Process::unknown(process_id);
     match read(&home.join("stat")) {

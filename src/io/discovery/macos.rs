@@ -4,16 +4,16 @@ use std::vec::Vec;
 
 use rustix::process::Pid;
 
-use super::found::Unseen;
+use super::found::UnreadablePath;
 use super::process::{Listening, Process};
 
 /// None: other processes cannot be looked at.
-pub(super) fn processes(_: &mut Vec<Unseen>) -> Vec<Process> {
+pub(super) fn processes(_: &mut Vec<UnreadablePath>) -> Vec<Process> {
     Vec::new()
 }
 
 /// The process, as far as it can be known: whether it is there.
-pub(super) fn process(process_id: u32, unseen: &mut Vec<Unseen>) -> Option<Process> {
+pub(super) fn process(process_id: u32, unseen: &mut Vec<UnreadablePath>) -> Option<Process> {
     let _ = unseen;
     let pid = Pid::from_raw(i32::try_from(process_id).ok()?)?;
     match rustix::process::test_kill_process(pid) {

@@ -7,7 +7,7 @@
 //! name. A socket whose id and key are those of a process is that process's. Whether anybody listens is read from
 //! `/proc/PID/net/unix`; only where no process fits the name, a connection is tried, and closed without a byte sent.
 //!
-//! It works without root: what another user's process keeps to itself is reported as [`Unseen`]. Such a process is still found if
+//! It works without root: what another user's process keeps to itself is reported as [`UnreadablePath`]. Such a process is still found if
 //! its socket is in `/tmp`, or in our own `TMPDIR`.
 //!
 //! # macOS
@@ -38,7 +38,7 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
-pub use found::{Discovery, Found, State, Unseen};
+pub use found::{DiscoveredEndpoint, Discovery, EndpointState, UnreadablePath};
 #[cfg(unix)]
 use unix as system;
 #[cfg(windows)]
@@ -46,7 +46,7 @@ use windows as system;
 
 /// Lists the sockets or pipes of default ports, and says whose they are.
 ///
-/// What [`Found`] says was so a moment ago; [`Endpoint`](super::Endpoint) looks anew, and checks.
+/// What [`DiscoveredEndpoint`] says was so a moment ago; [`Endpoint`](super::Endpoint) looks anew, and checks.
 ///
 /// # Errors
 /// [`Phase::Find`](super::Phase::Find), where nothing at all can be listed.

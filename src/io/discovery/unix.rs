@@ -8,7 +8,7 @@ use std::vec::Vec;
 use rustix::net::SocketAddrUnix;
 
 use super::directory::{self, Candidate};
-use super::found::{Discovery, Found, State, Unseen};
+use super::found::{DiscoveredEndpoint, Discovery, EndpointState, UnreadablePath};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use super::linux::{self as platform, Listeners};
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -52,21 +52,23 @@ fn our_directories() -> Vec<PathBuf> {
 }
 
 /// Whether anybody listens, and which process that is, as far as the system says.
-fn ask(candidate: &Candidate, process_id: Option<u32>, listeners: &mut Listeners) -> Option<(State, Option<u32>)> {
+fn ask(candidate: &Candidate, process_id: Option<u32>, listeners: &mut Listeners) -> Option<(EndpointState, Option<u32>)> {
     if let Some(process_id) = process_id {
         match listeners.listens(process_id, &candidate.name.to_string()) {
-            Listening::Yes => return Some((State::Listening, Some(process_id))),
-            Listening::No => return Some((State::Stale, Some(process_id))),
+            Listening::Yes => return Some((EndpointState::Listening, Some(process_id))),
+            Listening::No => return Some((EndpointState::Stale, Some(process_id))),
             Listening::Unlisted => {}
         }
     }
     // No process fits, so there is no list to look it up in: the list of which network namespace?
     let state = match SocketAddrUnix::new(&candidate.path).map_err(std::io::Error::from).and_then(|address| probe(&address)) {
-        Ok(Probe::Listening(peer)) => return Some((State::Listening, peer.and_then(|peer| peer.process_id).or(process_id))),
-        Ok(Probe::Refused) => State::Stale,
+        Ok(Probe::Listening(peer)) => {
+            return Some((EndpointState::Listening, peer.and_then(|peer| peer.process_id).or(process_id)));
+        }
+        Ok(Probe::Refused) => EndpointState::Stale,
         Ok(Probe::Absent) => return None,
-        Ok(Probe::Unknown(why)) => State::Unknown(why),
-        Err(error) => State::Unknown(error.kind()),
+        Ok(Probe::Unknown(why)) => EndpointState::Unknown(why),
+        Err(error) => EndpointState::Unknown(error.kind()),
     };
     Some((state, process_id))
 }
@@ -89,7 +91,7 @@ pub(super) fn processes() -> Result<Discovery, Error> {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound || missing.contains(&place.path) => {}
             Err(error) => {
                 missing.push(place.path.clone());
-                unseen.push(Unseen { process_id: place.of, path: place.path, why: error.kind() });
+                unseen.push(UnreadablePath { process_id: place.of, path: place.path, why: error.kind() });
             }
         }
     }
@@ -103,7 +105,7 @@ pub(super) fn processes() -> Result<Discovery, Error> {
         });
         match (listed, failed) {
             (Some(candidates), _) => found.extend(judge(&candidates, &places, &table, &mut listeners)),
-            (None, Some((place, why))) => unseen.push(Unseen { process_id: place.of, path: place.path.clone(), why }),
+            (None, Some((place, why))) => unseen.push(UnreadablePath { process_id: place.of, path: place.path.clone(), why }),
             (None, None) => {}
         }
     }
@@ -136,15 +138,15 @@ fn owner_of<'t>(candidate: &Candidate, places: &[Place], table: &'t [Process]) -
 }
 
 /// Whose the sockets of one directory are.
-fn judge(candidates: &[Candidate], places: &[Place], table: &[Process], listeners: &mut Listeners) -> Vec<Found> {
-    let mut found: Vec<Found> = Vec::new();
+fn judge(candidates: &[Candidate], places: &[Place], table: &[Process], listeners: &mut Listeners) -> Vec<DiscoveredEndpoint> {
+    let mut found: Vec<DiscoveredEndpoint> = Vec::new();
     for candidate in candidates {
         let owner = owner_of(candidate, places, table).map(|process| process.process_id);
         let Some((state, process_id)) = ask(candidate, owner, listeners) else { continue };
         // By the process's own path, as `endpoint_of` gives it.
         let own = places.iter().find(|place| place.of.is_some() && place.of == process_id);
         let file_name = candidate.path.file_name().unwrap_or_default();
-        found.push(Found {
+        found.push(DiscoveredEndpoint {
             process_id,
             id_in_name: candidate.name.pid,
             key: Some(candidate.name.key),
@@ -159,8 +161,8 @@ fn judge(candidates: &[Candidate], places: &[Place], table: &[Process], listener
 }
 
 /// Of several sockets of one directory and one process id, only one is the process's: that which has its key, else the newest.
-fn supersede(found: &mut [Found], table: &[Process]) {
-    let rank = |found: &Found| {
+fn supersede(found: &mut [DiscoveredEndpoint], table: &[Process]) {
+    let rank = |found: &DiscoveredEndpoint| {
         let is_named = table.iter().any(|process| {
             Some(process.process_id) == found.process_id
                 && Some(found.id_in_name) == Some(process.inner_id)
@@ -174,7 +176,7 @@ fn supersede(found: &mut [Found], table: &[Process]) {
         let mine = rank(one);
         let same = |(id, process_id, _): &&(u32, Option<u32>, _)| *id == one.id_in_name && *process_id == one.process_id;
         if best.iter().filter(same).any(|(_, _, other)| *other > mine) {
-            one.state = State::Superseded;
+            one.state = EndpointState::Superseded;
         }
     }
 }
@@ -195,7 +197,7 @@ pub(super) fn endpoint_of(process_id: u32, until: &Until<'_>) -> Result<PathBuf,
         let mut candidates = match directory::sockets(path) {
             Ok(candidates) => candidates,
             Err(error) => {
-                unseen.push(Unseen { process_id: None, path: path.clone(), why: error.kind() });
+                unseen.push(UnreadablePath { process_id: None, path: path.clone(), why: error.kind() });
                 continue;
             }
         };
@@ -208,10 +210,10 @@ pub(super) fn endpoint_of(process_id: u32, until: &Until<'_>) -> Result<PathBuf,
             // Another key is another process's, which had this id before; unless somebody listens all the same, and it is this one.
             let named = process.is_named(&candidate) || candidate.name.key == UNKNOWN_KEY;
             match ask(&candidate, named.then_some(process_id), &mut listeners) {
-                Some((State::Listening, listener)) if listener == Some(process_id) => return Ok(candidate.path),
+                Some((EndpointState::Listening, listener)) if listener == Some(process_id) => return Ok(candidate.path),
                 // Whoever listens cannot be told: connecting to it will tell more.
-                Some((State::Listening, None)) if process.start_time.is_none() => return Ok(candidate.path),
-                Some((State::Unknown(_), _)) if named => return Ok(candidate.path),
+                Some((EndpointState::Listening, None)) if process.start_time.is_none() => return Ok(candidate.path),
+                Some((EndpointState::Unknown(_), _)) if named => return Ok(candidate.path),
                 _ => dead = dead.or(Some(candidate.path)),
             }
         }
@@ -220,7 +222,7 @@ pub(super) fn endpoint_of(process_id: u32, until: &Until<'_>) -> Result<PathBuf,
 }
 
 /// What was looked at in vain.
-fn nothing(process: &Process, directories: &[PathBuf], dead: Option<&Path>, unseen: &[Unseen]) -> String {
+fn nothing(process: &Process, directories: &[PathBuf], dead: Option<&Path>, unseen: &[UnreadablePath]) -> String {
     let places: Vec<String> = directories.iter().map(|path| path.display().to_string()).collect();
     let mut text = std::vec![std::format!("a socket of process {} in {}", process.process_id, places.join(" or "))];
     if process.inner_id != process.process_id {
@@ -270,13 +272,13 @@ mod tests {
         // There is no such process, so no list of its network namespace.
         let mut ask = |path: &str| ask(&candidate(path), Some(u32::MAX), &mut listeners);
         let listener = std::os::unix::net::UnixListener::bind(home.path().join("listens")).unwrap();
-        assert_eq!(ask("listens"), Some((State::Listening, Some(std::process::id()))));
+        assert_eq!(ask("listens"), Some((EndpointState::Listening, Some(std::process::id()))));
         drop(listener);
-        assert_eq!(ask("listens"), Some((State::Stale, Some(u32::MAX))));
+        assert_eq!(ask("listens"), Some((EndpointState::Stale, Some(u32::MAX))));
         assert_eq!(ask("gone"), None);
         std::fs::write(home.path().join("file"), "").unwrap();
-        let below_a_file = State::Unknown(std::io::ErrorKind::NotADirectory);
+        let below_a_file = EndpointState::Unknown(std::io::ErrorKind::NotADirectory);
         assert_eq!(ask("file/below"), Some((below_a_file, Some(u32::MAX))));
-        let Some((State::Unknown(_), Some(u32::MAX))) = ask(&"x".repeat(200)) else { panic!("no socket has such a path") };
+        let Some((EndpointState::Unknown(_), Some(u32::MAX))) = ask(&"x".repeat(200)) else { panic!("no socket has such a path") };
     }
 }

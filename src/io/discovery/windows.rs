@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::vec::Vec;
 
-use super::found::{Discovery, Found, State};
+use super::found::{DiscoveredEndpoint, Discovery, EndpointState};
 use crate::endpoint::{PIPE_PREFIX, PipeName};
 use crate::io::{Error, ErrorKind, Phase, Until};
 
@@ -32,19 +32,19 @@ pub(super) fn endpoint_of(process_id: u32, until: &Until<'_>) -> Result<PathBuf,
 }
 
 /// The pipes in `namespace` that have the name of a default port.
-fn pipes(namespace: &Path) -> io::Result<Vec<Found>> {
+fn pipes(namespace: &Path) -> io::Result<Vec<DiscoveredEndpoint>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(namespace)? {
         let entry = entry?.file_name();
         let Some(name) = entry.to_str().and_then(|name| PipeName::parse(name).ok()) else { continue };
-        found.push(Found {
+        found.push(DiscoveredEndpoint {
             process_id: Some(name.pid),
             id_in_name: name.pid,
             key: None,
             prefix: name.prefix,
             endpoint: namespace.join(&entry),
             owner: None,
-            state: State::Listening,
+            state: EndpointState::Listening,
         });
     }
     Ok(found)

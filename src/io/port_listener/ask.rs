@@ -8,7 +8,7 @@ use std::vec::Vec;
 
 use rustix::event::PollFlags;
 
-use super::{PortCounts, Which};
+use super::{PortCounts, RuntimeFilter};
 use crate::advertise::Advertise;
 use crate::io::unix::wait;
 use crate::io::{Stopped, Until};
@@ -17,9 +17,9 @@ use crate::io::{Stopped, Until};
 #[derive(Debug)]
 pub(super) enum Ask {
     /// The connection of such a runtime, once there is one.
-    Take(Which, Giver<(Advertise, UnixStream)>),
+    Take(RuntimeFilter, Giver<(Advertise, UnixStream)>),
     /// Who it is, once there is one; the connection stays.
-    Find(Which, Giver<Advertise>),
+    Find(RuntimeFilter, Giver<Advertise>),
     /// All that wait now.
     List(Giver<Vec<Advertise>>),
     Counts(Giver<PortCounts>),

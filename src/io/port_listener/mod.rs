@@ -9,7 +9,7 @@ mod pump;
 mod readiness;
 mod runtime;
 
-pub use options::{PortCounts, PortOptions, Which};
+pub use options::{PortCounts, PortOptions, RuntimeFilter};
 pub use runtime::PortRuntime;
 
 use std::any::Any;
@@ -34,12 +34,12 @@ use crate::advertise::Advertise;
 /// A diagnostic port that this process listens on. Closed, and its socket removed, on drop.
 ///
 /// ```no_run
-/// use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, Which};
+/// use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, RuntimeFilter};
 /// use dotnet_diagnostics_ipc::io::{Client, Until};
 ///
 /// // And then, elsewhere: DOTNET_DiagnosticPorts=/run/me/port dotnet app.dll
 /// let port = PortListener::bind("/run/me/port", PortOptions::DEFAULT)?;
-/// let runtime = port.wait_for(Which::Any, &Until::FOREVER)?;
+/// let runtime = port.wait_for(RuntimeFilter::Any, &Until::FOREVER)?;
 /// println!("process {} waits", runtime.process_id());
 ///
 /// let client = Client::new(runtime.clone()); // each call takes the next connection of this runtime
@@ -88,11 +88,11 @@ impl PortListener {
 
     /// Waits until such a runtime waits here, and says which it is. Its connection stays, to be used by the [`PortRuntime`].
     ///
-    /// The same runtime is found again as long as it waits: [`Which::NotAmong`] finds others.
+    /// The same runtime is found again as long as it waits: [`RuntimeFilter::NotAmong`] finds others.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`] and [`ErrorKind::Cancelled`] by `until`.
-    pub fn wait_for(&self, which: Which, until: &Until<'_>) -> Result<PortRuntime, Error> {
+    pub fn wait_for(&self, which: RuntimeFilter, until: &Until<'_>) -> Result<PortRuntime, Error> {
         let advertise = question(&self.queue, until, |giver| Ask::Find(which, giver))?;
         Ok(PortRuntime { queue: Arc::clone(&self.queue), advertise })
     }
@@ -101,7 +101,7 @@ impl PortListener {
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`] and [`ErrorKind::Cancelled`] by `until`.
-    pub fn take(&self, which: Which, until: &Until<'_>) -> Result<(Advertise, UnixTransport), Error> {
+    pub fn take(&self, which: RuntimeFilter, until: &Until<'_>) -> Result<(Advertise, UnixTransport), Error> {
         take(&self.queue, which, until)
     }
 
@@ -150,7 +150,7 @@ fn question<T>(queue: &Queue, until: &Until<'_>, ask: impl FnOnce(Giver<T>) -> A
     }
 }
 
-fn take(queue: &Queue, which: Which, until: &Until<'_>) -> Result<(Advertise, UnixTransport), Error> {
+fn take(queue: &Queue, which: RuntimeFilter, until: &Until<'_>) -> Result<(Advertise, UnixTransport), Error> {
     let (advertise, stream) = question(queue, until, |giver| Ask::Take(which, giver))?;
     let transport = UnixTransport::new(stream).map_err(|error| Error::new(Phase::Connect, error))?;
     Ok((advertise, transport))
@@ -202,7 +202,7 @@ mod tests {
         counted(|counts| counts.held == 3);
         streams[1] = None;
         counted(|counts| (counts.held, counts.ended_waiting) == (2, 1));
-        let (taken, mut transport) = port.take(Which::Process(3), &until).unwrap();
+        let (taken, mut transport) = port.take(RuntimeFilter::Process(3), &until).unwrap();
         assert_eq!(taken, advertise(3));
         // What comes on a connection that was handed out is the caller's.
         streams[2].as_mut().unwrap().write_all(b"reply").unwrap();

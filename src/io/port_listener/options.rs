@@ -39,17 +39,17 @@ impl Default for PortOptions {
 /// Which runtime is waited for.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::io::port_listener::Which;
+/// use dotnet_diagnostics_ipc::io::port_listener::RuntimeFilter;
 ///
 /// // One that is not known yet.
 /// let mut known = vec![];
-/// let which = Which::NotAmong(known.clone());
+/// let which = RuntimeFilter::NotAmong(known.clone());
 /// # known.push(dotnet_diagnostics_ipc::wire::Guid::NIL);
 /// # let _ = which;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Which {
+pub enum RuntimeFilter {
     /// Any: the one that waits longest.
     Any,
     /// The process with this id, as the runtime says it: the id of its own namespace.
@@ -60,7 +60,7 @@ pub enum Which {
     NotAmong(Vec<Guid>),
 }
 
-impl Which {
+impl RuntimeFilter {
     pub(super) fn is(&self, advertise: &Advertise) -> bool {
         match self {
             Self::Any => true,

@@ -10,9 +10,9 @@ use std::vec::Vec;
 
 use super::ask::{Ask, Queue};
 use super::readiness::Readiness;
-use super::{PortCounts, PortOptions, Which};
+use super::{PortCounts, PortOptions, RuntimeFilter};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
-use crate::exchange::diagnostic_port::{ConnectionKey, DiagnosticPort, SameCookie, Slot, Waiting};
+use crate::exchange::diagnostic_port::{ConnectionKey, DiagnosticPort, SameCookie, Slot, WaitingConnection};
 use crate::exchange::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, End};
 
 const LISTENER: u64 = 0;
@@ -32,7 +32,7 @@ pub(super) struct Pump<R> {
     queue: Arc<Queue>,
     woken: UnixStream,
     options: PortOptions,
-    port: DiagnosticPort<Vec<Slot<Held>>>,
+    port: DiagnosticPort<Vec<Slot<HoldOutcome>>>,
     /// By the order in which they came, which is also that of their deadlines.
     silent: BTreeMap<u64, Silent>,
     held: BTreeMap<u64, ConnectionKey>,
@@ -55,7 +55,7 @@ struct Silent {
 
 /// A connection with it.
 #[derive(Debug)]
-struct Held {
+struct HoldOutcome {
     id: u64,
     stream: UnixStream,
 }
@@ -198,7 +198,7 @@ impl<R: Readiness> Pump<R> {
         match outcome {
             AdvertiseOutcome::Advertised(advertise) => {
                 self.counts.advertised = self.counts.advertised.saturating_add(1);
-                return self.hold(advertise, Held { id, stream: silent.stream });
+                return self.hold(advertise, HoldOutcome { id, stream: silent.stream });
             }
             AdvertiseOutcome::BadMagic { .. } => self.counts.not_a_runtime = self.counts.not_a_runtime.saturating_add(1),
             AdvertiseOutcome::Ended { .. } => self.counts.ended_early = self.counts.ended_early.saturating_add(1),
@@ -207,7 +207,7 @@ impl<R: Readiness> Pump<R> {
         false
     }
 
-    fn hold(&mut self, advertise: Advertise, token: Held) -> bool {
+    fn hold(&mut self, advertise: Advertise, token: HoldOutcome) -> bool {
         let id = token.id;
         match self.port.hold(advertise, token) {
             Ok(held) => {
@@ -227,7 +227,7 @@ impl<R: Readiness> Pump<R> {
     }
 
     /// Forgets a connection that was taken out of the table.
-    fn let_go(&mut self, waiting: &Waiting<Held>) {
+    fn let_go(&mut self, waiting: &WaitingConnection<HoldOutcome>) {
         self.held.remove(&waiting.token.id);
         self.readiness.remove(waiting.token.stream.as_fd());
     }
@@ -285,10 +285,10 @@ impl<R: Readiness> Pump<R> {
                 Ask::Take(which, giver) => match self.find(&which).and_then(|(key, _)| self.port.remove(key)) {
                     Some(waiting) => {
                         self.let_go(&waiting);
-                        let Waiting { advertise, token: Held { id, stream }, .. } = waiting;
+                        let WaitingConnection { advertise, token: HoldOutcome { id, stream }, .. } = waiting;
                         match giver.give((advertise, stream)) {
                             Ok(()) => self.counts.handed_out = self.counts.handed_out.saturating_add(1),
-                            Err((advertise, stream)) => self.hold_again(advertise, Held { id, stream }),
+                            Err((advertise, stream)) => self.hold_again(advertise, HoldOutcome { id, stream }),
                         }
                         None
                     }
@@ -300,15 +300,15 @@ impl<R: Readiness> Pump<R> {
     }
 
     /// Nobody waits for it any longer.
-    fn hold_again(&mut self, advertise: Advertise, token: Held) {
+    fn hold_again(&mut self, advertise: Advertise, token: HoldOutcome) {
         if self.readiness.add(token.stream.as_fd(), token.id).is_ok() {
             self.hold(advertise, token);
         }
     }
 
-    fn find(&self, which: &Which) -> Option<(ConnectionKey, Advertise)> {
+    fn find(&self, which: &RuntimeFilter) -> Option<(ConnectionKey, Advertise)> {
         let found = match which {
-            Which::Cookie(cookie) => self.port.find(*cookie),
+            RuntimeFilter::Cookie(cookie) => self.port.find(*cookie),
             which => self.port.iter().find(|waiting| which.is(&waiting.advertise)),
         };
         found.map(|waiting| (waiting.key, waiting.advertise))
@@ -338,11 +338,11 @@ mod tests {
         let mut pump = Pump::<System>::new(listener, Arc::new(queue), woken, PortOptions::DEFAULT, 1).unwrap();
         let (stream, theirs) = UnixStream::pair().unwrap();
         let advertise = Advertise { runtime_cookie: Guid::from_bytes([7; 16]), process_id: 7, future: 0 };
-        pump.hold_again(advertise, Held { id: FIRST, stream });
-        assert_eq!(pump.find(&Which::Process(7)).map(|(_, found)| found), Some(advertise));
+        pump.hold_again(advertise, HoldOutcome { id: FIRST, stream });
+        assert_eq!(pump.find(&RuntimeFilter::Process(7)).map(|(_, found)| found), Some(advertise));
         assert_eq!(pump.counts.handed_out, 0);
         drop(theirs);
         assert!(pump.turn(&mut Vec::new()).is_some());
-        assert_eq!((pump.find(&Which::Any), pump.counts.ended_waiting), (None, 1));
+        assert_eq!((pump.find(&RuntimeFilter::Any), pump.counts.ended_waiting), (None, 1));
     }
 }

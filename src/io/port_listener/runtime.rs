@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::ask::Queue;
-use super::{Which, take};
+use super::{RuntimeFilter, take};
 use crate::advertise::Advertise;
 use crate::hresult::HResult;
 use crate::io::{Connect, Connection, Deadlines, Error, UnixTransport, Until};
@@ -64,7 +64,7 @@ impl Connect for PortRuntime {
     type Transport = UnixTransport;
 
     fn connect(&self, until: &Until<'_>) -> Result<UnixTransport, Error> {
-        take(&self.queue, Which::Cookie(self.cookie()), until).map(|(_, transport)| transport)
+        take(&self.queue, RuntimeFilter::Cookie(self.cookie()), until).map(|(_, transport)| transport)
     }
 }
 

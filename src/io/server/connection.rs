@@ -10,7 +10,7 @@ use super::{
     Entries, Handler, HeldConnection, HeldSession, Refusal, ServeOptions, Served, ServerTransport, StreamSession, StreamWriter,
 };
 use crate::continuation::EnvironmentEncoder;
-use crate::exchange::{self, End, Illegal, ParsedRequest, RespondError, ServerAction, ServerOutcome};
+use crate::exchange::{self, End, MisuseError, ParsedRequest, RespondError, ServerAction, ServerOutcome};
 use crate::header::MAX_MESSAGE_LEN;
 use crate::hresult::HResult;
 use crate::io::{Canceller, Error, ErrorKind, Phase, Stopped, Until};
@@ -126,7 +126,7 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
                 ServerAction::ReceiveFd => drop(self.receive_fd()?),
                 ServerAction::Refuse(reason) => {
                     let request = self.request.clone().and_then(|range| self.buffer.get(range));
-                    let request = request.and_then(|bytes| Message::decode_exact(bytes).ok());
+                    let request = request.and_then(|bytes| Message::decode(bytes).ok());
                     let refusal = self.handler.refuse(request, reason);
                     self.refuse(&refusal)?;
                 }
@@ -343,17 +343,17 @@ fn cancelled() -> Error {
     Error::new(Phase::Listen, ErrorKind::Cancelled)
 }
 
-fn bug(illegal: Illegal) -> Error {
+fn bug(illegal: MisuseError) -> Error {
     Error::new(Phase::Listen, illegal)
 }
 
 fn unexpected(_: &ServerAction) -> Error {
-    bug(Illegal::NotAsked)
+    bug(MisuseError::NotAsked)
 }
 
 fn not_sent(error: RespondError) -> Error {
     match error {
-        RespondError::Illegal(illegal) => bug(illegal),
+        RespondError::Misuse(illegal) => bug(illegal),
         RespondError::Encode(error) => Error::new(Phase::Listen, error),
     }
 }

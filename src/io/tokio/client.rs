@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{AsyncConnect, AsyncConnection, AsyncTrace, Clock, until};
 use crate::continuation::{Entry, EnvironmentLimits};
-use crate::exchange::ladder::{Losses, TracingLadder};
+use crate::exchange::fallback::{DroppedFields, TracingFallback};
 use crate::io::answer::check_result;
 use crate::io::drive::Drive;
 use crate::io::{Answer, Deadlines, Endpoint, Error, Phase, Stopped};
@@ -110,21 +110,21 @@ impl<C: AsyncConnect> AsyncClient<C> {
         self.connect().await?.begin_trace(drive).await
     }
 
-    /// Starts a session that streams with the newest command that the runtime knows, as `ladder` says; and what was lost. Each command
+    /// Starts a session that streams with the newest command that the runtime knows, as `fallback` says; and what was lost. Each command
     /// goes over a connection of its own; [`Deadlines::whole`] is for all of them.
     ///
     /// # Errors
     /// [`Error`], as every call: the last command's.
-    pub async fn trace_by(&self, mut ladder: TracingLadder<'_>) -> Result<(AsyncTrace<C::Stream>, Losses), Error> {
+    pub async fn trace_by(&self, mut fallback: TracingFallback<'_>) -> Result<(AsyncTrace<C::Stream>, DroppedFields), Error> {
         if self.checks_limits {
-            ladder.rung().check_limits().map_err(|error| Error::new(Phase::Send, error))?;
+            fallback.request().check_limits().map_err(|error| Error::new(Phase::Send, error))?;
         }
         let clock = Clock::start(&self.deadlines);
         loop {
-            let drive = Drive::trace_by(&ladder.rung())?;
+            let drive = Drive::trace_by(&fallback.request())?;
             match self.connect_by(clock).await?.begin_trace(drive).await {
-                Ok(trace) => return Ok((trace, ladder.lost())),
-                Err(error) if error.hresult().is_some_and(|hresult| ladder.refused(hresult).is_ok()) => {}
+                Ok(trace) => return Ok((trace, fallback.dropped())),
+                Err(error) if error.hresult().is_some_and(|hresult| fallback.refused(hresult).is_ok()) => {}
                 Err(error) => return Err(error),
             }
         }

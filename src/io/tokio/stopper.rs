@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{AsyncClient, AsyncConnect, AsyncTrace};
-use crate::exchange::Stop;
+use crate::exchange::StopOutcome;
 use crate::io::Error;
 use crate::io::session::Streaming;
 
@@ -35,7 +35,7 @@ impl<C: AsyncConnect> AsyncStopper<C> {
     ///
     /// # Errors
     /// As [`Stopper::stop`](crate::io::Stopper::stop).
-    pub async fn stop(&self) -> Result<Stop, Error> {
+    pub async fn stop(&self) -> Result<StopOutcome, Error> {
         let stopping = self.session.stop()?;
         let drive = stopping.drive()?;
         let asked = match self.client.connect().await {

@@ -16,7 +16,7 @@ use crate::header::HEADER_LEN;
 /// use dotnet_diagnostics_ipc::{testing::arbitrary::Hostile, message::Message};
 ///
 /// let hostile = Hostile::arbitrary(&mut Unstructured::new(&[201; 100]))?;
-/// match Message::decode_exact(&hostile.0).and_then(|message| message.request()) {
+/// match Message::decode(&hostile.0).and_then(|message| message.request()) {
 ///     Ok(request) => println!("{request:?}"),
 ///     Err(error) => println!("{error}"),
 /// }

@@ -46,7 +46,7 @@ impl MadeRequest {
     /// The request.
     #[allow(clippy::missing_panics_doc, clippy::expect_used, reason = "what is generated decodes")]
     pub fn request(&self) -> AnyRequest<'_> {
-        Message::decode_exact(&self.0).and_then(|message| message.request()).expect("what is generated decodes")
+        Message::decode(&self.0).and_then(|message| message.request()).expect("what is generated decodes")
     }
 }
 
@@ -70,7 +70,7 @@ impl fmt::Debug for MadeRequest {
 /// use dotnet_diagnostics_ipc::{testing::arbitrary::MadeReply, message::Message};
 ///
 /// let made = MadeReply::arbitrary(&mut Unstructured::new(&[7; 100]))?;
-/// let message = Message::decode_exact(made.bytes()).unwrap();
+/// let message = Message::decode(made.bytes()).unwrap();
 /// assert_eq!(message.reply_to(made.answers()), Ok(made.reply()));
 /// # Ok::<(), arbitrary::Error>(())
 /// ```
@@ -124,7 +124,7 @@ impl MadeReply {
     /// The reply.
     #[allow(clippy::missing_panics_doc, clippy::expect_used, reason = "what is generated decodes")]
     pub fn reply(&self) -> AnyReply<'_> {
-        let message = Message::decode_exact(&self.bytes);
+        let message = Message::decode(&self.bytes);
         message.and_then(|message| message.reply_to(self.answers)).expect("what is generated decodes")
     }
 }

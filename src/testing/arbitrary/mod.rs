@@ -23,7 +23,7 @@
 //!
 //! // With bytes of its own.
 //! let made: MadeRequest = chosen.arbitrary()?;
-//! assert_eq!(Message::decode_exact(made.bytes()).and_then(|message| message.request()), Ok(made.request()));
+//! assert_eq!(Message::decode(made.bytes()).and_then(|message| message.request()), Ok(made.request()));
 //! # Ok::<(), arbitrary::Error>(())
 //! ```
 #![forbid(unsafe_code)]

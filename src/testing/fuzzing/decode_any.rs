@@ -53,7 +53,7 @@ fn request(message: &Message<'_>, bytes: &[u8]) {
     let mut again = Vec::new();
     let identical = writes(request.command(), &request, bytes, &mut again);
     assert_eq!(message.is_canonical(&request), identical);
-    assert_eq!(Message::decode_exact(&again).and_then(|message| message.request()), Ok(request));
+    assert_eq!(Message::decode(&again).and_then(|message| message.request()), Ok(request));
 }
 
 fn reply(message: &Message<'_>, command: Option<Command>, bytes: &[u8]) {
@@ -69,7 +69,7 @@ fn reply(message: &Message<'_>, command: Option<Command>, bytes: &[u8]) {
     let mut again = Vec::new();
     let identical = writes(reply.command(), &reply, bytes, &mut again);
     assert_eq!(message.is_canonical(&reply), identical);
-    assert_eq!(Message::decode_exact(&again).and_then(|message| message.reply_to(command)), Ok(reply));
+    assert_eq!(Message::decode(&again).and_then(|message| message.reply_to(command)), Ok(reply));
 }
 
 fn piece<'a, T: Decode<'a> + Encode + PartialEq + Debug>(bytes: &'a [u8], again: &'a mut [u8]) {
@@ -87,7 +87,7 @@ fn piece<'a, T: Decode<'a> + Encode + PartialEq + Debug>(bytes: &'a [u8], again:
 
 /// The bytes as a message, as every request and reply, as an advertise; and, behind the first, as a piece or a payload.
 pub fn decode_any(bytes: &[u8]) {
-    match Message::decode(bytes) {
+    match Message::decode_prefix(bytes) {
         Ok((message, rest)) => {
             let bytes = &bytes[..bytes.len() - rest.len()];
             show(message);
@@ -139,7 +139,7 @@ pub fn decode_any(bytes: &[u8]) {
             let commands: Vec<_> = Command::known().chain([Command::OK, Command::ERROR]).collect();
             let command = commands[usize::from(*which) % commands.len()];
             let whole = [b"DOTNET_IPC_V1\0", &size[..], &[command.set, command.id, 0, 0], payload].concat();
-            let message = Message::decode_exact(&whole).unwrap();
+            let message = Message::decode(&whole).unwrap();
             request(&message, &whole);
             for command in Command::known().map(Some).chain([None]) {
                 reply(&message, command, &whole);

@@ -47,7 +47,7 @@ struct Asking {
 impl Asking {
     /// The size of the reply at the front of `peer`, and its error, if there is a reply that fits.
     fn reply(&self, peer: &[u8]) -> Option<(usize, Option<HResult>)> {
-        let (message, rest) = Message::decode(peer).ok()?;
+        let (message, rest) = Message::decode_prefix(peer).ok()?;
         let size = Some(peer.len() - rest.len()).filter(|size| *size <= self.room)?;
         match message.reply_to(Some(self.asked.0)).ok()? {
             AnyReply::Error(error) => Some((size, Some(error.hresult))),
@@ -91,7 +91,7 @@ pub fn server_exchange(input: &[u8]) {
         let (outcome, asked, taken) = serve(order, peer, &[], end);
         let (again, asked_again, _) = serve(order, peer, sizes, end);
         assert_eq!((again, asked_again), (outcome, asked));
-        let request = Message::decode(peer).and_then(|(message, _)| message.request()).ok();
+        let request = Message::decode_prefix(peer).and_then(|(message, _)| message.request()).ok();
         let expected = request.filter(|request| request.check_limits().is_ok()).map(|request| request.command());
         assert_eq!(asked, expected.filter(|command| command.reply_type().is_some()));
         assert!(taken <= peer.len());

@@ -20,7 +20,7 @@ pub fn ports(input: &[u8]) {
         Ok(read) => {
             assert!(read.eq(ports.iter().copied()));
             // What the grammar allows is all of use, but for a tag that repeats another.
-            assert!(Ignored::new(text).all(|part| part.reason == crate::port::Reason::LaterTag), "{text:?}");
+            assert!(Ignored::new(text).all(|part| part.reason == crate::port::IgnoredReason::LaterTag), "{text:?}");
         }
         Err(error) => assert!(error.offset() <= text.len(), "{error}"),
     }
@@ -67,7 +67,7 @@ pub fn endpoint_names(input: &[u8]) {
             assert_eq!(SocketName::parse(&name.to_string()), Ok(name));
             let path = SocketPath { directory: text, name };
             assert_eq!(path.len(), path.to_string().len());
-            assert_eq!(SocketName::of_path(&path.to_string()), Ok(name));
+            assert_eq!(SocketName::from_path(&path.to_string()), Ok(name));
         }
         Err(error) => assert!(error.offset() <= text.len(), "{error}"),
     }
@@ -75,5 +75,5 @@ pub fn endpoint_names(input: &[u8]) {
         Ok(name) => assert_eq!(PipeName::parse(&name.to_string()), Ok(name)),
         Err(error) => assert!(error.offset() <= text.len(), "{error}"),
     }
-    show(SocketName::of_path(text));
+    show(SocketName::from_path(text));
 }

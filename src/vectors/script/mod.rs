@@ -9,7 +9,8 @@ mod step;
 pub use ask::{Ask, AskLimits};
 pub use literal::{Captures, Literal, Uncaptured};
 pub use outcome::{
-    OkOutcome, ScriptEnd, ScriptEnvironment, ScriptFault, ScriptOutcome, ScriptStop, ScriptStream, ScriptStreamEnd, ScriptThen,
+    OkOutcome, ScriptAfterReply, ScriptEnd, ScriptEnvironment, ScriptFault, ScriptOutcome, ScriptStop, ScriptStream,
+    ScriptStreamEnd,
 };
 pub use pattern::{Any, Comparison, Length, LengthOf, Part, Pattern, Until};
 pub use step::{

@@ -79,7 +79,7 @@ pub struct OkOutcome {
     /// The reply's payload in the form of the vectors.
     pub reply: Value,
     /// What the connection is now.
-    pub then: ScriptThen,
+    pub then: ScriptAfterReply,
     /// The commands in the order in which they were asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Vec<String>>,
@@ -100,11 +100,11 @@ pub struct OkOutcome {
     pub second: Option<ScriptOutcome>,
 }
 
-/// What a connection is after an OK: the words for [`Then`](crate::exchange::Then).
+/// What a connection is after an OK: the words for [`AfterReply`](crate::exchange::AfterReply).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names are those of vectors/exchanges/README.md")]
-pub enum ScriptThen {
+pub enum ScriptAfterReply {
     Close,
     AnotherReply,
     Stream,

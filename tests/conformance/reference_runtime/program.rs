@@ -58,7 +58,7 @@ fn it_is_found_as_a_runtime_is_and_ends_well() {
     for signal in ["TERM", "INT"] {
         let directory = tempfile::tempdir().unwrap();
         let mut program = start(directory.path(), &["--profile", "8"]);
-        let found = dotnet_diagnostics_ipc::endpoint::SocketName::of_path(program.socket.to_str().unwrap()).unwrap();
+        let found = dotnet_diagnostics_ipc::endpoint::SocketName::from_path(program.socket.to_str().unwrap()).unwrap();
         assert_eq!((found.pid, program.socket.parent().unwrap()), (program.child.id(), directory.path()));
         if cfg!(target_os = "linux") {
             assert_ne!(found.key, 0);

@@ -1,4 +1,4 @@
-//! The client under test: [`AdvertiseReceiver`], [`Client`], the ladders, [`Session`] and [`EnvironmentDecoder`], told what to do
+//! The client under test: [`AdvertiseReceiver`], [`Client`], the fallbacks, [`Session`] and [`EnvironmentDecoder`], told what to do
 //! by the `ask` of a script. What it concludes is said in the words of `vectors/exchanges/README.md`.
 
 mod follows;
@@ -9,9 +9,9 @@ use std::rc::Rc;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::continuation::FdByte;
-use dotnet_diagnostics_ipc::exchange::ladder::{DumpLadder, Ladder, ProcessInfoLadder, Rung, TracingLadder};
+use dotnet_diagnostics_ipc::exchange::fallback::{DumpFallback, Fallback, FallbackRequest, ProcessInfoFallback, TracingFallback};
 use dotnet_diagnostics_ipc::exchange::{
-    AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, Client, ClientAction, End, Outcome, Then,
+    AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, AfterReply, Client, ClientAction, End, Outcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::legacy::{OldRequest, OldRequestType};
@@ -19,7 +19,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing5, EventFilter, ProviderConfig, StreamingProviderConfig, StreamingSession,
 };
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
-use dotnet_diagnostics_ipc::vectors::{Ask, OkOutcome, ScriptEnd, ScriptOutcome, ScriptThen, Subject, Type, Value};
+use dotnet_diagnostics_ipc::vectors::{Ask, OkOutcome, ScriptAfterReply, ScriptEnd, ScriptOutcome, Subject, Type, Value};
 use dotnet_diagnostics_ipc::wire::{Array, Decode as _, DecodeErrorKind, Reader};
 
 use self::words::{fault, text_of};
@@ -74,17 +74,17 @@ impl Tool {
         if !self.ask.fallback {
             let mut buffer = self.buffer();
             buffer[..message.len()].copy_from_slice(&message);
-            let client = Client::of_message(&buffer).unwrap();
+            let client = Client::from_message(&buffer).unwrap();
             return match self.exchange(client, buffer).await {
                 Ok(answered) => self.conclude(answered, None).await,
                 Err(outcome) => outcome,
             };
         }
-        match Message::decode_exact(&message).unwrap().request().unwrap() {
-            AnyRequest::CollectTracing6(request) => self.descend(TracingLadder::new(&request)).await,
-            AnyRequest::CollectTracing5(request) => self.descend(TracingLadder::new(&request)).await,
+        match Message::decode(&message).unwrap().request().unwrap() {
+            AnyRequest::CollectTracing6(request) => self.descend(TracingFallback::new(&request)).await,
+            AnyRequest::CollectTracing5(request) => self.descend(TracingFallback::new(&request)).await,
             AnyRequest::CollectTracing4(request) => {
-                // The ladder begins a rung higher; that one is not asked.
+                // The fallback begins a request higher; that one is not asked.
                 let providers: Vec<_> = request.providers.iter().map(without_filter).collect();
                 let newer = CollectTracing5::Streaming(StreamingSession {
                     circular_buffer_mb: request.circular_buffer_mb,
@@ -93,13 +93,13 @@ impl Tool {
                     request_stackwalk: request.request_stackwalk,
                     providers: Array::new(&providers),
                 });
-                let mut ladder = TracingLadder::new(&newer);
-                ladder.refused(HResult::UNKNOWN_COMMAND).unwrap();
-                self.descend(ladder).await
+                let mut fallback = TracingFallback::new(&newer);
+                fallback.refused(HResult::UNKNOWN_COMMAND).unwrap();
+                self.descend(fallback).await
             }
-            AnyRequest::GenerateCoreDump3(request) => self.descend(DumpLadder::new(&request)).await,
-            AnyRequest::ProcessInfo3(request) => self.descend(ProcessInfoLadder::new(request)).await,
-            other => panic!("no ladder begins with {}", other.command()),
+            AnyRequest::GenerateCoreDump3(request) => self.descend(DumpFallback::new(&request)).await,
+            AnyRequest::ProcessInfo3(request) => self.descend(ProcessInfoFallback::new(request)).await,
+            other => panic!("no fallback begins with {}", other.command()),
         }
     }
 
@@ -113,19 +113,19 @@ impl Tool {
     }
 
     /// Asks one command after the other, each on a connection of its own.
-    async fn descend<R: Rung>(self: &Rc<Self>, mut ladder: Ladder<R>) -> ScriptOutcome {
+    async fn descend<R: FallbackRequest>(self: &Rc<Self>, mut fallback: Fallback<R>) -> ScriptOutcome {
         let mut asked = Vec::new();
         loop {
-            let rung = ladder.rung();
+            let request = fallback.request();
             let mut buffer = self.buffer();
-            let client = Client::with_payload(rung.command(), Some(rung.continuation()), &rung, &mut buffer).unwrap();
-            asked.push(rung.command().to_string());
+            let client = Client::with_payload(request.command(), Some(request.continuation()), &request, &mut buffer).unwrap();
+            asked.push(request.command().to_string());
             let answered = match self.exchange(client, buffer).await {
                 Ok(answered) => answered,
                 Err(outcome) => return outcome,
             };
             if let Outcome::Error { hresult, .. } = answered.outcome {
-                if ladder.refused(hresult).is_ok() {
+                if fallback.refused(hresult).is_ok() {
                     answered.socket.close();
                     continue;
                 }
@@ -206,7 +206,7 @@ impl Tool {
         };
         let mut ok = OkOutcome {
             reply: value(command, &buffer[..size.into()]),
-            then: ScriptThen::Close,
+            then: ScriptAfterReply::Close,
             asked,
             advertise,
             stream: None,
@@ -215,9 +215,9 @@ impl Tool {
             second: None,
         };
         match then {
-            Then::Close => {}
-            Then::AnotherReply => {
-                ok.then = ScriptThen::AnotherReply;
+            AfterReply::Close => {}
+            AfterReply::AnotherReply => {
+                ok.then = ScriptAfterReply::AnotherReply;
                 client.another_reply().unwrap();
                 socket.begin(Frame::message());
                 let second = self.drive(&mut client, &mut buffer, &socket).await;
@@ -229,22 +229,22 @@ impl Tool {
                     other => said(other, command, &buffer, None, None),
                 });
             }
-            Then::Stream { session_id } => {
-                ok.then = ScriptThen::Stream;
+            AfterReply::Stream { session_id } => {
+                ok.then = ScriptAfterReply::Stream;
                 socket.begin(Frame::Anything);
                 let (stream, stop) = self.stream(session_id, &socket).await;
                 (ok.stream, ok.stop) = (Some(stream), Some(stop));
             }
-            Then::EnvironmentBlock { n_incoming_bytes } => {
-                ok.then = ScriptThen::Environment;
+            AfterReply::EnvironmentBlock { n_incoming_bytes } => {
+                ok.then = ScriptAfterReply::Environment;
                 ok.environment = Some(self.environment(n_incoming_bytes, &socket).await);
             }
-            Then::UserEvents { .. } => {
+            AfterReply::UserEvents { .. } => {
                 // The connection holds the session: it stays open (F-23).
-                ok.then = ScriptThen::UserEvents;
+                ok.then = ScriptAfterReply::UserEvents;
                 return ScriptOutcome::Ok(Box::new(ok));
             }
-            Then::Unknown => ok.then = ScriptThen::Unknown,
+            AfterReply::Unknown => ok.then = ScriptAfterReply::Unknown,
             other => panic!("{other:?} has no word"),
         }
         socket.close();
@@ -277,7 +277,7 @@ impl Tool {
         }
         let reply = old(Type::OldReply).decode(&reply).expect("any number is a reply").value;
         let mut ok = OkOutcome {
-            then: ScriptThen::Close,
+            then: ScriptAfterReply::Close,
             asked: None,
             advertise: None,
             stream: None,
@@ -290,7 +290,7 @@ impl Tool {
         if collects && !ok.reply["sessionId"].is_null() {
             socket.begin(Frame::Anything);
             let (stream, _) = self.stream(None, &socket).await;
-            (ok.then, ok.stream) = (ScriptThen::Stream, Some(stream));
+            (ok.then, ok.stream) = (ScriptAfterReply::Stream, Some(stream));
         }
         socket.close();
         ScriptOutcome::Ok(Box::new(ok))

@@ -199,7 +199,7 @@ impl Application {
                     Err(end) => server.ended(end).unwrap(),
                 },
                 ServerAction::Decode(range) => {
-                    command = Message::decode_exact(&buffer[range]).unwrap().command;
+                    command = Message::decode(&buffer[range]).unwrap().command;
                     if let ParsedRequest::Request(request) = server.request(&buffer).unwrap() {
                         answer = Some(self.answer(&request, port));
                     }

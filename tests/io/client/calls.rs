@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::thread;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::exchange::ladder::TracingLadder;
+use dotnet_diagnostics_ipc::exchange::fallback::TracingFallback;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::*;
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
@@ -165,8 +165,8 @@ fn a_session_is_asked_for_by_the_method_of_its_kind() {
     let client = Client::new(&peer);
     let not_streaming = "sending the request: that is no session that streams";
     assert_eq!(client.trace(&USER_EVENTS).unwrap_err().to_string(), not_streaming);
-    let ladder = TracingLadder::new(&USER_EVENTS);
-    assert_eq!(client.trace_by(ladder).unwrap_err().to_string(), not_streaming);
+    let fallback = TracingFallback::new(&USER_EVENTS);
+    assert_eq!(client.trace_by(fallback).unwrap_err().to_string(), not_streaming);
     let error = client.user_events(&COLLECT, io::stdin()).unwrap_err();
     assert_eq!(error.to_string(), "sending the request: that is no session that writes user_events");
     assert!(matches!(error.kind(), ErrorKind::Unsupported(_)));
@@ -190,9 +190,9 @@ fn a_ladder_without_limits_sends_what_one_with_them_does_not() {
     });
     let peer = Peer::saying(&[SESSION]);
     let client = Client::new(&peer);
-    let error = client.trace_by(TracingLadder::new(&request)).unwrap_err();
+    let error = client.trace_by(TracingFallback::new(&request)).unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))), "{error:?}");
-    let (trace, _) = client.without_limits().trace_by(TracingLadder::new(&request)).unwrap();
+    let (trace, _) = client.without_limits().trace_by(TracingFallback::new(&request)).unwrap();
     assert_eq!(trace.session_id(), Some(42));
     assert_eq!(peer.asked(0, 20)[16..18], [2, 6]);
 }

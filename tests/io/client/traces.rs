@@ -5,8 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::exchange::StreamEnd;
-use dotnet_diagnostics_ipc::exchange::ladder::TracingLadder;
-use dotnet_diagnostics_ipc::exchange::{End, Stop};
+use dotnet_diagnostics_ipc::exchange::fallback::TracingFallback;
+use dotnet_diagnostics_ipc::exchange::{End, StopOutcome};
 use dotnet_diagnostics_ipc::io::*;
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing5, EventFilter, EventLevel, StreamingProviderConfig, StreamingSession,
@@ -26,7 +26,7 @@ fn a_clone_of_the_stopper_stops_the_session_and_the_other_says_so() {
     let mut trace = client.trace(&COLLECT).unwrap();
     assert_eq!(trace.session_id(), Some(42));
     let stopper = trace.stopper(&client);
-    assert_eq!(stopper.clone().stop().unwrap(), Stop::Answered);
+    assert_eq!(stopper.clone().stop().unwrap(), StopOutcome::Answered);
     assert_eq!(peer.asked(1, 28)[16..], [2, 1, 0, 0, 42, 0, 0, 0, 0, 0, 0, 0]);
     let error = stopper.stop().unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::AlreadyStopped)), "{error:?}");
@@ -92,7 +92,7 @@ fn a_stop_that_is_not_answered_in_time_may_be_repeated() {
     assert!(matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::TimedOut)), "{error:?}");
     let error = stopper.stop().unwrap_err();
     assert_eq!(error.to_string(), "stopping the session: the runtime answers 0x80004005 DS_IPC_E_FAIL");
-    assert_eq!(stopper.stop().unwrap(), Stop::Answered);
+    assert_eq!(stopper.stop().unwrap(), StopOutcome::Answered);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_stop_without_a_connection_was_not_sent() {
     peer.hang_up();
     trace.read_to_end(&mut Vec::new()).unwrap();
     let outcome = trace.outcome().unwrap();
-    assert_eq!((outcome.stop, outcome.bytes), (Stop::NotSent, 17));
+    assert_eq!((outcome.stop, outcome.bytes), (StopOutcome::NotSent, 17));
     assert_eq!(outcome.stream_end(), Some(StreamEnd::Incomplete));
 }
 
@@ -181,7 +181,7 @@ fn a_connection_that_is_there_already_traces() {
     let peer = Peer::saying(&[&streaming(b"Nettrace"), SESSION]);
     let mut trace = Connection::new(peer.connect(&Until::FOREVER).unwrap()).trace(&COLLECT).unwrap();
     assert_eq!(trace.session_id(), Some(42));
-    assert_eq!(trace.stopper(&Client::new(&peer)).stop().unwrap(), Stop::Answered);
+    assert_eq!(trace.stopper(&Client::new(&peer)).stop().unwrap(), StopOutcome::Answered);
     peer.hang_up();
     assert_eq!(trace.read_to_end(&mut Vec::new()).unwrap(), 8);
     trace.check_complete().unwrap();
@@ -222,7 +222,7 @@ fn the_deadline_of_the_whole_call_is_for_all_connections_of_a_ladder() {
         providers: Array::new(&providers),
     });
     let client = Client::new(&noting).with_deadlines(deadlines);
-    let (trace, _) = client.trace_by(TracingLadder::new(&request)).unwrap();
+    let (trace, _) = client.trace_by(TracingFallback::new(&request)).unwrap();
     assert_eq!(trace.session_id(), Some(42));
     let until = noting.1.lock().unwrap();
     assert!(until.len() == 3 && until[0].is_some() && until.iter().all(|one| *one == until[0]), "{until:?}");

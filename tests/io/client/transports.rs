@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd as _;
 
-use dotnet_diagnostics_ipc::exchange::{End, Stop};
+use dotnet_diagnostics_ipc::exchange::{End, StopOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::*;
 use dotnet_diagnostics_ipc::message::process::ResumeRuntime;
@@ -133,7 +133,7 @@ fn a_trace_whose_stream_times_out_goes_on_when_it_is_read_again() {
     let stopped = trace.stopper(&client).stop().unwrap_err();
     assert!(matches!((stopped.phase(), stopped.kind()), (Phase::Connect, ErrorKind::TimedOut)), "{stopped:?}");
     assert_eq!(trace.read(&mut bytes).unwrap(), 0);
-    assert_eq!(trace.outcome().unwrap().stop, Stop::NotSent);
+    assert_eq!(trace.outcome().unwrap().stop, StopOutcome::NotSent);
 }
 
 /// Says that it did more than it was asked for.

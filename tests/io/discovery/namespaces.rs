@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use dotnet_diagnostics_ipc::io::discovery::{State, processes};
+use dotnet_diagnostics_ipc::io::discovery::{EndpointState, processes};
 
 use super::processes::*;
 use super::*;
@@ -52,7 +52,7 @@ fn discovery_pid_namespace_name_has_inner_id() {
     assert!(check_peer(&stream, TrustPolicy::CHECKED, Some(1)).is_err());
     let seen = processes().unwrap();
     let found: Vec<_> = seen.found.iter().filter(|found| found.process_id == Some(id)).collect();
-    assert_eq!((found.len(), found[0].id_in_name, found[0].state), (1, 1, State::Listening));
+    assert_eq!((found.len(), found[0].id_in_name, found[0].state), (1, 1, EndpointState::Listening));
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn helper_outer_listener_has_no_id() {
     let home = PathBuf::from(std::env::var_os("TMPDIR").unwrap());
     let found = of_directory(processes().unwrap(), &home);
     assert_eq!((found.len(), found[0].process_id, found[0].id_in_name), (1, None, target()));
-    assert_eq!(found[0].state, State::Listening);
+    assert_eq!(found[0].state, EndpointState::Listening);
     let stream = UnixStream::connect(&found[0].endpoint).unwrap();
     // Its user is known, its id is not.
     check_peer(&stream, TrustPolicy::CHECKED, Some(target())).unwrap();
@@ -194,7 +194,7 @@ fn helper_other_user_process_is_seen() {
     assert!(find(target()).is_ok());
     let seen = processes().unwrap();
     let found = seen.found.iter().find(|found| found.process_id == Some(target())).unwrap();
-    assert_eq!((found.state, found.owner), (State::Listening, Some(0)));
+    assert_eq!((found.state, found.owner), (EndpointState::Listening, Some(0)));
     assert!(!seen.unseen.iter().any(|unseen| unseen.process_id == Some(target())), "{:?}", seen.unseen);
 }
 

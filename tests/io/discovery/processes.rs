@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::endpoint::{NamePrefix, ProcessStat, SocketName};
-use dotnet_diagnostics_ipc::io::discovery::{Discovery, Found, State, endpoint_of, processes};
+use dotnet_diagnostics_ipc::io::discovery::{DiscoveredEndpoint, Discovery, EndpointState, endpoint_of, processes};
 use dotnet_diagnostics_ipc::io::{Canceller, Until};
 
 /// Ends with its guard.
@@ -104,7 +104,7 @@ pub(crate) fn path_of(directory: &Path, process_id: u32, key: u64) -> PathBuf {
     directory.join(SocketName::new(process_id, key).to_string())
 }
 
-pub(crate) fn of_directory(seen: Discovery, directory: &Path) -> Vec<Found> {
+pub(crate) fn of_directory(seen: Discovery, directory: &Path) -> Vec<DiscoveredEndpoint> {
     seen.found.into_iter().filter(|found| found.endpoint.parent() == Some(directory)).collect()
 }
 
@@ -131,7 +131,7 @@ fn discovery_finds_process_by_its_tmpdir() {
         (found[0].process_id, found[0].id_in_name, found[0].key),
         (Some(process.id()), process.id(), Some(key_of(process.id())))
     );
-    assert_eq!((&found[0].endpoint, found[0].state, found[0].prefix), (&path, State::Listening, NamePrefix::Current));
+    assert_eq!((&found[0].endpoint, found[0].state, found[0].prefix), (&path, EndpointState::Listening, NamePrefix::Current));
     trusted(&path, TrustPolicy::CHECKED);
     let stream = UnixStream::connect(&path).unwrap();
     check_peer(&stream, TrustPolicy::CHECKED, Some(process.id())).unwrap();
@@ -149,7 +149,7 @@ fn discovery_socket_without_process_is_stale() {
     process.0.wait().unwrap();
     let found = of_directory(processes().unwrap(), home.path());
     assert_eq!(found.len(), 1);
-    assert_eq!((found[0].process_id, found[0].id_in_name, found[0].state), (None, id, State::Stale));
+    assert_eq!((found[0].process_id, found[0].id_in_name, found[0].state), (None, id, EndpointState::Stale));
     assert_eq!(found[0].endpoint, path);
     assert!(found[0].is_stale());
     assert_eq!(not_found(id), format!("looking for the endpoint: process {id} is not there"));
@@ -164,7 +164,7 @@ fn discovery_closed_listener_is_stale() {
     let path = path_of(home.path(), process.id(), key_of(process.id()));
     drop(UnixListener::bind(&path).unwrap());
     let found = of_directory(processes().unwrap(), home.path());
-    assert_eq!((found.len(), found[0].process_id, found[0].state), (1, Some(process.id()), State::Stale));
+    assert_eq!((found.len(), found[0].process_id, found[0].state), (1, Some(process.id()), EndpointState::Stale));
     let text = not_found(process.id());
     assert!(text.contains(&format!("(it does not listen at {})", path.display())), "{text}");
 }
@@ -192,10 +192,10 @@ fn discovery_matching_key_beats_newer_socket() {
     assert_eq!(find(id).unwrap(), path_of(home.path(), id, key));
     let found = of_directory(processes().unwrap(), home.path());
     let state = |key| found.iter().find(|found| found.key == Some(key)).map(|found| (found.process_id, found.state));
-    assert_eq!(state(key), Some((Some(id), State::Listening)));
-    assert_eq!(state(key - 1), Some((None, State::Stale)));
+    assert_eq!(state(key), Some((Some(id), EndpointState::Listening)));
+    assert_eq!(state(key - 1), Some((None, EndpointState::Stale)));
     // It is ours: the kernel says so.
-    assert_eq!(state(key + 1_000_000), Some((Some(std::process::id()), State::Listening)));
+    assert_eq!(state(key + 1_000_000), Some((Some(std::process::id()), EndpointState::Listening)));
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn discovery_two_listeners_older_is_superseded() {
     let _listeners = (UnixListener::bind(&older).unwrap(), UnixListener::bind(&newer).unwrap());
     let found = of_directory(processes().unwrap(), home.path());
     let state = |path| found.iter().find(|found| found.endpoint == path).unwrap().state;
-    assert_eq!((state(older), state(newer)), (State::Superseded, State::Listening));
+    assert_eq!((state(older), state(newer)), (EndpointState::Superseded, EndpointState::Listening));
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn discovery_full_backlog_is_listening() {
     rustix::net::listen(&listener, 0).unwrap();
     let _waiting = UnixStream::connect(&path).unwrap();
     let found = of_directory(processes().unwrap(), home.path());
-    assert_eq!((found.len(), found[0].state), (1, State::Listening));
+    assert_eq!((found.len(), found[0].state), (1, EndpointState::Listening));
 }
 
 #[test]
@@ -245,11 +245,11 @@ fn discovery_draft_name_and_zero_key() {
     drop(UnixListener::bind(&path).unwrap());
     let found = of_directory(processes().unwrap(), home.path());
     assert_eq!((found.len(), found[0].process_id, found[0].prefix), (1, Some(process.id()), NamePrefix::Draft));
-    assert_eq!((found[0].key, found[0].state), (Some(0), State::Stale));
+    assert_eq!((found[0].key, found[0].state), (Some(0), EndpointState::Stale));
     // Listed as listening in the network namespace of that process: it is in ours.
     fs::remove_file(&path).unwrap();
     let _listener = UnixListener::bind(&path).unwrap();
-    assert_eq!(of_directory(processes().unwrap(), home.path())[0].state, State::Listening);
+    assert_eq!(of_directory(processes().unwrap(), home.path())[0].state, EndpointState::Listening);
     assert_eq!(find(process.id()).unwrap(), path);
 }
 
@@ -270,7 +270,7 @@ fn discovery_ignores_other_files() {
     // A socket of another type: nobody listens there as a runtime does.
     let _datagrams = UnixDatagram::bind(at("dotnet-diagnostic-1-7-socket")).unwrap();
     let found = of_directory(processes().unwrap(), home.path());
-    assert_eq!((found.len(), found[0].state), (1, State::Stale));
+    assert_eq!((found.len(), found[0].state), (1, EndpointState::Stale));
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn discovery_stopped_process_is_found() {
     let pid = rustix::process::Pid::from_raw(i32::try_from(process.id()).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
     assert!(find(process.id()).is_ok());
-    assert_eq!(of_directory(processes().unwrap(), home.path())[0].state, State::Listening);
+    assert_eq!(of_directory(processes().unwrap(), home.path())[0].state, EndpointState::Listening);
 }
 
 /// A runtime that was started for it:
@@ -351,7 +351,7 @@ fn discovery_finds_live_runtime() {
     assert_eq!(found.len(), 1);
     assert_eq!(
         (&found[0].endpoint, found[0].state, found[0].id_in_name, found[0].key),
-        (&path, State::Listening, id, Some(key_of(id)))
+        (&path, EndpointState::Listening, id, Some(key_of(id)))
     );
     trusted(&path, TrustPolicy::CHECKED);
     check_peer(&UnixStream::connect(&path).unwrap(), TrustPolicy::CHECKED, Some(id)).unwrap();

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, Which};
+use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, RuntimeFilter};
 use dotnet_diagnostics_ipc::io::{Client, Until};
 
 use super::{target, variable};
@@ -17,7 +17,7 @@ fn a_runtime_comes_to_its_port_and_is_asked_and_resumed() {
     let (path, suspends) = ports.rsplit_once(',').expect("the runtime has a port");
     let until = Until { deadline: Instant::now().checked_add(Duration::from_secs(10)), ..Until::FOREVER };
     let port = PortListener::bind(path, PortOptions::DEFAULT).unwrap();
-    let runtime = port.wait_for(Which::Process(target.process_id.into()), &until).unwrap();
+    let runtime = port.wait_for(RuntimeFilter::Process(target.process_id.into()), &until).unwrap();
     let client = Client::new(runtime.clone());
     let answer = client.process_info().unwrap();
     assert_eq!(answer.payload().unwrap().runtime_cookie, runtime.cookie());

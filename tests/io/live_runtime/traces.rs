@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::exchange::Stop;
+use dotnet_diagnostics_ipc::exchange::StopOutcome;
 use dotnet_diagnostics_ipc::exchange::StreamEnd;
-use dotnet_diagnostics_ipc::exchange::ladder::{Losses, TracingLadder};
+use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, TracingFallback};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::{Canceller, Deadlines, Error, Trace, UnixTransport};
 use dotnet_diagnostics_ipc::message::Request;
@@ -54,7 +54,7 @@ fn read_whole(target: &Target, mut trace: Trace<UnixTransport>, after: Duration)
             n => stream.take(&piece[..n]),
         }
     }
-    assert_eq!(stopping.join().unwrap().unwrap(), Stop::Answered);
+    assert_eq!(stopping.join().unwrap().unwrap(), StopOutcome::Answered);
     let outcome = trace.outcome().unwrap();
     assert_eq!((outcome.stream_end(), outcome.bytes), (Some(StreamEnd::Complete), stream.len()));
     stream
@@ -106,13 +106,16 @@ fn the_ladder_ends_at_the_newest_command_that_it_knows() {
         session_buffer_mode: SessionBufferMode::BLOCK,
     });
     let lost_until = |command: u32| match command {
-        5 => Losses::BUFFER_MODE,
-        4 => Losses::BUFFER_MODE.with(Losses::EVENT_FILTERS),
-        3 => Losses::BUFFER_MODE.with(Losses::EVENT_FILTERS).with(Losses::RUNDOWN_KEYWORD),
-        2 => Losses::BUFFER_MODE.with(Losses::EVENT_FILTERS).with(Losses::RUNDOWN_KEYWORD).with(Losses::STACKS),
-        _ => Losses::NONE,
+        5 => DroppedFields::BUFFER_MODE,
+        4 => DroppedFields::BUFFER_MODE.with(DroppedFields::EVENT_FILTERS),
+        3 => DroppedFields::BUFFER_MODE.with(DroppedFields::EVENT_FILTERS).with(DroppedFields::RUNDOWN_KEYWORD),
+        2 => DroppedFields::BUFFER_MODE
+            .with(DroppedFields::EVENT_FILTERS)
+            .with(DroppedFields::RUNDOWN_KEYWORD)
+            .with(DroppedFields::STACKS),
+        _ => DroppedFields::NONE,
     };
-    let (trace, lost) = target.client.trace_by(TracingLadder::new(&request).allowing(Losses::ALL)).unwrap();
+    let (trace, lost) = target.client.trace_by(TracingFallback::new(&request).allowing(DroppedFields::ALL)).unwrap();
     let expected = match target.major {
         10 => 5,
         9 => 4,
@@ -124,7 +127,7 @@ fn the_ladder_ends_at_the_newest_command_that_it_knows() {
     stream.assert_whole();
     assert_eq!(command, Some(expected));
     // What may not be lost is a refusal, with nothing begun.
-    assert_refused(target.client.trace_by(TracingLadder::new(&request)).map(|_| ()), HResult::UNKNOWN_COMMAND);
+    assert_refused(target.client.trace_by(TracingFallback::new(&request)).map(|_| ()), HResult::UNKNOWN_COMMAND);
     target.still_answers();
 }
 

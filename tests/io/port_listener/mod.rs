@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::io::port_listener::{PortCounts, PortListener, PortOptions, PortRuntime, Which};
+use dotnet_diagnostics_ipc::io::port_listener::{PortCounts, PortListener, PortOptions, PortRuntime, RuntimeFilter};
 use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve_connection};
 use dotnet_diagnostics_ipc::io::{Canceller, Client, ErrorKind, Phase, UnixTransport, Until};
 use dotnet_diagnostics_ipc::message::process::{ProcessInfoReply, ResumeRuntime};
@@ -105,7 +105,7 @@ fn port_call_takes_next_connection() {
     let (runtime, stop) = (Runtime::default(), Canceller::new().unwrap());
     thread::scope(|scope| {
         scope.spawn(|| runtime.run(path, &stop));
-        let found = port.wait_for(Which::Any, &soon()).unwrap();
+        let found = port.wait_for(RuntimeFilter::Any, &soon()).unwrap();
         assert_eq!((found.process_id(), found.cookie()), (77, advertise(77).runtime_cookie));
         let client = Client::new(found.clone());
         for _ in 0..50 {
@@ -128,16 +128,16 @@ fn port_runtimes_found_in_arrival_order() {
     let ids = |runtimes: Vec<PortRuntime>| runtimes.iter().map(PortRuntime::process_id).collect::<Vec<_>>();
     assert_eq!(ids(port.waiting().unwrap()), [5, 6, 7]);
     let find = |which| port.wait_for(which, &soon()).unwrap().process_id();
-    assert_eq!(find(Which::Any), 5);
-    assert_eq!(find(Which::Any), 5);
-    assert_eq!(find(Which::Process(6)), 6);
-    assert_eq!(find(Which::Cookie(advertise(7).runtime_cookie)), 7);
-    assert_eq!(find(Which::NotAmong(vec![advertise(5).runtime_cookie, advertise(6).runtime_cookie])), 7);
-    let (advertise, _) = port.take(Which::Process(6), &soon()).unwrap();
+    assert_eq!(find(RuntimeFilter::Any), 5);
+    assert_eq!(find(RuntimeFilter::Any), 5);
+    assert_eq!(find(RuntimeFilter::Process(6)), 6);
+    assert_eq!(find(RuntimeFilter::Cookie(advertise(7).runtime_cookie)), 7);
+    assert_eq!(find(RuntimeFilter::NotAmong(vec![advertise(5).runtime_cookie, advertise(6).runtime_cookie])), 7);
+    let (advertise, _) = port.take(RuntimeFilter::Process(6), &soon()).unwrap();
     assert_eq!(advertise.process_id, 6);
     assert_eq!(ids(port.waiting().unwrap()), [5, 7]);
     // Used once.
-    let error = port.take(Which::Process(6), &within(Duration::from_millis(50))).unwrap_err();
+    let error = port.take(RuntimeFilter::Process(6), &within(Duration::from_millis(50))).unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)), "{error}");
 }
 
@@ -145,8 +145,8 @@ fn port_runtimes_found_in_arrival_order() {
 fn port_late_runtime_ends_its_wait_only() {
     let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
     thread::scope(|scope| {
-        let waiter = scope.spawn(|| port.take(Which::Process(9), &soon()).map(|(advertise, _)| advertise.process_id));
-        let other = scope.spawn(|| port.wait_for(Which::Process(10), &within(Duration::from_millis(600))));
+        let waiter = scope.spawn(|| port.take(RuntimeFilter::Process(9), &soon()).map(|(advertise, _)| advertise.process_id));
+        let other = scope.spawn(|| port.wait_for(RuntimeFilter::Process(10), &within(Duration::from_millis(600))));
         thread::sleep(Duration::from_millis(100));
         let begun = Instant::now();
         let _stream = come(path, 9);
@@ -161,7 +161,7 @@ fn port_wait_ends_by_canceller_or_close() {
     let Listening { port, .. } = listen(PortOptions::DEFAULT);
     let canceller = Canceller::new().unwrap();
     let gone = thread::scope(|scope| {
-        let waiter = scope.spawn(|| port.wait_for(Which::Any, &Until { deadline: None, canceller: Some(&canceller) }));
+        let waiter = scope.spawn(|| port.wait_for(RuntimeFilter::Any, &Until { deadline: None, canceller: Some(&canceller) }));
         thread::sleep(Duration::from_millis(50));
         canceller.cancel();
         assert!(matches!(waiter.join().unwrap().unwrap_err().kind(), ErrorKind::Cancelled));
@@ -169,8 +169,8 @@ fn port_wait_ends_by_canceller_or_close() {
         let path = directory.path().join("port");
         let other = PortListener::on(UnixListener::bind(&path).unwrap(), PortOptions::DEFAULT).unwrap();
         let stream = come(&path, 1);
-        let runtime = other.wait_for(Which::Any, &soon()).unwrap();
-        let (_, transport) = other.take(Which::Any, &soon()).unwrap();
+        let runtime = other.wait_for(RuntimeFilter::Any, &soon()).unwrap();
+        let (_, transport) = other.take(RuntimeFilter::Any, &soon()).unwrap();
         let waiting = scope.spawn({
             let runtime = runtime.clone();
             move || Client::new(runtime).process_info().map(drop)
@@ -244,7 +244,7 @@ fn port_advertise_in_pieces_is_read() {
         stream.write_all(&[byte]).unwrap();
         thread::sleep(Duration::from_millis(1));
     }
-    assert_eq!(port.wait_for(Which::Any, &soon()).unwrap().process_id(), 8);
+    assert_eq!(port.wait_for(RuntimeFilter::Any, &soon()).unwrap().process_id(), 8);
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn port_runtime_reports_its_advertise() {
     let Listening { port, path, .. } = &listen(PortOptions::default());
     assert_eq!(PortOptions::default(), PortOptions::DEFAULT);
     let _stream = come(path, 5);
-    let found = port.wait_for(Which::Cookie(advertise(5).runtime_cookie), &soon()).unwrap();
+    let found = port.wait_for(RuntimeFilter::Cookie(advertise(5).runtime_cookie), &soon()).unwrap();
     assert_eq!(found.advertise(), advertise(5));
     let said = format!("{found:?}");
     assert!(said.starts_with("PortRuntime { advertise: Advertise {") && said.contains("process_id: 5"), "{said}");
@@ -264,7 +264,7 @@ fn port_unanswered_resume_is_cancelled() {
     let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
     let canceller = Canceller::new().unwrap();
     let mut stream = come(path, 5);
-    let found = port.wait_for(Which::Any, &soon()).unwrap();
+    let found = port.wait_for(RuntimeFilter::Any, &soon()).unwrap();
     let error = thread::scope(|scope| {
         let call = scope.spawn(|| found.resume(&Until { deadline: None, canceller: Some(&canceller) }).unwrap_err());
         let mut asked = [0; 20];

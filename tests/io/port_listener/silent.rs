@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::ErrorKind;
-use dotnet_diagnostics_ipc::io::port_listener::{PortOptions, Which};
+use dotnet_diagnostics_ipc::io::port_listener::{PortOptions, RuntimeFilter};
 
 use crate::alone;
 use crate::port_listener::{Listening, advertise, come, eventually, listen, soon};
@@ -89,7 +89,7 @@ fn port_10000_silent_peers_runtime_gets_in() {
     let silent = Silent::connect("port_listener::silent::port_10000_silent_peers_runtime_gets_in", path, room);
     let begun = Instant::now();
     let runtime = come(path, 77);
-    let found = port.wait_for(Which::Process(77), &soon()).unwrap();
+    let found = port.wait_for(RuntimeFilter::Process(77), &soon()).unwrap();
     assert_eq!(found.process_id(), 77);
     println!("the runtime was found {:?} after {room} silent connections", begun.elapsed());
     let counts = port.counts().unwrap();
@@ -101,7 +101,7 @@ fn port_10000_silent_peers_runtime_gets_in() {
     assert!(grown < 16 * 1024, "{grown} KiB");
     // One of them can still become a runtime.
     early.write_all(&advertise(78).to_bytes()).unwrap();
-    assert_eq!(port.wait_for(Which::Process(78), &soon()).unwrap().process_id(), 78);
+    assert_eq!(port.wait_for(RuntimeFilter::Process(78), &soon()).unwrap().process_id(), 78);
     silent.end();
     drop((runtime, early));
     eventually(port, |counts| counts.silent == 0 && counts.ended_early == room && counts.held == 0);
@@ -124,7 +124,7 @@ fn port_10000_silent_peers_oldest_are_dropped() {
     let silent = Silent::connect("port_listener::silent::port_10000_silent_peers_oldest_are_dropped", path, room);
     let mut newest = UnixStream::connect(path).unwrap();
     let _runtime = come(path, 77);
-    assert_eq!(port.wait_for(Which::Any, &soon()).unwrap().process_id(), 77);
+    assert_eq!(port.wait_for(RuntimeFilter::Any, &soon()).unwrap().process_id(), 77);
     let counts = port.counts().unwrap();
     assert!(counts.silent_dropped >= room - 99 && counts.silent <= 100, "{counts:?}");
     assert_eq!(oldest.read(&mut [0; 1]).unwrap(), 0, "the first was dropped");
@@ -162,7 +162,7 @@ fn port_no_descriptor_left_runtime_gets_in() {
     thread::sleep(Duration::from_millis(300));
     fillers.truncate(fillers.len().saturating_sub(4));
     setrlimit(Resource::Nofile, limit).unwrap();
-    assert_eq!(port.wait_for(Which::Any, &soon()).unwrap().process_id(), 77);
+    assert_eq!(port.wait_for(RuntimeFilter::Any, &soon()).unwrap().process_id(), 77);
     let counts = port.counts().unwrap();
     assert!(counts.silent_dropped >= 1, "{counts:?}");
     runtime.set_nonblocking(true).unwrap();
@@ -188,7 +188,7 @@ fn port_no_descriptor_left_runtime_gets_in_later() {
     setrlimit(Resource::Nofile, limit).unwrap();
     connected.unwrap();
     runtime.write_all(&advertise(77).to_bytes()).unwrap();
-    assert_eq!(port.wait_for(Which::Any, &soon()).unwrap().process_id(), 77);
+    assert_eq!(port.wait_for(RuntimeFilter::Any, &soon()).unwrap().process_id(), 77);
     let counts = port.counts().unwrap();
     assert_eq!((counts.accepted, counts.silent_dropped), (1, 0));
 }
@@ -219,7 +219,7 @@ fn port_unread_bytes_use_no_cpu() {
     }
     let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
     let mut runtime = come(path, 77);
-    let taken = port.take(Which::Any, &soon()).unwrap();
+    let taken = port.take(RuntimeFilter::Any, &soon()).unwrap();
     runtime.write_all(b"a reply that nobody reads").unwrap();
     let mut half = UnixStream::connect(path).unwrap();
     half.write_all(b"ADVR").unwrap();

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::exchange::{End, Outcome, ServerOutcome, Then};
+use dotnet_diagnostics_ipc::exchange::{AfterReply, End, Outcome, ServerOutcome};
 use dotnet_diagnostics_ipc::io::server::ServeOptions;
 use dotnet_diagnostics_ipc::message::AnyRequest;
 use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
@@ -135,10 +135,10 @@ fn one_at_a_time_waits_as_runtimes_do_but_not_for_ever() {
         // A session is none of those that wait: its stop gets through, and its tail is not lost.
         let mut session = UnixStream::connect(path).unwrap();
         let (outcome, _) = ask(&mut session, &COLLECT2, None);
-        assert!(matches!(outcome, Outcome::Ok { then: Then::Stream { session_id: Some(7) }, .. }));
+        assert!(matches!(outcome, Outcome::Ok { then: AfterReply::Stream { session_id: Some(7) }, .. }));
         let (outcome, _) =
             ask(&mut UnixStream::connect(path).unwrap(), &AnyRequest::StopTracing(StopTracing { session_id: 7 }), None);
-        assert_eq!(outcome, Outcome::Ok { size: 28, then: Then::Close });
+        assert_eq!(outcome, Outcome::Ok { size: 28, then: AfterReply::Close });
         let mut stream = String::new();
         session.read_to_string(&mut stream).unwrap();
         assert_eq!(stream, "Nettrace tail");

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::continuation::Entry;
-use dotnet_diagnostics_ipc::exchange::{self, ClientAction, End, Outcome, ServerOutcome, Then};
+use dotnet_diagnostics_ipc::exchange::{self, AfterReply, ClientAction, End, Outcome, ServerOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::server::{Entries, Handler, ServeOptions, Served, serve, serve_connection};
 use dotnet_diagnostics_ipc::io::{Canceller, Connection, Stream, Transport as _, UnixTransport, Until};
@@ -62,7 +62,7 @@ fn eventually(mut done: impl FnMut() -> bool) {
 /// The client exchange over a plain blocking socket.
 fn ask(socket: &mut UnixStream, request: &AnyRequest<'_>, fd: Option<&std::fs::File>) -> (Outcome, Vec<u8>) {
     let mut buffer = vec![0; 65_535];
-    let mut client = exchange::Client::of_any(request, &mut buffer).unwrap();
+    let mut client = exchange::Client::with_any(request, &mut buffer).unwrap();
     loop {
         match client.action() {
             ClientAction::Send(range) => client.sent(socket.write(&buffer[range]).unwrap()).unwrap(),
@@ -99,12 +99,15 @@ fn every_command_comes_to_its_method_and_its_reply_comes_back() {
             let mut stream = String::new();
             match request.command() {
                 Command::GENERATE_CORE_DUMP3 => {
-                    let reply = Message::decode(&buffer).unwrap().0.reply_to(Some(Command::GENERATE_CORE_DUMP3)).unwrap();
+                    let reply = Message::decode_prefix(&buffer).unwrap().0.reply_to(Some(Command::GENERATE_CORE_DUMP3)).unwrap();
                     let error = ErrorReply { hresult: HResult::FAIL, message: Some("the disk is full".into()) };
                     assert_eq!(reply, AnyReply::Error(error));
                 }
                 Command { set: 2, .. } => {
-                    assert!(matches!(outcome, Outcome::Ok { then: Then::Stream { session_id: Some(42) }, .. }), "{outcome:?}");
+                    assert!(
+                        matches!(outcome, Outcome::Ok { then: AfterReply::Stream { session_id: Some(42) }, .. }),
+                        "{outcome:?}"
+                    );
                     socket.read_to_string(&mut stream).unwrap();
                     assert_eq!(stream, "Nettrace and more");
                 }
@@ -118,13 +121,13 @@ fn every_command_comes_to_its_method_and_its_reply_comes_back() {
             buffer
         };
         let buffer = info(AnyRequest::ProcessInfo(ProcessInfo {}));
-        let reply = Message::decode(&buffer).unwrap().0.reply_to(Some(Command::PROCESS_INFO)).unwrap();
+        let reply = Message::decode_prefix(&buffer).unwrap().0.reply_to(Some(Command::PROCESS_INFO)).unwrap();
         assert_eq!(reply, AnyReply::ProcessInfo(INFO));
         let buffer = info(AnyRequest::ProcessInfo2(ProcessInfo2 {}));
-        let reply = Message::decode(&buffer).unwrap().0.reply_to(Some(Command::PROCESS_INFO2)).unwrap();
+        let reply = Message::decode_prefix(&buffer).unwrap().0.reply_to(Some(Command::PROCESS_INFO2)).unwrap();
         assert_eq!(reply, AnyReply::ProcessInfo2(INFO2));
         let buffer = info(AnyRequest::ProcessInfo3(ProcessInfo3 {}));
-        let reply = Message::decode(&buffer).unwrap().0.reply_to(Some(Command::PROCESS_INFO3)).unwrap();
+        let reply = Message::decode_prefix(&buffer).unwrap().0.reply_to(Some(Command::PROCESS_INFO3)).unwrap();
         assert_eq!(reply, AnyReply::Error(ErrorReply::new(HResult::NOT_SUPPORTED)));
     });
     let streamed: Vec<u64> = runtime.served(17).iter().map(|served| served.streamed).filter(|streamed| *streamed > 0).collect();
@@ -193,7 +196,7 @@ fn a_descriptor_is_received_and_the_session_lasts_until_the_hang_up() {
         let mut file = tempfile::tempfile().unwrap();
         let mut socket = UnixStream::connect(path).unwrap();
         let (outcome, _) = ask(&mut socket, &USER_EVENTS, Some(&file));
-        assert!(matches!(outcome, Outcome::Ok { then: Then::UserEvents { session_id: Some(9) }, .. }), "{outcome:?}");
+        assert!(matches!(outcome, Outcome::Ok { then: AfterReply::UserEvents { session_id: Some(9) }, .. }), "{outcome:?}");
         let mut text = String::new();
         eventually(|| {
             file.rewind().unwrap();
@@ -258,7 +261,7 @@ fn a_reply_that_fits_no_message_is_an_error_and_a_long_one_comes_whole() {
         })
     };
     // 20 + 8 + 16 + (4 + 2 × 32,001) + (4 + 12) + (4 + 8)
-    assert_eq!(asked(32_000), Outcome::Ok { size: 64_078, then: Then::Close });
+    assert_eq!(asked(32_000), Outcome::Ok { size: 64_078, then: AfterReply::Close });
     assert_eq!(asked(40_000), error(HResult::FAIL)); // F-40
 }
 

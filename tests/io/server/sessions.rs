@@ -5,7 +5,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::exchange::{CheckOrder, KnownCommands, Outcome, RefusalReason, ServerOptions, ServerOutcome, Then};
+use dotnet_diagnostics_ipc::exchange::{
+    AfterReply, CheckOrder, KnownCommands, Outcome, RefusalReason, ServerOptions, ServerOutcome,
+};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::server::{Handler, HeldSession, Refusal, ServeOptions, StreamSession};
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
@@ -62,7 +64,7 @@ fn a_request_of_any_length_comes_whole() {
         let exchange = ServerOptions { order, ..ServerOptions::DEFAULT };
         with_server(&runtime, ServeOptions { exchange, ..ServeOptions::DEFAULT }, |path, _| {
             let (outcome, _) = ask(&mut UnixStream::connect(path).unwrap(), &request, None);
-            assert_eq!(outcome, Outcome::Ok { size: 24, then: Then::Close });
+            assert_eq!(outcome, Outcome::Ok { size: 24, then: AfterReply::Close });
         });
         assert_eq!(*runtime.asked.lock().unwrap(), [format!("set N={value}")]);
     }
@@ -133,7 +135,7 @@ fn handler_check_and_refuse_choose_the_error() {
         let (outcome, reply) = ask(AnyRequest::GenerateCoreDump3(dump));
         assert_eq!(outcome, Outcome::Error { size: 46, hresult: HResult::NOT_SUPPORTED });
         assert_eq!(reply[24..46], *b"\x09\0\0\0n\0o\0 \0d\0u\0m\0p\0s\0\0\0");
-        assert_eq!(ask(AnyRequest::ResumeRuntime(ResumeRuntime {})).0, Outcome::Ok { size: 24, then: Then::Close });
+        assert_eq!(ask(AnyRequest::ResumeRuntime(ResumeRuntime {})).0, Outcome::Ok { size: 24, then: AfterReply::Close });
         let unknown = |command, payload| AnyRequest::Unknown { command, payload };
         assert_eq!(ask(unknown(Command { set: 4, id: 0xee }, b"any")).0, error(HResult(0x8000_0001)));
         assert_eq!(ask(unknown(Command::STOP_TRACING, &[1, 2])).0, error(HResult(0x8000_0002)));

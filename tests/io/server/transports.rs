@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use dotnet_diagnostics_ipc::continuation::FdByte;
-use dotnet_diagnostics_ipc::exchange::{End, Outcome, ServerOutcome, Then};
+use dotnet_diagnostics_ipc::exchange::{AfterReply, End, Outcome, ServerOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::server::*;
 use dotnet_diagnostics_ipc::io::{Canceller, Error, ErrorKind, Phase, Stopped, Stream, Transport, UnixTransport, Until};
@@ -111,7 +111,7 @@ fn a_connection_that_cannot_tell_a_hang_up_is_read_to_its_end_instead() {
         });
         let file = tempfile::tempfile().unwrap();
         let (outcome, _) = ask(&mut ours, &USER_EVENTS, Some(&file));
-        assert!(matches!(outcome, Outcome::Ok { then: Then::UserEvents { session_id: Some(9) }, .. }), "{outcome:?}");
+        assert!(matches!(outcome, Outcome::Ok { then: AfterReply::UserEvents { session_id: Some(9) }, .. }), "{outcome:?}");
         // Nobody reads this; it does not end the session.
         ours.write_all(&[0x55; 1000]).unwrap();
         while waits.0.try_lock().is_ok_and(|noted| noted.is_empty()) {
@@ -215,7 +215,7 @@ fn a_listener_that_the_server_owns_is_closed_with_it() {
     thread::scope(|scope| {
         let server = scope.spawn(|| serve(listener, &Runtime::default(), &ServeOptions::DEFAULT, &shutdown));
         let (outcome, _) = ask(&mut UnixStream::connect(&path).unwrap(), &AnyRequest::ResumeRuntime(ResumeRuntime {}), None);
-        assert_eq!(outcome, Outcome::Ok { size: 24, then: Then::Close });
+        assert_eq!(outcome, Outcome::Ok { size: 24, then: AfterReply::Close });
         shutdown.cancel();
         server.join().unwrap().unwrap();
     });

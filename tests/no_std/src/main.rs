@@ -9,7 +9,7 @@
 use core::ffi::{c_char, c_int};
 
 use dotnet_diagnostics_ipc::advertise::Advertise;
-use dotnet_diagnostics_ipc::exchange::{ParsedRequest, Client, ClientAction, End, Outcome, Server, ServerAction, ServerOutcome, Then};
+use dotnet_diagnostics_ipc::exchange::{ParsedRequest, Client, ClientAction, End, Outcome, Server, ServerAction, ServerOutcome, AfterReply};
 use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig, SessionReply, StopTracing};
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message, Reply, Request as _};
 use dotnet_diagnostics_ipc::wire::{Array, DecodeErrorKind, EncodeError, Guid};
@@ -66,7 +66,7 @@ fn encodes_a_request() -> Option<()> {
     let mut buffer = [0; 128];
     let len = REQUEST.encode_message(&mut buffer).ok()?;
     so(buffer.get(..len)? == COLLECT_TRACING2)?;
-    so(Message::decode_exact(COLLECT_TRACING2).ok()?.request_as() == Ok(REQUEST))
+    so(Message::decode(COLLECT_TRACING2).ok()?.request_as() == Ok(REQUEST))
 }
 
 fn says_what_buffer_it_needs() -> Option<()> {
@@ -74,7 +74,7 @@ fn says_what_buffer_it_needs() -> Option<()> {
 }
 
 fn decodes_a_reply() -> Option<()> {
-    let (message, rest) = Message::decode(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\x80Nettrace").ok()?;
+    let (message, rest) = Message::decode_prefix(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\x80Nettrace").ok()?;
     so(rest == b"Nettrace")?;
     so(message.reply_as::<CollectTracing2<'_>>() == Ok(Reply::Ok(SessionReply { session_id: 0x8000_0000_0000_002a })))
 }
@@ -88,7 +88,7 @@ fn decodes_an_advertise() -> Option<()> {
 }
 
 fn refuses_a_short_payload() -> Option<()> {
-    let message = Message::decode_exact(b"DOTNET_IPC_V1\0\x16\0\x02\x01\0\0\x2a\0").ok()?;
+    let message = Message::decode(b"DOTNET_IPC_V1\0\x16\0\x02\x01\0\0\x2a\0").ok()?;
     let error = message.request_as::<StopTracing>().err()?;
     so(error.kind() == DecodeErrorKind::UnexpectedEnd { needed: 8, remaining: 2 } && error.offset() == 20)
 }
@@ -118,7 +118,7 @@ fn a_client_and_a_server_talk() -> Option<()> {
                 None => {}
             },
             ClientAction::Finished(outcome) => {
-                so(outcome == Outcome::Ok { size: 28, then: Then::Stream { session_id: Some(7) } })?;
+                so(outcome == Outcome::Ok { size: 28, then: AfterReply::Stream { session_id: Some(7) } })?;
                 match to_client.take() {
                     Some(byte) => {
                         so(STREAM.get(heard) == Some(&byte))?;

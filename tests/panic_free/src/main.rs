@@ -64,7 +64,7 @@ extern "C" fn main(_argc: c_int, _argv: *const *const c_char) -> c_int {
 /// Every decoder, and all that is in what it gives.
 fn decode(input: &[u8], sum: &mut Sum) {
     let _ = write!(sum, "{:?} {:?}", Header::decode(input).ok(), Advertise::decode(input).ok());
-    if let Ok((message, _)) = Message::decode(input) {
+    if let Ok((message, _)) = Message::decode_prefix(input) {
         match message.request() {
             Ok(request) => drop(write!(sum, "{request:?} {:?}", request.check_limits())),
             Err(error) => drop(write!(sum, "{error}")),
@@ -145,13 +145,13 @@ fn beside(input: &[u8], buffer: &mut [u8], sum: &mut Sum) {
     }
     let _ = write!(sum, "{:?} {:?}", TracepointCommand::parse(input), UserReg::decode(&mut Reader::new(input)));
     for layout in [SessionLayout::Draft, SessionLayout::CollectTracing, SessionLayout::CollectTracing2] {
-        if let Ok((message, _)) = Message::decode(input) {
+        if let Ok((message, _)) = Message::decode_prefix(input) {
             let _ = write!(sum, "{:?}", decode_without_filter_data(&message, layout));
         }
     }
-    let _ = write!(sum, "{:?}", OldReply::decode(input, SessionIdWidth::Bits64));
+    let _ = write!(sum, "{:?}", OldReply::decode_prefix(input, SessionIdWidth::Bits64));
     let _ = write!(sum, "{:?}", ProcessStat::parse(input));
     if let Ok(text) = core::str::from_utf8(input) {
-        let _ = write!(sum, "{:?} {:?} {:?}", SocketName::of_path(text), PipeName::parse(text), text.parse::<Command>());
+        let _ = write!(sum, "{:?} {:?} {:?}", SocketName::from_path(text), PipeName::parse(text), text.parse::<Command>());
     }
 }

@@ -29,7 +29,7 @@ fn measured_decode(command: [u8; 2], bytes: &[u8]) -> Option<Decoded<'_>> {
     if command == ENVIRONMENT {
         return Environment::decode(bytes).ok().map(Decoded::Environment);
     }
-    let message = Message::decode_exact(bytes).ok()?;
+    let message = Message::decode(bytes).ok()?;
     if command == PROCESS_INFO3_REPLY {
         return match message.reply_as::<ProcessInfo3>().ok()? {
             Reply::Ok(reply) => Some(Decoded::Reply(reply)),

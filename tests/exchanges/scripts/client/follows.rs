@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use dotnet_diagnostics_ipc::continuation::{EnvironmentDecoder, EnvironmentEvent, EnvironmentLimits};
 use dotnet_diagnostics_ipc::exchange::StreamEnd;
-use dotnet_diagnostics_ipc::exchange::{Client, End, Outcome, Session, SessionAction, SessionEnd, Stop};
+use dotnet_diagnostics_ipc::exchange::{Client, End, Outcome, Session, SessionAction, SessionEnd, StopOutcome};
 use dotnet_diagnostics_ipc::vectors::{ScriptEnvironment, ScriptStop, ScriptStream, ScriptStreamEnd, ValueForm as _};
 use dotnet_diagnostics_ipc::wire::DecodeErrorKind;
 
@@ -87,13 +87,13 @@ impl Tool {
             _ => ScriptStreamEnd::Incomplete,
         };
         let stop = match outcome.stop {
-            Stop::NotSent => ScriptStop::NotSent,
-            Stop::Answered => ScriptStop::Ok,
-            Stop::AnsweredWithoutId => ScriptStop::OkWithoutId,
-            Stop::OtherId(id) => ScriptStop::AnotherSession(id.to_string()),
-            Stop::Refused(hresult) => ScriptStop::Hresult(text_of(hresult)),
-            Stop::Malformed => ScriptStop::Malformed(malformed.expect("it was seen")),
-            Stop::Unanswered(_) => ScriptStop::NoReply,
+            StopOutcome::NotSent => ScriptStop::NotSent,
+            StopOutcome::Answered => ScriptStop::Ok,
+            StopOutcome::AnsweredWithoutId => ScriptStop::OkWithoutId,
+            StopOutcome::OtherId(id) => ScriptStop::AnotherSession(id.to_string()),
+            StopOutcome::Refused(hresult) => ScriptStop::Hresult(text_of(hresult)),
+            StopOutcome::Malformed => ScriptStop::Malformed(malformed.expect("it was seen")),
+            StopOutcome::Unanswered(_) => ScriptStop::NoReply,
             other => panic!("{other:?} has no word"),
         };
         (ScriptStream { bytes: outcome.bytes, end }, stop)

@@ -6,18 +6,18 @@ use core::fmt;
 /// The exchange is as it was before.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::{Client, Illegal};
+/// use dotnet_diagnostics_ipc::exchange::{Client, MisuseError};
 /// use dotnet_diagnostics_ipc::message::process::ProcessInfo2;
 ///
 /// let mut buffer = [0; 512];
 /// let mut client = Client::new(&ProcessInfo2 {}, &mut buffer)?;
-/// assert_eq!(client.sent(21), Err(Illegal::TooMany { asked: 20, said: 21 }));
-/// assert_eq!(client.received(&buffer, 1), Err(Illegal::NotAsked));
+/// assert_eq!(client.sent(21), Err(MisuseError::TooMany { asked: 20, said: 21 }));
+/// assert_eq!(client.received(&buffer, 1), Err(MisuseError::NotAsked));
 /// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Illegal {
+pub enum MisuseError {
     /// The exchange asks for something else; its `action()` says what.
     NotAsked,
     /// More bytes than were asked for.
@@ -36,7 +36,7 @@ pub enum Illegal {
     },
 }
 
-impl fmt::Display for Illegal {
+impl fmt::Display for MisuseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAsked => f.write_str("the exchange did not ask for this"),
@@ -47,4 +47,4 @@ impl fmt::Display for Illegal {
     }
 }
 
-impl core::error::Error for Illegal {}
+impl core::error::Error for MisuseError {}

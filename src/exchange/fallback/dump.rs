@@ -1,44 +1,44 @@
 //! `GenerateCoreDump3` → 2 → 1.
 
-use super::{Ladder, Losses, NoFurther, Reason, Rung, Step, lost_unless, sealed};
+use super::{DroppedFields, Fallback, FallbackError, FallbackErrorKind, FallbackRequest, FallbackStep, dropped_unless, sealed};
 use crate::command::Command;
 use crate::message::dump::{DumpFlags, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
 use crate::wire::{Encode, EncodeError, Sink};
 
 /// From [`GenerateCoreDump3`] down.
 ///
-/// | from | to | the same where | lost |
+/// | from | to | the same where | dropped |
 /// |---|---|---|---|
 /// | 3 | 2 | always | the text of an error |
 /// | 2 | 1 | `flags` is 0 or 1 (log): `diagnostics` | `flags`, if allowed: only bit 0 stays |
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::ladder::{DumpLadder, Losses, Rung as _};
+/// use dotnet_diagnostics_ipc::exchange::fallback::{DumpFallback, DroppedFields, FallbackRequest as _};
 /// use dotnet_diagnostics_ipc::hresult::HResult;
 /// use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
 ///
 /// let flags = DumpFlags::LOGGING.with(DumpFlags::CRASH_REPORT);
 /// let request = GenerateCoreDump3 { dump_name: "/tmp/d".into(), dump_type: DumpType::FULL, flags };
-/// let mut ladder = DumpLadder::new(&request).allowing(Losses::DUMP_FLAGS);
-/// assert_eq!(ladder.refused(HResult::UNKNOWN_COMMAND)?.lost, Losses::ERROR_TEXT);
-/// assert_eq!(ladder.refused(HResult::UNKNOWN_COMMAND)?.lost, Losses::DUMP_FLAGS);
-/// assert_eq!(ladder.rung().command().to_string(), "Dump/GenerateCoreDump");
-/// # Ok::<(), dotnet_diagnostics_ipc::exchange::ladder::NoFurther>(())
+/// let mut fallback = DumpFallback::new(&request).allowing(DroppedFields::DUMP_FLAGS);
+/// assert_eq!(fallback.refused(HResult::UNKNOWN_COMMAND)?.dropped, DroppedFields::ERROR_TEXT);
+/// assert_eq!(fallback.refused(HResult::UNKNOWN_COMMAND)?.dropped, DroppedFields::DUMP_FLAGS);
+/// assert_eq!(fallback.request().command().to_string(), "Dump/GenerateCoreDump");
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::fallback::FallbackError>(())
 /// ```
-pub type DumpLadder<'a> = Ladder<DumpRung<'a>>;
+pub type DumpFallback<'a> = Fallback<DumpRequest<'a>>;
 
 /// One of `GenerateCoreDump3`, 2 and 1, that asks for the same dump.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::ladder::DumpRung;
+/// use dotnet_diagnostics_ipc::exchange::fallback::DumpRequest;
 /// use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
 /// use dotnet_diagnostics_ipc::wire::Encode as _;
 ///
 /// let request = GenerateCoreDump3 { dump_name: "d".into(), dump_type: DumpType::FULL, flags: DumpFlags::NONE };
-/// assert_eq!(DumpRung::from(&request).encoded_len(), request.encoded_len());
+/// assert_eq!(DumpRequest::from(&request).encoded_len(), request.encoded_len());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DumpRung<'a> {
+pub struct DumpRequest<'a> {
     request: &'a GenerateCoreDump3<'a>,
     version: Version,
 }
@@ -50,15 +50,15 @@ enum Version {
     One,
 }
 
-impl<'a> From<&'a GenerateCoreDump3<'a>> for DumpRung<'a> {
+impl<'a> From<&'a GenerateCoreDump3<'a>> for DumpRequest<'a> {
     fn from(request: &'a GenerateCoreDump3<'a>) -> Self {
         Self { request, version: Version::Three }
     }
 }
 
-impl sealed::Sealed for DumpRung<'_> {}
+impl sealed::Sealed for DumpRequest<'_> {}
 
-impl Rung for DumpRung<'_> {
+impl FallbackRequest for DumpRequest<'_> {
     fn command(&self) -> Command {
         match self.version {
             Version::Three => Command::GENERATE_CORE_DUMP3,
@@ -67,20 +67,20 @@ impl Rung for DumpRung<'_> {
         }
     }
 
-    fn older(&self, allowed: Losses) -> Result<Step<Self>, NoFurther> {
-        let (version, lost) = match self.version {
-            Version::Three => (Version::Two, Losses::ERROR_TEXT),
+    fn older(&self, allowed: DroppedFields) -> Result<FallbackStep<Self>, FallbackError> {
+        let (version, dropped) = match self.version {
+            Version::Three => (Version::Two, DroppedFields::ERROR_TEXT),
             Version::Two => {
                 let said = DumpFlags::LOGGING.contains(self.request.flags);
-                (Version::One, lost_unless(said, Losses::DUMP_FLAGS, allowed, self.command())?)
+                (Version::One, dropped_unless(said, DroppedFields::DUMP_FLAGS, allowed, self.command())?)
             }
-            Version::One => return Err(NoFurther::new(self.command(), Reason::Oldest)),
+            Version::One => return Err(FallbackError::new(self.command(), FallbackErrorKind::Oldest)),
         };
-        Ok(Step { rung: Self { version, ..*self }, lost })
+        Ok(FallbackStep { request: Self { version, ..*self }, dropped })
     }
 }
 
-impl Encode for DumpRung<'_> {
+impl Encode for DumpRequest<'_> {
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         let GenerateCoreDump3 { dump_name, dump_type, flags } = *self.request;
         match self.version {
@@ -106,9 +106,9 @@ mod tests {
         GenerateCoreDump3 { dump_name: "/tmp/core.123".into(), dump_type: DumpType::WITH_HEAP, flags: DumpFlags(flags) }
     }
 
-    fn wire(rung: DumpRung<'_>) -> Vec<u8> {
+    fn wire(request: DumpRequest<'_>) -> Vec<u8> {
         let mut buffer = [0; 128];
-        let len = encode(rung.command(), &rung, &mut buffer).unwrap();
+        let len = encode(request.command(), &request, &mut buffer).unwrap();
         buffer[..len].to_vec()
     }
 
@@ -123,25 +123,25 @@ mod tests {
     fn three_and_two_are_the_same_and_one_takes_the_first_flag() {
         for (flag, last) in [(0, [0, 0, 0, 0]), (1, [1, 0, 0, 0])] {
             let request = request(flag);
-            let mut ladder = DumpLadder::new(&request);
-            let three = wire(ladder.rung());
+            let mut fallback = DumpFallback::new(&request);
+            let three = wire(fallback.request());
             assert_eq!(three, expected(3, last));
 
-            assert_eq!(ladder.refused(HResult::UNKNOWN_COMMAND).unwrap().lost, Losses::ERROR_TEXT);
-            let two = wire(ladder.rung());
+            assert_eq!(fallback.refused(HResult::UNKNOWN_COMMAND).unwrap().dropped, DroppedFields::ERROR_TEXT);
+            let two = wire(fallback.request());
             assert_eq!(two, expected(2, last));
             let GenerateCoreDump3 { dump_name, dump_type, flags } = request;
-            let read = Message::decode_exact(&two).unwrap().request_as::<GenerateCoreDump2<'_>>();
+            let read = Message::decode(&two).unwrap().request_as::<GenerateCoreDump2<'_>>();
             assert_eq!(read, Ok(GenerateCoreDump2 { dump_name, dump_type, flags }));
 
-            assert_eq!(ladder.refused(HResult::UNKNOWN_COMMAND).unwrap().lost, Losses::NONE);
-            let one = wire(ladder.rung());
+            assert_eq!(fallback.refused(HResult::UNKNOWN_COMMAND).unwrap().dropped, DroppedFields::NONE);
+            let one = wire(fallback.request());
             // With flag 1 these are the bytes of vector 4002.
             assert_eq!(one, expected(1, last));
-            let read = Message::decode_exact(&one).unwrap().request_as::<GenerateCoreDump<'_>>();
+            let read = Message::decode(&one).unwrap().request_as::<GenerateCoreDump<'_>>();
             assert_eq!(read, Ok(GenerateCoreDump { dump_name, dump_type, diagnostics: flag }));
 
-            let error = ladder.refused(HResult::UNKNOWN_COMMAND).unwrap_err();
+            let error = fallback.refused(HResult::UNKNOWN_COMMAND).unwrap_err();
             assert_eq!(error.to_string(), "GenerateCoreDump: there is no older command");
         }
     }
@@ -150,19 +150,19 @@ mod tests {
     fn other_flags_are_lost_only_where_that_is_allowed() {
         for flags in [2, 3, 4, 5, 6, 7, 8, 0x8000_0000, 0x8000_0001] {
             let request = request(flags);
-            let mut ladder = DumpLadder::new(&request);
-            ladder.refused(HResult::UNKNOWN_COMMAND).unwrap();
-            assert_eq!(wire(ladder.rung()), expected(2, flags.to_le_bytes()));
-            let error = ladder.refused(HResult::UNKNOWN_COMMAND).unwrap_err();
+            let mut fallback = DumpFallback::new(&request);
+            fallback.refused(HResult::UNKNOWN_COMMAND).unwrap();
+            assert_eq!(wire(fallback.request()), expected(2, flags.to_le_bytes()));
+            let error = fallback.refused(HResult::UNKNOWN_COMMAND).unwrap_err();
             assert_eq!(error.path().to_string(), "GenerateCoreDump2.flags");
-            assert_eq!((error.reason(), error.provider()), (Reason::CannotSay(Losses::DUMP_FLAGS), None));
-            assert_eq!(ladder.rung().command(), Command::GENERATE_CORE_DUMP2);
+            assert_eq!((error.kind(), error.provider()), (FallbackErrorKind::CannotSay(DroppedFields::DUMP_FLAGS), None));
+            assert_eq!(fallback.request().command(), Command::GENERATE_CORE_DUMP2);
 
-            let mut ladder = ladder.allowing(Losses::DUMP_FLAGS);
-            assert_eq!(ladder.refused(HResult::UNKNOWN_COMMAND).unwrap().lost, Losses::DUMP_FLAGS);
+            let mut fallback = fallback.allowing(DroppedFields::DUMP_FLAGS);
+            assert_eq!(fallback.refused(HResult::UNKNOWN_COMMAND).unwrap().dropped, DroppedFields::DUMP_FLAGS);
             let last = if flags & 1 == 1 { [1, 0, 0, 0] } else { [0; 4] };
-            assert_eq!(wire(ladder.rung()), expected(1, last), "{flags:#x}");
-            assert_eq!(ladder.lost().to_string(), "flags, message");
+            assert_eq!(wire(fallback.request()), expected(1, last), "{flags:#x}");
+            assert_eq!(fallback.dropped().to_string(), "flags, message");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `CollectTracing6` → 5 → 4 → 3 → 2.
 
-use super::{Ladder, Losses, NoFurther, Reason, Rung, Step, lost_unless, sealed};
+use super::{DroppedFields, Fallback, FallbackError, FallbackErrorKind, FallbackRequest, FallbackStep, dropped_unless, sealed};
 use crate::command::{Command, Continuation};
 use crate::message::Request as _;
 use crate::message::eventpipe::{
@@ -11,19 +11,19 @@ use crate::wire::{Encode, EncodeError, LimitError, Sink, clamp};
 
 /// From [`CollectTracing6`] or [`CollectTracing5`] down.
 ///
-/// | from | to | the same where | else lost, if allowed |
+/// | from | to | the same where | else dropped, if allowed |
 /// |---|---|---|---|
-/// | 6 | 5 | the session drops events, or writes `user_events` | [`BUFFER_MODE`](Losses::BUFFER_MODE) |
-/// | 5 | 4 | it streams, and every `filter` is `enable = 0` without ids (F-17) | [`EVENT_FILTERS`](Losses::EVENT_FILTERS) |
-/// | 4 | 3 | `rundownKeyword` is 0 or 0x80020139 | [`RUNDOWN_KEYWORD`](Losses::RUNDOWN_KEYWORD) |
-/// | 3 | 2 | `requestStackwalk` is true: 2 always takes stacks | [`STACKS`](Losses::STACKS) |
+/// | 6 | 5 | the session drops events, or writes `user_events` | [`BUFFER_MODE`](DroppedFields::BUFFER_MODE) |
+/// | 5 | 4 | it streams, and every `filter` is `enable = 0` without ids (F-17) | [`EVENT_FILTERS`](DroppedFields::EVENT_FILTERS) |
+/// | 4 | 3 | `rundownKeyword` is 0 or 0x80020139 | [`RUNDOWN_KEYWORD`](DroppedFields::RUNDOWN_KEYWORD) |
+/// | 3 | 2 | `requestStackwalk` is true: 2 always takes stacks | [`STACKS`](DroppedFields::STACKS) |
 ///
 /// Buffer, format and providers stay what they are. A session that writes `user_events` has no command below 5. A filter with
 /// `enable = 0` and ids keeps those ids out, so it is one.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::command::Command;
-/// use dotnet_diagnostics_ipc::exchange::ladder::{Losses, Rung as _, TracingLadder};
+/// use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, FallbackRequest as _, TracingFallback};
 /// use dotnet_diagnostics_ipc::hresult::HResult;
 /// use dotnet_diagnostics_ipc::message::eventpipe::{
 ///     CollectTracing6, EventFilter, EventLevel, Format, SessionBufferMode, StreamingProviderConfig, StreamingSession6,
@@ -45,33 +45,33 @@ use crate::wire::{Encode, EncodeError, LimitError, Sink, clamp};
 ///     providers: Array::new(&providers),
 ///     session_buffer_mode: SessionBufferMode::DROP,
 /// });
-/// let mut ladder = TracingLadder::new(&request);
-/// assert_eq!(ladder.refused(HResult::UNKNOWN_COMMAND)?.rung.command(), Command::COLLECT_TRACING5);
-/// let error = ladder.refused(HResult::UNKNOWN_COMMAND).unwrap_err();
+/// let mut fallback = TracingFallback::new(&request);
+/// assert_eq!(fallback.refused(HResult::UNKNOWN_COMMAND)?.request.command(), Command::COLLECT_TRACING5);
+/// let error = fallback.refused(HResult::UNKNOWN_COMMAND).unwrap_err();
 /// assert_eq!(error.path().to_string(), "CollectTracing5.providers[0].filter");
 ///
 /// // The caller filters by itself what comes too much.
-/// let mut ladder = ladder.allowing(Losses::EVENT_FILTERS);
-/// let step = ladder.refused(HResult::UNKNOWN_COMMAND)?;
-/// assert_eq!((step.rung.command(), step.lost), (Command::COLLECT_TRACING4, Losses::EVENT_FILTERS));
-/// # Ok::<(), dotnet_diagnostics_ipc::exchange::ladder::NoFurther>(())
+/// let mut fallback = fallback.allowing(DroppedFields::EVENT_FILTERS);
+/// let step = fallback.refused(HResult::UNKNOWN_COMMAND)?;
+/// assert_eq!((step.request.command(), step.dropped), (Command::COLLECT_TRACING4, DroppedFields::EVENT_FILTERS));
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::fallback::FallbackError>(())
 /// ```
-pub type TracingLadder<'a> = Ladder<TracingRung<'a>>;
+pub type TracingFallback<'a> = Fallback<TracingRequest<'a>>;
 
 /// One of `CollectTracing6` to `CollectTracing2`, that asks for the same session.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::command::Continuation;
-/// use dotnet_diagnostics_ipc::exchange::ladder::{Rung as _, TracingRung};
+/// use dotnet_diagnostics_ipc::exchange::fallback::{FallbackRequest as _, TracingRequest};
 /// use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, UserEventsSession};
 /// use dotnet_diagnostics_ipc::wire::{Array, Encode as _};
 ///
 /// let request = CollectTracing5::UserEvents(UserEventsSession { rundown_keyword: 0, providers: Array::EMPTY });
-/// let rung = TracingRung::from(&request);
-/// assert_eq!((rung.continuation(), rung.encoded_len()), (Continuation::UserEvents, Ok(16)));
+/// let request = TracingRequest::from(&request);
+/// assert_eq!((request.continuation(), request.encoded_len()), (Continuation::UserEvents, Ok(16)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TracingRung<'a> {
+pub struct TracingRequest<'a> {
     request: Newest<'a>,
     version: Version,
 }
@@ -93,20 +93,20 @@ enum Version {
     Two,
 }
 
-impl<'a> From<&'a CollectTracing6<'a>> for TracingRung<'a> {
+impl<'a> From<&'a CollectTracing6<'a>> for TracingRequest<'a> {
     fn from(request: &'a CollectTracing6<'a>) -> Self {
         Self { request: Newest::Six(request), version: Version::Six }
     }
 }
 
-impl<'a> From<&'a CollectTracing5<'a>> for TracingRung<'a> {
+impl<'a> From<&'a CollectTracing5<'a>> for TracingRequest<'a> {
     fn from(request: &'a CollectTracing5<'a>) -> Self {
         Self { request: Newest::Five(request), version: Version::Five }
     }
 }
 
-impl<'a> TracingRung<'a> {
-    /// Whether a server takes the values of the request that the ladder begins with.
+impl<'a> TracingRequest<'a> {
+    /// Whether a server takes the values of the request that the fallback begins with.
     ///
     /// # Errors
     /// As [`Request::check_limits`](crate::message::Request::check_limits).
@@ -146,9 +146,9 @@ impl<'a> TracingRung<'a> {
     }
 }
 
-impl sealed::Sealed for TracingRung<'_> {}
+impl sealed::Sealed for TracingRequest<'_> {}
 
-impl Rung for TracingRung<'_> {
+impl FallbackRequest for TracingRequest<'_> {
     fn command(&self) -> Command {
         match self.version {
             Version::Six => Command::COLLECT_TRACING6,
@@ -163,35 +163,37 @@ impl Rung for TracingRung<'_> {
         self.five().continuation()
     }
 
-    fn older(&self, allowed: Losses) -> Result<Step<Self>, NoFurther> {
+    fn older(&self, allowed: DroppedFields) -> Result<FallbackStep<Self>, FallbackError> {
         let command = self.command();
-        let step = |version, lost| Ok(Step { rung: Self { version, ..*self }, lost });
+        let step = |version, dropped| Ok(FallbackStep { request: Self { version, ..*self }, dropped });
         if self.version == Version::Six {
-            return step(Version::Five, lost_unless(self.drops(), Losses::BUFFER_MODE, allowed, command)?);
+            return step(Version::Five, dropped_unless(self.drops(), DroppedFields::BUFFER_MODE, allowed, command)?);
         }
         let CollectTracing5::Streaming(session) = self.five() else {
-            return Err(NoFurther::new(command, Reason::UserEvents));
+            return Err(FallbackError::new(command, FallbackErrorKind::UserEvents));
         };
         match self.version {
             Version::Six | Version::Five => {
-                let lost = match Self::filtered(&session) {
-                    None => Losses::NONE,
-                    Some(_) if allowed.contains(Losses::EVENT_FILTERS) => Losses::EVENT_FILTERS,
-                    Some(index) => return Err(NoFurther::in_provider(command, Losses::EVENT_FILTERS, index)),
+                let dropped = match Self::filtered(&session) {
+                    None => DroppedFields::NONE,
+                    Some(_) if allowed.contains(DroppedFields::EVENT_FILTERS) => DroppedFields::EVENT_FILTERS,
+                    Some(index) => return Err(FallbackError::in_provider(command, DroppedFields::EVENT_FILTERS, index)),
                 };
-                step(Version::Four, lost)
+                step(Version::Four, dropped)
             }
             Version::Four => {
                 let same = request_rundown(session.rundown_keyword).is_some();
-                step(Version::Three, lost_unless(same, Losses::RUNDOWN_KEYWORD, allowed, command)?)
+                step(Version::Three, dropped_unless(same, DroppedFields::RUNDOWN_KEYWORD, allowed, command)?)
             }
-            Version::Three => step(Version::Two, lost_unless(session.request_stackwalk, Losses::STACKS, allowed, command)?),
-            Version::Two => Err(NoFurther::new(command, Reason::Oldest)),
+            Version::Three => {
+                step(Version::Two, dropped_unless(session.request_stackwalk, DroppedFields::STACKS, allowed, command)?)
+            }
+            Version::Two => Err(FallbackError::new(command, FallbackErrorKind::Oldest)),
         }
     }
 }
 
-impl Encode for TracingRung<'_> {
+impl Encode for TracingRequest<'_> {
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         let session = match (self.request, self.version, self.five()) {
             (Newest::Six(request), Version::Six, _) => return request.encode(sink),
@@ -247,31 +249,34 @@ mod tests {
     }
 
     fn read<'a, R: Request<'a>>(wire: &'a [u8]) -> R {
-        Message::decode_exact(wire).unwrap().request_as().unwrap()
+        Message::decode(wire).unwrap().request_as().unwrap()
     }
 
-    /// The rung's message, which must be one of the rung's command, and canonical.
-    fn wire(ladder: &TracingLadder<'_>) -> Vec<u8> {
-        let rung = ladder.rung();
+    /// The request's message, which must be one of the request's command, and canonical.
+    fn wire(fallback: &TracingFallback<'_>) -> Vec<u8> {
+        let asked = fallback.request();
         let mut buffer = [0; 512];
-        let len = encode(rung.command(), &rung, &mut buffer).unwrap();
-        let request = Message::decode_exact(&buffer[..len]).unwrap().request().unwrap();
-        assert_eq!((request.command(), request.continuation()), (rung.command(), Some(rung.continuation())));
-        assert!(Message::decode_exact(&buffer[..len]).unwrap().is_canonical(&request));
+        let len = encode(asked.command(), &asked, &mut buffer).unwrap();
+        let request = Message::decode(&buffer[..len]).unwrap().request().unwrap();
+        assert_eq!((request.command(), request.continuation()), (asked.command(), Some(asked.continuation())));
+        assert!(Message::decode(&buffer[..len]).unwrap().is_canonical(&request));
         buffer[..len].to_vec()
     }
 
-    /// Steps down `steps` times; what each lost, and why there is no further one.
+    /// Steps down `steps` times; what each dropped, and why there is no further one.
     #[track_caller]
-    fn descend(ladder: &mut TracingLadder<'_>, steps: &[Losses]) -> Option<String> {
-        for lost in steps {
-            assert_eq!(ladder.refused(HResult::UNKNOWN_COMMAND).map(|step| (step.lost, step.rung)), Ok((*lost, ladder.rung())));
+    fn descend(fallback: &mut TracingFallback<'_>, steps: &[DroppedFields]) -> Option<String> {
+        for dropped in steps {
+            assert_eq!(
+                fallback.refused(HResult::UNKNOWN_COMMAND).map(|step| (step.dropped, step.request)),
+                Ok((*dropped, fallback.request()))
+            );
         }
-        let before = *ladder;
-        // A further step is only looked at; an error must leave the ladder where it is.
-        let error = ladder.refused(HResult::UNKNOWN_COMMAND).err();
-        assert!(error.is_none() || *ladder == before);
-        *ladder = before;
+        let before = *fallback;
+        // A further step is only looked at; an error must leave the fallback where it is.
+        let error = fallback.refused(HResult::UNKNOWN_COMMAND).err();
+        assert!(error.is_none() || *fallback == before);
+        *fallback = before;
         error.map(|error| error.to_string())
     }
 
@@ -280,21 +285,21 @@ mod tests {
         for (keyword, rundown) in [(0u64, b"\0"), (0x8002_0139, b"\x01")] {
             let newest = six(keyword, true, &[NO_FILTER, NO_FILTER], 0);
             let request: CollectTracing6<'_> = read(&newest);
-            let mut ladder = TracingLadder::new(&request);
-            assert_eq!(wire(&ladder), newest);
+            let mut fallback = TracingFallback::new(&request);
+            assert_eq!(wire(&fallback), newest);
 
             let (keyword, two) = (keyword.to_le_bytes(), b"\x02\0\0\0");
-            descend(&mut ladder, &[Losses::NONE]);
+            descend(&mut fallback, &[DroppedFields::NONE]);
             let providers = [AB, NO_FILTER, AB, NO_FILTER].concat();
-            assert_eq!(wire(&ladder), message(6, &[b"\0\0\0\0", STREAM, &keyword, b"\x01", two, &providers]));
-            descend(&mut ladder, &[Losses::NONE]);
-            assert_eq!(wire(&ladder), message(5, &[STREAM, &keyword, b"\x01", two, AB, AB]));
-            descend(&mut ladder, &[Losses::NONE]);
-            assert_eq!(wire(&ladder), message(4, &[STREAM, rundown, b"\x01", two, AB, AB]));
-            let end = descend(&mut ladder, &[Losses::NONE]);
-            assert_eq!(wire(&ladder), message(3, &[STREAM, rundown, two, AB, AB]));
+            assert_eq!(wire(&fallback), message(6, &[b"\0\0\0\0", STREAM, &keyword, b"\x01", two, &providers]));
+            descend(&mut fallback, &[DroppedFields::NONE]);
+            assert_eq!(wire(&fallback), message(5, &[STREAM, &keyword, b"\x01", two, AB, AB]));
+            descend(&mut fallback, &[DroppedFields::NONE]);
+            assert_eq!(wire(&fallback), message(4, &[STREAM, rundown, b"\x01", two, AB, AB]));
+            let end = descend(&mut fallback, &[DroppedFields::NONE]);
+            assert_eq!(wire(&fallback), message(3, &[STREAM, rundown, two, AB, AB]));
             assert_eq!(end.unwrap(), "CollectTracing2: there is no older command");
-            assert!(ladder.lost().is_empty());
+            assert!(fallback.dropped().is_empty());
         }
     }
 
@@ -308,22 +313,22 @@ mod tests {
         const V5201: &[u8] = b"DOTNET_IPC_V1\0\x43\0\x02\x03\0\0\0\x01\0\0\x01\0\0\0\x01\x01\0\0\0\
             \x08\x07\x06\x05\x04\x03\x02\x01\x04\0\0\0\x03\0\0\0A\0b\0\0\0\x04\0\0\0k\0=\0v\0\0\0";
         let request: CollectTracing6<'_> = read(V6401);
-        let mut ladder = TracingLadder::new(&request).allowing(Losses::BUFFER_MODE.with(Losses::EVENT_FILTERS));
-        descend(&mut ladder, &[Losses::BUFFER_MODE, Losses::EVENT_FILTERS]);
-        assert_eq!(wire(&ladder), V5401);
-        descend(&mut ladder, &[Losses::NONE, Losses::NONE]);
-        assert_eq!(wire(&ladder), V5201);
-        assert_eq!(ladder.lost().to_string(), "sessionBufferMode, filter");
+        let mut fallback = TracingFallback::new(&request).allowing(DroppedFields::BUFFER_MODE.with(DroppedFields::EVENT_FILTERS));
+        descend(&mut fallback, &[DroppedFields::BUFFER_MODE, DroppedFields::EVENT_FILTERS]);
+        assert_eq!(wire(&fallback), V5401);
+        descend(&mut fallback, &[DroppedFields::NONE, DroppedFields::NONE]);
+        assert_eq!(wire(&fallback), V5201);
+        assert_eq!(fallback.dropped().to_string(), "sessionBufferMode, filter");
     }
 
     #[test]
     fn a_ladder_may_begin_with_five() {
         let newest = message(6, &[b"\0\0\0\0", STREAM, &[0; 8], b"\x01\x01\0\0\0", AB, NO_FILTER]);
         let request: CollectTracing5<'_> = read(&newest);
-        let mut ladder = TracingLadder::new(&request);
-        assert_eq!(wire(&ladder), newest);
-        descend(&mut ladder, &[Losses::NONE; 3]);
-        assert_eq!(wire(&ladder), message(3, &[STREAM, b"\0\x01\0\0\0", AB]));
+        let mut fallback = TracingFallback::new(&request);
+        assert_eq!(wire(&fallback), newest);
+        descend(&mut fallback, &[DroppedFields::NONE; 3]);
+        assert_eq!(wire(&fallback), message(3, &[STREAM, b"\0\x01\0\0\0", AB]));
     }
 
     #[test]
@@ -338,34 +343,34 @@ mod tests {
         let two = message(3, &[STREAM, b"\0", one, AB]);
         // How many steps go before, the field, the loss, and the message behind the step that loses it.
         let cases = [
-            (six(0, true, &[NO_FILTER], 1), 0, "6.sessionBufferMode", Losses::BUFFER_MODE, five),
+            (six(0, true, &[NO_FILTER], 1), 0, "6.sessionBufferMode", DroppedFields::BUFFER_MODE, five),
             (
                 six(0, true, &[NO_FILTER, NO_FILTER, NO_FILTER, ONLY_4], 0),
                 1,
                 "5.providers[3].filter",
-                Losses::EVENT_FILTERS,
+                DroppedFields::EVENT_FILTERS,
                 four(4),
             ),
-            (six(0, true, &[ALL_BUT_4], 0), 1, "5.providers[0].filter", Losses::EVENT_FILTERS, four(1)),
-            (six(0, true, &[NO_FILTER, NOTHING, ONLY_4], 0), 1, "5.providers[1].filter", Losses::EVENT_FILTERS, four(3)),
-            (six(0x100, true, &[NO_FILTER], 0), 2, "4.rundownKeyword", Losses::RUNDOWN_KEYWORD, three.clone()),
-            (six(0x1_8002_0139, true, &[NO_FILTER], 0), 2, "4.rundownKeyword", Losses::RUNDOWN_KEYWORD, three),
-            (six(0, false, &[NO_FILTER], 0), 3, "3.requestStackwalk", Losses::STACKS, two),
+            (six(0, true, &[ALL_BUT_4], 0), 1, "5.providers[0].filter", DroppedFields::EVENT_FILTERS, four(1)),
+            (six(0, true, &[NO_FILTER, NOTHING, ONLY_4], 0), 1, "5.providers[1].filter", DroppedFields::EVENT_FILTERS, four(3)),
+            (six(0x100, true, &[NO_FILTER], 0), 2, "4.rundownKeyword", DroppedFields::RUNDOWN_KEYWORD, three.clone()),
+            (six(0x1_8002_0139, true, &[NO_FILTER], 0), 2, "4.rundownKeyword", DroppedFields::RUNDOWN_KEYWORD, three),
+            (six(0, false, &[NO_FILTER], 0), 3, "3.requestStackwalk", DroppedFields::STACKS, two),
         ];
         for (newest, before, path, loss, expected) in cases {
             let request: CollectTracing6<'_> = read(&newest);
-            let mut ladder = TracingLadder::new(&request);
-            let error = descend(&mut ladder, &std::vec![Losses::NONE; before]).unwrap();
+            let mut fallback = TracingFallback::new(&request);
+            let error = descend(&mut fallback, &std::vec![DroppedFields::NONE; before]).unwrap();
             assert_eq!(error, std::format!("CollectTracing{path}: no older command says it"));
-            let error = ladder.refused(HResult::UNKNOWN_COMMAND).unwrap_err();
-            assert_eq!((error.reason(), error.command()), (Reason::CannotSay(loss), ladder.rung().command()));
+            let error = fallback.refused(HResult::UNKNOWN_COMMAND).unwrap_err();
+            assert_eq!((error.kind(), error.command()), (FallbackErrorKind::CannotSay(loss), fallback.request().command()));
             let nth = path.split(['[', ']']).nth(1).map(|index| index.parse().unwrap());
             assert_eq!(error.provider(), nth);
 
-            let mut ladder = ladder.allowing(loss);
-            descend(&mut ladder, &[loss]);
-            assert_eq!(wire(&ladder), expected, "{path}");
-            assert_eq!(ladder.lost(), loss);
+            let mut fallback = fallback.allowing(loss);
+            descend(&mut fallback, &[loss]);
+            assert_eq!(wire(&fallback), expected, "{path}");
+            assert_eq!(fallback.dropped(), loss);
         }
     }
 
@@ -373,16 +378,17 @@ mod tests {
     fn another_loss_being_allowed_is_not_enough() {
         let newest = six(0x100, false, &[b"\x01\0\0\0\0"], 1);
         let request: CollectTracing6<'_> = read(&newest);
-        let order = [Losses::BUFFER_MODE, Losses::EVENT_FILTERS, Losses::RUNDOWN_KEYWORD, Losses::STACKS];
+        let order =
+            [DroppedFields::BUFFER_MODE, DroppedFields::EVENT_FILTERS, DroppedFields::RUNDOWN_KEYWORD, DroppedFields::STACKS];
         for (nth, missing) in order.iter().enumerate() {
-            let allowed = order.iter().filter(|loss| *loss != missing).fold(Losses::DUMP_FLAGS, |all, loss| all.with(*loss));
-            let mut ladder = TracingLadder::new(&request).allowing(allowed);
-            assert!(descend(&mut ladder, &order[..nth]).is_some());
-            assert_eq!(ladder.refused(HResult::UNKNOWN_COMMAND).unwrap_err().reason(), Reason::CannotSay(*missing));
+            let allowed = order.iter().filter(|loss| *loss != missing).fold(DroppedFields::DUMP_FLAGS, |all, loss| all.with(*loss));
+            let mut fallback = TracingFallback::new(&request).allowing(allowed);
+            assert!(descend(&mut fallback, &order[..nth]).is_some());
+            assert_eq!(fallback.refused(HResult::UNKNOWN_COMMAND).unwrap_err().kind(), FallbackErrorKind::CannotSay(*missing));
         }
-        let mut ladder = TracingLadder::new(&request).allowing(Losses::ALL);
-        descend(&mut ladder, &order);
-        assert_eq!(wire(&ladder), message(3, &[STREAM, b"\x01\x01\0\0\0", AB]));
+        let mut fallback = TracingFallback::new(&request).allowing(DroppedFields::ALL);
+        descend(&mut fallback, &order);
+        assert_eq!(wire(&fallback), message(3, &[STREAM, b"\x01\x01\0\0\0", AB]));
     }
 
     #[test]
@@ -400,12 +406,12 @@ mod tests {
         );
         assert_eq!(newest.len(), 93);
         let request: CollectTracing6<'_> = read(&newest);
-        let mut ladder = TracingLadder::new(&request).allowing(Losses::ALL);
-        let error = descend(&mut ladder, &[Losses::NONE]);
+        let mut fallback = TracingFallback::new(&request).allowing(DroppedFields::ALL);
+        let error = descend(&mut fallback, &[DroppedFields::NONE]);
         assert_eq!(error.unwrap(), "CollectTracing5.session_type: older commands only stream");
         let mut five = newest.clone();
         five[17] = 6;
-        assert_eq!(wire(&ladder), five);
-        assert_eq!(ladder.rung().continuation(), Continuation::UserEvents);
+        assert_eq!(wire(&fallback), five);
+        assert_eq!(fallback.request().continuation(), Continuation::UserEvents);
     }
 }

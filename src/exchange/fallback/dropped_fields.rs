@@ -2,36 +2,36 @@
 
 use core::fmt;
 
-/// What is lost on the way to an older command: a set of fields.
+/// What is dropped on the way to an older command: a set of fields.
 ///
-/// What the request would lose must be allowed by the caller, with [`Ladder::allowing`](super::Ladder::allowing). What only the
+/// What the request would lose must be allowed by the caller, with [`Fallback::allowing`](super::Fallback::allowing). What only the
 /// reply lacks is never in the way ([`OF_REPLY`](Self::OF_REPLY)); it is said all the same.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::ladder::Losses;
+/// use dotnet_diagnostics_ipc::exchange::fallback::DroppedFields;
 ///
-/// let losses = Losses::STACKS.with(Losses::EVENT_FILTERS);
-/// assert!(losses.contains(Losses::STACKS) && !losses.contains(Losses::BUFFER_MODE));
+/// let losses = DroppedFields::STACKS.with(DroppedFields::EVENT_FILTERS);
+/// assert!(losses.contains(DroppedFields::STACKS) && !losses.contains(DroppedFields::BUFFER_MODE));
 /// assert_eq!(losses.to_string(), "filter, requestStackwalk");
-/// assert_eq!(Losses::NONE.to_string(), "nothing");
+/// assert_eq!(DroppedFields::NONE.to_string(), "nothing");
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Losses(u16);
+pub struct DroppedFields(u16);
 
-macro_rules! losses {
+macro_rules! fields {
     ($($(#[$meta:meta])* $CONST:ident = $bit:literal, $field:literal;)*) => {
-        impl Losses {
+        impl DroppedFields {
             $($(#[$meta])* pub const $CONST: Self = Self(1 << $bit);)*
 
-            /// Everything that a ladder can lose.
+            /// Everything that a fallback can lose.
             pub const ALL: Self = Self(0 $(| Self::$CONST.0)*);
         }
 
-        const FIELDS: &[(Losses, &str)] = &[$((Losses::$CONST, $field),)*];
+        const FIELDS: &[(DroppedFields, &str)] = &[$((DroppedFields::$CONST, $field),)*];
     };
 }
 
-losses! {
+fields! {
     /// `sessionBufferMode`: the session drops events where it was to hold up the threads that write them.
     BUFFER_MODE = 0, "sessionBufferMode";
     /// `filter` of the providers: more events come, also those that a filter was to keep out.
@@ -54,7 +54,7 @@ losses! {
     CLR_VERSION = 9, "clrProductVersion";
 }
 
-impl Losses {
+impl DroppedFields {
     /// Nothing.
     pub const NONE: Self = Self(0);
 
@@ -76,7 +76,7 @@ impl Losses {
         self.0 & other.0 == other.0
     }
 
-    /// Whether nothing is lost.
+    /// Whether nothing is dropped.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -88,7 +88,7 @@ impl Losses {
 }
 
 /// The fields with commas between them; `nothing` if there is none.
-impl fmt::Display for Losses {
+impl fmt::Display for DroppedFields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_empty() {
             return f.write_str("nothing");
@@ -107,8 +107,8 @@ mod tests {
 
     #[test]
     fn every_loss_is_a_bit_of_its_own() {
-        assert_eq!(Losses::ALL.0.count_ones() as usize, FIELDS.len());
-        assert_eq!(Losses::ALL.fields().count(), FIELDS.len());
+        assert_eq!(DroppedFields::ALL.0.count_ones() as usize, FIELDS.len());
+        assert_eq!(DroppedFields::ALL.fields().count(), FIELDS.len());
         for (loss, _) in FIELDS {
             assert_eq!(loss.fields().count(), 1);
         }
