@@ -12,6 +12,7 @@ mod given_out;
 mod moves;
 mod operation;
 mod operations;
+mod payloads;
 mod process;
 mod replies;
 mod request;

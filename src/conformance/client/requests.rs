@@ -4,6 +4,7 @@ use alloc::{borrow::ToOwned as _, format, string::String, vec, vec::Vec};
 
 use super::faults::size_with;
 use super::moves::{accept, block, close, descriptor, environment_reply, ok, request, send, stop};
+use super::payloads::payload;
 use super::scenario::{Exit, Move, Scenario};
 use super::{Argument, Operation};
 
@@ -153,7 +154,7 @@ pub(super) fn answered(scenario: Scenario) -> Scenario {
         ]),
         Operation::UserEvents => moves.extend([descriptor("a"), send("a", &ok(&id)), close("a")]),
         Operation::Environment => moves.extend([send("a", &ok(&environment_reply(&block))), send("a", &block), close("a")]),
-        _ => moves.extend([send("a", &ok(&super::replies::payload(&scenario))), close("a")]),
+        _ => moves.extend([send("a", &ok(&payload(&scenario))), close("a")]),
     }
     scenario.plays(moves, Exit::Zero)
 }
