@@ -39,7 +39,6 @@ struct File {
 }
 
 #[test]
-#[ignore = "circles are being removed"]
 fn imports_point_downwards() {
     let files = read(Path::new(env!("CARGO_MANIFEST_DIR")));
     let mut wrong = String::new();
@@ -53,7 +52,6 @@ fn imports_point_downwards() {
 }
 
 #[test]
-#[ignore = "circles are being removed"]
 fn files_use_each_other_without_circles() {
     let files = read(Path::new(env!("CARGO_MANIFEST_DIR")));
     let mut wrong = String::new();

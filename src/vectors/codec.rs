@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use super::annotate::{Annotate as _, Annotating};
 use super::fault::{encoded, is_canonical};
+use super::types::Family;
 use super::value_forms::{
     error_from_value, reply_from_value, reply_to_value, request_from_value, request_to_value, unknown_from_value,
 };
@@ -81,7 +82,7 @@ impl Subject {
     }
 
     fn read(self, wire: &[u8]) -> Result<Decoded, Refusal> {
-        if let Some(family) = self.kind.family() {
+        if let Some(family) = family_of(self.kind) {
             let (value, canonical) = (family.decode)(self.kind, wire)?;
             return Ok(Decoded::of(self.kind, value, canonical));
         }
@@ -119,7 +120,7 @@ impl Subject {
     /// # Errors
     /// If it is no value of this type, or does not fit.
     pub fn encode(&self, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
-        if let Some(family) = self.kind.family() {
+        if let Some(family) = family_of(self.kind) {
             return (family.encode)(self.kind, value);
         }
         let arena = Arena::new();
@@ -161,7 +162,7 @@ impl Subject {
     /// Where each part of `wire` stands, as far as it can be read.
     pub fn annotate(&self, wire: &[u8]) -> Annotations {
         let mut notes = Annotations::default();
-        if let Some(family) = self.kind.family() {
+        if let Some(family) = family_of(self.kind) {
             (family.annotate)(self.kind, wire, &mut notes);
             return notes;
         }
@@ -227,5 +228,19 @@ impl Decoded {
         let kind = if matches!(request, AnyRequest::Unknown { .. }) { Type::Unknown } else { Type::Request };
         let limit = request.check_limits().err();
         Ok(Self { limit, ..Self::of(kind, request_to_value(message, &request), message.is_canonical(&request)) })
+    }
+}
+
+/// How a type is read and written that is no piece of payload.
+fn family_of(kind: Type) -> Option<&'static Family> {
+    match kind {
+        Type::Environment | Type::StreamStart => Some(&super::continuation::FAMILY),
+        Type::Ports | Type::PortsStrict | Type::DefaultPortSuspend => Some(&super::ports::FAMILY),
+        Type::SocketName | Type::PipeName | Type::ProcessStat => Some(&super::endpoints::FAMILY),
+        Type::UserReg | Type::UserUnreg | Type::TracepointCommand | Type::UserEventsRecord | Type::Extension => {
+            Some(&super::user_events::FAMILY)
+        }
+        Type::OldRequest | Type::OldReply | Type::LegacyError => Some(&super::legacy::FAMILY),
+        _ => None,
     }
 }

@@ -107,18 +107,3 @@ pub(super) struct Family {
     pub(super) encode: fn(Type, &Value) -> Result<Vec<u8>, EncodeFailure>,
     pub(super) annotate: fn(Type, &[u8], &mut Annotations),
 }
-
-impl Type {
-    pub(super) fn family(self) -> Option<&'static Family> {
-        match self {
-            Self::Environment | Self::StreamStart => Some(&super::continuation::FAMILY),
-            Self::Ports | Self::PortsStrict | Self::DefaultPortSuspend => Some(&super::ports::FAMILY),
-            Self::SocketName | Self::PipeName | Self::ProcessStat => Some(&super::endpoints::FAMILY),
-            Self::UserReg | Self::UserUnreg | Self::TracepointCommand | Self::UserEventsRecord | Self::Extension => {
-                Some(&super::user_events::FAMILY)
-            }
-            Self::OldRequest | Self::OldReply | Self::LegacyError => Some(&super::legacy::FAMILY),
-            _ => None,
-        }
-    }
-}

@@ -13,7 +13,6 @@ use dotnet_diagnostics_ipc::conformance::{Case, Citations, Counts, Glob, Grade, 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::Outcome;
-use crate::vectors::shortened;
 
 /// The options that all suites share.
 #[derive(clap::Args)]
@@ -251,4 +250,15 @@ pub(crate) fn plain(text: &str) -> String {
         }
     }
     shown
+}
+
+/// Text for a line, said to be cut where it is.
+pub(crate) fn shortened(text: &str) -> String {
+    const MOST: usize = 1000;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => {
+            format!("{}… ({} characters more)", text.get(..end).unwrap_or_default(), text.chars().count().saturating_sub(MOST))
+        }
+        None => text.to_owned(),
+    }
 }

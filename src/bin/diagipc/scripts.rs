@@ -7,7 +7,8 @@ use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::vectors::{self as golden, Captures, Part, Plays, Script, Step};
 
 use crate::items::{Item, Side, Splitter};
-use crate::vectors::{name, shortened};
+use crate::output::shortened;
+use crate::vectors::name;
 use crate::{Outcome, check, dump};
 
 #[derive(clap::Args)]

@@ -9,6 +9,7 @@ use dotnet_diagnostics_ipc::conformance::corpus::{TARGETS, dictionary, seeds};
 use dotnet_diagnostics_ipc::vectors::{self as golden, Group, Test, Verdict};
 
 pub(crate) use crate::dump::name;
+use crate::output::shortened;
 use crate::{Outcome, check, dump};
 
 #[derive(clap::Args)]
@@ -147,17 +148,6 @@ pub(crate) fn describe(group: &Group, test: &Test, out: &mut dyn Write) -> io::R
         dump::fields(out, subject, wire, 0)?;
     }
     Ok(())
-}
-
-/// Text for a line, said to be cut where it is.
-pub(crate) fn shortened(text: &str) -> String {
-    const MOST: usize = 1000;
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => {
-            format!("{}… ({} characters more)", text.get(..end).unwrap_or_default(), text.chars().count().saturating_sub(MOST))
-        }
-        None => text.to_owned(),
-    }
 }
 
 fn export(directory: &Path, force: bool, out: &mut dyn Write) -> anyhow::Result<()> {
