@@ -17,6 +17,7 @@ const LONGEST: usize = 2048;
 /// The most pieces in which a message goes.
 const MOST_PIECES: usize = 5;
 
+#[derive(Debug)]
 struct Base {
     tc_id: u32,
     wire: Vec<u8>,
@@ -29,6 +30,7 @@ struct Base {
 ///
 /// assert_eq!(Bases::of(&[]).case(1, 1), None);
 /// ```
+#[derive(Debug)]
 pub struct Bases(Vec<(Command, Vec<Base>)>);
 
 impl Bases {

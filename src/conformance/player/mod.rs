@@ -102,6 +102,12 @@ pub struct Player<'n> {
 
 impl core::error::Error for Failure {}
 
+impl fmt::Debug for Player<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Player").field("connections", &self.connections.keys()).finish_non_exhaustive()
+    }
+}
+
 impl<'n> Player<'n> {
     /// Where a step does not say how long it may take, it is `within`.
     pub fn new(network: &'n mut dyn Network, within: Duration) -> Self {

@@ -10,6 +10,7 @@ use alloc::{
     vec::Vec,
 };
 use core::time::Duration;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::net::Shutdown;
@@ -91,6 +92,12 @@ pub struct SocketNetwork {
     user_events: Option<OpenUserEvents>,
     /// The ends of pipes whose other ends were handed over.
     kept: Vec<OwnedFd>,
+}
+
+impl fmt::Debug for SocketNetwork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SocketNetwork").field("ports", &self.ports.keys()).finish_non_exhaustive()
+    }
 }
 
 impl SocketNetwork {

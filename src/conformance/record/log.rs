@@ -94,6 +94,7 @@ impl Recording {
 /// log.piece(connection, Side::Client, b"DOTNET_IPC_V1\0", Vec::new());
 /// assert_eq!(log.recording().totals[connection.unwrap()][0].bytes, 14);
 /// ```
+#[derive(Debug)]
 pub struct Log {
     began: Instant,
     recording: Mutex<Recording>,

@@ -38,6 +38,7 @@ const ATTEMPTS: u32 = 100;
 /// println!("{}", serde_json::to_string(&script_file(&recording, "mine")).unwrap());
 /// # Ok::<(), std::io::Error>(())
 /// ```
+#[derive(Debug)]
 pub struct Proxy {
     listener: UnixListener,
     to: Endpoint,
