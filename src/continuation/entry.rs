@@ -2,8 +2,6 @@
 
 use crate::wire::{Decode, DecodeError, Encode, EncodeError, IpcString, Reader, Sink};
 
-use super::interruption;
-
 /// One entry of an [`Environment`](super::Environment): usually `NAME=VALUE`.
 ///
 /// | bytes | what |
@@ -89,7 +87,6 @@ impl<'a> Decode<'a> for Entry<'a> {
     const MIN_LEN: usize = 4;
 
     fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        interruption::refuse(reader, 2)?;
         let count = reader.count(2)?;
         reader.take((count as usize).saturating_mul(2)).map(Self::from_wire)
     }

@@ -1,8 +1,9 @@
 //! The environment block as a whole.
 
-use super::{Entry, interruption};
+use super::interruption::error_message;
+use super::{Entry, EnvironmentError, EnvironmentErrorKind};
 use crate::message::process::ProcessEnvironmentReply;
-use crate::wire::{Array, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Iter, Reader, Sink, clamp};
+use crate::wire::{Array, Decode as _, DecodeError, DecodeErrorKind, Encode, EncodeError, Iter, Reader, Sink, clamp};
 
 /// Where the path of an error begins: `environment[3]`.
 pub(super) const ROOT: &str = "environment";
@@ -46,17 +47,16 @@ impl<'a> Environment<'a> {
     /// # Errors
     /// [`UnexpectedEnd`](DecodeErrorKind::UnexpectedEnd) and [`CountTooLarge`](DecodeErrorKind::CountTooLarge) where the block
     /// ends before its last entry does, [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) where bytes are left behind
-    /// it, and [`ErrorMessage`](DecodeErrorKind::ErrorMessage) where an error message stands in place of a count (the module
+    /// it, and [`ErrorMessage`](EnvironmentErrorKind::ErrorMessage) where an error message stands in place of a count (the module
     /// says when it is recognised).
-    pub fn decode(block: &'a [u8]) -> Result<Self, DecodeError> {
+    pub fn decode(block: &'a [u8]) -> Result<Self, EnvironmentError> {
         let mut reader = Reader::new(block);
-        interruption::refuse(&reader, Entry::MIN_LEN)
-            .and_then(|()| Array::decode(&mut reader))
+        Array::decode(&mut reader)
             .and_then(|entries| match reader.rest().len() {
                 0 => Ok(Self(entries)),
                 extra => Err(DecodeError::new(DecodeErrorKind::BytesAfterMessage { extra: clamp(extra) }, reader.offset())),
             })
-            .map_err(|error| error.in_root(ROOT))
+            .map_err(|error| refusal(block, error.in_root(ROOT)))
     }
 
     /// How many entries there are.
@@ -83,6 +83,15 @@ impl<'a> Environment<'a> {
         let n_incoming_bytes = u32::try_from(count).map_err(|_| EncodeError::CountTooLarge { count })?;
         Ok(ProcessEnvironmentReply { n_incoming_bytes, future: 0 })
     }
+}
+
+/// Where a count is too large, an error message may stand in its place.
+fn refusal(block: &[u8], error: DecodeError) -> EnvironmentError {
+    let message = match error.kind() {
+        DecodeErrorKind::CountTooLarge { .. } => block.get(error.offset()..).and_then(error_message),
+        _ => None,
+    };
+    error.map(|kind| message.map_or(kind.into(), |hresult| EnvironmentErrorKind::ErrorMessage { hresult }))
 }
 
 impl<'a> IntoIterator for Environment<'a> {
@@ -118,9 +127,9 @@ mod tests {
     use std::{string::ToString, vec::Vec};
 
     #[track_caller]
-    fn refused(block: &[u8], kind: DecodeErrorKind, offset: usize, path: &str) {
+    fn refused(block: &[u8], kind: impl Into<EnvironmentErrorKind>, offset: usize, path: &str) {
         let error = Environment::decode(block).unwrap_err();
-        assert_eq!((error.kind(), error.offset(), error.path().to_string()), (kind, offset, path.into()));
+        assert_eq!((error.kind(), error.offset(), error.path().to_string()), (kind.into(), offset, path.into()));
     }
 
     #[test]
@@ -153,9 +162,9 @@ mod tests {
     #[test]
     fn an_error_message_in_place_of_a_count_is_recognised() {
         const ERROR: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80";
-        refused(ERROR, DecodeErrorKind::ErrorMessage { hresult: HResult::FAIL }, 0, "environment");
+        refused(ERROR, EnvironmentErrorKind::ErrorMessage { hresult: HResult::FAIL }, 0, "environment");
         let broken_off: Vec<u8> = b"\x02\0\0\0\x01\0\0\0\0\0".iter().chain(ERROR).copied().collect();
-        refused(&broken_off, DecodeErrorKind::ErrorMessage { hresult: HResult::FAIL }, 10, "environment[1]");
+        refused(&broken_off, EnvironmentErrorKind::ErrorMessage { hresult: HResult::FAIL }, 10, "environment[1]");
         // The same with a byte less is a count.
         let count = DecodeErrorKind::CountTooLarge { count: 0x4e54_4f44, remaining: 19 };
         refused(&broken_off[..33], count, 10, "environment[1]");

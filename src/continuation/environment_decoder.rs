@@ -2,9 +2,9 @@
 
 use super::environment::ROOT;
 use super::interruption::{ERROR_LEN, error_message, may_be_error};
-use super::{Entry, EnvironmentLimits};
+use super::{Entry, EnvironmentError, EnvironmentErrorKind, EnvironmentLimits};
 use crate::header::MAGIC;
-use crate::wire::{DecodeError, DecodeErrorKind, clamp};
+use crate::wire::{DecodeErrorKind, clamp};
 
 /// What an [`EnvironmentDecoder`] found next.
 ///
@@ -59,7 +59,7 @@ pub enum EnvironmentEvent<'d> {
 /// }
 /// decoder.finish()?;
 /// assert_eq!(values, [("A".into(), Some("1".into()))]);
-/// # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
+/// # Ok::<(), dotnet_diagnostics_ipc::continuation::EnvironmentError>(())
 /// ```
 #[derive(Debug)]
 pub struct EnvironmentDecoder<'b> {
@@ -97,7 +97,7 @@ enum State {
     Complete,
     /// And now it was.
     Done,
-    Failed(DecodeError),
+    Failed(EnvironmentError),
 }
 
 impl<'b> EnvironmentDecoder<'b> {
@@ -128,9 +128,9 @@ impl<'b> EnvironmentDecoder<'b> {
     ///
     /// # Errors
     /// As [`Environment::decode`](super::Environment::decode), with the same kind, offset and path, as soon as it is certain;
-    /// and [`LimitExceeded`](DecodeErrorKind::LimitExceeded) before the first byte or behind the count. After an error
+    /// and [`LimitExceeded`](EnvironmentErrorKind::LimitExceeded) before the first byte or behind the count. After an error
     /// every call returns it again.
-    pub fn decode<'d>(&'d mut self, input: &mut &[u8]) -> Result<Option<EnvironmentEvent<'d>>, DecodeError> {
+    pub fn decode<'d>(&'d mut self, input: &mut &[u8]) -> Result<Option<EnvironmentEvent<'d>>, EnvironmentError> {
         // Two functions, because an entry borrows the buffer and the loop of states must not.
         Ok(match self.advance(input)? {
             None => None,
@@ -150,7 +150,7 @@ impl<'b> EnvironmentDecoder<'b> {
     /// [`EndOfInput`](DecodeErrorKind::EndOfInput) where bytes of the block are still to come,
     /// [`CountTooLarge`](DecodeErrorKind::CountTooLarge) where an error message had begun but is not complete, and the error
     /// that [`decode`](Self::decode) returned.
-    pub fn finish(&self) -> Result<(), DecodeError> {
+    pub fn finish(&self) -> Result<(), EnvironmentError> {
         match self.state {
             State::Complete | State::Done => Ok(()),
             State::Failed(error) => Err(error),
@@ -182,7 +182,7 @@ impl<'b> EnvironmentDecoder<'b> {
         self.size.saturating_sub(self.taken)
     }
 
-    fn advance(&mut self, input: &mut &[u8]) -> Result<Option<Found>, DecodeError> {
+    fn advance(&mut self, input: &mut &[u8]) -> Result<Option<Found>, EnvironmentError> {
         loop {
             let found = match self.state {
                 State::Failed(error) => return Err(error),
@@ -208,7 +208,7 @@ impl<'b> EnvironmentDecoder<'b> {
         }
     }
 
-    fn count(&mut self, input: &mut &[u8]) -> Result<Step, DecodeError> {
+    fn count(&mut self, input: &mut &[u8]) -> Result<Step, EnvironmentError> {
         if self.held.is_empty() {
             self.check_room()?;
         }
@@ -232,7 +232,7 @@ impl<'b> EnvironmentDecoder<'b> {
         }
         let limit = self.limits.max_entries;
         if count > limit {
-            return Err(self.error(DecodeErrorKind::LimitExceeded { limit, found: count }, 0));
+            return Err(self.error(EnvironmentErrorKind::LimitExceeded { limit, found: count }, 0));
         }
         self.entries = Some(count);
         self.end_if_last();
@@ -240,10 +240,10 @@ impl<'b> EnvironmentDecoder<'b> {
     }
 
     /// Whether a count has room in the block, and the block in the limits.
-    fn check_room(&self) -> Result<(), DecodeError> {
+    fn check_room(&self) -> Result<(), EnvironmentError> {
         let (limit, remaining) = (self.limits.max_bytes, self.remaining());
         if self.size > limit {
-            return Err(self.error(DecodeErrorKind::LimitExceeded { limit, found: self.size }, 0));
+            return Err(self.error(EnvironmentErrorKind::LimitExceeded { limit, found: self.size }, 0));
         }
         if remaining < 4 {
             return Err(self.error(DecodeErrorKind::UnexpectedEnd { needed: 4, remaining }, self.taken));
@@ -293,13 +293,13 @@ impl<'b> EnvironmentDecoder<'b> {
             0 => State::Complete,
             extra => {
                 let kind = DecodeErrorKind::BytesAfterMessage { extra };
-                State::Failed(DecodeError::new(kind, self.taken as usize).in_root(ROOT))
+                State::Failed(EnvironmentError::new(kind.into(), self.taken as usize).in_root(ROOT))
             }
         };
     }
 
     /// Takes the bytes behind `DOTN` while they are those of an error message.
-    fn message(&mut self, input: &mut &[u8]) -> Result<Step, DecodeError> {
+    fn message(&mut self, input: &mut &[u8]) -> Result<Step, EnvironmentError> {
         while let Some((byte, rest)) = input.split_first() {
             *input = rest;
             self.taken = self.taken.saturating_add(1);
@@ -308,7 +308,7 @@ impl<'b> EnvironmentDecoder<'b> {
                 return Err(self.impossible_count());
             }
             if let Some(hresult) = error_message(&self.held) {
-                let kind = DecodeErrorKind::ErrorMessage { hresult };
+                let kind = EnvironmentErrorKind::ErrorMessage { hresult };
                 return Err(self.error(kind, self.held_offset()));
             }
         }
@@ -333,14 +333,14 @@ impl<'b> EnvironmentDecoder<'b> {
     }
 
     /// The held count is larger than what follows it in the block.
-    fn impossible_count(&self) -> DecodeError {
+    fn impossible_count(&self) -> EnvironmentError {
         let offset = self.held_offset();
         let remaining = self.size.saturating_sub(offset.saturating_add(4));
         self.error(DecodeErrorKind::CountTooLarge { count: self.held_count(), remaining }, offset)
     }
 
-    fn error(&self, kind: DecodeErrorKind, offset: u32) -> DecodeError {
-        let error = DecodeError::new(kind, offset as usize);
+    fn error(&self, kind: impl Into<EnvironmentErrorKind>, offset: u32) -> EnvironmentError {
+        let error = EnvironmentError::new(kind.into(), offset as usize);
         let error = if self.entries.is_some() { error.at_index(self.index as usize) } else { error };
         error.in_root(ROOT)
     }

@@ -3,7 +3,6 @@
 use crate::command::Command;
 use crate::header::{Header, MAGIC};
 use crate::hresult::HResult;
-use crate::wire::{DecodeError, DecodeErrorKind, Reader};
 
 /// The shortest error message: header and HRESULT.
 pub(super) const ERROR_LEN: usize = 24;
@@ -25,18 +24,6 @@ pub(super) fn may_be_error(begun: &[u8]) -> bool {
         && usize::from(size) >= ERROR_LEN
         && is(16, Command::ERROR.set)
         && is(17, Command::ERROR.id)
-}
-
-/// Refuses an error message where a count of items of `item` bytes should stand.
-///
-/// Its first four bytes are also a count, of 1,314,148,164. Where so many items fit, they are one.
-pub(super) fn refuse(reader: &Reader<'_>, item: usize) -> Result<(), DecodeError> {
-    match error_message(reader.rest()) {
-        Some(hresult) if reader.clone().count(item).is_err() => {
-            Err(DecodeError::new(DecodeErrorKind::ErrorMessage { hresult }, reader.offset()))
-        }
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

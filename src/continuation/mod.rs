@@ -14,7 +14,7 @@
 //! - Where a count should stand (the block's, or an entry's) and the four bytes are `DOTN`, they are a count of 1,314,148,164.
 //!   Where that many items fit into the rest of the block (2.4 GiB and more), they are taken as the count.
 //! - Where they do not fit, and the first 24 bytes of an error message stand there (magic, a `size` of at least 24, `0xFFFF`,
-//!   any `reserved`, HRESULT), it is one: [`ErrorMessage`](crate::wire::DecodeErrorKind::ErrorMessage) with its HRESULT.
+//!   any `reserved`, HRESULT), it is one: [`ErrorMessage`](EnvironmentErrorKind::ErrorMessage) with its HRESULT.
 //! - Where anything else stands there, or fewer bytes come, it is a count that is too large.
 //! - Where a runtime breaks off in the middle of an entry, the message's bytes are taken as units of text. That cannot be told
 //!   from text; the block then ends too early, or a later count is impossible.
@@ -28,6 +28,7 @@ mod environment;
 mod environment_decoder;
 mod environment_encoder;
 mod environment_limits;
+mod error;
 mod file_descriptor;
 mod interruption;
 mod opaque;
@@ -38,6 +39,7 @@ pub use environment::Environment;
 pub use environment_decoder::{EnvironmentDecoder, EnvironmentEvent};
 pub use environment_encoder::EnvironmentEncoder;
 pub use environment_limits::EnvironmentLimits;
+pub use error::{EnvironmentError, EnvironmentErrorKind};
 pub use file_descriptor::FdByte;
 pub use opaque::OpaqueStream;
 pub use stream::{MAX_STREAM_START, StreamDetector, StreamStart};

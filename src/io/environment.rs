@@ -50,8 +50,8 @@ impl<'c, T: Transport> EnvironmentBlock<'c, T> {
     /// Reads all of it, and gives each entry to `take` as it comes. An entry of more than 256 KiB is an error.
     ///
     /// # Errors
-    /// [`ErrorKind::Malformed`] where the block does not decode, exceeds the limits, or was broken off with an error (F-43);
-    /// [`ErrorKind::Ended`] and [`ErrorKind::TimedOut`] where it does not come; what was given to `take` by then has come.
+    /// [`ErrorKind::MalformedEnvironment`] where the block does not decode, or was broken off with an error (F-43);
+    /// [`ErrorKind::LimitExceeded`] where it is larger than the limits; [`ErrorKind::Ended`] and [`ErrorKind::TimedOut`] where it does not come; what was given to `take` by then has come.
     pub fn for_each(mut self, mut take: impl FnMut(Entry<'_>)) -> Result<(), Error> {
         let mut room = std::vec![0; ENTRY.min(self.n_incoming_bytes as usize)];
         let mut decoder = EnvironmentDecoder::with_limits(self.n_incoming_bytes, &mut room, self.limits);

@@ -6,9 +6,10 @@ use std::string::String;
 
 use super::Stopped;
 use super::trust::Distrust;
+use crate::continuation::{EnvironmentError, EnvironmentErrorKind};
 use crate::exchange::{End, MisuseError};
 use crate::hresult::HResult;
-use crate::wire::{DecodeError, DecodeErrorKind, EncodeError, LimitError};
+use crate::wire::{DecodeError, EncodeError, LimitError};
 
 /// What a call was doing.
 ///
@@ -88,6 +89,8 @@ pub enum ErrorKind {
     },
     /// What came is no reply, or does not decode.
     Malformed(DecodeError),
+    /// An environment block does not decode, or was broken off with an error message (F-43).
+    MalformedEnvironment(EnvironmentError),
     /// The connection ended.
     Ended {
         /// How.
@@ -200,7 +203,7 @@ impl fmt::Display for ErrorKind {
             Self::Limit(_) => f.write_str("a runtime would refuse it"),
             Self::Refused { hresult, message: None } => write!(f, "the runtime answers {hresult}"),
             Self::Refused { hresult, message: Some(message) } => write!(f, "the runtime answers {hresult}: {message}"),
-            Self::Malformed(_) => f.write_str("no reply of this protocol"),
+            Self::Malformed(_) | Self::MalformedEnvironment(_) => f.write_str("no reply of this protocol"),
             Self::Ended { end, received: 0 } => end.fmt(f),
             Self::Ended { end, received } => write!(f, "{end} after {received} bytes"),
             Self::LimitExceeded { limit } => write!(f, "more came than the limit of {limit} allows"),
@@ -240,6 +243,7 @@ impl std::error::Error for Error {
             ErrorKind::Encode(error) => Some(error),
             ErrorKind::Limit(error) => Some(error),
             ErrorKind::Malformed(error) => Some(error),
+            ErrorKind::MalformedEnvironment(error) => Some(error),
             ErrorKind::Untrusted(reason) => Some(reason),
             ErrorKind::Bug(illegal) => Some(illegal),
             _ => None,
@@ -293,9 +297,15 @@ impl From<LimitError> for ErrorKind {
 
 impl From<DecodeError> for ErrorKind {
     fn from(error: DecodeError) -> Self {
+        Self::Malformed(error)
+    }
+}
+
+impl From<EnvironmentError> for ErrorKind {
+    fn from(error: EnvironmentError) -> Self {
         match error.kind() {
-            DecodeErrorKind::LimitExceeded { limit, .. } => Self::LimitExceeded { limit: limit.into() },
-            _ => Self::Malformed(error),
+            EnvironmentErrorKind::LimitExceeded { limit, .. } => Self::LimitExceeded { limit: limit.into() },
+            _ => Self::MalformedEnvironment(error),
         }
     }
 }
@@ -319,6 +329,7 @@ impl From<Distrust> for ErrorKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::continuation::Environment;
     use crate::message::Message;
     use crate::message::Request as _;
     use crate::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
@@ -361,6 +372,7 @@ mod tests {
             ErrorKind::Refused { hresult: HResult::FAIL, message: None },
             ErrorKind::Refused { hresult: HResult::FAIL, message: Some("disk full".into()) },
             Message::decode_prefix(b"HTTP/1.1").unwrap_err().into(),
+            Environment::decode(&[]).unwrap_err().into(),
             ErrorKind::Ended { end: End::Closed, received: 0 },
             ErrorKind::Ended { end: End::Reset, received: 7 },
             ErrorKind::LimitExceeded { limit: 7 },

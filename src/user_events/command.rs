@@ -2,8 +2,9 @@
 
 use core::fmt;
 
+use super::{UserEventsError, UserEventsErrorKind};
 use crate::message::eventpipe::MAX_TRACEPOINT_NAME_LEN;
-use crate::wire::{DecodeError, DecodeErrorKind, Encode, EncodeError, Field, IpcString, Sink, SliceSink, clamp};
+use crate::wire::{Encode, EncodeError, Field, IpcString, Sink, SliceSink, clamp};
 
 /// The fields of a record, as the kernel is told them ("Tracepoint Format V1").
 pub const TRACEPOINT_FORMAT_V1: &str = "u8 version; u16 event_id; __rel_loc u8[] extension; __rel_loc u8[] payload";
@@ -71,31 +72,31 @@ impl<'a> TracepointCommand<'a> {
     /// Reads a command string, without the NUL behind it. The first space ends the name.
     ///
     /// # Errors
-    /// Of `tracepoint_name`: [`EmptyTracepointName`](DecodeErrorKind::EmptyTracepointName) at its place,
-    /// [`BadTracepointName`](DecodeErrorKind::BadTracepointName) at the first NUL or byte that is no UTF-8,
-    /// [`TracepointNameTooLong`](DecodeErrorKind::TracepointNameTooLong) at the first byte beyond the limit. Else
-    /// [`UnknownTracepointFormat`](DecodeErrorKind::UnknownTracepointFormat) at the first byte that is not that of
+    /// Of `tracepoint_name`: [`EmptyTracepointName`](UserEventsErrorKind::EmptyTracepointName) at its place,
+    /// [`BadTracepointName`](UserEventsErrorKind::BadTracepointName) at the first NUL or byte that is no UTF-8,
+    /// [`TracepointNameTooLong`](UserEventsErrorKind::TracepointNameTooLong) at the first byte beyond the limit. Else
+    /// [`UnknownTracepointFormat`](UserEventsErrorKind::UnknownTracepointFormat) at the first byte that is not that of
     /// [`TRACEPOINT_FORMAT_V1`] (or where the text ends).
-    pub fn parse(text: &'a [u8]) -> Result<Self, DecodeError> {
-        let of_name = |kind, offset| Err(DecodeError::new(kind, offset).within(Field::TracepointName));
+    pub fn parse(text: &'a [u8]) -> Result<Self, UserEventsError> {
+        let of_name = |kind, offset| Err(UserEventsError::new(kind, offset).within(Field::TracepointName));
         let end = text.iter().position(|byte| *byte == b' ').unwrap_or(text.len());
         let (name, rest) = text.split_at_checked(end).unwrap_or((text, &[]));
         if name.is_empty() {
-            return of_name(DecodeErrorKind::EmptyTracepointName, 0);
+            return of_name(UserEventsErrorKind::EmptyTracepointName, 0);
         }
         let utf8 = core::str::from_utf8(name);
         let valid = utf8.map_or_else(|error| error.valid_up_to(), str::len);
         let bad = name.iter().position(|byte| *byte == 0).unwrap_or(valid).min(valid);
         if let Some(byte) = name.get(bad) {
-            return of_name(DecodeErrorKind::BadTracepointName { byte: *byte }, bad);
+            return of_name(UserEventsErrorKind::BadTracepointName { byte: *byte }, bad);
         }
         if name.len() > MAX_TRACEPOINT_NAME_LEN {
-            return of_name(DecodeErrorKind::TracepointNameTooLong { len: clamp(name.len()) }, MAX_TRACEPOINT_NAME_LEN);
+            return of_name(UserEventsErrorKind::TracepointNameTooLong { len: clamp(name.len()) }, MAX_TRACEPOINT_NAME_LEN);
         }
         let format = b" ".iter().chain(TRACEPOINT_FORMAT_V1.as_bytes());
         let same = rest.iter().zip(format).take_while(|(have, want)| have == want).count();
         if same != FORMAT_LEN || rest.len() != FORMAT_LEN {
-            return Err(DecodeError::new(DecodeErrorKind::UnknownTracepointFormat, end.saturating_add(same)));
+            return Err(UserEventsError::new(UserEventsErrorKind::UnknownTracepointFormat, end.saturating_add(same)));
         }
         Ok(Self { name: IpcString::new(utf8.unwrap_or_default()) })
     }
@@ -150,7 +151,7 @@ mod tests {
         format!("{name} {TRACEPOINT_FORMAT_V1}")
     }
 
-    fn fault(text: impl AsRef<[u8]>) -> (DecodeErrorKind, usize, String) {
+    fn fault(text: impl AsRef<[u8]>) -> (UserEventsErrorKind, usize, String) {
         let error = TracepointCommand::parse(text.as_ref()).unwrap_err();
         (error.kind(), error.offset(), error.path().to_string())
     }
@@ -178,7 +179,7 @@ mod tests {
         let name = "n".repeat(437);
         let error = EncodeError::PartTooLong { len: 437, max: 436 };
         assert_eq!(TracepointCommand::new(IpcString::new(&name)), Err(error));
-        let kind = DecodeErrorKind::TracepointNameTooLong { len: 437 };
+        let kind = UserEventsErrorKind::TracepointNameTooLong { len: 437 };
         assert_eq!(fault(text(&name)), (kind, 436, "tracepoint_name".into()));
     }
 
@@ -216,22 +217,22 @@ mod tests {
 
     #[test]
     fn a_text_without_a_name_is_refused() {
-        assert_eq!(fault(""), (DecodeErrorKind::EmptyTracepointName, 0, "tracepoint_name".into()));
-        assert_eq!(fault(text("")), (DecodeErrorKind::EmptyTracepointName, 0, "tracepoint_name".into()));
+        assert_eq!(fault(""), (UserEventsErrorKind::EmptyTracepointName, 0, "tracepoint_name".into()));
+        assert_eq!(fault(text("")), (UserEventsErrorKind::EmptyTracepointName, 0, "tracepoint_name".into()));
     }
 
     #[test]
     fn bytes_that_are_no_name_are_refused() {
         let name = "tracepoint_name";
-        assert_eq!(fault(text("a\0b")), (DecodeErrorKind::BadTracepointName { byte: 0 }, 1, name.into()));
-        assert_eq!(fault(b"ab\xff u8"), (DecodeErrorKind::BadTracepointName { byte: 0xff }, 2, name.into()));
-        assert_eq!(fault(b"\0\xff u8"), (DecodeErrorKind::BadTracepointName { byte: 0 }, 0, name.into()));
-        assert_eq!(fault(b"\xff\0 u8"), (DecodeErrorKind::BadTracepointName { byte: 0xff }, 0, name.into()));
+        assert_eq!(fault(text("a\0b")), (UserEventsErrorKind::BadTracepointName { byte: 0 }, 1, name.into()));
+        assert_eq!(fault(b"ab\xff u8"), (UserEventsErrorKind::BadTracepointName { byte: 0xff }, 2, name.into()));
+        assert_eq!(fault(b"\0\xff u8"), (UserEventsErrorKind::BadTracepointName { byte: 0 }, 0, name.into()));
+        assert_eq!(fault(b"\xff\0 u8"), (UserEventsErrorKind::BadTracepointName { byte: 0xff }, 0, name.into()));
     }
 
     #[test]
     fn other_fields_are_refused_where_they_differ() {
-        let kind = DecodeErrorKind::UnknownTracepointFormat;
+        let kind = UserEventsErrorKind::UnknownTracepointFormat;
         assert_eq!(fault("T"), (kind, 1, String::new()));
         assert_eq!(fault("T u16 version"), (kind, 3, String::new()));
         assert_eq!(fault(text("T ")), (kind, 2, String::new()));

@@ -1,7 +1,7 @@
 //! The record of an event: what the runtime writes to `user_events_data`, and what a reader of the tracepoint gets.
 
-use super::{Extension, RelLoc};
-use crate::wire::{Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, Reader, Sink};
+use super::{Extension, RelLoc, UserEventsError, UserEventsErrorKind};
+use crate::wire::{Decode as _, DecodeError, Encode, EncodeError, Field, Reader, Sink};
 
 /// A record as a reader of the tracepoint gets it: without the `write_index`, which the kernel takes.
 ///
@@ -15,7 +15,7 @@ use crate::wire::{Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Fie
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::{Record, RecordV1};
-/// use dotnet_diagnostics_ipc::wire::{Decode as _, Encode as _, Reader, SliceSink};
+/// use dotnet_diagnostics_ipc::wire::{Encode as _, Reader, SliceSink};
 ///
 /// let record = Record::V1(RecordV1::new(42, &[], b"payload")?);
 /// let mut buffer = [0; 64];
@@ -114,16 +114,14 @@ impl<'a> RecordV1<'a> {
     }
 }
 
-/// Takes all that is left. The fixed fields are read before it is asked where the arrays are.
-///
-/// # Errors
-/// [`UnexpectedEnd`](DecodeErrorKind::UnexpectedEnd) in a fixed field; [`RelLocOutOfRange`](DecodeErrorKind::RelLocOutOfRange) at the
-/// `__rel_loc` of `extension` or `payload` if any of its bytes is not behind the fixed fields or not there. An array of no bytes
-/// must have a place there too.
-impl<'a> Decode<'a> for Record<'a> {
-    const MIN_LEN: usize = 1;
-
-    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+impl<'a> Record<'a> {
+    /// Reads a record, which takes all that is left. The fixed fields are read before it is asked where the arrays are.
+    ///
+    /// # Errors
+    /// [`UnexpectedEnd`](crate::wire::DecodeErrorKind::UnexpectedEnd) in a fixed field;
+    /// [`RelLocOutOfRange`](UserEventsErrorKind::RelLocOutOfRange) at the `__rel_loc` of `extension` or `payload` if any of its
+    /// bytes is not behind the fixed fields or not there. An array of no bytes must have a place there too.
+    pub fn decode(reader: &mut Reader<'a>) -> Result<Self, UserEventsError> {
         let all = reader.rest();
         let version = reader.field(Field::Version)?;
         if version != 1 {
@@ -137,8 +135,8 @@ impl<'a> Decode<'a> for Record<'a> {
         reader.take(reader.rest().len())?;
         let find = |loc: RelLoc, end, at, field| {
             let bytes = loc.resolve(end, FIXED_LEN..all.len()).and_then(|range| all.get(range));
-            let kind = DecodeErrorKind::RelLocOutOfRange { offset: loc.offset, len: loc.len };
-            bytes.ok_or_else(|| DecodeError::new(kind, at).within(field))
+            let kind = UserEventsErrorKind::RelLocOutOfRange { offset: loc.offset, len: loc.len };
+            bytes.ok_or_else(|| UserEventsError::new(kind, at).within(field))
         };
         Ok(Self::V1(RecordV1 {
             event_id,
@@ -195,10 +193,12 @@ pub struct WrittenRecord<'a> {
     pub record: Record<'a>,
 }
 
-impl<'a> Decode<'a> for WrittenRecord<'a> {
-    const MIN_LEN: usize = 5;
-
-    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+impl<'a> WrittenRecord<'a> {
+    /// Reads the index and the record, which takes all that is left.
+    ///
+    /// # Errors
+    /// As [`Record::decode`].
+    pub fn decode(reader: &mut Reader<'a>) -> Result<Self, UserEventsError> {
         Ok(Self { write_index: reader.field(Field::WriteIndex)?, record: Record::decode(reader)? })
     }
 }
@@ -214,7 +214,7 @@ impl Encode for WrittenRecord<'_> {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::wire::SliceSink;
+    use crate::wire::{DecodeErrorKind, SliceSink};
     use std::string::{String, ToString as _};
     use std::{vec, vec::Vec};
 
@@ -225,7 +225,7 @@ mod tests {
         RecordV1 { event_id: 0x0201, extension: b"\x09AB", payload: b"cd" }
     }
 
-    fn decode(bytes: &[u8]) -> Result<Record<'_>, (DecodeErrorKind, usize, String)> {
+    fn decode(bytes: &[u8]) -> Result<Record<'_>, (UserEventsErrorKind, usize, String)> {
         Record::decode(&mut Reader::new(bytes)).map_err(|e| (e.kind(), e.offset(), e.path().to_string()))
     }
 
@@ -246,8 +246,8 @@ mod tests {
         bytes
     }
 
-    fn out_of_range(offset: u16, len: u16) -> DecodeErrorKind {
-        DecodeErrorKind::RelLocOutOfRange { offset, len }
+    fn out_of_range(offset: u16, len: u16) -> UserEventsErrorKind {
+        UserEventsErrorKind::RelLocOutOfRange { offset, len }
     }
 
     #[test]
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn the_fixed_fields_come_before_what_they_point_to() {
-        let end = |needed, remaining| DecodeErrorKind::UnexpectedEnd { needed, remaining };
+        let end = |needed, remaining| UserEventsErrorKind::Grammar(DecodeErrorKind::UnexpectedEnd { needed, remaining });
         let record = &WRITTEN[4..];
         assert_eq!(decode(&record[..0]), Err((end(1, 0), 0, "version".into())));
         assert_eq!(decode(&record[..2]), Err((end(2, 1), 1, "event_id".into())));

@@ -1,6 +1,7 @@
 //! `user_reg`: the kernel's structure that registers a tracepoint.
 
-use crate::wire::{Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, Reader, Sink};
+use super::{UserEventsError, UserEventsErrorKind};
+use crate::wire::{Encode, EncodeError, Field, Reader, Sink};
 
 /// The size of a [`UserReg`] as runtimes pass it, and the most that it takes.
 pub const USER_REG_LEN: usize = 32;
@@ -16,12 +17,9 @@ pub const USER_REG_PACKED_LEN: usize = 28;
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::UserRegSize;
-/// use dotnet_diagnostics_ipc::wire::{Decode as _, DecodeErrorKind, Reader};
 ///
-/// assert_eq!(UserRegSize::decode(&mut Reader::new(&[32, 0, 0, 0])), Ok(UserRegSize::Padded));
+/// assert_eq!(UserRegSize::from_bytes(32), Some(UserRegSize::Padded));
 /// assert_eq!(UserRegSize::Packed.bytes(), 28);
-/// let error = UserRegSize::decode(&mut Reader::new(&[16, 0, 0, 0])).unwrap_err();
-/// assert_eq!(error.kind(), DecodeErrorKind::WrongStructSize { size: 16, expected: 28 });
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum UserRegSize {
@@ -50,23 +48,19 @@ impl UserRegSize {
         }
     }
 
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, UserEventsError> {
+        let offset = reader.offset();
+        let size = reader.field(Field::Size)?;
+        let wrong = UserEventsErrorKind::WrongStructSize { size, expected: Self::Packed.bytes() };
+        Self::from_bytes(size).ok_or_else(|| UserEventsError::new(wrong, offset).within(Field::Size))
+    }
+
     /// What stands behind the fields.
     pub(crate) const fn padding(self) -> &'static [u8] {
         match self {
             Self::Packed => &[],
             Self::Padded => &[0; 4],
         }
-    }
-}
-
-impl<'a> Decode<'a> for UserRegSize {
-    const MIN_LEN: usize = 4;
-
-    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        let offset = reader.offset();
-        let size = u32::decode(reader)?;
-        let wrong = DecodeErrorKind::WrongStructSize { size, expected: Self::Packed.bytes() };
-        Self::from_bytes(size).ok_or_else(|| DecodeError::new(wrong, offset))
     }
 }
 
@@ -94,7 +88,7 @@ impl Encode for UserRegSize {
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::{USER_REG_LEN, USER_REG_PACKED_LEN, UserReg, UserRegSize};
-/// use dotnet_diagnostics_ipc::wire::{Decode as _, Encode as _, Reader, SliceSink};
+/// use dotnet_diagnostics_ipc::wire::{Encode as _, Reader, SliceSink};
 ///
 /// let mut bytes = [0xff; USER_REG_LEN];
 /// let mut sink = SliceSink::new(&mut bytes);
@@ -126,32 +120,6 @@ pub struct UserReg {
     pub name_args: u64,
     /// What a record begins with; 0 before the kernel has set it.
     pub write_index: u32,
-}
-
-/// # Errors
-/// [`WrongStructSize`](DecodeErrorKind::WrongStructSize) at `size`; [`UnexpectedEnd`](DecodeErrorKind::UnexpectedEnd) in a field or
-/// in the padding; [`NonZeroPadding`](DecodeErrorKind::NonZeroPadding) at the first byte of the padding that is not zero, as the
-/// kernel refuses it (`E2BIG`).
-impl<'a> Decode<'a> for UserReg {
-    const MIN_LEN: usize = USER_REG_PACKED_LEN;
-
-    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        let reg = Self {
-            size: reader.field(Field::Size)?,
-            enable_bit: reader.field(Field::EnableBit)?,
-            enable_size: reader.field(Field::EnableSize)?,
-            flags: reader.field(Field::Flags)?,
-            enable_addr: reader.field(Field::EnableAddr)?,
-            name_args: reader.field(Field::NameArgs)?,
-            write_index: reader.field(Field::WriteIndex)?,
-        };
-        let offset = reader.offset();
-        let padding = reader.take(reg.size.padding().len())?;
-        match (offset..).zip(padding).find(|(_, byte)| **byte != 0) {
-            Some((at, byte)) => Err(DecodeError::new(DecodeErrorKind::NonZeroPadding { byte: *byte }, at)),
-            None => Ok(reg),
-        }
-    }
 }
 
 impl Encode for UserReg {
@@ -191,13 +159,38 @@ impl UserReg {
             write_index: 0,
         }
     }
+
+    /// Reads a structure and moves the reader behind it, padding included.
+    ///
+    /// # Errors
+    /// [`WrongStructSize`](UserEventsErrorKind::WrongStructSize) at `size`;
+    /// [`UnexpectedEnd`](crate::wire::DecodeErrorKind::UnexpectedEnd) in a field or in the padding;
+    /// [`NonZeroPadding`](UserEventsErrorKind::NonZeroPadding) at the first byte of the padding that is not zero, as the kernel
+    /// refuses it (`E2BIG`).
+    pub fn decode(reader: &mut Reader<'_>) -> Result<Self, UserEventsError> {
+        let reg = Self {
+            size: UserRegSize::decode(reader)?,
+            enable_bit: reader.field(Field::EnableBit)?,
+            enable_size: reader.field(Field::EnableSize)?,
+            flags: reader.field(Field::Flags)?,
+            enable_addr: reader.field(Field::EnableAddr)?,
+            name_args: reader.field(Field::NameArgs)?,
+            write_index: reader.field(Field::WriteIndex)?,
+        };
+        let offset = reader.offset();
+        let padding = reader.take(reg.size.padding().len())?;
+        match (offset..).zip(padding).find(|(_, byte)| **byte != 0) {
+            Some((at, byte)) => Err(UserEventsError::new(UserEventsErrorKind::NonZeroPadding { byte: *byte }, at)),
+            None => Ok(reg),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     extern crate std;
     use super::*;
-    use crate::wire::SliceSink;
+    use crate::wire::{DecodeErrorKind, SliceSink};
     use std::{string::ToString as _, vec, vec::Vec};
 
     const BYTES: [u8; USER_REG_LEN] =
@@ -227,7 +220,6 @@ mod tests {
             assert_eq!(UserReg::decode(&mut Reader::new(&bytes)), Ok(reg));
         }
         assert_eq!(example().size, UserRegSize::default());
-        assert_eq!(<UserReg as Decode<'_>>::MIN_LEN, USER_REG_PACKED_LEN);
     }
 
     #[test]
@@ -253,7 +245,7 @@ mod tests {
             let mut bytes = BYTES;
             bytes[0] = size;
             let error = UserReg::decode(&mut Reader::new(&bytes)).unwrap_err();
-            assert_eq!(error.kind(), DecodeErrorKind::WrongStructSize { size: size.into(), expected: 28 });
+            assert_eq!(error.kind(), UserEventsErrorKind::WrongStructSize { size: size.into(), expected: 28 });
             assert_eq!((error.offset(), error.path().to_string()), (0, "size".into()));
         }
     }
@@ -264,7 +256,7 @@ mod tests {
             let mut bytes = BYTES;
             bytes[at..].fill(0x80);
             let error = UserReg::decode(&mut Reader::new(&bytes)).unwrap_err();
-            assert_eq!((error.kind(), error.offset()), (DecodeErrorKind::NonZeroPadding { byte: 0x80 }, at));
+            assert_eq!((error.kind(), error.offset()), (UserEventsErrorKind::NonZeroPadding { byte: 0x80 }, at));
             // Behind 28 bytes it is nothing of the structure's.
             bytes[0] = 28;
             assert!(UserReg::decode(&mut Reader::new(&bytes)).is_ok());
@@ -276,7 +268,10 @@ mod tests {
         for size in [28, 32] {
             for len in 0..usize::from(size) {
                 let error = UserReg::decode(&mut Reader::new(&sized(size)[..len])).unwrap_err();
-                assert!(matches!(error.kind(), DecodeErrorKind::UnexpectedEnd { .. }), "{len} of {size}");
+                assert!(
+                    matches!(error.kind(), UserEventsErrorKind::Grammar(DecodeErrorKind::UnexpectedEnd { .. })),
+                    "{len} of {size}"
+                );
                 assert!(error.offset() <= len);
             }
         }

@@ -1,7 +1,7 @@
 //! `user_unreg`: the kernel's structure that ends the registration of a tracepoint.
 
-use super::UserReg;
-use crate::wire::{Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, Reader, Sink};
+use super::{UserEventsError, UserEventsErrorKind, UserReg};
+use crate::wire::{Encode, EncodeError, Field, Reader, Sink};
 
 /// The size of a [`UserUnreg`].
 pub const USER_UNREG_LEN: usize = 16;
@@ -41,16 +41,27 @@ pub struct UserUnreg {
     pub disable_addr: u64,
 }
 
-impl<'a> Decode<'a> for UserUnreg {
-    const MIN_LEN: usize = USER_UNREG_LEN;
+impl UserUnreg {
+    /// The number of the `ioctl`, without direction and size.
+    pub(super) const IOCTL: u32 = 2;
 
-    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    /// What ends `registration`.
+    pub const fn of(registration: &UserReg) -> Self {
+        Self { disable_bit: registration.enable_bit, reserved: 0, reserved2: 0, disable_addr: registration.enable_addr }
+    }
+
+    /// Reads a structure and moves the reader behind it.
+    ///
+    /// # Errors
+    /// [`WrongStructSize`](UserEventsErrorKind::WrongStructSize) at `size`;
+    /// [`UnexpectedEnd`](crate::wire::DecodeErrorKind::UnexpectedEnd) in a field.
+    pub fn decode(reader: &mut Reader<'_>) -> Result<Self, UserEventsError> {
         let offset = reader.offset();
         match reader.field::<u32>(Field::Size)? {
             SIZE => {}
             size => {
-                let wrong = DecodeErrorKind::WrongStructSize { size, expected: SIZE };
-                return Err(DecodeError::new(wrong, offset).within(Field::Size));
+                let wrong = UserEventsErrorKind::WrongStructSize { size, expected: SIZE };
+                return Err(UserEventsError::new(wrong, offset).within(Field::Size));
             }
         }
         Ok(Self {
@@ -72,21 +83,11 @@ impl Encode for UserUnreg {
     }
 }
 
-impl UserUnreg {
-    /// The number of the `ioctl`, without direction and size.
-    pub(super) const IOCTL: u32 = 2;
-
-    /// What ends `registration`.
-    pub const fn of(registration: &UserReg) -> Self {
-        Self { disable_bit: registration.enable_bit, reserved: 0, reserved2: 0, disable_addr: registration.enable_addr }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     extern crate std;
     use super::*;
-    use crate::wire::SliceSink;
+    use crate::wire::{DecodeErrorKind, SliceSink};
     use std::string::ToString as _;
 
     const BYTES: [u8; USER_UNREG_LEN] = *b"\x10\0\0\0\x1f\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01";
@@ -100,7 +101,6 @@ mod tests {
         assert_eq!(sink.finish(), Ok(USER_UNREG_LEN));
         assert_eq!(bytes, BYTES);
         assert_eq!(UserUnreg::decode(&mut Reader::new(&BYTES)), Ok(unreg));
-        assert_eq!(<UserUnreg as Decode<'_>>::MIN_LEN, USER_UNREG_LEN);
     }
 
     #[test]
@@ -119,7 +119,7 @@ mod tests {
         let mut bytes = BYTES;
         bytes[0] = 28;
         let error = UserUnreg::decode(&mut Reader::new(&bytes)).unwrap_err();
-        assert_eq!(error.kind(), DecodeErrorKind::WrongStructSize { size: 28, expected: 16 });
+        assert_eq!(error.kind(), UserEventsErrorKind::WrongStructSize { size: 28, expected: 16 });
         assert_eq!((error.offset(), error.path().to_string()), (0, "size".into()));
     }
 
@@ -127,7 +127,11 @@ mod tests {
     fn a_structure_that_ends_early_is_refused() {
         for len in 0..USER_UNREG_LEN {
             let error = UserUnreg::decode(&mut Reader::new(&BYTES[..len])).unwrap_err();
-            assert!(matches!(error.kind(), DecodeErrorKind::UnexpectedEnd { .. }) && error.offset() <= len, "{len}");
+            assert!(
+                matches!(error.kind(), UserEventsErrorKind::Grammar(DecodeErrorKind::UnexpectedEnd { .. }))
+                    && error.offset() <= len,
+                "{len}"
+            );
         }
     }
 }

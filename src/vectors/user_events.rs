@@ -11,10 +11,10 @@ use super::value::wants;
 use super::{Annotations, Arena, FieldKind, Value, ValueError, ValueForm};
 use super::{EncodeFailure, Refusal};
 use crate::user_events::{
-    Extension, ExtensionItem, Record, RecordV1, RelLoc, TRACEPOINT_FORMAT_V1, TracepointCommand, UserReg, UserRegSize, UserUnreg,
-    WrittenRecord,
+    Extension, ExtensionItem, Record, RecordV1, RelLoc, TRACEPOINT_FORMAT_V1, TracepointCommand, UserEventsError, UserReg,
+    UserRegSize, UserUnreg, WrittenRecord,
 };
-use crate::wire::{Decode, DecodeError, Encode, Field, IpcString, Reader};
+use crate::wire::{Decode as _, DecodeError, Encode, Field, IpcString, Reader, WireError, WireErrorKind};
 
 /// The `size` of a [`UserUnreg`].
 const USER_UNREG_SIZE: u32 = 16;
@@ -23,18 +23,24 @@ pub(super) const FAMILY: Family = Family { decode, encode, annotate };
 
 fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), Refusal> {
     let decoded = match kind {
-        Type::UserReg => read::<UserReg>(wire),
-        Type::UserUnreg => read::<UserUnreg>(wire),
-        Type::TracepointCommand => TracepointCommand::parse(wire).map(|command| meaning(command_to_value(command), &command, wire)),
-        Type::UserEventsRecord => read::<WrittenRecord<'_>>(wire),
-        _ => read::<Extension<'_>>(wire),
+        Type::UserReg => read(wire, UserReg::decode),
+        Type::UserUnreg => read(wire, UserUnreg::decode),
+        Type::TracepointCommand => {
+            TracepointCommand::parse(wire).map(|command| meaning(command_to_value(command), &command, wire)).map_err(Refusal::from)
+        }
+        Type::UserEventsRecord => read(wire, WrittenRecord::decode),
+        _ => read(wire, Extension::decode),
     };
     // No server is asked about any of these.
-    decoded.map_err(|error| Refusal { answer: None, ..error.into() })
+    decoded.map_err(|refusal| Refusal { answer: None, ..refusal })
 }
 
-fn read<'a, T: Decode<'a> + Encode + ValueForm<'a>>(wire: &'a [u8]) -> Result<(Value, bool), DecodeError> {
-    T::decode(&mut Reader::new(wire)).map(|value| meaning(value.to_value(), &value, wire))
+fn read<'a, T: Encode + ValueForm<'a>, K: WireErrorKind>(
+    wire: &'a [u8],
+    decode: impl FnOnce(&mut Reader<'a>) -> Result<T, WireError<K>>,
+) -> Result<(Value, bool), Refusal> {
+    let value = decode(&mut Reader::new(wire))?;
+    Ok(meaning(value.to_value(), &value, wire))
 }
 
 fn meaning(value: Value, again: &impl Encode, wire: &[u8]) -> (Value, bool) {
@@ -60,15 +66,15 @@ fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
     let mut reader = Reader::new(wire);
     // The fault is `decode`'s to tell.
     let whole = match kind {
-        Type::UserReg => UserReg::annotate(&mut reader, notes),
-        Type::UserUnreg => UserUnreg::annotate(&mut reader, notes),
+        Type::UserReg => annotate_user_reg(&mut reader, notes),
+        Type::UserUnreg => UserUnreg::annotate(&mut reader, notes).map_err(UserEventsError::from),
         Type::TracepointCommand => TracepointCommand::parse(wire).map(|command| {
             let name = wire.len().saturating_sub(TRACEPOINT_FORMAT_V1.len()).saturating_sub(1);
             notes.surplus(0, name, &format!("tracepoint_name {:?}", command.name()));
             notes.surplus(name, wire.len().saturating_sub(name), "the fields of format version 1");
         }),
-        Type::UserEventsRecord => WrittenRecord::annotate(&mut reader, notes),
-        _ => Extension::annotate(&mut reader, notes),
+        Type::UserEventsRecord => WrittenRecord::annotate(&mut reader, notes).map_err(UserEventsError::from),
+        _ => Extension::annotate(&mut reader, notes).map_err(UserEventsError::from),
     };
     if whole.is_ok() && matches!(kind, Type::UserReg | Type::UserUnreg) && !reader.rest().is_empty() {
         notes.surplus(reader.offset(), reader.rest().len(), "behind the last field");
@@ -84,12 +90,6 @@ impl<'a> ValueForm<'a> for UserRegSize {
     fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
         let size = u32::from_value(value, arena).map(Self::from_bytes);
         size.and_then(|size| size.map_or_else(|| wants("28 or 32", value), Ok))
-    }
-}
-
-impl<'a> Annotate<'a> for UserRegSize {
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        notes.part(FieldKind::Plain, reader, |size: &Self| format!("{}", size.bytes())).map(|_| ())
     }
 }
 
@@ -122,19 +122,20 @@ impl<'a> ValueForm<'a> for UserReg {
     }
 }
 
-impl<'a> Annotate<'a> for UserReg {
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        let size = UserRegSize::decode(&mut reader.clone())?;
-        notes.field::<UserRegSize>(Field::Size, reader)?;
-        notes.field::<u8>(Field::EnableBit, reader)?;
-        notes.field::<u8>(Field::EnableSize, reader)?;
-        notes.field::<u16>(Field::Flags, reader)?;
-        notes.field::<u64>(Field::EnableAddr, reader)?;
-        notes.field::<u64>(Field::NameArgs, reader)?;
-        notes.field::<u32>(Field::WriteIndex, reader)?;
-        let padding = size.padding().len();
-        if padding == 0 { Ok(()) } else { notes.bytes(FieldKind::Plain, reader, padding, "padding".into()) }
+fn annotate_user_reg(reader: &mut Reader<'_>, notes: &mut Annotations) -> Result<(), UserEventsError> {
+    let size = UserRegSize::decode(&mut reader.clone())?;
+    notes.field::<u32>(Field::Size, reader)?;
+    notes.field::<u8>(Field::EnableBit, reader)?;
+    notes.field::<u8>(Field::EnableSize, reader)?;
+    notes.field::<u16>(Field::Flags, reader)?;
+    notes.field::<u64>(Field::EnableAddr, reader)?;
+    notes.field::<u64>(Field::NameArgs, reader)?;
+    notes.field::<u32>(Field::WriteIndex, reader)?;
+    let padding = size.padding().len();
+    if padding > 0 {
+        notes.bytes(FieldKind::Plain, reader, padding, "padding".into())?;
     }
+    Ok(())
 }
 
 impl<'a> ValueForm<'a> for UserUnreg {

@@ -22,7 +22,11 @@ use crate::hresult::HResult;
 /// ```
 pub type DecodeError = WireError<DecodeErrorKind>;
 
-/// Why bytes do not decode.
+/// Why bytes do not decode: the faults of the grammar.
+///
+/// What follows a reply and `user_events` have kinds of their own, in which this one is `Grammar`:
+/// [`EnvironmentErrorKind`](crate::continuation::EnvironmentErrorKind) and
+/// [`UserEventsErrorKind`](crate::user_events::UserEventsErrorKind).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DecodeErrorKind {
@@ -77,51 +81,6 @@ pub enum DecodeErrorKind {
         /// The number that stands there.
         session_type: u32,
     },
-    /// The server broke off, and sent an error message in place of what should follow (F-43).
-    ErrorMessage {
-        /// What the message says.
-        hresult: HResult,
-    },
-    /// More than the caller's own limit allows.
-    LimitExceeded {
-        /// The limit.
-        limit: u32,
-        /// What the bytes announce.
-        found: u32,
-    },
-    /// The `size` at the front of a kernel structure is not that of the structure.
-    WrongStructSize {
-        /// The size that stands there.
-        size: u32,
-        /// The size of the structure, without padding.
-        expected: u32,
-    },
-    /// The padding at the end of a kernel structure is not zero (P-18).
-    NonZeroPadding {
-        /// The byte that stands there.
-        byte: u8,
-    },
-    /// A `__rel_loc` that points outside of the data behind the fixed fields (F-66).
-    RelLocOutOfRange {
-        /// From the end of the `__rel_loc` itself.
-        offset: u16,
-        /// How many bytes.
-        len: u16,
-    },
-    /// A tracepoint's command string whose fields are not those of format version 1 (F-65).
-    UnknownTracepointFormat,
-    /// A tracepoint's command string without a name.
-    EmptyTracepointName,
-    /// A tracepoint's name that leaves no room for the fields in the 512 bytes of a command string.
-    TracepointNameTooLong {
-        /// The length of the name, in bytes.
-        len: u32,
-    },
-    /// A byte that cannot stand in a tracepoint's name: NUL, or one that is no UTF-8.
-    BadTracepointName {
-        /// The byte that stands there.
-        byte: u8,
-    },
 }
 
 impl Sealed for DecodeErrorKind {}
@@ -131,19 +90,11 @@ impl WireErrorKind for DecodeErrorKind {
         match self {
             Self::EndOfInput { .. } | Self::BytesAfterMessage { .. } | Self::SizeTooSmall { .. } => Layer::Transport,
             Self::BadMagic | Self::UnexpectedCommand { .. } => Layer::Header,
-            Self::NotAReply { .. } | Self::ErrorMessage { .. } => Layer::Reply,
-            Self::LimitExceeded { .. } => Layer::Limits,
+            Self::NotAReply { .. } => Layer::Reply,
             Self::UnexpectedEnd { .. }
             | Self::CountTooLarge { .. }
             | Self::MissingTerminator { .. }
-            | Self::UnknownSessionType { .. }
-            | Self::WrongStructSize { .. }
-            | Self::NonZeroPadding { .. }
-            | Self::RelLocOutOfRange { .. }
-            | Self::UnknownTracepointFormat
-            | Self::EmptyTracepointName
-            | Self::TracepointNameTooLong { .. }
-            | Self::BadTracepointName { .. } => Layer::Payload,
+            | Self::UnknownSessionType { .. } => Layer::Payload,
         }
     }
 
@@ -159,15 +110,6 @@ impl WireErrorKind for DecodeErrorKind {
             Self::CountTooLarge { .. } => "count_too_large",
             Self::MissingTerminator { .. } => "missing_terminator",
             Self::UnknownSessionType { .. } => "unknown_session_type",
-            Self::ErrorMessage { .. } => "error_message",
-            Self::LimitExceeded { .. } => "limit_exceeded",
-            Self::WrongStructSize { .. } => "wrong_struct_size",
-            Self::NonZeroPadding { .. } => "non_zero_padding",
-            Self::RelLocOutOfRange { .. } => "rel_loc_out_of_range",
-            Self::UnknownTracepointFormat => "unknown_tracepoint_format",
-            Self::EmptyTracepointName => "empty_tracepoint_name",
-            Self::TracepointNameTooLong { .. } => "tracepoint_name_too_long",
-            Self::BadTracepointName { .. } => "bad_tracepoint_name",
         }
     }
 
@@ -175,7 +117,6 @@ impl WireErrorKind for DecodeErrorKind {
         match self {
             Self::BadMagic => HResult::UNKNOWN_MAGIC,
             Self::UnexpectedCommand { .. } => HResult::UNKNOWN_COMMAND,
-            Self::ErrorMessage { hresult } => hresult,
             _ => HResult::BAD_ENCODING,
         }
     }
@@ -200,17 +141,6 @@ impl fmt::Display for DecodeErrorKind {
             Self::UnknownSessionType { session_type } => {
                 write!(f, "session_type {session_type} is neither 0 (streaming) nor 1 (user_events)")
             }
-            Self::ErrorMessage { hresult } => write!(f, "an error message begins here: {hresult}"),
-            Self::LimitExceeded { limit, found } => write!(f, "{found} is more than the limit of {limit}"),
-            Self::WrongStructSize { size, expected } => write!(f, "size {size} is not the {expected} bytes of the structure"),
-            Self::NonZeroPadding { byte } => write!(f, "byte {byte:#04x} stands where the padding is to be zero"),
-            Self::RelLocOutOfRange { offset, len } => {
-                write!(f, "{len} bytes at {offset} from here are not all inside the data of the record")
-            }
-            Self::UnknownTracepointFormat => f.write_str("not the fields of tracepoint format version 1 from this byte on"),
-            Self::EmptyTracepointName => f.write_str("a tracepoint without a name"),
-            Self::TracepointNameTooLong { len } => write!(f, "a name of {len} bytes; a tracepoint's may have 436"),
-            Self::BadTracepointName { byte } => write!(f, "byte {byte:#04x} cannot stand in a tracepoint's name"),
         }
     }
 }

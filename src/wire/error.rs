@@ -41,7 +41,14 @@ impl fmt::Display for Layer {
     }
 }
 
-/// The kind of a [`WireError`]: [`DecodeErrorKind`](super::DecodeErrorKind) or [`LimitKind`](super::LimitKind). Sealed.
+/// The kind of a [`WireError`]. Sealed.
+///
+/// | kind | of the error |
+/// |---|---|
+/// | [`DecodeErrorKind`](super::DecodeErrorKind) | [`DecodeError`](super::DecodeError) |
+/// | [`LimitKind`](super::LimitKind) | [`LimitError`](super::LimitError) |
+/// | [`EnvironmentErrorKind`](crate::continuation::EnvironmentErrorKind) | [`EnvironmentError`](crate::continuation::EnvironmentError) |
+/// | [`UserEventsErrorKind`](crate::user_events::UserEventsErrorKind) | [`UserEventsError`](crate::user_events::UserEventsError) |
 pub trait WireErrorKind: Copy + fmt::Display + sealed::Sealed {
     /// The layer at which this kind of fault lies.
     fn layer(self) -> Layer;
@@ -51,7 +58,7 @@ pub trait WireErrorKind: Copy + fmt::Display + sealed::Sealed {
     fn hresult(self) -> HResult;
 }
 
-pub(super) mod sealed {
+pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
@@ -91,6 +98,11 @@ impl<K: WireErrorKind> WireError<K> {
     /// The HRESULT with which a server answers such a request.
     pub fn hresult(&self) -> HResult {
         self.kind.hresult()
+    }
+
+    /// The same place with another kind of error.
+    pub(crate) fn map<L>(self, kind: impl FnOnce(K) -> L) -> WireError<L> {
+        WireError { kind: kind(self.kind), offset: self.offset, path: self.path }
     }
 
     /// Counts the offset from `n` bytes earlier.

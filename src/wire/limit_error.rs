@@ -5,6 +5,9 @@ use core::fmt;
 use super::error::{Layer, WireError, WireErrorKind, sealed::Sealed};
 use crate::hresult::HResult;
 
+/// The most bytes that a tracepoint's name may have in UTF-8: what the fields leave of a command string (F-65).
+pub(crate) const MAX_TRACEPOINT_NAME_LEN: usize = 436;
+
 /// Why a server would refuse a request that decodes, with the offset and the field.
 pub type LimitError = WireError<LimitKind>;
 
@@ -91,7 +94,9 @@ impl fmt::Display for LimitKind {
             Self::EmptyProviderName => f.write_str("a provider without a name"),
             Self::NoTracepoint => f.write_str("neither a default tracepoint nor a set"),
             Self::EmptyTracepointName => f.write_str("a tracepoint without a name"),
-            Self::TracepointNameTooLong(len) => write!(f, "a name of {len} bytes; a tracepoint's may have 436"),
+            Self::TracepointNameTooLong(len) => {
+                write!(f, "a name of {len} bytes; a tracepoint's may have {MAX_TRACEPOINT_NAME_LEN}")
+            }
             Self::DuplicateEventId(id) => write!(f, "event id {id} stands twice in the provider's sets"),
             Self::UnknownBufferMode(n) => write!(f, "buffer mode {n} is neither 0 (drop) nor 1 (block)"),
             Self::UnknownPerfMapType(n) => write!(f, "perf map type {n} is not 1 (all), 2 (jitdump) or 3 (perfmap)"),

@@ -38,7 +38,9 @@ pub use reader::{Decode, Reader};
 pub use sink::{Encode, Sink, SliceSink};
 pub use string::{IpcString, Units};
 
+pub(crate) use error::sealed::Sealed;
 pub(crate) use field::Field;
 pub(crate) use fields::{Fields, Layout, Source};
+pub(crate) use limit_error::MAX_TRACEPOINT_NAME_LEN;
 pub(crate) use path::clamp;
 pub(crate) use sink::Comparer;

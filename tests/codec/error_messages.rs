@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::continuation::{Environment, EnvironmentErrorKind};
 use dotnet_diagnostics_ipc::endpoint::check_path_len;
 use dotnet_diagnostics_ipc::exchange::diagnostic_port::{DiagnosticPort, HoldErrorKind, SameCookie, Slot, SlotsError};
 use dotnet_diagnostics_ipc::exchange::fallback::DroppedFields;
@@ -17,6 +18,7 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::legacy::draft_set_name;
 use dotnet_diagnostics_ipc::message::eventpipe::TracepointConfig;
 use dotnet_diagnostics_ipc::port::{PortConfig, SuspensionError, WritePorts};
+use dotnet_diagnostics_ipc::user_events::UserEventsErrorKind;
 use dotnet_diagnostics_ipc::wire::{Array, Decode as _, DecodeErrorKind, EncodeError, Guid, IpcString, Layer, LimitKind, Reader};
 
 /// What prints no errors of core or io.
@@ -54,15 +56,22 @@ fn codec(texts: &mut Texts) {
         DecodeErrorKind::CountTooLarge { count: 1000, remaining: 8 },
         DecodeErrorKind::MissingTerminator { unit: 0x61 },
         DecodeErrorKind::UnknownSessionType { session_type: 2 },
-        DecodeErrorKind::ErrorMessage { hresult },
-        DecodeErrorKind::LimitExceeded { limit: 1000, found: 1001 },
-        DecodeErrorKind::WrongStructSize { size: 30, expected: 28 },
-        DecodeErrorKind::NonZeroPadding { byte: 1 },
-        DecodeErrorKind::RelLocOutOfRange { offset: 8, len: 100 },
-        DecodeErrorKind::UnknownTracepointFormat,
-        DecodeErrorKind::EmptyTracepointName,
-        DecodeErrorKind::TracepointNameTooLong { len: 437 },
-        DecodeErrorKind::BadTracepointName { byte: 0x20 },
+    ]);
+    let grammar = DecodeErrorKind::UnexpectedEnd { needed: 4, remaining: 3 };
+    texts.all([
+        EnvironmentErrorKind::Grammar(grammar),
+        EnvironmentErrorKind::ErrorMessage { hresult },
+        EnvironmentErrorKind::LimitExceeded { limit: 1000, found: 1001 },
+    ]);
+    texts.all([
+        UserEventsErrorKind::Grammar(grammar),
+        UserEventsErrorKind::WrongStructSize { size: 30, expected: 28 },
+        UserEventsErrorKind::NonZeroPadding { byte: 1 },
+        UserEventsErrorKind::RelLocOutOfRange { offset: 8, len: 100 },
+        UserEventsErrorKind::UnknownTracepointFormat,
+        UserEventsErrorKind::EmptyTracepointName,
+        UserEventsErrorKind::TracepointNameTooLong { len: 437 },
+        UserEventsErrorKind::BadTracepointName { byte: 0x20 },
     ]);
     texts.add(u32::decode(&mut Reader::new(b"\x01")).unwrap_err());
     texts.add(TracepointConfig::decode(&mut Reader::new(b"\x01\0\0\0a\0")).unwrap_err());
@@ -188,6 +197,7 @@ fn io(texts: &mut Texts) {
         ErrorKind::Refused { hresult: HResult::UNKNOWN_COMMAND, message: None },
         ErrorKind::Refused { hresult: HResult::INVALID_ARG, message: Some("no such file".to_owned()) },
         ErrorKind::Malformed(u32::decode(&mut Reader::new(b"\x01")).unwrap_err()),
+        ErrorKind::MalformedEnvironment(Environment::decode(&[]).unwrap_err()),
         ErrorKind::Ended { end: End::Closed, received: 0 },
         ErrorKind::Ended { end: End::Reset, received: 4 },
         ErrorKind::LimitExceeded { limit: 100 },

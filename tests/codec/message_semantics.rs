@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use dotnet_diagnostics_ipc::command::{Command, Continuation, DotnetVersion, ReplyType};
+use dotnet_diagnostics_ipc::continuation::EnvironmentErrorKind;
 use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, TracingRequest};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Message;
@@ -13,6 +14,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 };
 use dotnet_diagnostics_ipc::message::process::{PerfMapType, ProcessInfo, ResumeRuntime};
 use dotnet_diagnostics_ipc::port::PortConfig;
+use dotnet_diagnostics_ipc::user_events::UserEventsErrorKind;
 use dotnet_diagnostics_ipc::wire::{
     Array, Decode, DecodeErrorKind, EncodeError, Guid, IpcString, Layer, LimitKind, Reader, Sink as _, SliceSink,
     WireErrorKind as _,
@@ -256,13 +258,15 @@ fn decode_error_hresult_equals_runtime_answer() {
     for (kind, hresult) in [
         (DecodeErrorKind::BadMagic, HResult::UNKNOWN_MAGIC),
         (DecodeErrorKind::UnexpectedCommand { code: 0x0299 }, HResult::UNKNOWN_COMMAND),
-        (DecodeErrorKind::ErrorMessage { hresult: HResult::FAIL }, HResult::FAIL),
         (DecodeErrorKind::SizeTooSmall { size: 19 }, HResult::BAD_ENCODING),
         (DecodeErrorKind::EndOfInput { needed: 20 }, HResult::BAD_ENCODING),
         (DecodeErrorKind::CountTooLarge { count: 9, remaining: 8 }, HResult::BAD_ENCODING),
     ] {
         assert_eq!(kind.hresult(), hresult, "{kind}");
+        assert_eq!(EnvironmentErrorKind::Grammar(kind).hresult(), hresult, "{kind}");
+        assert_eq!(UserEventsErrorKind::Grammar(kind).hresult(), hresult, "{kind}");
     }
+    assert_eq!(EnvironmentErrorKind::ErrorMessage { hresult: HResult::FAIL }.hresult(), HResult::FAIL);
 }
 
 #[test]

@@ -105,7 +105,6 @@ proptest! {
         made::<CollectTracing6<'_>>(&chosen);
         made::<ProcessInfo3Reply<'_>>(&chosen);
         made::<AttachProfiler<'_>>(&chosen);
-        made::<UserUnreg>(&chosen);
         made::<DraftCollectTracing<'_>>(&chosen);
         for style in [Style::Plain, Style::Boundary] {
             let made = MadeRequest::new(&chosen, style);

@@ -14,7 +14,7 @@ use super::connection::{self, Connection, Kind};
 use super::log::{Event, Recording, Seen, Side};
 use super::pending::PORT;
 use crate::command::Command;
-use crate::continuation::{EnvironmentDecoder, EnvironmentEvent};
+use crate::continuation::{EnvironmentDecoder, EnvironmentErrorKind, EnvironmentEvent};
 use crate::exchange::{AfterReply, End, Outcome};
 use crate::vectors::{
     Ask, AskLimits, Ending, OkOutcome, ScriptAfterReply, ScriptEnd, ScriptEnvironment, ScriptFault, ScriptOutcome, ScriptStop,
@@ -253,7 +253,7 @@ fn environment(n_incoming_bytes: u32, mut block: &[u8], end: End) -> ScriptEnvir
             Ok(Some(_)) => return found,
             Ok(None) => {
                 match decoder.finish() {
-                    Err(error) if !matches!(error.kind(), DecodeErrorKind::EndOfInput { .. }) => {
+                    Err(error) if !matches!(error.kind(), EnvironmentErrorKind::Grammar(DecodeErrorKind::EndOfInput { .. })) => {
                         found.error = Some(error.into());
                     }
                     _ => found.cut = Some(end.into()),
@@ -261,7 +261,7 @@ fn environment(n_incoming_bytes: u32, mut block: &[u8], end: End) -> ScriptEnvir
                 return found;
             }
             Err(error) => {
-                if let DecodeErrorKind::ErrorMessage { hresult } = error.kind() {
+                if let EnvironmentErrorKind::ErrorMessage { hresult } = error.kind() {
                     found.hresult = Some(format!("0x{:08X}", hresult.0));
                 }
                 found.error = Some(error.into());

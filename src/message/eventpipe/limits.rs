@@ -1,7 +1,7 @@
 //! What a server asks of a session request beyond its grammar (F-16, F-21, F-30, P-19).
 
 use super::{EventLevel, Format, ProviderConfig, StreamingProviderConfig, TracepointConfig, UserEventsProviderConfig};
-use crate::wire::{Array, Decode, Encode, Field, IpcString, Layout, LimitError, LimitKind, clamp};
+use crate::wire::{self, Array, Decode, Encode, Field, IpcString, Layout, LimitError, LimitKind, clamp};
 
 /// The most providers that a session may have (F-16).
 pub const MAX_PROVIDERS: usize = 1000;
@@ -10,7 +10,7 @@ pub const MAX_PROVIDERS: usize = 1000;
 pub const MAX_SESSIONS: usize = 64;
 
 /// The most bytes that a tracepoint's name may have in UTF-8: what the fields leave of a command string (F-65).
-pub const MAX_TRACEPOINT_NAME_LEN: usize = 436;
+pub const MAX_TRACEPOINT_NAME_LEN: usize = wire::MAX_TRACEPOINT_NAME_LEN;
 
 /// The limits of `circularBufferMB` and of `format`.
 pub(super) fn check_stream(

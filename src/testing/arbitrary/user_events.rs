@@ -1,11 +1,9 @@
 //! What goes to the kernel in a `user_events` session.
 
-use alloc::vec::Vec;
-
 use ::arbitrary::{Arbitrary, Error, Result, Unstructured};
 
 use super::borrowed::read;
-use super::{Choices, Generate, of_fields, one_of};
+use super::{of_fields, one_of};
 use crate::user_events::{
     EventTraits, Extension, ExtensionItem, Metadata, Record, RecordV1, RelLoc, TracepointCommand, UserReg, UserRegSize, UserUnreg,
     WrittenRecord,
@@ -68,18 +66,6 @@ impl<'a> Arbitrary<'a> for Record<'a> {
             version if version & 1 == 1 => Self::V1(input.arbitrary()?),
             version => Self::Other { version, rest: input.arbitrary()? },
         })
-    }
-}
-
-impl Generate for UserUnreg {
-    type Of<'o> = Self;
-
-    fn generate(choices: &mut Choices<'_>, out: &mut Vec<u8>) {
-        out.extend_from_slice(&16u32.to_le_bytes());
-        u8::generate(choices, out);
-        u8::generate(choices, out);
-        u16::generate(choices, out);
-        u64::generate(choices, out);
     }
 }
 

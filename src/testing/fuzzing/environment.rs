@@ -3,8 +3,11 @@
 use alloc::{vec, vec::Vec};
 
 use super::{Pieces, show, written};
-use crate::continuation::{Entry, Environment, EnvironmentDecoder, EnvironmentEncoder, EnvironmentEvent, EnvironmentLimits};
-use crate::wire::{DecodeError, DecodeErrorKind};
+use crate::continuation::{
+    Entry, Environment, EnvironmentDecoder, EnvironmentEncoder, EnvironmentError, EnvironmentErrorKind, EnvironmentEvent,
+    EnvironmentLimits,
+};
+use crate::wire::DecodeErrorKind;
 
 /// `[room for an entry, how many bytes less or more were announced, 4 sizes of pieces, block …]`.
 pub fn environment(input: &[u8]) {
@@ -38,8 +41,8 @@ fn whole_and_in_pieces(block: &[u8], sizes: &[u8]) {
     }
 }
 
-fn is_end(error: DecodeError) -> bool {
-    matches!(error.kind(), DecodeErrorKind::EndOfInput { .. })
+fn is_end(error: EnvironmentError) -> bool {
+    matches!(error.kind(), EnvironmentErrorKind::Grammar(DecodeErrorKind::EndOfInput { .. }))
 }
 
 fn encoded(environment: Environment<'_>, sizes: &[u8]) -> Vec<u8> {
@@ -74,7 +77,7 @@ fn read(
     sizes: &[u8],
     room: usize,
     limits: EnvironmentLimits,
-) -> (Vec<Found>, Result<(), DecodeError>) {
+) -> (Vec<Found>, Result<(), EnvironmentError>) {
     let mut buffer = vec![0; room];
     let mut decoder = EnvironmentDecoder::with_limits(announced, &mut buffer, limits);
     let (mut pieces, mut found, mut rest) = (Pieces::new(sizes), Vec::new(), block);

@@ -1,11 +1,14 @@
 //! What goes to the kernel in a `user_events` session, and what a reader makes of it.
 
 use alloc::{string::ToString as _, vec::Vec};
+use core::fmt::Debug;
 
 use super::{show, written};
 use crate::message::eventpipe::{EventLevel, UserEventsSession};
-use crate::user_events::{EventTraits, Extension, Metadata, Record, TracepointCommand, UserReg, UserUnreg, WrittenRecord, route};
-use crate::wire::{Decode, DecodeError, Encode, Reader};
+use crate::user_events::{
+    EventTraits, Extension, Metadata, Record, TracepointCommand, UserEventsError, UserReg, UserUnreg, WrittenRecord, route,
+};
+use crate::wire::{Decode as _, Encode, Reader, WireError, WireErrorKind};
 
 /// `[which, bytes …]`.
 pub fn user_events(input: &[u8]) {
@@ -21,8 +24,8 @@ pub fn user_events(input: &[u8]) {
             }
             Err(error) => refused(error, bytes),
         },
-        3 => structure::<UserReg>(bytes),
-        4 => structure::<UserUnreg>(bytes),
+        3 => structure(bytes, UserReg::decode),
+        4 => structure(bytes, UserUnreg::decode),
         6 => routes(bytes),
         _ => {
             if let Ok((name, rest)) = Metadata::new(bytes).split_provider_name() {
@@ -33,7 +36,7 @@ pub fn user_events(input: &[u8]) {
     }
 }
 
-fn refused(error: DecodeError, bytes: &[u8]) {
+fn refused<K: WireErrorKind>(error: WireError<K>, bytes: &[u8]) {
     assert!(error.offset() <= bytes.len(), "{error}");
     show(error.to_string());
 }
@@ -66,12 +69,12 @@ fn extension(bytes: &[u8]) {
     }
 }
 
-fn structure<T: for<'a> Decode<'a> + Encode + PartialEq + core::fmt::Debug>(bytes: &[u8]) {
+fn structure<T: Encode + PartialEq + Debug>(bytes: &[u8], decode: fn(&mut Reader<'_>) -> Result<T, UserEventsError>) {
     let mut reader = Reader::new(bytes);
-    match T::decode(&mut reader) {
+    match decode(&mut reader) {
         Ok(read) => {
             let again = written(&read);
-            assert_eq!(T::decode(&mut Reader::new(&again)).as_ref(), Ok(&read));
+            assert_eq!(decode(&mut Reader::new(&again)).as_ref(), Ok(&read));
             assert_eq!(again.len(), reader.offset());
         }
         Err(error) => refused(error, bytes),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::exchange::End;
-use crate::wire::{DecodeError, DecodeErrorKind, WireErrorKind as _};
+use crate::wire::{WireError, WireErrorKind};
 
 /// What a client under test concludes. `vectors/exchanges/README.md` says what each key means.
 ///
@@ -247,15 +247,15 @@ impl From<End> for ScriptEnd {
     }
 }
 
-impl From<DecodeError> for ScriptFault {
-    fn from(error: DecodeError) -> Self {
+impl<K: WireErrorKind> From<WireError<K>> for ScriptFault {
+    fn from(error: WireError<K>) -> Self {
         Self::new(error.kind(), error.offset())
     }
 }
 
 impl ScriptFault {
     /// What is wrong at `offset`.
-    pub fn new(kind: DecodeErrorKind, offset: usize) -> Self {
+    pub fn new(kind: impl WireErrorKind, offset: usize) -> Self {
         Self { layer: kind.layer().name().to_owned(), kind: kind.name().to_owned(), offset }
     }
 

@@ -18,7 +18,7 @@ use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::message::process::ProcessInfo3;
 use dotnet_diagnostics_ipc::port::Ports;
 use dotnet_diagnostics_ipc::user_events::{Record, TracepointCommand, UserReg, WrittenRecord};
-use dotnet_diagnostics_ipc::wire::{Decode as _, Reader};
+use dotnet_diagnostics_ipc::wire::Reader;
 
 #[link(name = "c")]
 unsafe extern "C" {

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use dotnet_diagnostics_ipc::continuation::{EnvironmentDecoder, EnvironmentEvent, EnvironmentLimits};
+use dotnet_diagnostics_ipc::continuation::{EnvironmentDecoder, EnvironmentErrorKind, EnvironmentEvent, EnvironmentLimits};
 use dotnet_diagnostics_ipc::exchange::StreamEnd;
 use dotnet_diagnostics_ipc::exchange::{Client, End, Outcome, Session, SessionAction, SessionEnd, StopOutcome};
 use dotnet_diagnostics_ipc::vectors::{ScriptEnvironment, ScriptStop, ScriptStream, ScriptStreamEnd, ValueForm as _};
@@ -122,7 +122,12 @@ impl Tool {
                         Err(end) => {
                             match decoder.finish() {
                                 // An error message had begun, and that is no count.
-                                Err(error) if !matches!(error.kind(), DecodeErrorKind::EndOfInput { .. }) => {
+                                Err(error)
+                                    if !matches!(
+                                        error.kind(),
+                                        EnvironmentErrorKind::Grammar(DecodeErrorKind::EndOfInput { .. })
+                                    ) =>
+                                {
                                     found.error = Some(error.into());
                                 }
                                 _ => found.cut = Some(end.into()),
@@ -132,7 +137,7 @@ impl Tool {
                     }
                 }
                 Err(error) => {
-                    if let DecodeErrorKind::ErrorMessage { hresult } = error.kind() {
+                    if let EnvironmentErrorKind::ErrorMessage { hresult } = error.kind() {
                         found.hresult = Some(text_of(hresult));
                     }
                     found.error = Some(error.into());

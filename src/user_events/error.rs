@@ -1,0 +1,110 @@
+//! Why what goes to the kernel does not decode.
+
+use core::fmt;
+
+use crate::hresult::HResult;
+use crate::message::eventpipe::MAX_TRACEPOINT_NAME_LEN;
+use crate::wire::{DecodeError, DecodeErrorKind, Layer, Sealed, WireError, WireErrorKind};
+
+/// Why a structure, a record or a command string does not decode, with the offset and the field.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::user_events::{UserEventsErrorKind, UserReg};
+/// use dotnet_diagnostics_ipc::wire::Reader;
+///
+/// let error = UserReg::decode(&mut Reader::new(&[16, 0, 0, 0])).unwrap_err();
+/// assert_eq!(error.kind(), UserEventsErrorKind::WrongStructSize { size: 16, expected: 28 });
+/// assert_eq!(error.to_string(), "size at byte 0: size 16 is not the 28 bytes of the structure");
+/// ```
+pub type UserEventsError = WireError<UserEventsErrorKind>;
+
+/// Why a structure, a record or a command string does not decode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum UserEventsErrorKind {
+    /// A fault of the grammar.
+    Grammar(DecodeErrorKind),
+    /// The `size` at the front of a kernel structure is not that of the structure.
+    WrongStructSize {
+        /// The size that stands there.
+        size: u32,
+        /// The size of the structure, without padding.
+        expected: u32,
+    },
+    /// The padding at the end of a kernel structure is not zero (P-18).
+    NonZeroPadding {
+        /// The byte that stands there.
+        byte: u8,
+    },
+    /// A `__rel_loc` that points outside of the data behind the fixed fields (F-66).
+    RelLocOutOfRange {
+        /// From the end of the `__rel_loc` itself.
+        offset: u16,
+        /// How many bytes.
+        len: u16,
+    },
+    /// A tracepoint's command string whose fields are not those of format version 1 (F-65).
+    UnknownTracepointFormat,
+    /// A tracepoint's command string without a name.
+    EmptyTracepointName,
+    /// A tracepoint's name that leaves no room for the fields in the 512 bytes of a command string.
+    TracepointNameTooLong {
+        /// The length of the name, in bytes.
+        len: u32,
+    },
+    /// A byte that cannot stand in a tracepoint's name: NUL, or one that is no UTF-8.
+    BadTracepointName {
+        /// The byte that stands there.
+        byte: u8,
+    },
+}
+
+impl From<DecodeError> for UserEventsError {
+    fn from(error: DecodeError) -> Self {
+        error.map(UserEventsErrorKind::Grammar)
+    }
+}
+
+impl Sealed for UserEventsErrorKind {}
+
+impl WireErrorKind for UserEventsErrorKind {
+    fn layer(self) -> Layer {
+        if let Self::Grammar(kind) = self { kind.layer() } else { Layer::Payload }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Grammar(kind) => kind.name(),
+            Self::WrongStructSize { .. } => "wrong_struct_size",
+            Self::NonZeroPadding { .. } => "non_zero_padding",
+            Self::RelLocOutOfRange { .. } => "rel_loc_out_of_range",
+            Self::UnknownTracepointFormat => "unknown_tracepoint_format",
+            Self::EmptyTracepointName => "empty_tracepoint_name",
+            Self::TracepointNameTooLong { .. } => "tracepoint_name_too_long",
+            Self::BadTracepointName { .. } => "bad_tracepoint_name",
+        }
+    }
+
+    fn hresult(self) -> HResult {
+        if let Self::Grammar(kind) = self { kind.hresult() } else { HResult::BAD_ENCODING }
+    }
+}
+
+impl fmt::Display for UserEventsErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Grammar(kind) => kind.fmt(f),
+            Self::WrongStructSize { size, expected } => write!(f, "size {size} is not the {expected} bytes of the structure"),
+            Self::NonZeroPadding { byte } => write!(f, "byte {byte:#04x} stands where the padding is to be zero"),
+            Self::RelLocOutOfRange { offset, len } => {
+                write!(f, "{len} bytes at {offset} from here are not all inside the data of the record")
+            }
+            Self::UnknownTracepointFormat => f.write_str("not the fields of tracepoint format version 1 from this byte on"),
+            Self::EmptyTracepointName => f.write_str("a tracepoint without a name"),
+            Self::TracepointNameTooLong { len } => {
+                write!(f, "a name of {len} bytes; a tracepoint's may have {MAX_TRACEPOINT_NAME_LEN}")
+            }
+            Self::BadTracepointName { byte } => write!(f, "byte {byte:#04x} cannot stand in a tracepoint's name"),
+        }
+    }
+}
