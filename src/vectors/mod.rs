@@ -26,7 +26,7 @@ mod file;
 mod from_json;
 mod legacy;
 mod ports;
-mod script;
+pub mod script;
 mod scripts;
 mod to_json;
 mod types;
@@ -40,12 +40,6 @@ pub use codec::{Decoded, Subject};
 pub use embedded::{EMBEDDED, LoadError, files, parse};
 pub use fault::{EncodeFailure, Fault, Refusal};
 pub use file::{Direction, File, Group, Hazard, Source, SourceKind, Test, Verdict};
-pub use script::{
-    Accept, Alternative, Any, Ask, AskLimits, Captures, ClientPart, Comparison, Deviation, Drain, EndStep, Ending, Expect,
-    ExpectAnyOf, ExpectEnd, ExpectNoConnection, ExpectNothing, ExpectTarget, ExpectedEnd, FdKind, Length, LengthOf, Life, Listen,
-    Literal, OkOutcome, Open, Part, Pattern, Plays, RuntimePart, Script, ScriptAfterReply, ScriptEnd, ScriptEnvironment,
-    ScriptFault, ScriptOutcome, ScriptStop, ScriptStream, ScriptStreamEnd, Send, Step, Target, TargetPort, Uncaptured, Until, Wait,
-};
 pub use scripts::{EMBEDDED_SCRIPTS, ScriptFile, named_script_files, parse_scripts, script_files};
 pub use types::Type;
 pub use value::{Arena, Value, ValueError, ValueForm};

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::conformance::client::{self, Fault, Operation};
 use dotnet_diagnostics_ipc::conformance::{Case, Grade, Report};
-use dotnet_diagnostics_ipc::vectors::{Plays, named_script_files};
+use dotnet_diagnostics_ipc::vectors::named_script_files;
+use dotnet_diagnostics_ipc::vectors::script::Plays;
 use tempfile::TempDir;
 
 use crate::load::{scaled, slower};

@@ -74,7 +74,7 @@ mod unix {
     use dotnet_diagnostics_ipc::conformance::record::{Proxy, Side, Summary};
     use dotnet_diagnostics_ipc::endpoint::{self as names, ProcessStat, SocketName};
     use dotnet_diagnostics_ipc::io::{Canceller, Endpoint, Until, bind_private, discovery};
-    use dotnet_diagnostics_ipc::vectors::Ending;
+    use dotnet_diagnostics_ipc::vectors::script::Ending;
     use signal_hook::consts::{SIGINT, SIGTERM};
 
     use super::Arguments;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use dotnet_diagnostics_ipc::conformance::record::{Connection, Event, Recording, Seen, Side, script_file};
-use dotnet_diagnostics_ipc::vectors::Ending;
+use dotnet_diagnostics_ipc::vectors::script::Ending;
 
 use crate::items::{self, Splitter};
 use crate::{Outcome, dump};

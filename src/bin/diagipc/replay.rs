@@ -62,7 +62,8 @@ mod unix {
         Direction, Failure, Network as _, Player, SocketNetwork, Transcript, Trouble,
     };
     use dotnet_diagnostics_ipc::io::{Until, discovery};
-    use dotnet_diagnostics_ipc::vectors::{Hazard, Plays, Script, Step, parse_scripts};
+    use dotnet_diagnostics_ipc::vectors::script::{Plays, Script, Step};
+    use dotnet_diagnostics_ipc::vectors::{Hazard, parse_scripts};
 
     use super::Arguments;
     use crate::Outcome;

@@ -4,7 +4,8 @@ use std::io::Write;
 
 use anyhow::anyhow;
 use dotnet_diagnostics_ipc::header::Header;
-use dotnet_diagnostics_ipc::vectors::{self as golden, Captures, Part, Plays, Script, Step};
+use dotnet_diagnostics_ipc::vectors as golden;
+use dotnet_diagnostics_ipc::vectors::script::{Captures, Part, Plays, Script, Step};
 
 use crate::items::{Item, Side, Splitter};
 use crate::output::shortened;

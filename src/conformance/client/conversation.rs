@@ -21,7 +21,7 @@ use super::{Argument, Operation, moves};
 use crate::command::Command;
 use crate::conformance::player::{Difference, Player, Received, Transcript, Trouble};
 use crate::hresult::HResult;
-use crate::vectors::{Ending, Step};
+use crate::vectors::script::{Ending, Step};
 
 /// How long a client may take to connect, or to send what it has begun.
 const WITHIN: Duration = Duration::from_secs(10);
@@ -242,7 +242,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
         self.player.send(&request.on, &moves::error(HResult::UNKNOWN_COMMAND), None, until)?;
         self.player.end(&request.on, Ending::Close)?;
         self.moves.push_front(Move::Request(request.clone()));
-        self.step(&Step::Accept(crate::vectors::Accept { accept: request.on.clone(), port: None, within_ms: None }))
+        self.step(&Step::Accept(crate::vectors::script::Accept { accept: request.on.clone(), port: None, within_ms: None }))
     }
 
     /// Reads as much of a request as its size field says, less what is to stay unread.

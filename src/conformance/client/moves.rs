@@ -5,7 +5,7 @@ use alloc::{borrow::ToOwned as _, string::String, vec, vec::Vec};
 use super::scenario::{Move, Request, Unread};
 use crate::command::Command;
 use crate::hresult::HResult;
-use crate::vectors::{Accept, EndStep, Ending, Expect, FdKind, Literal, Part, Pattern, Send, Step};
+use crate::vectors::script::{Accept, EndStep, Ending, Expect, FdKind, Literal, Part, Pattern, Send, Step};
 
 /// The magic of every message.
 const MAGIC: &[u8; 14] = b"DOTNET_IPC_V1\0";

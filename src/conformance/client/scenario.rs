@@ -10,7 +10,7 @@ use core::time::Duration;
 
 use super::{Argument, Fault, Operation};
 use crate::command::{Command, DotnetVersion};
-use crate::vectors::Step;
+use crate::vectors::script::Step;
 
 /// Arguments of an operation.
 pub type Arguments = BTreeMap<Argument, String>;

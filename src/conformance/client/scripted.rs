@@ -14,10 +14,11 @@ use super::scenario::{Entry, Exit, Move, Output, Request, Scenario, Unread};
 use super::{Argument, Fault, Operation};
 use crate::command::Command;
 use crate::hresult::HResult;
-use crate::vectors::{
-    Ask, Captures, Literal, LoadError, OkOutcome, Part, Pattern, Plays, RuntimePart, Script, ScriptAfterReply, ScriptOutcome,
-    ScriptStreamEnd, Step, named_script_files,
+use crate::vectors::script::{
+    Ask, Captures, Literal, OkOutcome, Part, Pattern, Plays, RuntimePart, Script, ScriptAfterReply, ScriptOutcome, ScriptStreamEnd,
+    Step,
 };
+use crate::vectors::{LoadError, named_script_files};
 
 /// What a process says of itself; later versions append what nobody knows yet.
 const SAID: &[&str] = &[
@@ -45,7 +46,7 @@ pub(super) fn scenarios() -> Result<Vec<Scenario>, LoadError> {
 fn scenario(section: &str, script: &Script) -> Option<Scenario> {
     let Plays::Runtime(part) = &script.plays else { return None };
     let RuntimePart { ask, outcome } = &**part;
-    let has_limits = ask.limits != crate::vectors::AskLimits::default();
+    let has_limits = ask.limits != crate::vectors::script::AskLimits::default();
     if ask.old_protocol || has_limits || ask.buffer.is_some() || NO_RUNTIME_DOES.contains(&script.name.as_str()) {
         return None;
     }
@@ -177,7 +178,7 @@ fn moves(script: &Script, ask: &Ask, asked: Command) -> Option<Vec<Move>> {
             },
             // How long a client waits is its own matter.
             Step::ExpectEnd(step) => Move::GivesUp { on: step.on.clone() },
-            Step::Send(step) => Move::Step(Step::Send(crate::vectors::Send { may_fail: true, ..step.clone() })),
+            Step::Send(step) => Move::Step(Step::Send(crate::vectors::script::Send { may_fail: true, ..step.clone() })),
             step => Move::Step(step.clone()),
         });
     }

@@ -6,7 +6,7 @@ use super::mutation::{Mutation, names};
 use super::numbers;
 use crate::command::Command;
 use crate::conformance::server::request::{ON, wants_descriptor};
-use crate::vectors::{EndStep, Ending, FdKind, Literal, Open, Send, Step, Wait};
+use crate::vectors::script::{EndStep, Ending, FdKind, Literal, Open, Send, Step, Wait};
 
 /// How long a connection is left alone before it is closed, in milliseconds.
 const LEFT: u32 = 50;

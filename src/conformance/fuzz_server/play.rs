@@ -13,7 +13,8 @@ use crate::conformance::server::ask::Came;
 use crate::conformance::server::request::{Answered, Patience, read};
 use crate::conformance::server::target::Subject;
 use crate::header::MAGIC;
-use crate::vectors::{Life, Value};
+use crate::vectors::Value;
+use crate::vectors::script::Life;
 
 /// How long a server may take to a reply, unless it writes a dump. One that waits, as for a descriptor, is not waited for.
 const REPLY: Duration = Duration::from_secs(1);

@@ -9,10 +9,11 @@ use crate::command::Command;
 use crate::conformance::server::request::ON;
 use crate::header::MAGIC;
 use crate::message::{encode_to_vec, process::ProcessInfo};
-use crate::vectors::{
-    Any, ClientPart, Drain, EndStep, Ending, Expect, ExpectEnd, ExpectNothing, ExpectTarget, ExpectedEnd, Hazard, Length, Life,
-    Literal, Open, Part, Pattern, Plays, Script, ScriptFile, Send, Step, Target, Until,
+use crate::vectors::script::{
+    Any, ClientPart, Drain, EndStep, Ending, Expect, ExpectEnd, ExpectNothing, ExpectTarget, ExpectedEnd, Length, Life, Literal,
+    Open, Part, Pattern, Plays, Script, Send, Step, Target, Until,
 };
+use crate::vectors::{Hazard, ScriptFile};
 
 /// The connection on which it is asked whether the target still answers.
 const ASKS: &str = "z";

@@ -7,7 +7,7 @@ use core::str::FromStr;
 use super::builds::{Build, RECORDED};
 use crate::command::{Command, DotnetVersion};
 use crate::exchange::KnownCommands;
-use crate::vectors::{Plays, Script};
+use crate::vectors::script::{Plays, Script};
 
 /// The kinds of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

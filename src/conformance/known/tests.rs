@@ -9,9 +9,8 @@ use crate::command::Command;
 use crate::exchange::RefusalReason;
 use crate::header::{HEADER_LEN, MAGIC};
 use crate::hresult::HResult;
-use crate::vectors::{
-    Captures, Deviation, Direction as From, Hazard, Life, Part, Pattern, Plays, Script, Step, Type, files, named_script_files,
-};
+use crate::vectors::script::{Captures, Deviation, Life, Part, Pattern, Plays, Script, Step};
+use crate::vectors::{Direction as From, Hazard, Type, files, named_script_files};
 use crate::wire::LimitKind;
 
 /// What a deviation's steps say that a runtime does.

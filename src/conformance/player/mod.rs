@@ -31,7 +31,7 @@ use alloc::{
 use core::{fmt, time::Duration};
 
 use crate::exchange::End;
-use crate::vectors::{
+use crate::vectors::script::{
     Captures, Comparison, Ending, Expect, ExpectAnyOf, ExpectEnd, ExpectedEnd, FdKind, Life, Pattern, Send, Step,
 };
 
@@ -68,7 +68,7 @@ struct Connection {
 /// # #[cfg(unix)] {
 /// use std::{io::{Read, Write}, os::unix::net::UnixListener, time::Duration};
 /// use dotnet_diagnostics_ipc::conformance::player::{Player, SocketNetwork};
-/// use dotnet_diagnostics_ipc::vectors::Step;
+/// use dotnet_diagnostics_ipc::vectors::script::Step;
 ///
 /// // A server that knows no command at all.
 /// let directory = tempfile::tempdir()?;

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use super::Trouble;
 use crate::exchange::End;
-use crate::vectors::{Ending, FdKind, Life, Step};
+use crate::vectors::script::{Ending, FdKind, Life, Step};
 
 /// A connection of a [`Network`], by its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

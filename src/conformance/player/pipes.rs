@@ -19,7 +19,7 @@ use super::{Drained, Link, Network, Received, Sent, Trouble};
 use crate::exchange::End;
 use crate::io::windows::PipeTransport;
 use crate::io::{Canceller, Error, ErrorKind, Stopped, Transport as _, Until};
-use crate::vectors::{EndStep, Ending, ExpectEnd, ExpectedEnd, FdKind, Life, Step};
+use crate::vectors::script::{EndStep, Ending, ExpectEnd, ExpectedEnd, FdKind, Life, Step};
 
 /// How long to wait before something is looked at again.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -51,7 +51,7 @@ struct Connection {
 /// use dotnet_diagnostics_ipc::conformance::player::{Network, PipeNetwork, Player};
 /// use dotnet_diagnostics_ipc::io::windows::PipeListener;
 /// use dotnet_diagnostics_ipc::io::{Transport, Until};
-/// use dotnet_diagnostics_ipc::vectors::Step;
+/// use dotnet_diagnostics_ipc::vectors::script::Step;
 ///
 /// // A server that knows no command at all.
 /// let mut listener = PipeListener::bind("dotnet-diagnostics-ipc-doc-player")?;

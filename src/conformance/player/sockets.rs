@@ -27,7 +27,7 @@ use super::{Drained, Link, Network, Received, Sent, Trouble};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::exchange::End;
 use crate::io::{ErrorKind, Stopped, UnlinkOnDrop, Until, bind_private, unix, unix_fd};
-use crate::vectors::{Ending, FdKind, Life};
+use crate::vectors::script::{Ending, FdKind, Life};
 
 /// How long to wait before something is looked at again.
 const PAUSE: Duration = Duration::from_millis(10);

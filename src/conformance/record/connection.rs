@@ -9,7 +9,7 @@ use crate::command::Command;
 use crate::exchange::{AfterReply, Client, ClientAction, End, Outcome};
 use crate::header::{HEADER_LEN, Header};
 use crate::hresult::HResult;
-use crate::vectors::Ending;
+use crate::vectors::script::Ending;
 
 /// The first bytes of a stream in the format nettrace.
 const NETTRACE: &[u8] = b"Nettrace";

@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::vectors::{Ending, FdKind};
+use crate::vectors::script::{Ending, FdKind};
 
 /// Who spoke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

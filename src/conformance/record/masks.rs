@@ -3,7 +3,8 @@
 use alloc::{borrow::ToOwned as _, collections::BTreeMap, format, string::String, vec::Vec};
 
 use crate::command::Command;
-use crate::vectors::{Any, Length, LengthOf, Literal, Part, Pattern, Subject, Type, Until};
+use crate::vectors::script::{Any, Length, LengthOf, Literal, Part, Pattern, Until};
+use crate::vectors::{Subject, Type};
 
 /// The session ids that were seen, and the names under which they are captured.
 pub(super) type Sessions = BTreeMap<Vec<u8>, String>;

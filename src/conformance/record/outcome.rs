@@ -16,10 +16,11 @@ use super::pending::PORT;
 use crate::command::Command;
 use crate::continuation::{EnvironmentDecoder, EnvironmentErrorKind, EnvironmentEvent};
 use crate::exchange::{AfterReply, End, Outcome};
-use crate::vectors::{
+use crate::vectors::script::{
     Ask, AskLimits, Ending, OkOutcome, ScriptAfterReply, ScriptEnd, ScriptEnvironment, ScriptFault, ScriptOutcome, ScriptStop,
-    ScriptStream, ScriptStreamEnd, Subject, Type, Value, ValueForm as _,
+    ScriptStream, ScriptStreamEnd,
 };
+use crate::vectors::{Subject, Type, Value, ValueForm as _};
 use crate::wire::DecodeErrorKind;
 
 /// The longest entry of an environment that is read.

@@ -7,7 +7,7 @@ use alloc::{
 };
 use core::time::Duration;
 
-use crate::vectors::{Literal, Send, Step};
+use crate::vectors::script::{Literal, Send, Step};
 
 /// Pieces that came closer together than this may come as one.
 const APART: Duration = Duration::from_millis(5);

@@ -13,7 +13,7 @@ use rustix::net::{
 };
 
 use crate::io::unix_fd::send_flags;
-use crate::vectors::FdKind;
+use crate::vectors::script::FdKind;
 
 /// The most that is taken at once.
 pub(super) const MOST: usize = 65_536;

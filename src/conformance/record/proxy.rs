@@ -15,7 +15,7 @@ use super::pieces;
 use super::relay::{Relayed, relay};
 use crate::command::Command;
 use crate::io::{Canceller, Connect as _, Endpoint, Stopped, Until, unix};
-use crate::vectors::Ending;
+use crate::vectors::script::Ending;
 
 /// How long a connection to the other side may take.
 const PATIENCE: Duration = Duration::from_secs(5);

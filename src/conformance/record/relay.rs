@@ -12,7 +12,7 @@ use super::log::{Log, Side};
 use super::pieces::{self, Piece};
 use crate::header::HEADER_LEN;
 use crate::io::Canceller;
-use crate::vectors::Ending;
+use crate::vectors::script::Ending;
 
 /// How often a socket is looked at that has a byte which is left there.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };

@@ -14,7 +14,8 @@ use super::log::{Recording, Side};
 use super::pending::{PORT, name_of};
 use super::{hazard, outcome, script_of_client, script_of_runtime};
 use crate::command::DotnetVersion;
-use crate::vectors::{self, ClientPart, File, Hazard, Plays, RuntimePart, Script, ScriptFile, Target, TargetPort};
+use crate::vectors::script::{ClientPart, Plays, RuntimePart, Script, Target, TargetPort};
+use crate::vectors::{self, File, Hazard, ScriptFile};
 
 /// How long a step may take at least, and at most, in milliseconds.
 const WITHIN: (u128, u128) = (5000, 60_000);

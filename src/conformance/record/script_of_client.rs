@@ -6,7 +6,7 @@ use super::connection::{Connection, Kind};
 use super::log::{Event, Recording, Seen, Side};
 use super::masks::{self, Sessions};
 use super::pending::{PORT, Pending, name_of};
-use crate::vectors::{Accept, Drain, EndStep, Ending, Expect, ExpectEnd, ExpectedEnd, Literal, Open, Pattern, Send, Step};
+use crate::vectors::script::{Accept, Drain, EndStep, Ending, Expect, ExpectEnd, ExpectedEnd, Literal, Open, Pattern, Send, Step};
 
 /// The longest run of bytes of any value that a pattern takes.
 const LONGEST: usize = 65_535;

@@ -6,7 +6,7 @@ use super::connection::{Connection, Kind};
 use super::log::{Event, Recording, Seen, Side};
 use super::masks;
 use super::pending::{PORT, Pending, name_of};
-use crate::vectors::{Accept, EndStep, Ending, Expect, ExpectEnd, ExpectedEnd, Literal, Open, Pattern, Step};
+use crate::vectors::script::{Accept, EndStep, Ending, Expect, ExpectEnd, ExpectedEnd, Literal, Open, Pattern, Step};
 
 /// How many bytes of a stream are sent.
 pub(super) const STREAM: usize = 65_536;

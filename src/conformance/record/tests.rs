@@ -7,7 +7,8 @@ use serde_json::json;
 use super::outcome::{Told, ask_and_outcome};
 use super::{Connection, Log, Recording, Side, script_of_client, script_of_runtime};
 use crate::exchange::AfterReply;
-use crate::vectors::{Ending, FdKind, Step, Value};
+use crate::vectors::Value;
+use crate::vectors::script::{Ending, FdKind, Step};
 
 const UNKNOWN_COMMAND: [u8; 4] = 0x8013_1385_u32.to_le_bytes();
 const FAIL: [u8; 4] = 0x8000_4005_u32.to_le_bytes();

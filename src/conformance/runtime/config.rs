@@ -10,7 +10,7 @@ use std::vec::Vec;
 use super::Misbehaviour;
 use crate::conformance::known::Profile;
 use crate::port::{DEFAULT_PORT_SUSPEND_VARIABLE, DefaultPortSuspend, PORTS_VARIABLE, SuspensionError};
-use crate::vectors::Target;
+use crate::vectors::script::Target;
 
 /// How a reference runtime is started.
 ///

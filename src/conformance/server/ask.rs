@@ -10,7 +10,7 @@ use crate::header::{HEADER_LEN, Header};
 use crate::hresult::HResult;
 use crate::message::process::{ProcessInfo, ProcessInfo2};
 use crate::message::{Message, Reply as Answer, encode_to_vec};
-use crate::vectors::Ending;
+use crate::vectors::script::Ending;
 use crate::wire::Encode;
 
 /// What came.

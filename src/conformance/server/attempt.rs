@@ -20,7 +20,8 @@ use crate::conformance::player::{Direction, Network, Player, Transcript, Trouble
 use crate::conformance::{Case, Detail, Grade, Turn};
 use crate::hresult::HResult;
 use crate::message::{Message, Reply, process::ProcessInfo};
-use crate::vectors::{Captures, Hazard, Part, Script, Step, Target};
+use crate::vectors::Hazard;
+use crate::vectors::script::{Captures, Part, Script, Step, Target};
 
 /// How long a request of the vectors may take, and whatever no script says.
 pub(super) const WITHIN: Duration = Duration::from_secs(10);
@@ -283,7 +284,7 @@ fn attempt(
 fn dying(player: &mut Player<'_>, death: impl Fn() -> Option<Death>) -> Option<Death> {
     const MOMENT: Duration = Duration::from_millis(300);
     let until = player.network().now().saturating_add(MOMENT);
-    let _ = player.network().life(crate::vectors::Life::Dead, until);
+    let _ = player.network().life(crate::vectors::script::Life::Dead, until);
     death()
 }
 

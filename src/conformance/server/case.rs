@@ -9,7 +9,8 @@ use alloc::{
 
 use crate::command::Command;
 use crate::conformance::{Glob, codec::NamedFile};
-use crate::vectors::{Direction, Group, Hazard, Plays, Script, ScriptFile, Step, Target, Test, Type};
+use crate::vectors::script::{Plays, Script, Step, Target};
+use crate::vectors::{Direction, Group, Hazard, ScriptFile, Test, Type};
 
 /// One case.
 #[derive(Clone, Copy, Debug)]

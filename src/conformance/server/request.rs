@@ -15,7 +15,8 @@ use crate::conformance::player::{Player, Received, Sent, Trouble};
 use crate::exchange::End;
 use crate::message::eventpipe::StopTracing;
 use crate::message::{AnyRequest, Message, encode_to_vec};
-use crate::vectors::{EndStep, Ending, FdKind, Group, Step, Subject, Test, Type, Value};
+use crate::vectors::script::{EndStep, Ending, FdKind, Step};
+use crate::vectors::{Group, Subject, Test, Type, Value};
 
 /// The connection that the request goes over, and the one that stops its session.
 pub(in crate::conformance) const ON: &str = "a";

@@ -18,7 +18,8 @@ use super::{Place, ServerCase, ServerCaseKind};
 use crate::conformance::known::Profile;
 use crate::conformance::player::Transcript;
 use crate::conformance::{Case, Grade, Lost, Report};
-use crate::vectors::{Hazard, Target};
+use crate::vectors::Hazard;
+use crate::vectors::script::Target;
 
 /// What becomes of a case before anything is played.
 enum Plan {

@@ -24,7 +24,7 @@ use super::{Death, SpawnCommand};
 use crate::conformance::player::{Network as _, SocketNetwork};
 use crate::io::{Until, discovery};
 use crate::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
-use crate::vectors::Target;
+use crate::vectors::script::Target;
 
 /// How long to wait before something is looked at again.
 const PAUSE: Duration = Duration::from_millis(20);

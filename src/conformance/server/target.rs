@@ -10,7 +10,7 @@ use super::unix as system;
 use super::windows as system;
 use super::{Death, Place};
 use crate::conformance::player::{Network as _, Player};
-use crate::vectors::Target;
+use crate::vectors::script::Target;
 pub(super) use system::with_user_events;
 use system::{Reach, Spawned, TargetNetwork};
 

@@ -19,7 +19,7 @@ use crate::conformance::player::SocketNetwork;
 use crate::endpoint::SocketName;
 use crate::io::{Connect as _, Endpoint, UnlinkOnDrop, Until, bind_private, discovery};
 use crate::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
-use crate::vectors::Target;
+use crate::vectors::script::Target;
 
 /// Connections to a target.
 pub(in crate::conformance) type TargetNetwork = SocketNetwork;

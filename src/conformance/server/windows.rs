@@ -12,7 +12,7 @@ use core::time::Duration;
 use super::{Death, Place};
 use crate::conformance::player::{Network as _, PipeNetwork};
 use crate::endpoint::{PIPE_PREFIX, PipeName};
-use crate::vectors::{Life, Target};
+use crate::vectors::script::{Life, Target};
 
 /// Connections to a target.
 pub(in crate::conformance) type TargetNetwork = PipeNetwork;

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// What a client under test is told to do: one request.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::vectors::Ask;
+/// use dotnet_diagnostics_ipc::vectors::script::Ask;
 ///
 /// let ask: Ask = serde_json::from_str(r#"{ "command": "Process/ProcessInfo", "value": {}, "patience_ms": 500 }"#)?;
 /// assert_eq!((ask.patience_ms, ask.fallback, ask.limits.stream_bytes), (Some(500), false, None));

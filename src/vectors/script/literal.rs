@@ -19,7 +19,7 @@ pub type Captures = BTreeMap<String, Vec<u8>>;
 /// Bytes that are known before they come.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::vectors::{Captures, Literal};
+/// use dotnet_diagnostics_ipc::vectors::script::{Captures, Literal};
 ///
 /// let captures = Captures::from([("id".into(), vec![42, 0])]);
 /// assert_eq!(Literal::Same("id".into()).bytes(&captures), Ok(vec![42, 0]));

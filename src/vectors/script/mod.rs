@@ -34,7 +34,8 @@ use super::Hazard;
 /// A script: a whole conversation, of which one side is played.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::vectors::{Plays, script_files};
+/// use dotnet_diagnostics_ipc::vectors::script_files;
+/// use dotnet_diagnostics_ipc::vectors::script::Plays;
 ///
 /// for script in script_files()?.iter().flat_map(|file| &file.scripts) {
 ///     match &script.plays {
@@ -68,7 +69,8 @@ pub struct Script {
 /// Which side a script plays.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::vectors::{Plays, script_files};
+/// use dotnet_diagnostics_ipc::vectors::script_files;
+/// use dotnet_diagnostics_ipc::vectors::script::Plays;
 ///
 /// let is_for_runtimes = |plays: &Plays| matches!(plays, Plays::Client(_));
 /// let scripts: Vec<_> = script_files()?.into_iter().flat_map(|file| file.scripts).collect();

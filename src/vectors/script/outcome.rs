@@ -11,7 +11,7 @@ use crate::wire::{WireError, WireErrorKind};
 /// What a client under test concludes. `vectors/exchanges/README.md` says what each key means.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::vectors::{ScriptEnd, ScriptOutcome};
+/// use dotnet_diagnostics_ipc::vectors::script::{ScriptEnd, ScriptOutcome};
 ///
 /// let outcome: ScriptOutcome = serde_json::from_str(r#"{ "outcome": "cut", "received": 19, "end": "reset" }"#)?;
 /// assert_eq!(outcome, ScriptOutcome::Cut { received: 19, end: ScriptEnd::Reset });
@@ -204,7 +204,7 @@ impl ScriptOutcome {
     /// binds.
     ///
     /// ```
-    /// use dotnet_diagnostics_ipc::vectors::ScriptOutcome;
+    /// use dotnet_diagnostics_ipc::vectors::script::ScriptOutcome;
     ///
     /// let of = |text: &str| serde_json::from_str::<ScriptOutcome>(text).unwrap();
     /// let expected = of(r#"{ "outcome": "malformed", "error": { "layer": "header", "kind": "bad_magic", "offset": 3 } }"#);

@@ -75,7 +75,7 @@ pub struct Until {
 /// What comes next on a connection.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::vectors::{Captures, Comparison, Pattern};
+/// use dotnet_diagnostics_ipc::vectors::script::{Captures, Comparison, Pattern};
 ///
 /// // A length, and as many bytes.
 /// let pattern: Pattern = serde_json::from_str(r#"["ff", { "any": 1, "as": "n" }, { "any": { "of": "n" } }]"#)?;

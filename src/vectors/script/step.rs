@@ -17,7 +17,7 @@ macro_rules! steps {
         /// A step. `vectors/exchanges/README.md` says what each verb means, and what its keys are.
         ///
         /// ```
-        /// use dotnet_diagnostics_ipc::vectors::{ExpectNothing, Step};
+        /// use dotnet_diagnostics_ipc::vectors::script::{ExpectNothing, Step};
         ///
         /// let step: Step = serde_json::from_str(r#"{ "on": "a", "expect_nothing": 300 }"#)?;
         /// assert_eq!(step, Step::ExpectNothing(ExpectNothing { on: "a".into(), expect_nothing: 300 }));

@@ -1,7 +1,8 @@
 //! Long recordings: what is not kept is said, and what is compared stays what came.
 
 use dotnet_diagnostics_ipc::conformance::record::{Log, Recording, Side, script_file};
-use dotnet_diagnostics_ipc::vectors::{Ending, Plays, ScriptFile, ScriptOutcome, Step};
+use dotnet_diagnostics_ipc::vectors::ScriptFile;
+use dotnet_diagnostics_ipc::vectors::script::{Ending, Plays, ScriptOutcome, Step};
 
 const RESUME: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
 const OK: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";

@@ -14,9 +14,8 @@ use dotnet_diagnostics_ipc::conformance::player::{Failure, Network as _, Player,
 use dotnet_diagnostics_ipc::conformance::record::{Proxy, Recording, script_file};
 use dotnet_diagnostics_ipc::io::{Canceller, Client, Endpoint};
 use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig};
-use dotnet_diagnostics_ipc::vectors::{
-    Hazard, Plays, ScriptEnd, ScriptFile, ScriptOutcome, ScriptStop, Step, Value, parse_scripts,
-};
+use dotnet_diagnostics_ipc::vectors::script::{Plays, ScriptEnd, ScriptOutcome, ScriptStop, Step};
+use dotnet_diagnostics_ipc::vectors::{Hazard, ScriptFile, Value, parse_scripts};
 use dotnet_diagnostics_ipc::wire::Array;
 use tempfile::TempDir;
 

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::conformance::known::Profile;
 use dotnet_diagnostics_ipc::conformance::player::{Player, SocketNetwork};
 use dotnet_diagnostics_ipc::conformance::runtime::{Misbehaviour, MisbehaviourKind, ReferenceRuntime};
-use dotnet_diagnostics_ipc::vectors::{self, Step};
+use dotnet_diagnostics_ipc::vectors;
+use dotnet_diagnostics_ipc::vectors::script::Step;
 
 use crate::reference_runtime::{End, ask, message, read, request, start};
 

@@ -9,7 +9,8 @@ use std::time::Duration;
 use dotnet_diagnostics_ipc::conformance::known::Profile;
 use dotnet_diagnostics_ipc::conformance::player::{Network as _, Player, SocketNetwork};
 use dotnet_diagnostics_ipc::conformance::runtime::{Config, ReferenceRuntime};
-use dotnet_diagnostics_ipc::vectors::{self, ClientPart, Hazard, Plays, Script, Step};
+use dotnet_diagnostics_ipc::vectors::script::{ClientPart, Plays, Script, Step};
+use dotnet_diagnostics_ipc::vectors::{self, Hazard};
 
 /// How many conversations are held at the same time, each with a runtime of its own.
 const TOGETHER: usize = 24;

@@ -19,7 +19,8 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing5, EventFilter, ProviderConfig, StreamingProviderConfig, StreamingSession,
 };
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
-use dotnet_diagnostics_ipc::vectors::{Ask, OkOutcome, ScriptAfterReply, ScriptEnd, ScriptOutcome, Subject, Type, Value};
+use dotnet_diagnostics_ipc::vectors::script::{Ask, OkOutcome, ScriptAfterReply, ScriptEnd, ScriptOutcome};
+use dotnet_diagnostics_ipc::vectors::{Subject, Type, Value};
 use dotnet_diagnostics_ipc::wire::{Array, Decode as _, DecodeErrorKind, Reader};
 
 use self::words::{fault, text_of};

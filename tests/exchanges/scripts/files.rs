@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::schema::Schema;
-use dotnet_diagnostics_ipc::vectors::{self, Captures, Comparison, Hazard, Literal, Part, Plays, Script, Step, Type, Value};
+use dotnet_diagnostics_ipc::vectors::script::{Captures, Comparison, Literal, Part, Plays, Script, Step};
+use dotnet_diagnostics_ipc::vectors::{self, Hazard, Type, Value};
 
 fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -345,7 +346,7 @@ fn is_known(literal: &Literal, names: &BTreeSet<String>) -> bool {
 
 /// Whether each name in a pattern is captured before; captures its own.
 fn capture(parts: &[Part], names: &mut BTreeSet<String>) -> bool {
-    use dotnet_diagnostics_ipc::vectors::{Length, LengthOf};
+    use dotnet_diagnostics_ipc::vectors::script::{Length, LengthOf};
     parts.iter().all(|part| match part {
         Part::Literal(literal) => is_known(literal, names),
         Part::Until(until) => names.contains(&until.until),

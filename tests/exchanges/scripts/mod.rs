@@ -11,7 +11,8 @@ mod socket;
 #[cfg(unix)]
 mod sockets;
 
-use dotnet_diagnostics_ipc::vectors::{self, Plays};
+use dotnet_diagnostics_ipc::vectors;
+use dotnet_diagnostics_ipc::vectors::script::Plays;
 
 use network::Chunking;
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use dotnet_diagnostics_ipc::exchange::End;
-use dotnet_diagnostics_ipc::vectors::FdKind;
+use dotnet_diagnostics_ipc::vectors::script::FdKind;
 
 /// The sizes in which the side under test reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::conformance::player::{Drained, Link, Network as Connections, Player, Received, Sent, Trouble};
-use dotnet_diagnostics_ipc::vectors::{Ending, FdKind, Life, Plays, Script, ScriptOutcome, Step};
+use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind, Life, Plays, Script, ScriptOutcome, Step};
 
 use crate::scripts::executor::Executor;
 use crate::scripts::network::{Chunking, DEFAULT, Net, Network, Side};

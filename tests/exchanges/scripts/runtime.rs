@@ -20,7 +20,7 @@ use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::message::eventpipe::Format;
 use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, DefaultPortSuspend, PORTS_VARIABLE, PortId, Ports, Suspension};
-use dotnet_diagnostics_ipc::vectors::{FdKind, Target, TargetPort};
+use dotnet_diagnostics_ipc::vectors::script::{FdKind, Target, TargetPort};
 use dotnet_diagnostics_ipc::wire::{Guid, LimitKind};
 
 use self::answers::Answer;

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::conformance::player::{Direction, Failure, Link, Network as _, Player, SocketNetwork, Trouble};
-use dotnet_diagnostics_ipc::vectors::Step;
+use dotnet_diagnostics_ipc::vectors::script::Step;
 use tempfile::TempDir;
 
 /// How long a step may take that is not to come.

@@ -9,7 +9,9 @@
 use core::ffi::{c_char, c_int};
 
 use dotnet_diagnostics_ipc::advertise::Advertise;
-use dotnet_diagnostics_ipc::exchange::{ParsedRequest, Client, ClientAction, End, Outcome, Server, ServerAction, ServerOutcome, AfterReply};
+use dotnet_diagnostics_ipc::exchange::{
+    AfterReply, Client, ClientAction, End, Outcome, ParsedRequest, Server, ServerAction, ServerOutcome,
+};
 use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig, SessionReply, StopTracing};
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message, Reply, Request as _};
 use dotnet_diagnostics_ipc::wire::{Array, DecodeErrorKind, EncodeError, Guid};

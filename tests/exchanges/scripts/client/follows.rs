@@ -6,7 +6,8 @@ use std::rc::Rc;
 use dotnet_diagnostics_ipc::continuation::{EnvironmentDecoder, EnvironmentErrorKind, EnvironmentEvent, EnvironmentLimits};
 use dotnet_diagnostics_ipc::exchange::StreamEnd;
 use dotnet_diagnostics_ipc::exchange::{Client, End, Outcome, Session, SessionAction, SessionEnd, StopOutcome};
-use dotnet_diagnostics_ipc::vectors::{ScriptEnvironment, ScriptStop, ScriptStream, ScriptStreamEnd, ValueForm as _};
+use dotnet_diagnostics_ipc::vectors::ValueForm as _;
+use dotnet_diagnostics_ipc::vectors::script::{ScriptEnvironment, ScriptStop, ScriptStream, ScriptStreamEnd};
 use dotnet_diagnostics_ipc::wire::DecodeErrorKind;
 
 use super::words::{fault, text_of};

@@ -1,7 +1,7 @@
 //! The words of `vectors/exchanges/README.md` for what the crate's types say.
 
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::ScriptFault;
+use dotnet_diagnostics_ipc::vectors::script::ScriptFault;
 use dotnet_diagnostics_ipc::wire::DecodeErrorKind;
 
 pub(super) fn text_of(hresult: HResult) -> String {
