@@ -45,7 +45,7 @@ impl fmt::Display for AdapterCommand {
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Trouble {
+pub enum AdapterError {
     /// The program cannot be started.
     NotStarted(String),
     /// It ended, or closed its output, in place of an answer. What it said last on standard error stands behind how it ended.
@@ -56,7 +56,7 @@ pub enum Trouble {
     LineTooLong,
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for AdapterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotStarted(error) => write!(f, "cannot be started: {error}"),
@@ -67,7 +67,7 @@ impl fmt::Display for Trouble {
     }
 }
 
-impl core::error::Error for Trouble {}
+impl core::error::Error for AdapterError {}
 
 /// A program that answers lines, started again whenever it was lost.
 ///
@@ -99,8 +99,8 @@ impl Adapter {
     /// Starts the program.
     ///
     /// # Errors
-    /// [`Trouble::NotStarted`].
-    pub fn start(command: AdapterCommand) -> Result<Self, Trouble> {
+    /// [`AdapterError::NotStarted`].
+    pub fn start(command: AdapterCommand) -> Result<Self, AdapterError> {
         let running = Some(Running::start(&command)?);
         Ok(Self { command, running })
     }
@@ -114,7 +114,7 @@ impl Adapter {
     ///
     /// # Errors
     /// Why there is none. The program is not running any more then.
-    pub fn ask(&mut self, line: &str) -> Result<String, Trouble> {
+    pub fn ask(&mut self, line: &str) -> Result<String, AdapterError> {
         let mut running = match self.running.take() {
             Some(running) => running,
             None => Running::start(&self.command)?,
@@ -147,16 +147,16 @@ impl Drop for Adapter {
 }
 
 impl Running {
-    fn start(command: &AdapterCommand) -> Result<Self, Trouble> {
+    fn start(command: &AdapterCommand) -> Result<Self, AdapterError> {
         let started = Command::new(&command.program)
             .args(&command.arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn();
-        let mut child = started.map_err(|error| Trouble::NotStarted(error.to_string()))?;
+        let mut child = started.map_err(|error| AdapterError::NotStarted(error.to_string()))?;
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
-            return Err(Trouble::NotStarted("no pipes".to_owned()));
+            return Err(AdapterError::NotStarted("no pipes".to_owned()));
         };
         let (lines, to_write) = mpsc::channel();
         let (read, answers) = mpsc::channel();
@@ -174,15 +174,15 @@ impl Running {
         Ok(Self { child, lines: Some(lines), answers, errors, errors_end })
     }
 
-    fn ask(&mut self, line: &str, deadline: Duration) -> Result<String, Trouble> {
+    fn ask(&mut self, line: &str, deadline: Duration) -> Result<String, AdapterError> {
         // A writer that has ended shows as an end of the answers.
         let _ = self.lines.as_ref().map(|lines| lines.send(format!("{line}\n")));
         match self.answers.recv_timeout(deadline) {
             Ok(Ok(Line::Whole(answer))) => Ok(answer),
-            Ok(Ok(Line::TooLong)) => Err(Trouble::LineTooLong),
-            Ok(Err(error)) => Err(Trouble::Died(format!("its output cannot be read: {error}"))),
-            Err(RecvTimeoutError::Disconnected) => Err(Trouble::Died(self.death())),
-            Err(RecvTimeoutError::Timeout) => Err(Trouble::TimedOut(deadline)),
+            Ok(Ok(Line::TooLong)) => Err(AdapterError::LineTooLong),
+            Ok(Err(error)) => Err(AdapterError::Died(format!("its output cannot be read: {error}"))),
+            Err(RecvTimeoutError::Disconnected) => Err(AdapterError::Died(self.death())),
+            Err(RecvTimeoutError::Timeout) => Err(AdapterError::TimedOut(deadline)),
         }
     }
 

@@ -36,6 +36,6 @@ pub mod runtime;
 pub mod server;
 pub mod vectors;
 
-pub use adapter::{Adapter, AdapterCommand, Trouble};
+pub use adapter::{Adapter, AdapterCommand, AdapterError};
 pub use glob::Glob;
-pub use report::{Case, Citations, Counts, Detail, Deviation, Grade, Lost, Report, Section, Turn};
+pub use report::{Case, Citations, Counts, Detail, Grade, KnownDeviation, Lost, Report, Section, Turn};

@@ -2,7 +2,7 @@
 
 use alloc::{format, string::String, vec::Vec};
 
-use super::{Fault, Group, Subject, Test, Type, Verdict};
+use super::{Group, Subject, Test, Type, VectorFault, Verdict};
 
 /// What a test found wrong with the codec (or with itself): one line each. Empty if nothing.
 pub fn check(group: &Group, test: &Test) -> Vec<String> {
@@ -21,7 +21,7 @@ fn check_bytes(subject: Subject, test: &Test, wire: &[u8], found: &mut Vec<Strin
     let decoded = match subject.decode(wire) {
         Ok(decoded) => decoded,
         Err(error) => {
-            let fault = Fault::from(error);
+            let fault = VectorFault::from(error);
             match (test.result, &test.error) {
                 (Verdict::Invalid, Some(expected)) if *expected == fault => {}
                 (Verdict::Invalid, Some(expected)) => found.push(format!("refused for {fault}; expected {expected}")),
@@ -30,7 +30,7 @@ fn check_bytes(subject: Subject, test: &Test, wire: &[u8], found: &mut Vec<Strin
             return;
         }
     };
-    match (&test.error, &decoded.limit.map(Fault::from)) {
+    match (&test.error, &decoded.limit.map(VectorFault::from)) {
         (expected, limit) if expected == limit => {}
         (Some(expected), None) => found.push(format!("taken; expected {expected}")),
         (None, Some(limit)) => found.push(format!("the limits refuse it for {limit}; expected them not to")),
@@ -97,7 +97,7 @@ mod tests {
             let fits = found.len() == beginnings.len() && found.iter().zip(beginnings).all(|(one, begin)| one.starts_with(begin));
             assert!(fits, "{found:#?}");
         };
-        let other = || Fault { layer: "header".into(), kind: "bad_magic".into(), offset: 0, field: None };
+        let other = || VectorFault { layer: "header".into(), kind: "bad_magic".into(), offset: 0, field: None };
 
         begin(
             found(&files, is_plain, |group, _| group.command = Some("No/Such".into())),

@@ -8,7 +8,7 @@ use super::types::Family;
 use super::value_forms::{
     error_from_value, reply_from_value, reply_to_value, request_from_value, request_to_value, unknown_from_value,
 };
-use super::{Annotations, Arena, EncodeFailure, Refusal, Type, Value, ValueError, ValueForm};
+use super::{Annotations, Arena, DecodeRefusal, EncodeFailure, Type, Value, ValueError, ValueForm};
 use crate::advertise::Advertise;
 use crate::command::Command;
 use crate::header::{HEADER_LEN, Header};
@@ -76,12 +76,12 @@ impl Subject {
     ///
     /// # Errors
     /// What is wrong with the bytes.
-    pub fn decode(&self, wire: &[u8]) -> Result<Decoded, Refusal> {
+    pub fn decode(&self, wire: &[u8]) -> Result<Decoded, DecodeRefusal> {
         // Nobody answers what the server sends.
-        self.read(wire).map_err(|refusal| if self.from_server { Refusal { answer: None, ..refusal } } else { refusal })
+        self.read(wire).map_err(|refusal| if self.from_server { DecodeRefusal { answer: None, ..refusal } } else { refusal })
     }
 
-    fn read(self, wire: &[u8]) -> Result<Decoded, Refusal> {
+    fn read(self, wire: &[u8]) -> Result<Decoded, DecodeRefusal> {
         if let Some(family) = family_of(self.kind) {
             let (value, canonical) = (family.decode)(self.kind, wire)?;
             return Ok(Decoded::of(self.kind, value, canonical));

@@ -8,13 +8,13 @@ use super::from_json::items;
 use super::types::{Family, Type};
 use super::value::{object_of, wants};
 use super::{Annotations, Arena, FieldKind, Value, ValueError, ValueForm};
-use super::{EncodeFailure, Refusal};
+use super::{DecodeRefusal, EncodeFailure};
 use crate::continuation::{Entry, Environment, StreamStart};
 use crate::wire::{Array, Decode, DecodeError, Encode as _, IpcString, Reader};
 
 pub(super) const FAMILY: Family = Family { decode, encode, annotate };
 
-fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), Refusal> {
+fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
     if kind == Type::StreamStart {
         return Ok((stream_to_value(wire), true));
     }

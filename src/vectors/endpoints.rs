@@ -8,12 +8,12 @@ use super::fault::{encoded, is_canonical};
 use super::ports::{refusal, utf8};
 use super::types::Family;
 use super::value::{object_of, wants};
-use super::{Annotations, Arena, EncodeFailure, Refusal, Type, Value, ValueError, ValueForm};
+use super::{Annotations, Arena, DecodeRefusal, EncodeFailure, Type, Value, ValueError, ValueForm};
 use crate::endpoint::{NameError, NamePrefix, PipeName, ProcessStat, SocketForm, SocketName};
 
 pub(super) const FAMILY: Family = Family { decode, encode, annotate };
 
-fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), Refusal> {
+fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
     Ok(match kind {
         Type::SocketName => {
             let name = SocketName::parse(utf8(wire)?)?;
@@ -63,7 +63,7 @@ fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
     notes.surplus(0, wire.len(), &text);
 }
 
-impl From<NameError> for Refusal {
+impl From<NameError> for DecodeRefusal {
     fn from(error: NameError) -> Self {
         refusal(error.kind().name(), error.offset(), &error.kind())
     }

@@ -16,7 +16,7 @@ use crate::wire::{Comparer, Encode, EncodeError, WireError, WireErrorKind};
 /// The `error` of the vectors: where decoding or the limits say no.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Fault {
+pub struct VectorFault {
     /// `transport`, `header`, `payload`, `limits` or `reply`.
     pub layer: String,
     /// The kind, in snake case.
@@ -27,7 +27,7 @@ pub struct Fault {
     pub field: Option<String>,
 }
 
-impl<K: WireErrorKind> From<WireError<K>> for Fault {
+impl<K: WireErrorKind> From<WireError<K>> for VectorFault {
     fn from(error: WireError<K>) -> Self {
         Self {
             layer: error.layer().name().to_owned(),
@@ -38,7 +38,7 @@ impl<K: WireErrorKind> From<WireError<K>> for Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for VectorFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} at byte {}", self.layer, self.kind, self.offset)?;
         self.field.as_ref().map_or(Ok(()), |field| write!(f, " in {field}"))
@@ -57,11 +57,11 @@ pub enum EncodeFailure {
 impl EncodeFailure {
     /// The same in the form of the vectors. A message that is too large is told at its size field; of another refusal no more is known
     /// than the kind. `None` where it is no value of the type, or for what no vector can show.
-    pub fn fault(&self) -> Option<Fault> {
+    pub fn fault(&self) -> Option<VectorFault> {
         let Self::Encode(error) = self else { return None };
-        let of_payload = |kind: &str| Fault { layer: "payload".to_owned(), kind: kind.to_owned(), offset: 0, field: None };
+        let of_payload = |kind: &str| VectorFault { layer: "payload".to_owned(), kind: kind.to_owned(), offset: 0, field: None };
         match error {
-            EncodeError::MessageTooLarge { .. } => Some(Fault {
+            EncodeError::MessageTooLarge { .. } => Some(VectorFault {
                 layer: "transport".to_owned(),
                 kind: "message_too_large".to_owned(),
                 offset: 14,
@@ -89,34 +89,34 @@ impl core::error::Error for EncodeFailure {}
 
 /// Why bytes were refused: the fault, in words, and what a server would answer where that is a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct DecodeRefusal {
     /// Where and why.
-    pub fault: Fault,
+    pub fault: VectorFault,
     /// In words.
     pub message: String,
     /// What a server answers to such a request; `None` for what is none.
     pub answer: Option<HResult>,
 }
 
-impl<K: WireErrorKind> From<WireError<K>> for Refusal {
+impl<K: WireErrorKind> From<WireError<K>> for DecodeRefusal {
     fn from(error: WireError<K>) -> Self {
         Self { fault: error.into(), message: error.kind().to_string(), answer: Some(error.hresult()) }
     }
 }
 
-impl From<Refusal> for Fault {
-    fn from(refusal: Refusal) -> Self {
+impl From<DecodeRefusal> for VectorFault {
+    fn from(refusal: DecodeRefusal) -> Self {
         refusal.fault
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for DecodeRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.message, self.fault)
     }
 }
 
-impl core::error::Error for Refusal {}
+impl core::error::Error for DecodeRefusal {}
 
 /// The bytes of a value.
 pub(super) fn encoded(value: &impl Encode) -> Result<Vec<u8>, EncodeFailure> {

@@ -4,7 +4,7 @@ use alloc::{string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Fault, Subject, Type, Value};
+use super::{Subject, Type, Value, VectorFault};
 use crate::command::Command;
 
 /// A file.
@@ -116,7 +116,7 @@ pub struct Test {
     pub acceptable_on: Vec<String>,
     /// Why they are invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Fault>,
+    pub error: Option<VectorFault>,
     /// The pieces in which the bytes arrive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chunks: Vec<usize>,

@@ -7,14 +7,14 @@ use super::fault::encoded;
 use super::types::{Family, Type};
 use super::value::wants;
 use super::{Annotations, Arena, Value, ValueError, ValueForm};
-use super::{EncodeFailure, Refusal};
+use super::{DecodeRefusal, EncodeFailure};
 use crate::hresult::HResult;
 use crate::legacy::{DraftErrorCode, OldReply, OldRequest, SessionIdWidth};
 use crate::wire::{Decode as _, DecodeError, DecodeErrorKind, Field, Reader, clamp};
 
 pub(super) const FAMILY: Family = Family { decode, encode, annotate };
 
-fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), Refusal> {
+fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
     let mut reader = Reader::new(wire);
     Ok(match kind {
         Type::OldRequest => {

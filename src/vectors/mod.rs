@@ -38,7 +38,7 @@ pub use annotate::{Annotation, Annotations, FieldKind};
 pub use check::check;
 pub use codec::{Decoded, Subject};
 pub use embedded::{EMBEDDED, LoadError, files, parse};
-pub use fault::{EncodeFailure, Fault, Refusal};
+pub use fault::{DecodeRefusal, EncodeFailure, VectorFault};
 pub use file::{Direction, File, Group, Hazard, Source, SourceKind, Test, Verdict};
 pub use scripts::{EMBEDDED_SCRIPTS, ScriptFile, named_script_files, parse_scripts, script_files};
 pub use types::Type;

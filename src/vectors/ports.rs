@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::types::Family;
 use super::value::{object_of, wants};
-use super::{Annotations, EncodeFailure, Fault, Refusal, Type, Value, ValueError};
+use super::{Annotations, DecodeRefusal, EncodeFailure, Type, Value, ValueError, VectorFault};
 use crate::port::{
     DefaultPortSuspend, Ignored, PortConfig, PortType, Ports, PortsError, SuspendMode, WritePorts, default_port_suspend_text,
     strict,
@@ -15,7 +15,7 @@ use crate::wire::{Encode as _, Layer};
 
 pub(super) const FAMILY: Family = Family { decode, encode, annotate };
 
-fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), Refusal> {
+fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
     let text = utf8(wire)?;
     let (value, encoded) = if kind == Type::DefaultPortSuspend {
         let suspends = DefaultPortSuspend::parse(text).suspends();
@@ -55,21 +55,21 @@ fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
     }
 }
 
-impl From<PortsError> for Refusal {
+impl From<PortsError> for DecodeRefusal {
     fn from(error: PortsError) -> Self {
         refusal(error.kind().name(), error.offset(), &error.kind())
     }
 }
 
 /// The text of the wire.
-pub(super) fn utf8(wire: &[u8]) -> Result<&str, Refusal> {
+pub(super) fn utf8(wire: &[u8]) -> Result<&str, DecodeRefusal> {
     core::str::from_utf8(wire).map_err(|error| refusal("not_unicode", error.valid_up_to(), &error))
 }
 
 /// A text that was refused at `offset`.
-pub(super) fn refusal(kind: &str, offset: usize, message: &dyn core::fmt::Display) -> Refusal {
-    let fault = Fault { layer: Layer::Payload.name().to_owned(), kind: kind.to_owned(), offset, field: None };
-    Refusal { fault, message: message.to_string(), answer: None }
+pub(super) fn refusal(kind: &str, offset: usize, message: &dyn core::fmt::Display) -> DecodeRefusal {
+    let fault = VectorFault { layer: Layer::Payload.name().to_owned(), kind: kind.to_owned(), offset, field: None };
+    DecodeRefusal { fault, message: message.to_string(), answer: None }
 }
 
 fn to_value(ports: &[PortConfig<'_>], ignored: Option<Ignored<'_>>) -> Value {

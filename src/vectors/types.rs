@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Annotations, EncodeFailure, Refusal, Value};
+use super::{Annotations, DecodeRefusal, EncodeFailure, Value};
 
 /// What the bytes of a group are: the `type` of the vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -98,7 +98,7 @@ pub enum Type {
 }
 
 /// A value, and whether it is canonical.
-pub(super) type Reading = Result<(Value, bool), Refusal>;
+pub(super) type Reading = Result<(Value, bool), DecodeRefusal>;
 
 /// How the types of one part of the protocol are read and written, where they are no piece of payload.
 pub(super) struct Family {

@@ -9,7 +9,7 @@ use super::to_json::ObjectWriter;
 use super::types::{Family, Type};
 use super::value::wants;
 use super::{Annotations, Arena, FieldKind, Value, ValueError, ValueForm};
-use super::{EncodeFailure, Refusal};
+use super::{DecodeRefusal, EncodeFailure};
 use crate::user_events::{
     Extension, ExtensionItem, Record, RecordV1, RelLoc, TRACEPOINT_FORMAT_V1, TracepointCommand, UserEventsError, UserReg,
     UserRegSize, UserUnreg, WrittenRecord,
@@ -21,24 +21,24 @@ const USER_UNREG_SIZE: u32 = 16;
 
 pub(super) const FAMILY: Family = Family { decode, encode, annotate };
 
-fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), Refusal> {
+fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
     let decoded = match kind {
         Type::UserReg => read(wire, UserReg::decode),
         Type::UserUnreg => read(wire, UserUnreg::decode),
-        Type::TracepointCommand => {
-            TracepointCommand::parse(wire).map(|command| meaning(command_to_value(command), &command, wire)).map_err(Refusal::from)
-        }
+        Type::TracepointCommand => TracepointCommand::parse(wire)
+            .map(|command| meaning(command_to_value(command), &command, wire))
+            .map_err(DecodeRefusal::from),
         Type::UserEventsRecord => read(wire, WrittenRecord::decode),
         _ => read(wire, Extension::decode),
     };
     // No server is asked about any of these.
-    decoded.map_err(|refusal| Refusal { answer: None, ..refusal })
+    decoded.map_err(|refusal| DecodeRefusal { answer: None, ..refusal })
 }
 
 fn read<'a, T: Encode + ValueForm<'a>, K: WireErrorKind>(
     wire: &'a [u8],
     decode: impl FnOnce(&mut Reader<'a>) -> Result<T, WireError<K>>,
-) -> Result<(Value, bool), Refusal> {
+) -> Result<(Value, bool), DecodeRefusal> {
     let value = decode(&mut Reader::new(wire))?;
     Ok(meaning(value.to_value(), &value, wire))
 }

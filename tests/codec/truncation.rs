@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
-use dotnet_diagnostics_ipc::vectors::{self, Decoded, Fault, Group, Test, Type, Value, Verdict};
+use dotnet_diagnostics_ipc::vectors::{self, Decoded, Group, Test, Type, Value, VectorFault, Verdict};
 
 /// Runs `check` for each group and test whose wire is to be taken, and gives the lines it returns in one panic.
 fn for_each_taken(mut check: impl FnMut(&Group, &Test, &[u8]) -> Vec<String>) {
@@ -63,7 +63,7 @@ fn decode_truncated_message_or_piece_is_refused() {
         if has_no_end(group.kind) {
             for cut in cuts(0, wire.len()) {
                 if let Err(refusal) = subject.decode(&wire[..cut]) {
-                    let fault = Fault::from(refusal);
+                    let fault = VectorFault::from(refusal);
                     if fault.offset > cut {
                         found.push(format!("cut to {cut} bytes, refused for {fault}"));
                     }
@@ -73,7 +73,7 @@ fn decode_truncated_message_or_piece_is_refused() {
         }
         for cut in cuts(0, wire.len()) {
             let fault = match subject.decode(&wire[..cut]) {
-                Err(error) => Fault::from(error),
+                Err(error) => VectorFault::from(error),
                 Ok(decoded) if !is_message(group.kind) && has_flag(test, "TrailingBytes") && decoded.value == test.value => {
                     continue;
                 }
@@ -93,7 +93,8 @@ fn decode_truncated_message_or_piece_is_refused() {
                 _ if cut < HEADER_LEN => "header",
                 _ => "payload",
             };
-            let expected = Fault { layer: "transport".into(), kind: "end_of_input".into(), offset: cut, field: Some(field.into()) };
+            let expected =
+                VectorFault { layer: "transport".into(), kind: "end_of_input".into(), offset: cut, field: Some(field.into()) };
             if fault != expected {
                 found.push(format!("cut to {cut} bytes, refused for {fault}; expected {expected}"));
             }
@@ -177,7 +178,7 @@ fn decode_payload_shorter_than_fields_is_refused() {
                     None => found.push(format!("{cut} bytes taken as {:?} {}", decoded.kind, decoded.value)),
                 },
                 Err(error) => {
-                    let fault = Fault::from(error);
+                    let fault = VectorFault::from(error);
                     let of_the_end = ["unexpected_end", "count_too_large"].contains(&fault.kind.as_str());
                     if let Some(excuse) = still_is(group, test, cut) {
                         found.push(format!("{cut} bytes refused for {fault}, although {excuse:?}"));

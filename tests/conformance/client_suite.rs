@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::conformance::client::{self, Fault, Operation};
+use dotnet_diagnostics_ipc::conformance::client::{self, ClientFault, Operation};
 use dotnet_diagnostics_ipc::conformance::{Case, Grade, Report};
 use dotnet_diagnostics_ipc::vectors::named_script_files;
 use dotnet_diagnostics_ipc::vectors::script::Plays;
@@ -28,8 +28,8 @@ fn diagipc(arguments: &[&str]) -> Output {
 }
 
 /// The file that describes `client.py`, with one of its faults.
-fn python(directory: &TempDir, fault: Option<Fault>) -> String {
-    with_fault(directory, fault.map(Fault::name))
+fn python(directory: &TempDir, fault: Option<ClientFault>) -> String {
+    with_fault(directory, fault.map(ClientFault::name))
 }
 
 /// The same, also with what `client.py` does wrong and the suite has no name for.
@@ -93,36 +93,36 @@ fn client_built_in_passes_all() {
 }
 
 /// What shows a fault.
-fn shows(fault: Fault) -> &'static [&'static str] {
+fn shows(fault: ClientFault) -> &'static [&'static str] {
     match fault {
-        Fault::EmptyStringAsTwoBytes => &["text/empty/*"],
-        Fault::StringLengthInBytes
-        | Fault::StringLengthInChars
-        | Fault::StringLengthWithoutNul
-        | Fault::NonBmpTruncated
-        | Fault::WcharOf4Bytes => &["text/*/set-env/value", "text/non-bmp/trace/*", "text/non-bmp/attach/path"],
-        Fault::SizeTruncated | Fault::SizeClamped => &["size/*"],
-        Fault::CommandSetOffByOne => &["request/plain/*"],
-        Fault::AttachTimeoutInSeconds => &["request/attach/*", "request/plain/attach"],
-        Fault::DescriptorWithTheRequest | Fault::DescriptorAfterTheReply => {
+        ClientFault::EmptyStringAsTwoBytes => &["text/empty/*"],
+        ClientFault::StringLengthInBytes
+        | ClientFault::StringLengthInChars
+        | ClientFault::StringLengthWithoutNul
+        | ClientFault::NonBmpTruncated
+        | ClientFault::WcharOf4Bytes => &["text/*/set-env/value", "text/non-bmp/trace/*", "text/non-bmp/attach/path"],
+        ClientFault::SizeTruncated | ClientFault::SizeClamped => &["size/*"],
+        ClientFault::CommandSetOffByOne => &["request/plain/*"],
+        ClientFault::AttachTimeoutInSeconds => &["request/attach/*", "request/plain/attach"],
+        ClientFault::DescriptorWithTheRequest | ClientFault::DescriptorAfterTheReply => {
             &["request/plain/user-events", "streams/user-events-session"]
         }
-        Fault::ConnectionReused => &["fallback/no-close"],
-        Fault::ReplyMagicUnchecked => &["reply/wrong-*/*", "replies/raw-bytes"],
-        Fault::ReplyCommandSetUnchecked => &["reply/wrong-*/*"],
-        Fault::ReplySizeIgnored => &["reply/ok-*/resume", "reply/ok-*/set-env", "size-field/session"],
-        Fault::ReplyOf24InsistedOn => &["reply/ok-*"],
-        Fault::EnvironmentCountIgnored | Fault::EnvironmentEntryWithoutEquals => {
+        ClientFault::ConnectionReused => &["fallback/no-close"],
+        ClientFault::ReplyMagicUnchecked => &["reply/wrong-*/*", "replies/raw-bytes"],
+        ClientFault::ReplyCommandSetUnchecked => &["reply/wrong-*/*"],
+        ClientFault::ReplySizeIgnored => &["reply/ok-*/resume", "reply/ok-*/set-env", "size-field/session"],
+        ClientFault::ReplyOf24InsistedOn => &["reply/ok-*"],
+        ClientFault::EnvironmentCountIgnored | ClientFault::EnvironmentEntryWithoutEquals => {
             &["entries/*", "environment/environment-bytes-left-over"]
         }
-        Fault::NoReadTimeout => &["silence/*/resume", "silence/*/environment", "request/plain/environment"],
+        ClientFault::NoReadTimeout => &["silence/*/resume", "silence/*/environment", "request/plain/environment"],
         other => panic!("what shows {other}?"),
     }
 }
 
 #[test]
 fn client_fault_is_named_alone() {
-    for fault in Fault::ALL.iter().copied() {
+    for fault in ClientFault::ALL.iter().copied() {
         let directory = tempfile::tempdir().unwrap();
         let operations = python(&directory, Some(fault));
         // What has nothing to do with it passes.
@@ -135,7 +135,7 @@ fn client_fault_is_named_alone() {
             let said = case.detail.as_ref().is_some_and(|detail| detail.found.iter().any(|line| line == fault.sentence()));
             assert!(said, "{case:#?}");
         }
-        let passes = fault == Fault::CommandSetOffByOne || report.counts.pass > 0;
+        let passes = fault == ClientFault::CommandSetOffByOne || report.counts.pass > 0;
         assert!(passes && report.counts.unimplemented == 0, "{fault}: {:?}", report.counts);
     }
 }
@@ -143,7 +143,7 @@ fn client_fault_is_named_alone() {
 #[test]
 fn client_fault_is_named_alone_in_all_scenarios() {
     let replies = ["replies", "reply", "size-field"];
-    for (fault, only) in [(Fault::ReplyMagicUnchecked, &[][..]), (Fault::ReplyOf24InsistedOn, &replies)] {
+    for (fault, only) in [(ClientFault::ReplyMagicUnchecked, &[][..]), (ClientFault::ReplyOf24InsistedOn, &replies)] {
         let directory = tempfile::tempdir().unwrap();
         let report = report(&python(&directory, Some(fault)), only);
         assert_eq!(names(&report), BTreeSet::from([fault.name()]));

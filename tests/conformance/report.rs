@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::schema::Schema;
-use dotnet_diagnostics_ipc::conformance::report::{Direction, html, junit};
-use dotnet_diagnostics_ipc::conformance::{Case, Citations, Counts, Detail, Deviation, Grade, Lost, Report, Turn};
+use dotnet_diagnostics_ipc::conformance::report::{TurnDirection, html, junit};
+use dotnet_diagnostics_ipc::conformance::{Case, Citations, Counts, Detail, Grade, KnownDeviation, Lost, Report, Turn};
 use dotnet_diagnostics_ipc::vectors::Hazard;
 use roxmltree::Document;
 use serde_json::{Value, json};
@@ -17,10 +17,10 @@ const NASTY_AS_HTML: &str = "&lt;script&gt;";
 /// Two connections: a request, its error, a second request, and nothing.
 fn conversation() -> Detail {
     let turns = [
-        Turn::new("a", Direction::Sent, &[0x44, 0x4f]),
-        Turn::new("a", Direction::Received, &[0xff, 0xff]),
-        Turn::new("b", Direction::Sent, &[0x54]),
-        Turn::new("b", Direction::Received, &[]),
+        Turn::new("a", TurnDirection::Sent, &[0x44, 0x4f]),
+        Turn::new("a", TurnDirection::Received, &[0xff, 0xff]),
+        Turn::new("b", TurnDirection::Sent, &[0x54]),
+        Turn::new("b", TurnDirection::Received, &[]),
     ];
     Detail::conversation(turns, "the end of the connection", vec![format!("step 3: still open {NASTY}")])
 }
@@ -41,7 +41,7 @@ fn server() -> Report {
         ..Case::new("framing/cut", "framing", "scripts", "A request that is cut", Grade::Fail)
     });
     report.add(Case {
-        deviation: Some(Deviation { fact: "F-5".to_owned(), text: "the connection stays open".to_owned() }),
+        deviation: Some(KnownDeviation { fact: "F-5".to_owned(), text: "the connection stays open".to_owned() }),
         detail: Some(conversation()),
         ..Case::new("eventpipe/refused", "eventpipe", "scripts", "A refusal", Grade::Informational)
     });
@@ -194,7 +194,7 @@ fn conversation_keeps_order_and_shortens_turns() {
     );
     let lines: Vec<String> = detail.turns().unwrap().iter().map(Turn::to_string).collect();
     assert_eq!(lines, ["sent      a: 444f", "received  a: ffff", "sent      b: 54", "received  b: nothing"]);
-    let long = Turn::new("a", Direction::Received, &[7; 5000]);
+    let long = Turn::new("a", TurnDirection::Received, &[7; 5000]);
     assert_eq!((long.hex.len(), long.length), (2 * 4096, Some(5000)));
     let answer = Detail { sent: json!({ "op": "decode" }), expected: String::new(), seen: Value::Null, found: Vec::new() };
     assert_eq!(answer.turns(), None);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use comfy_table::CellAlignment;
 use dotnet_diagnostics_ipc::conformance::fuzz_server::{
-    Bases, Finding, FuzzCase, News, Options, Summary, Verdict, run as campaign,
+    Bases, CampaignProgress, CampaignSummary, CaseVerdict, Finding, FuzzCase, Options, run as campaign,
 };
 use dotnet_diagnostics_ipc::conformance::known::Profile;
 use dotnet_diagnostics_ipc::vectors;
@@ -106,8 +106,8 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     // What cannot be written is said when the campaign is over.
     let mut written = Ok(());
     let summary = campaign(&bases, &place, &options, &mut |news| match news {
-        News::Played(..) => bar.inc(1),
-        News::Found(finding) => {
+        CampaignProgress::Played(..) => bar.inc(1),
+        CampaignProgress::Found(finding) => {
             let wrote = bar.suspend(|| found(finding, arguments, within, out));
             if written.is_ok() {
                 written = wrote;
@@ -176,18 +176,18 @@ fn message(bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// The counts.
-fn text(summary: &Summary, out: &mut dyn Write) -> anyhow::Result<()> {
+fn text(summary: &CampaignSummary, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut table = crate::check::table(["command", "cases"]);
-    table.set_header(["command", "cases"].into_iter().chain(Verdict::ALL.map(Verdict::name)));
+    table.set_header(["command", "cases"].into_iter().chain(CaseVerdict::ALL.map(CaseVerdict::name)));
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let mark = |count: u64| if count > 0 { count.to_string() } else { String::new() };
     for row in &summary.commands {
-        let counts = Verdict::ALL.map(|verdict| mark(row.verdicts.get(&verdict).copied().unwrap_or_default()));
+        let counts = CaseVerdict::ALL.map(|verdict| mark(row.verdicts.get(&verdict).copied().unwrap_or_default()));
         table.add_row([plain(&row.command), row.verdicts.values().sum::<u64>().to_string()].into_iter().chain(counts));
     }
-    let all = Verdict::ALL.map(|verdict| mark(summary.of(verdict)));
+    let all = CaseVerdict::ALL.map(|verdict| mark(summary.of(verdict)));
     table.add_row(["all".to_owned(), summary.cases.to_string()].into_iter().chain(all));
     writeln!(out, "\n{table}")?;
     if let Some(reason) = &summary.lost {

@@ -5,7 +5,7 @@ use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::{AnyReply, Message};
-use dotnet_diagnostics_ipc::vectors::{Fault, Refusal, Subject, Type, Value};
+use dotnet_diagnostics_ipc::vectors::{DecodeRefusal, Subject, Type, Value, VectorFault};
 use dotnet_diagnostics_ipc::wire::{WireError, WireErrorKind};
 use serde::{Deserialize, Serialize};
 
@@ -74,15 +74,15 @@ pub(crate) struct Item {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Problem {
     #[serde(flatten)]
-    pub(crate) fault: Fault,
+    pub(crate) fault: VectorFault,
     pub(crate) message: String,
     /// What a server answers to such a request.
     #[serde(skip)]
     pub(crate) answer: Option<HResult>,
 }
 
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
+impl From<DecodeRefusal> for Problem {
+    fn from(refusal: DecodeRefusal) -> Self {
         Self { fault: refusal.fault, message: refusal.message, answer: refusal.answer }
     }
 }

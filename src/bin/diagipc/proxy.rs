@@ -71,7 +71,7 @@ mod unix {
     use std::{env, fs, thread};
 
     use anyhow::{Context as _, anyhow};
-    use dotnet_diagnostics_ipc::conformance::record::{Proxy, Side, Summary};
+    use dotnet_diagnostics_ipc::conformance::record::{ConnectionSummary, Proxy, Side};
     use dotnet_diagnostics_ipc::endpoint::{self as names, ProcessStat, SocketName};
     use dotnet_diagnostics_ipc::io::{Canceller, Endpoint, Until, bind_private, discovery};
     use dotnet_diagnostics_ipc::vectors::script::Ending;
@@ -160,8 +160,8 @@ mod unix {
     }
 
     /// The line of a connection.
-    fn say(summary: &Summary) {
-        let Summary { number, began, over, command, client, runtime, ended, trouble } = summary;
+    fn say(summary: &ConnectionSummary) {
+        let ConnectionSummary { number, began, over, command, client, runtime, ended, trouble } = summary;
         let command = command.map_or_else(|| "no request".to_owned(), |command| command.to_string());
         let ended = match (trouble, ended) {
             (Some(trouble), _) => trouble.clone(),

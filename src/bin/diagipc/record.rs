@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use dotnet_diagnostics_ipc::conformance::record::{Connection, Event, Recording, Seen, Side, script_file};
+use dotnet_diagnostics_ipc::conformance::record::{Event, EventKind, RecordedConnection, Recording, Side, script_file};
 use dotnet_diagnostics_ipc::vectors::script::Ending;
 
 use crate::items::{self, Splitter};
@@ -154,8 +154,8 @@ fn describe(recording: &Recording, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut events = recording.events.iter().peekable();
     while let Some(Event { at, connection, seen }) = events.next() {
         let what = match seen {
-            Seen::Opened => "opened".to_owned(),
-            Seen::Piece { from, bytes, fds } if fds.is_empty() => {
+            EventKind::Opened => "opened".to_owned(),
+            EventKind::Piece { from, bytes, fds } if fds.is_empty() => {
                 let (mut pieces, mut len) = (1_usize, bytes.len());
                 while let Some(more) = events.peek().and_then(|next| plain_piece(next, *connection, *from)) {
                     events.next();
@@ -165,17 +165,17 @@ fn describe(recording: &Recording, out: &mut dyn Write) -> anyhow::Result<()> {
                 let pieces = if pieces > 1 { format!(" in {pieces} pieces") } else { String::new() };
                 format!("{}: {len} bytes{pieces}", side(*from))
             }
-            Seen::Piece { from, bytes, fds } => format!("{}: {} bytes with a descriptor: {fds:?}", side(*from), bytes.len()),
-            Seen::Ended { by, how: Ending::HalfClose } => format!("{}: sends no more", side(*by)),
-            Seen::Ended { by, how: Ending::Close } => format!("{}: closed", side(*by)),
-            Seen::Ended { by, how: Ending::Reset } => format!("{}: closed, with bytes unread", side(*by)),
+            EventKind::Piece { from, bytes, fds } => format!("{}: {} bytes with a descriptor: {fds:?}", side(*from), bytes.len()),
+            EventKind::Ended { by, how: Ending::HalfClose } => format!("{}: sends no more", side(*by)),
+            EventKind::Ended { by, how: Ending::Close } => format!("{}: closed", side(*by)),
+            EventKind::Ended { by, how: Ending::Reset } => format!("{}: closed, with bytes unread", side(*by)),
         };
         writeln!(out, "{:>9.3} s  {connection:>3}  {what}", at.as_secs_f64())?;
     }
     for (nth, [client, runtime]) in recording.totals.iter().enumerate() {
-        let connection = Connection::of(recording, nth);
+        let connection = RecordedConnection::of(recording, nth);
         writeln!(out)?;
-        writeln!(out, "Connection {nth}: {} bytes of the client, {} of the runtime", client.bytes, runtime.bytes)?;
+        writeln!(out, "RecordedConnection {nth}: {} bytes of the client, {} of the runtime", client.bytes, runtime.bytes)?;
         writeln!(out)?;
         items(connection.request(), items::Side::Client, &connection, out)?;
         let surplus = connection.client.len().saturating_sub(connection.request_len);
@@ -191,12 +191,12 @@ fn describe(recording: &Recording, out: &mut dyn Write) -> anyhow::Result<()> {
 /// How many bytes, if it is a piece of that side without a descriptor.
 fn plain_piece(event: &Event, on: usize, of: Side) -> Option<usize> {
     match &event.seen {
-        Seen::Piece { from, bytes, fds } if event.connection == on && *from == of && fds.is_empty() => Some(bytes.len()),
+        EventKind::Piece { from, bytes, fds } if event.connection == on && *from == of && fds.is_empty() => Some(bytes.len()),
         _ => None,
     }
 }
 
-fn items(bytes: &[u8], from: items::Side, connection: &Connection, out: &mut dyn Write) -> anyhow::Result<()> {
+fn items(bytes: &[u8], from: items::Side, connection: &RecordedConnection, out: &mut dyn Write) -> anyhow::Result<()> {
     let request = if from == items::Side::Server { connection.command } else { None };
     for item in Splitter::new(bytes, Some(from), request) {
         dump::item(out, &item, bytes.get(item.offset..item.offset.saturating_add(item.size)).unwrap_or_default())?;

@@ -59,7 +59,7 @@ mod unix {
 
     use anyhow::{Context as _, anyhow, bail};
     use dotnet_diagnostics_ipc::conformance::player::{
-        Direction, Failure, Network as _, Player, SocketNetwork, Transcript, Trouble,
+        Failure, Network as _, Player, PlayerError, SocketNetwork, Transcript, TurnDirection,
     };
     use dotnet_diagnostics_ipc::io::{Until, discovery};
     use dotnet_diagnostics_ipc::vectors::script::{Plays, Script, Step};
@@ -96,7 +96,7 @@ mod unix {
                 writeln!(out, "{}: {} steps went as the script says", script.name, script.steps.len())?;
                 Ok(Outcome::Well)
             }
-            Err(Failure { trouble: Trouble::Unavailable(why), step, .. }) => {
+            Err(Failure { trouble: PlayerError::Unavailable(why), step, .. }) => {
                 Err(anyhow!("{}: step {step} cannot be played here: {why}", script.name))
             }
             Err(failure) => {
@@ -193,8 +193,8 @@ mod unix {
     fn show(transcript: &Transcript, out: &mut dyn Write) -> anyhow::Result<()> {
         for passage in &transcript.0 {
             let what = match passage.direction {
-                Direction::Sent => "sent",
-                Direction::Received => "seen",
+                TurnDirection::Sent => "sent",
+                TurnDirection::Received => "seen",
             };
             let (shown, rest) = passage.bytes.split_at_checked(SHOWN).unwrap_or((&passage.bytes, &[]));
             let more = u64::try_from(rest.len()).unwrap_or(u64::MAX).saturating_add(passage.more);

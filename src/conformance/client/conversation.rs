@@ -12,14 +12,14 @@ use std::path::Path;
 use std::thread;
 use std::time::Instant;
 
-use super::faults::Fault;
+use super::faults::ClientFault;
 use super::operations::CommandLine;
 use super::process::Running;
 use super::request::Seen;
 use super::scenario::{Move, Request, Scenario, Unread};
 use super::{Argument, Operation, moves};
 use crate::command::Command;
-use crate::conformance::player::{Difference, Player, Received, Transcript, Trouble};
+use crate::conformance::player::{Difference, Player, PlayerError, Received, Transcript};
 use crate::hresult::HResult;
 use crate::vectors::script::{Ending, Step};
 
@@ -44,7 +44,7 @@ pub(super) enum Stop {
     /// The client does not have this.
     Lacks(String),
     /// It is not as it must be.
-    Differs(Vec<String>, Option<Fault>),
+    Differs(Vec<String>, Option<ClientFault>),
 }
 
 impl Stop {
@@ -53,8 +53,8 @@ impl Stop {
     }
 }
 
-impl From<Trouble> for Stop {
-    fn from(trouble: Trouble) -> Self {
+impl From<PlayerError> for Stop {
+    fn from(trouble: PlayerError) -> Self {
         Self::differs(trouble.to_string())
     }
 }
@@ -137,9 +137,9 @@ impl<'s, 'n> Conversation<'s, 'n> {
                 expect.within_ms = u32::try_from(within.as_millis()).ok();
                 self.player.step(&Step::Expect(expect)).map_err(|trouble| {
                     // It is still there, and sends nothing: it waits for something.
-                    let waits = matches!(&trouble, Trouble::Differs(Difference::Nothing { after }) if after.is_empty());
+                    let waits = matches!(&trouble, PlayerError::Differs(Difference::Nothing { after }) if after.is_empty());
                     let found = format!("the descriptor, on a byte of its own: {trouble}");
-                    Stop::Differs(Vec::from([found]), waits.then_some(Fault::DescriptorAfterTheReply))
+                    Stop::Differs(Vec::from([found]), waits.then_some(ClientFault::DescriptorAfterTheReply))
                 })
             }
             step => self.player.step(step).map_err(|trouble| Stop::differs(format!("{}: {trouble}", step.verb()))),
@@ -293,7 +293,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
             Received::Bytes(bytes, _) => Err(Stop::differs(format!("it sends more on that connection: {}", hex::encode(bytes)))),
             Received::Nothing => {
                 let found = format!("it still holds the connection after {} ms", self.gives_up.as_millis());
-                Err(Stop::Differs(Vec::from([found]), self.scenario.is_silent.then_some(Fault::NoReadTimeout)))
+                Err(Stop::Differs(Vec::from([found]), self.scenario.is_silent.then_some(ClientFault::NoReadTimeout)))
             }
         }
     }
@@ -316,8 +316,8 @@ impl<'s, 'n> Conversation<'s, 'n> {
             format!("it sends {} bytes, and the size field says {}", bytes.len(), size.map_or(String::new(), |n| n.to_string()));
         let low = u16::try_from(bytes.len() & 0xffff).ok();
         let fault = match size {
-            Some(u16::MAX) => Some(Fault::SizeClamped),
-            size if bytes.len() > usize::from(u16::MAX) && size == low => Some(Fault::SizeTruncated),
+            Some(u16::MAX) => Some(ClientFault::SizeClamped),
+            size if bytes.len() > usize::from(u16::MAX) && size == low => Some(ClientFault::SizeTruncated),
             _ => None,
         };
         Err(Stop::Differs(Vec::from([found]), fault))
@@ -338,7 +338,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
         let until = self.in_a(LOOK);
         if let Received::Bytes(bytes, _) = self.player.receive(on, 64, until)? {
             let found = format!("it sends a second request on the same connection: {}", hex::encode(bytes));
-            return Err(Stop::Differs(Vec::from([found]), Some(Fault::ConnectionReused)));
+            return Err(Stop::Differs(Vec::from([found]), Some(ClientFault::ConnectionReused)));
         }
         self.player.end(on, Ending::Close).map_err(Stop::from)
     }

@@ -8,17 +8,17 @@ macro_rules! faults {
         /// A fault that clients are known to have.
         ///
         /// ```
-        /// use dotnet_diagnostics_ipc::conformance::client::Fault;
+        /// use dotnet_diagnostics_ipc::conformance::client::ClientFault;
         ///
-        /// assert!(Fault::ALL.iter().any(|fault| fault.name() == "string-length-in-bytes" && !fault.spec().is_empty()));
+        /// assert!(ClientFault::ALL.iter().any(|fault| fault.name() == "string-length-in-bytes" && !fault.spec().is_empty()));
         /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
-        pub enum Fault {
+        pub enum ClientFault {
             $(#[doc = $sentence] $(#[$doc])* $Variant,)*
         }
 
-        impl Fault {
+        impl ClientFault {
             /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$Variant),*];
 
@@ -83,21 +83,21 @@ faults! {
         "The client waits for ever for a target that does not answer.", ["F-75", "R-ERR-004"];
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ClientFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
 /// Whose wrong spelling of `text` stands in `bytes`, where the right one does not. `before` is the string that stands before it.
-pub(super) fn misspelled(text: &str, before: Option<&str>, bytes: &[u8]) -> Option<Fault> {
+pub(super) fn misspelled(text: &str, before: Option<&str>, bytes: &[u8]) -> Option<ClientFault> {
     let units: Vec<u16> = text.encode_utf16().collect();
     let len = units.len().saturating_add(1);
     if text.is_empty() {
         let before: Vec<u16> = before?.encode_utf16().collect();
         let before = spelled(before.len().saturating_add(1), &before);
         let ends = |tail: &[u8]| bytes.ends_with(&[&before, tail].concat());
-        return (ends(&[0; 2]) || ends(&[0; 6])).then_some(Fault::EmptyStringAsTwoBytes);
+        return (ends(&[0; 2]) || ends(&[0; 6])).then_some(ClientFault::EmptyStringAsTwoBytes);
     }
     if holds(bytes, &spelled(len, &units)) {
         return None;
@@ -112,15 +112,15 @@ pub(super) fn misspelled(text: &str, before: Option<&str>, bytes: &[u8]) -> Opti
     let in_bytes = [text.len(), text.len().saturating_add(1), len.saturating_mul(2), units.len().saturating_mul(2)];
     let with_nul = |count: usize| holds(bytes, &spelled(count, &units));
     match () {
-        () if wide.contains(&true) => Some(Fault::WcharOf4Bytes),
+        () if wide.contains(&true) => Some(ClientFault::WcharOf4Bytes),
         () if cut.len() != units.len() && [cut.len(), chars, len].iter().any(|count| holds(bytes, &spelled(*count, &cut))) => {
-            Some(Fault::NonBmpTruncated)
+            Some(ClientFault::NonBmpTruncated)
         }
-        () if chars != len && with_nul(chars) => Some(Fault::StringLengthInChars),
+        () if chars != len && with_nul(chars) => Some(ClientFault::StringLengthInChars),
         () if in_bytes.into_iter().any(|count| count != len && count != units.len() && with_nul(count)) => {
-            Some(Fault::StringLengthInBytes)
+            Some(ClientFault::StringLengthInBytes)
         }
-        () if holds(bytes, &[&le(units.len())[..], &raw(&units)].concat()) => Some(Fault::StringLengthWithoutNul),
+        () if holds(bytes, &[&le(units.len())[..], &raw(&units)].concat()) => Some(ClientFault::StringLengthWithoutNul),
         () => None,
     }
 }
@@ -159,13 +159,13 @@ mod tests {
         for (text, payload, fault) in [
             ("ab", "03000000 6100 6200 0000", None),
             ("é", "02000000 e900 0000", None),
-            ("é", "03000000 e900 0000", Some(Fault::StringLengthInBytes)),
-            ("é", "04000000 e900 0000", Some(Fault::StringLengthInBytes)),
-            ("😀", "02000000 3dd8 00de 0000", Some(Fault::StringLengthInChars)),
-            ("😀", "02000000 00f6 0000", Some(Fault::NonBmpTruncated)),
-            ("ab", "02000000 6100 6200", Some(Fault::StringLengthWithoutNul)),
-            ("ab", "03000000 61000000 62000000 00000000", Some(Fault::WcharOf4Bytes)),
-            ("ab", "03000000 61000000 6200", Some(Fault::WcharOf4Bytes)),
+            ("é", "03000000 e900 0000", Some(ClientFault::StringLengthInBytes)),
+            ("é", "04000000 e900 0000", Some(ClientFault::StringLengthInBytes)),
+            ("😀", "02000000 3dd8 00de 0000", Some(ClientFault::StringLengthInChars)),
+            ("😀", "02000000 00f6 0000", Some(ClientFault::NonBmpTruncated)),
+            ("ab", "02000000 6100 6200", Some(ClientFault::StringLengthWithoutNul)),
+            ("ab", "03000000 61000000 62000000 00000000", Some(ClientFault::WcharOf4Bytes)),
+            ("ab", "03000000 61000000 6200", Some(ClientFault::WcharOf4Bytes)),
             ("ab", "00000000", None),
         ] {
             let payload = hex::decode(payload.replace(' ', "")).unwrap();
@@ -176,8 +176,8 @@ mod tests {
         for (end, fault) in [
             (&[1, 0, 0, 0, 0, 0][..], None),
             (&[0, 0, 0, 0], None),
-            (&[0, 0], Some(Fault::EmptyStringAsTwoBytes)),
-            (&[0, 0, 0, 0, 0, 0], Some(Fault::EmptyStringAsTwoBytes)),
+            (&[0, 0], Some(ClientFault::EmptyStringAsTwoBytes)),
+            (&[0, 0, 0, 0, 0, 0], Some(ClientFault::EmptyStringAsTwoBytes)),
         ] {
             assert_eq!(misspelled("", Some("N"), &[&name[..], end].concat()), fault);
         }

@@ -2,7 +2,7 @@
 
 use alloc::{format, string::String, vec::Vec};
 
-use super::Fault;
+use super::ClientFault;
 use super::request::{Judgement, excerpt};
 use super::scenario::{Entry, Output};
 
@@ -31,7 +31,7 @@ fn of_stream(stream: &[u8], bytes: &[u8], surplus: &[u8]) -> Judgement {
         excerpt(bytes.get(wrong..).unwrap_or_default())
     );
     let ignored = !surplus.is_empty() && bytes == [surplus, stream].concat();
-    Judgement { found: Vec::from([found]), fault: ignored.then_some(Fault::ReplySizeIgnored) }
+    Judgement { found: Vec::from([found]), fault: ignored.then_some(ClientFault::ReplySizeIgnored) }
 }
 
 fn of_environment(entries: &[Entry], bytes: &[u8]) -> Judgement {
@@ -67,7 +67,7 @@ fn of_environment(entries: &[Entry], bytes: &[u8]) -> Judgement {
         .collect();
     found.extend(more.iter().map(|line| format!("{} is given out, which is no entry", shown(line))));
     let by_equals = !lost.is_empty() && !lost.iter().any(has_equals);
-    Judgement { found, fault: by_equals.then_some(Fault::EnvironmentEntryWithoutEquals) }
+    Judgement { found, fault: by_equals.then_some(ClientFault::EnvironmentEntryWithoutEquals) }
 }
 
 fn of_process(texts: &[String], bytes: &[u8]) -> Judgement {
@@ -90,10 +90,10 @@ mod tests {
         let wanted = Output::Environment(vec![text("A=1"), text("NOEQUALS"), Entry::Begins("B=".to_owned())]);
         assert_eq!(wanted.judge(b"A=1\nNOEQUALS\nB=\xef\xbf\xbd\n"), Judgement::default());
         let lost = wanted.judge(b"A=1\nB=\n");
-        assert_eq!((lost.found.len(), lost.fault), (1, Some(Fault::EnvironmentEntryWithoutEquals)));
+        assert_eq!((lost.found.len(), lost.fault), (1, Some(ClientFault::EnvironmentEntryWithoutEquals)));
         let invented = wanted.judge(b"A=1\nNOEQUALS=\nB=\n");
-        assert_eq!((invented.found.len(), invented.fault), (2, Some(Fault::EnvironmentEntryWithoutEquals)));
-        assert_eq!(wanted.judge(b"NOEQUALS\nA=1\nB=\n").fault, Some(Fault::EnvironmentEntryWithoutEquals));
+        assert_eq!((invented.found.len(), invented.fault), (2, Some(ClientFault::EnvironmentEntryWithoutEquals)));
+        assert_eq!(wanted.judge(b"NOEQUALS\nA=1\nB=\n").fault, Some(ClientFault::EnvironmentEntryWithoutEquals));
         assert_eq!(wanted.judge(b"NOEQUALS\nB=\n").fault, None);
     }
 
@@ -101,7 +101,7 @@ mod tests {
     fn a_stream_that_begins_too_early_is_told() {
         let wanted = Output::StreamBehind { surplus: vec![1, 2], stream: b"Nettrace".to_vec() };
         assert_eq!(wanted.judge(b"Nettrace"), Judgement::default());
-        assert_eq!(wanted.judge(b"\x01\x02Nettrace").fault, Some(Fault::ReplySizeIgnored));
+        assert_eq!(wanted.judge(b"\x01\x02Nettrace").fault, Some(ClientFault::ReplySizeIgnored));
         let found = |bytes: &[u8]| wanted.judge(bytes).found;
         let cut = "5 bytes of the stream were given out where 8 were sent; from byte 5 on it is ";
         assert!(matches!(&found(b"Nettr")[..], [one] if one.starts_with(cut)), "{:?}", found(b"Nettr"));

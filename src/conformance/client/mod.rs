@@ -4,7 +4,7 @@
 //! the runtime that it talks to, and judges what it sends, what it makes of the replies, how it ends and when. [`run`] plays them.
 //! `vectors/clients/README.md` has the form of the file and what is judged how.
 //!
-//! A client that has one of the faults that clients are known for is told so by name: see [`Fault`].
+//! A client that has one of the faults that clients are known for is told so by name: see [`ClientFault`].
 
 mod conversation;
 mod faults;
@@ -23,7 +23,7 @@ mod scripted;
 mod suite;
 mod target;
 
-pub use faults::Fault;
+pub use faults::ClientFault;
 pub use operation::{Argument, Operation, OutputKind};
 pub use operations::{CommandLine, Operations, OperationsError};
 pub use run::{Options, run};

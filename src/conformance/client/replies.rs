@@ -8,7 +8,7 @@ use super::moves::{
 use super::payloads::{ENTRIES, payload};
 use super::requests::answered;
 use super::scenario::{Entry, Exit, Move, Output, Scenario};
-use super::{Argument, Fault, Operation};
+use super::{Argument, ClientFault, Operation};
 use crate::command::Command;
 use crate::hresult::HResult;
 
@@ -87,8 +87,8 @@ fn refusals(operation: Operation) -> Vec<Scenario> {
 fn no_replies(operation: Operation) -> Vec<Scenario> {
     let mut all = Vec::new();
     for (what, magic, code, fault, spec) in [
-        ("wrong-magic", b"DOTNET_IPC_V2\0", [0xff, 0], Fault::ReplyMagicUnchecked, "F-71"),
-        ("wrong-command-set", b"DOTNET_IPC_V1\0", [0x04, 0], Fault::ReplyCommandSetUnchecked, "R-HDR-002"),
+        ("wrong-magic", b"DOTNET_IPC_V2\0", [0xff, 0], ClientFault::ReplyMagicUnchecked, "F-71"),
+        ("wrong-command-set", b"DOTNET_IPC_V1\0", [0x04, 0], ClientFault::ReplyCommandSetUnchecked, "R-HDR-002"),
     ] {
         let mut scenario = Scenario::new(
             &format!("reply/{what}/{operation}"),

@@ -9,7 +9,7 @@ use alloc::{
 
 use serde_json::Value;
 
-use super::faults::{Fault, misspelled};
+use super::faults::{ClientFault, misspelled};
 use super::operations::CommandLine;
 use super::scenario::Arguments;
 use super::{Argument, Operation};
@@ -20,7 +20,7 @@ use crate::vectors::{Subject, Type};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Judgement {
     pub(super) found: Vec<String>,
-    pub(super) fault: Option<Fault>,
+    pub(super) fault: Option<ClientFault>,
 }
 
 /// A request as it came.
@@ -118,10 +118,10 @@ impl Seen<'_> {
     }
 
     /// The fault by which the bytes are as they are.
-    fn diagnose(&self, operation: Operation, line: &CommandLine, arguments: &Arguments) -> Option<Fault> {
+    fn diagnose(&self, operation: Operation, line: &CommandLine, arguments: &Arguments) -> Option<ClientFault> {
         let all = [self.bytes, self.behind].concat();
         if self.fds > 0 {
-            return Some(Fault::DescriptorWithTheRequest);
+            return Some(ClientFault::DescriptorWithTheRequest);
         }
         if let Some(code) = all.get(16..20).filter(|_| !operation.commands().contains(&self.command().unwrap_or(Command::OK))) {
             let is_off = |command: &Command| {
@@ -132,7 +132,7 @@ impl Seen<'_> {
                     || code.starts_with(&[id, set])
                     || code.starts_with(&[id, 0])
             };
-            return operation.commands().iter().any(is_off).then_some(Fault::CommandSetOffByOne);
+            return operation.commands().iter().any(is_off).then_some(ClientFault::CommandSetOffByOne);
         }
         // An array: no text stands before it that tells where it begins.
         let mut before = None;
@@ -147,7 +147,7 @@ impl Seen<'_> {
         if operation == Operation::Attach {
             let ms: Option<u32> = arguments.get(&Argument::TimeoutMs).and_then(|ms| ms.parse().ok());
             let seen = all.get(20..24).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
-            return ms.filter(|ms| *ms > 0 && seen == Some(ms / 1000)).map(|_| Fault::AttachTimeoutInSeconds);
+            return ms.filter(|ms| *ms > 0 && seen == Some(ms / 1000)).map(|_| ClientFault::AttachTimeoutInSeconds);
         }
         None
     }
@@ -380,7 +380,7 @@ mod tests {
     fn a_descriptor_that_rides_on_the_request_is_a_fault_of_its_own() {
         let operations = Operations::parse("x.toml", "[operations.set-env]\ncommand = \"x {name} {value}\"\n").unwrap();
         let line = operations.get(Operation::SetEnv).unwrap();
-        for (fds, fault) in [(0, None), (1, Some(Fault::DescriptorWithTheRequest))] {
+        for (fds, fault) in [(0, None), (1, Some(ClientFault::DescriptorWithTheRequest))] {
             // Wrong in another way as well.
             let bytes = with(24, b'X');
             let seen = Seen { bytes: &bytes, behind: &[], fds, is_whole: true };

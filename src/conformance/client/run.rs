@@ -20,7 +20,7 @@ use super::operations::CommandLine;
 use super::process::{Ended, Running};
 use super::scenario::{Arguments, Exit, Output, Scenario};
 use super::target::{StandIn, Target, text};
-use super::{Argument, Fault, Operations};
+use super::{Argument, ClientFault, Operations};
 use crate::conformance::player::{Player, Transcript};
 use crate::conformance::{Case, Detail, Glob, Grade, Report, Turn};
 
@@ -55,7 +55,7 @@ impl Scenario {
 struct Verdict {
     grade: Grade,
     found: Vec<String>,
-    fault: Option<Fault>,
+    fault: Option<ClientFault>,
     transcript: Transcript,
 }
 
@@ -107,7 +107,7 @@ fn name_by_sizes(cases: &mut [Case]) {
             named.push(nth);
         }
     }
-    let fault = Fault::ReplyOf24InsistedOn;
+    let fault = ClientFault::ReplyOf24InsistedOn;
     for nth in named {
         if let Some(case) = cases.get_mut(nth) {
             case.fault = Some(fault.name().to_owned());
@@ -259,14 +259,14 @@ impl Verdict {
         match (ended.status, scenario.exit) {
             (None, _) => {
                 self.found.push(format!("it runs on after {} ms", ended.after.as_millis()));
-                self.fault = scenario.is_silent.then_some(Fault::NoReadTimeout);
+                self.fault = scenario.is_silent.then_some(ClientFault::NoReadTimeout);
             }
             (Some(_), _) if ended.signal().is_some() => self.found.push("a signal ends it".to_owned()),
             (Some(_), Exit::Zero) if !ended.is_success() => {
                 self.found.push("all was well, and it ends as if it were not".to_owned());
                 let lost = scenario.name == "entries/without-equals";
-                let by_entry = lost.then_some(Fault::EnvironmentEntryWithoutEquals);
-                self.fault = by_entry.or(waits_for_more.then_some(Fault::ReplySizeIgnored));
+                let by_entry = lost.then_some(ClientFault::EnvironmentEntryWithoutEquals);
+                self.fault = by_entry.or(waits_for_more.then_some(ClientFault::ReplySizeIgnored));
             }
             (Some(_), Exit::NonZero) if ended.is_success() => {
                 self.found.push("it ends as if all were well, and it was not".to_owned());

@@ -8,7 +8,7 @@ use alloc::{
 };
 use core::time::Duration;
 
-use super::{Argument, Fault, Operation};
+use super::{Argument, ClientFault, Operation};
 use crate::command::{Command, DotnetVersion};
 use crate::vectors::script::Step;
 
@@ -36,7 +36,7 @@ pub struct Scenario {
     pub(super) exit: Exit,
     pub(super) output: Option<Output>,
     /// The fault of a client that says that all is well where it must not.
-    pub(super) reveals: Option<Fault>,
+    pub(super) reveals: Option<ClientFault>,
     /// Whether the runtime says nothing at some point, so that the client has to give up by itself.
     pub(super) is_silent: bool,
 }

@@ -11,7 +11,7 @@ use alloc::{
 use serde_json::Value;
 
 use super::scenario::{Entry, Exit, Move, Output, Request, Scenario, Unread};
-use super::{Argument, Fault, Operation};
+use super::{Argument, ClientFault, Operation};
 use crate::command::Command;
 use crate::hresult::HResult;
 use crate::vectors::script::{
@@ -220,11 +220,11 @@ fn exit(outcome: &ScriptOutcome, operation: Operation) -> Exit {
 }
 
 /// The fault of a client for which all is well where it is not.
-fn reveals(outcome: &ScriptOutcome) -> Option<Fault> {
+fn reveals(outcome: &ScriptOutcome) -> Option<ClientFault> {
     match outcome {
         ScriptOutcome::Malformed { error } => match error.layer.as_str() {
-            "header" => Some(Fault::ReplyMagicUnchecked),
-            "reply" => Some(Fault::ReplyCommandSetUnchecked),
+            "header" => Some(ClientFault::ReplyMagicUnchecked),
+            "reply" => Some(ClientFault::ReplyCommandSetUnchecked),
             _ => None,
         },
         ScriptOutcome::Ok(ok) => {
@@ -232,7 +232,7 @@ fn reveals(outcome: &ScriptOutcome) -> Option<Fault> {
             // All other numbers of the block are right, or would leave an entry cut.
             let by_count =
                 matches!(error.kind.as_str(), "bytes_after_message") || error.offset == 0 && error.kind == "count_too_large";
-            by_count.then_some(Fault::EnvironmentCountIgnored)
+            by_count.then_some(ClientFault::EnvironmentCountIgnored)
         }
         _ => None,
     }
@@ -299,7 +299,7 @@ mod tests {
             });
             reveals(&serde_json::from_value(outcome).unwrap())
         };
-        let ignored = Some(Fault::EnvironmentCountIgnored);
+        let ignored = Some(ClientFault::EnvironmentCountIgnored);
         assert_eq!(
             (of("bytes_after_message", 0), of("bytes_after_message", 12), of("count_too_large", 0)),
             (ignored, ignored, ignored)

@@ -12,14 +12,14 @@ pub struct Answer {
     /// The number of the question.
     pub id: Option<u64>,
     /// The answer itself.
-    pub said: Said,
+    pub said: AnswerKind,
     /// All of it, as it came.
     pub whole: Value,
 }
 
 /// The `result` of an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Said {
+pub enum AnswerKind {
     /// `ok`.
     Ok {
         /// `value`: of a decoding. Absent is not the same as null, which is the value of a string.
@@ -49,7 +49,7 @@ impl Answer {
         let whole: Value = serde_json::from_str(line).map_err(|error| format!("no JSON: {error}"))?;
         let Some(object) = whole.as_object() else { return Err("no JSON object".to_owned()) };
         let said = match object.get("result").and_then(Value::as_str) {
-            Some("ok") => Said::Ok {
+            Some("ok") => AnswerKind::Ok {
                 value: object.get("value").cloned(),
                 wire: text(object, "wire")?.map(hex::decode).transpose().map_err(|error| format!("`wire`: {error}"))?,
                 canonical: match object.get("canonical") {
@@ -58,8 +58,10 @@ impl Answer {
                     Some(_) => return Err("`canonical` is neither true nor false".to_owned()),
                 },
             },
-            Some("error") => Said::Error { layer: text(object, "layer")?.map(str::to_owned), value: object.get("value").cloned() },
-            Some("unsupported") => Said::Unsupported,
+            Some("error") => {
+                AnswerKind::Error { layer: text(object, "layer")?.map(str::to_owned), value: object.get("value").cloned() }
+            }
+            Some("unsupported") => AnswerKind::Unsupported,
             _ => return Err("`result` is none of ok, error and unsupported".to_owned()),
         };
         Ok(Self { id: object.get("id").and_then(Value::as_u64), said, whole })
@@ -95,8 +97,8 @@ mod tests {
     fn null_is_as_good_as_absent_but_for_a_value() {
         let of = |line: &str| Answer::parse(line).unwrap().said;
         let said = of(r#"{ "result": "ok", "value": null, "wire": null, "canonical": null }"#);
-        assert_eq!(said, Said::Ok { value: Some(Value::Null), wire: None, canonical: None });
-        assert_eq!(of(r#"{ "result": "ok" }"#), Said::Ok { value: None, wire: None, canonical: None });
-        assert_eq!(of(r#"{ "result": "error", "layer": null }"#), Said::Error { layer: None, value: None });
+        assert_eq!(said, AnswerKind::Ok { value: Some(Value::Null), wire: None, canonical: None });
+        assert_eq!(of(r#"{ "result": "ok" }"#), AnswerKind::Ok { value: None, wire: None, canonical: None });
+        assert_eq!(of(r#"{ "result": "error", "layer": null }"#), AnswerKind::Error { layer: None, value: None });
     }
 }

@@ -9,9 +9,9 @@ use alloc::{
 
 use serde_json::json;
 
-use super::{Answer, Said};
+use super::{Answer, AnswerKind};
 use crate::conformance::{Glob, Grade};
-use crate::vectors::{EMBEDDED, Fault, File, Group, LoadError, Test, Type, Value, Verdict, parse};
+use crate::vectors::{EMBEDDED, File, Group, LoadError, Test, Type, Value, VectorFault, Verdict, parse};
 
 /// The layers that an answer can name.
 const LAYERS: [&str; 5] = ["transport", "header", "payload", "limits", "reply"];
@@ -180,10 +180,10 @@ impl CodecCase<'_> {
     /// The grade of `answer`, whose number is not looked at.
     pub fn judge(&self, answer: &Answer) -> Judgement {
         match (&answer.said, self.operation) {
-            (Said::Unsupported, _) => Judgement::new(Grade::Unimplemented, "unsupported"),
-            (Said::Error { layer, value }, _) => self.judge_refusal(layer.as_deref(), value.as_ref()),
-            (Said::Ok { value, canonical, .. }, Operation::Decode) => self.judge_decoding(value.as_ref(), *canonical),
-            (Said::Ok { wire, .. }, Operation::Encode) => self.judge_encoding(wire.as_deref()),
+            (AnswerKind::Unsupported, _) => Judgement::new(Grade::Unimplemented, "unsupported"),
+            (AnswerKind::Error { layer, value }, _) => self.judge_refusal(layer.as_deref(), value.as_ref()),
+            (AnswerKind::Ok { value, canonical, .. }, Operation::Decode) => self.judge_decoding(value.as_ref(), *canonical),
+            (AnswerKind::Ok { wire, .. }, Operation::Encode) => self.judge_encoding(wire.as_deref()),
         }
     }
 
@@ -194,7 +194,7 @@ impl CodecCase<'_> {
         match (self.test.result, &self.test.error) {
             (Verdict::Valid, _) => Judgement::fail("refused"),
             (Verdict::Acceptable, _) => Judgement::PASS,
-            (Verdict::Invalid, Some(Fault { layer: expected, .. })) => match layer {
+            (Verdict::Invalid, Some(VectorFault { layer: expected, .. })) => match layer {
                 None => Judgement::new(Grade::Informational, "refused as it must be; no layer is named that could be judged"),
                 Some(layer) if layer != expected => Judgement::fail(format!("refused in layer {layer}, not {expected}")),
                 Some(_) => match value.filter(|value| is_of_limits(self.test) && **value != self.test.value) {

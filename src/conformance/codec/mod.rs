@@ -5,7 +5,7 @@ mod case;
 mod own;
 mod run;
 
-pub use answer::{Answer, Said};
+pub use answer::{Answer, AnswerKind};
 pub use case::{CodecCase, Judgement, NamedFile, Operation, cases, embedded};
 pub use own::answer;
 pub use run::run;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::command::Command;
 use crate::header::Header;
-use crate::vectors::{Decoded, Direction, EncodeFailure, Fault, Subject, Type, Value};
+use crate::vectors::{Decoded, Direction, EncodeFailure, Subject, Type, Value, VectorFault};
 
 #[derive(Deserialize)]
 struct Question {
@@ -65,7 +65,7 @@ fn decode(subject: Subject, wire: &[u8]) -> Value {
     match decoded {
         Err(refusal) => json!({ "result": "error", "layer": refusal.fault.layer }),
         Ok(Decoded { value, limit: Some(limit), .. }) => {
-            json!({ "result": "error", "layer": Fault::from(limit).layer, "value": value })
+            json!({ "result": "error", "layer": VectorFault::from(limit).layer, "value": value })
         }
         Ok(Decoded { value, canonical, .. }) => json!({ "result": "ok", "value": value, "canonical": canonical }),
     }

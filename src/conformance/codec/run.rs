@@ -3,7 +3,7 @@
 use alloc::{borrow::ToOwned as _, format, string::String, vec::Vec};
 
 use super::{Answer, CodecCase};
-use crate::conformance::{Adapter, Case, Detail, Glob, Grade, Lost, Report, Trouble};
+use crate::conformance::{Adapter, AdapterError, Case, Detail, Glob, Grade, Lost, Report};
 use crate::vectors::Value;
 
 /// After so many questions in a row without an answer the last one that had one is asked again.
@@ -75,7 +75,7 @@ fn ask(case: &CodecCase<'_>, adapter: &mut Adapter, id: &mut u64) -> Reply {
     }
     let line = match adapter.ask(&format!("{request}")) {
         Ok(line) => line,
-        Err(Trouble::NotStarted(error)) => return Reply::Gone(format!("it cannot be started again: {error}")),
+        Err(AdapterError::NotStarted(error)) => return Reply::Gone(format!("it cannot be started again: {error}")),
         Err(trouble) => return Reply::None { found: format!("{trouble}"), seen: Value::Null },
     };
     let found = match Answer::parse(&line) {

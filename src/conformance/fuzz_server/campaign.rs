@@ -16,8 +16,8 @@ use super::finding::{Finding, Key};
 use super::known::known;
 use super::minimise::minimise;
 use super::play::{Observed, play};
-use super::summary::Summary;
-use super::verdict::Verdict;
+use super::summary::CampaignSummary;
+use super::verdict::CaseVerdict;
 use crate::conformance::known::Profile;
 use crate::conformance::server::Place;
 use crate::conformance::server::target::Subject;
@@ -60,9 +60,9 @@ pub struct Options {
 
 /// What a campaign has to say while it goes on.
 #[derive(Clone, Copy, Debug)]
-pub enum News<'n> {
+pub enum CampaignProgress<'n> {
     /// A case was played.
-    Played(&'n FuzzCase, Verdict),
+    Played(&'n FuzzCase, CaseVerdict),
     /// Something new was found.
     Found(&'n Finding),
 }
@@ -74,7 +74,7 @@ pub enum News<'n> {
 /// ```
 /// use core::num::NonZeroU32;
 /// use core::time::Duration;
-/// use dotnet_diagnostics_ipc::conformance::fuzz_server::{Bases, Delivery, News, Options, Verdict, run};
+/// use dotnet_diagnostics_ipc::conformance::fuzz_server::{Bases, CampaignProgress, CaseVerdict, Delivery, Options, run};
 /// use dotnet_diagnostics_ipc::conformance::known::Profile;
 /// use dotnet_diagnostics_ipc::conformance::runtime::{Config, Misbehaviour, ReferenceRuntime};
 /// use dotnet_diagnostics_ipc::conformance::server::Place;
@@ -90,21 +90,21 @@ pub enum News<'n> {
 /// let options = Options { seed: 1, first: 1, cases: 30, rate, within: Duration::from_secs(5), tries: 0, profile: None };
 /// let mut played = 0;
 /// let summary = run(&Bases::of(&vectors::files()?), &Place::Socket(runtime.socket().into()), &options, &mut |news| {
-///     if let News::Played(case, _) = news {
+///     if let CampaignProgress::Played(case, _) = news {
 ///         assert!(case.number <= 30 && (case.delivery != Delivery::Leave || case.steps().len() >= 3));
 ///         played += 1;
 ///     }
 /// });
 /// assert_eq!((played, summary.cases, &summary.lost), (30, 30, &None));
-/// let leak = summary.findings.iter().find(|finding| finding.verdict() == Verdict::Leaked).expect("there is one");
+/// let leak = summary.findings.iter().find(|finding| finding.verdict() == CaseVerdict::Leaked).expect("there is one");
 /// assert_eq!(leak.known.as_ref().map(|known| known.fact.as_str()), Some("F-71"));
 /// assert_eq!(leak.script_file(options.within).scripts.len(), 1);
-/// assert!(summary.commands.iter().any(|row| row.verdicts.contains_key(&Verdict::Leaked)));
+/// assert!(summary.commands.iter().any(|row| row.verdicts.contains_key(&CaseVerdict::Leaked)));
 /// runtime.stop();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn run(bases: &Bases, place: &Place, options: &Options, news: &mut dyn FnMut(News<'_>)) -> Summary {
-    let summary = Summary {
+pub fn run(bases: &Bases, place: &Place, options: &Options, news: &mut dyn FnMut(CampaignProgress<'_>)) -> CampaignSummary {
+    let summary = CampaignSummary {
         format: 1,
         target: place.to_string(),
         runtime: None,
@@ -119,12 +119,18 @@ pub fn run(bases: &Bases, place: &Place, options: &Options, news: &mut dyn FnMut
     };
     let subject = match Subject::find(place, options.within) {
         Ok(subject) => subject.started_often(),
-        Err(reason) => return Summary { lost: Some(reason), ..summary },
+        Err(reason) => return CampaignSummary { lost: Some(reason), ..summary },
     };
     let starts = u64::from(subject.can_spawn());
     let profile = options.profile.unwrap_or(Profile::STRICT);
-    let mut campaign =
-        Campaign { subject, options, profile, left_open: 0, settles: Duration::ZERO, summary: Summary { starts, ..summary } };
+    let mut campaign = Campaign {
+        subject,
+        options,
+        profile,
+        left_open: 0,
+        settles: Duration::ZERO,
+        summary: CampaignSummary { starts, ..summary },
+    };
     if let Err(reason) = campaign.meet().and_then(|()| campaign.play_all(bases, news)) {
         campaign.summary.lost = Some(reason);
     }
@@ -139,7 +145,7 @@ struct Campaign<'o> {
     left_open: u32,
     /// How long a target that is started for one case alone is left in peace first.
     settles: Duration,
-    summary: Summary,
+    summary: CampaignSummary,
 }
 
 impl Campaign<'_> {
@@ -154,7 +160,7 @@ impl Campaign<'_> {
         Ok(())
     }
 
-    fn play_all(&mut self, bases: &Bases, news: &mut dyn FnMut(News<'_>)) -> Result<(), String> {
+    fn play_all(&mut self, bases: &Bases, news: &mut dyn FnMut(CampaignProgress<'_>)) -> Result<(), String> {
         let pause = Duration::from_secs(1).checked_div(self.options.rate.get()).unwrap_or_default();
         for nth in 0..self.options.cases {
             let began = Instant::now();
@@ -163,12 +169,12 @@ impl Campaign<'_> {
             };
             let observed = self.play(&case)?;
             self.summary.count(case.command(), observed.verdict);
-            news(News::Played(&case, observed.verdict));
+            news(CampaignProgress::Played(&case, observed.verdict));
             let end = observed.death.map_or_else(|| observed.verdict.to_string(), |death| death.to_string());
             let is_fatal = observed.verdict.is_fatal();
             if observed.verdict.is_finding() {
                 if let Some(finding) = self.finding(case, observed)? {
-                    news(News::Found(finding));
+                    news(CampaignProgress::Found(finding));
                 }
             }
             if is_fatal && !self.subject.can_spawn() {
@@ -182,7 +188,7 @@ impl Campaign<'_> {
     /// Plays a case, and has a new target for the next one where this one is of no use any more.
     fn play(&mut self, case: &FuzzCase) -> Result<Observed, String> {
         let observed = play(&mut self.subject, case, self.options.within)?;
-        if observed.verdict == Verdict::LeftOpen {
+        if observed.verdict == CaseVerdict::LeftOpen {
             self.left_open = self.left_open.saturating_add(1);
         }
         if observed.verdict.is_fatal() || self.left_open >= LEFT_OPEN {

@@ -7,16 +7,16 @@ use serde::Serialize;
 use serde::ser::{SerializeStruct as _, Serializer};
 
 use super::case::{Delivery, FuzzCase};
-use super::verdict::Verdict;
+use super::verdict::CaseVerdict;
 use crate::command::Command;
-use crate::conformance::Deviation;
+use crate::conformance::KnownDeviation;
 use crate::conformance::server::Death;
 
 /// What two cases have in common that are one finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) command: Command,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: CaseVerdict,
     pub(super) mutation: String,
     pub(super) death: Option<Death>,
 }
@@ -47,7 +47,7 @@ pub struct Finding {
     /// How many cases led to it.
     pub times: u64,
     /// The fact by which it is known of this runtime.
-    pub known: Option<Deviation>,
+    pub known: Option<KnownDeviation>,
     /// How many bytes came of the case that its script plays.
     pub(super) seen: usize,
 }
@@ -59,7 +59,7 @@ impl Finding {
     }
 
     /// What the server did.
-    pub const fn verdict(&self) -> Verdict {
+    pub const fn verdict(&self) -> CaseVerdict {
         self.key.verdict
     }
 

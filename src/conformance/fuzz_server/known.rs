@@ -2,19 +2,19 @@
 
 use super::case::FuzzCase;
 use super::play::Observed;
-use super::verdict::Verdict;
-use crate::conformance::Deviation;
+use super::verdict::CaseVerdict;
+use crate::conformance::KnownDeviation;
 use crate::conformance::known::Profile;
 use crate::conformance::server::Death;
 use crate::conformance::server::expectation::Expectation;
 use crate::conformance::server::judge::judge;
 
 /// The fact by which the rules of the server suite know it. They know of no hang.
-pub(super) fn known(profile: Profile, case: &FuzzCase, observed: &Observed) -> Option<Deviation> {
-    if observed.verdict == Verdict::Hang {
+pub(super) fn known(profile: Profile, case: &FuzzCase, observed: &Observed) -> Option<KnownDeviation> {
+    if observed.verdict == CaseVerdict::Hang {
         return None;
     }
-    let death = (observed.verdict == Verdict::Crash).then(|| observed.death.unwrap_or(Death::Unknown));
+    let death = (observed.verdict == CaseVerdict::Crash).then(|| observed.death.unwrap_or(Death::Unknown));
     judge(profile, &Expectation::of_message(case.command(), &case.message), &observed.answered, death).deviation
 }
 
@@ -27,7 +27,7 @@ mod tests {
     use crate::exchange::End;
     use alloc::vec::Vec;
 
-    fn fact(profile: Profile, message: &[u8], verdict: Verdict) -> Option<std::string::String> {
+    fn fact(profile: Profile, message: &[u8], verdict: CaseVerdict) -> Option<std::string::String> {
         let case = FuzzCase {
             number: 1,
             tc_id: 1,
@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn a_death_is_known_of_what_is_wrong_and_of_nothing_else() {
         let net10 = Profile::CORECLR_10;
-        let crash = |message: &[u8]| fact(net10, message, Verdict::Crash);
+        let crash = |message: &[u8]| fact(net10, message, CaseVerdict::Crash);
         let f_72 = || Some("F-72".into());
         let resume = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
         let without_payload = b"DOTNET_IPC_V1\0\x14\0\x01\x01\0\0";
@@ -55,7 +55,7 @@ mod tests {
         let surplus = b"DOTNET_IPC_V1\0\x15\0\x04\x01\0\0\x07";
         assert_eq!(crash(surplus), f_72());
         // Of a hang nothing is known, and of the strict neither.
-        assert_eq!(fact(net10, without_payload, Verdict::Hang), None);
-        assert_eq!(fact(Profile::STRICT, without_payload, Verdict::Crash), None);
+        assert_eq!(fact(net10, without_payload, CaseVerdict::Hang), None);
+        assert_eq!(fact(Profile::STRICT, without_payload, CaseVerdict::Crash), None);
     }
 }

@@ -30,9 +30,9 @@ mod summary;
 mod verdict;
 
 pub use bases::Bases;
-pub use campaign::{News, Options, run};
+pub use campaign::{CampaignProgress, Options, run};
 pub use case::{Delivery, FuzzCase};
 pub use finding::Finding;
 pub use mutation::Mutation;
-pub use summary::{Row, Summary};
-pub use verdict::Verdict;
+pub use summary::{CampaignSummary, Row};
+pub use verdict::CaseVerdict;

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use super::case::{Delivery, FuzzCase};
 use super::numbers;
-use super::verdict::Verdict;
+use super::verdict::CaseVerdict;
 use crate::command::Command;
 use crate::conformance::player::{Network as _, Player};
 use crate::conformance::server::Death;
@@ -26,7 +26,7 @@ const DIES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)]
 /// What the target did.
 #[derive(Clone, Debug)]
 pub(super) struct Observed {
-    pub(super) verdict: Verdict,
+    pub(super) verdict: CaseVerdict,
     /// How its process ended, where that is known.
     pub(super) death: Option<Death>,
     pub(super) answered: Answered,
@@ -67,15 +67,15 @@ pub(super) fn play(subject: &mut Subject, case: &FuzzCase, within: Duration) -> 
         is_dead = dies(&mut network, DIES[0]);
     }
     let verdict = if is_dead {
-        Verdict::Crash
+        CaseVerdict::Crash
     } else if subject.answers().is_ok() {
         mild(&answered, case)
     } else if dies(&mut network, DIES[1].min(within)) {
-        Verdict::Crash
+        CaseVerdict::Crash
     } else {
-        Verdict::Hang
+        CaseVerdict::Hang
     };
-    let death = if verdict == Verdict::Crash { subject.death() } else { None };
+    let death = if verdict == CaseVerdict::Crash { subject.death() } else { None };
     Ok(Observed { verdict, death, answered })
 }
 
@@ -86,20 +86,20 @@ fn dies(network: &mut crate::conformance::player::SocketNetwork, within: Duratio
 }
 
 /// The verdict on an answer of a server that goes on to serve.
-fn mild(answered: &Answered, case: &FuzzCase) -> Verdict {
+fn mild(answered: &Answered, case: &FuzzCase) -> CaseVerdict {
     // Bytes that the server never reads make the end of its stream a reset (F-70).
     let has_surplus = numbers::size(&case.message).is_some_and(|size| usize::from(size) < case.message.len());
     match &answered.came {
-        Came::Message(_) if !answered.wrong.is_empty() && !has_surplus => Verdict::Malformed,
-        Came::Message(_) if answered.left_open => Verdict::LeftOpen,
-        Came::Message(_) if answered.came.error().is_some() => Verdict::Error,
-        Came::Message(_) => Verdict::Ok,
-        Came::NoMessage(bytes) | Came::End(_, bytes) | Came::Silence(bytes) if !begins_a_message(bytes) => Verdict::Leaked,
-        Came::NoMessage(_) => Verdict::Malformed,
-        Came::End(_, bytes) | Came::Silence(bytes) if !bytes.is_empty() => Verdict::Malformed,
-        Came::End(..) => Verdict::Closed,
-        Came::Silence(_) if case.delivery == Delivery::Leave => Verdict::Left,
-        Came::Silence(_) => Verdict::Silent,
+        Came::Message(_) if !answered.wrong.is_empty() && !has_surplus => CaseVerdict::Malformed,
+        Came::Message(_) if answered.left_open => CaseVerdict::LeftOpen,
+        Came::Message(_) if answered.came.error().is_some() => CaseVerdict::Error,
+        Came::Message(_) => CaseVerdict::Ok,
+        Came::NoMessage(bytes) | Came::End(_, bytes) | Came::Silence(bytes) if !begins_a_message(bytes) => CaseVerdict::Leaked,
+        Came::NoMessage(_) => CaseVerdict::Malformed,
+        Came::End(_, bytes) | Came::Silence(bytes) if !bytes.is_empty() => CaseVerdict::Malformed,
+        Came::End(..) => CaseVerdict::Closed,
+        Came::Silence(_) if case.delivery == Delivery::Leave => CaseVerdict::Left,
+        Came::Silence(_) => CaseVerdict::Silent,
     }
 }
 
@@ -129,20 +129,20 @@ mod tests {
         let magic = || b"DOTNET_IPC_V1\0".to_vec();
         let ok = || Came::Message(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0".to_vec());
         let error = Came::Message(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80".to_vec());
-        assert_eq!((verdict(ok()), verdict(error)), (Verdict::Ok, Verdict::Error));
-        assert_eq!(verdict(Came::NoMessage(Vec::from([7; 20]))), Verdict::Leaked);
-        assert_eq!(verdict(Came::Silence(Vec::from([7]))), Verdict::Leaked);
+        assert_eq!((verdict(ok()), verdict(error)), (CaseVerdict::Ok, CaseVerdict::Error));
+        assert_eq!(verdict(Came::NoMessage(Vec::from([7; 20]))), CaseVerdict::Leaked);
+        assert_eq!(verdict(Came::Silence(Vec::from([7]))), CaseVerdict::Leaked);
         // It begins as a message does, and is none.
-        assert_eq!(verdict(Came::NoMessage([magic(), Vec::from([0; 6])].concat())), Verdict::Malformed);
-        assert_eq!(verdict(Came::End(End::Closed, magic())), Verdict::Malformed);
-        assert_eq!(verdict(Came::Silence(magic())), Verdict::Malformed);
-        assert_eq!(verdict(Came::End(End::Reset, Vec::new())), Verdict::Closed);
-        assert_eq!(verdict(Came::Silence(Vec::new())), Verdict::Silent);
-        assert_eq!(mild(&answered(Came::Silence(Vec::new())), &case(Delivery::Leave, &[])), Verdict::Left);
-        assert_eq!(mild(&Answered { left_open: true, ..answered(ok()) }, &case(Delivery::Whole, &[])), Verdict::LeftOpen);
+        assert_eq!(verdict(Came::NoMessage([magic(), Vec::from([0; 6])].concat())), CaseVerdict::Malformed);
+        assert_eq!(verdict(Came::End(End::Closed, magic())), CaseVerdict::Malformed);
+        assert_eq!(verdict(Came::Silence(magic())), CaseVerdict::Malformed);
+        assert_eq!(verdict(Came::End(End::Reset, Vec::new())), CaseVerdict::Closed);
+        assert_eq!(verdict(Came::Silence(Vec::new())), CaseVerdict::Silent);
+        assert_eq!(mild(&answered(Came::Silence(Vec::new())), &case(Delivery::Leave, &[])), CaseVerdict::Left);
+        assert_eq!(mild(&Answered { left_open: true, ..answered(ok()) }, &case(Delivery::Whole, &[])), CaseVerdict::LeftOpen);
         // What is wrong counts, but where bytes are behind the message that the server never reads (F-70).
         let wrong = || Answered { wrong: Vec::from(["the stream: reset".into()]), ..answered(ok()) };
-        assert_eq!(mild(&wrong(), &case(Delivery::Whole, &[])), Verdict::Malformed);
-        assert_eq!(mild(&wrong(), &case(Delivery::Whole, &[1])), Verdict::Ok);
+        assert_eq!(mild(&wrong(), &case(Delivery::Whole, &[])), CaseVerdict::Malformed);
+        assert_eq!(mild(&wrong(), &case(Delivery::Whole, &[1])), CaseVerdict::Ok);
     }
 }

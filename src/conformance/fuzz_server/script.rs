@@ -4,7 +4,7 @@ use alloc::{borrow::ToOwned as _, format, string::String, vec::Vec};
 use core::time::Duration;
 
 use super::finding::Finding;
-use super::verdict::Verdict;
+use super::verdict::CaseVerdict;
 use crate::command::Command;
 use crate::conformance::server::request::ON;
 use crate::header::MAGIC;
@@ -66,12 +66,12 @@ impl Finding {
         let on = || ON.to_owned();
         let expect = |parts| Step::Expect(Expect { on: on(), expect: Pattern(parts), with_fd: false, within_ms: None });
         match self.verdict() {
-            Verdict::Crash => Vec::from([
+            CaseVerdict::Crash => Vec::from([
                 Step::Drain(Drain { on: on(), drain: true }),
                 Step::ExpectEnd(ExpectEnd { on: on(), expect_end: ExpectedEnd::Any, last: Vec::new(), within_ms: Some(ENDS) }),
                 Step::ExpectTarget(ExpectTarget { expect_target: Life::Dead, within_ms: Some(ENDS) }),
             ]),
-            Verdict::Hang => {
+            CaseVerdict::Hang => {
                 let question = encode_to_vec(Command::PROCESS_INFO, &ProcessInfo {}).unwrap_or_default();
                 let send = Vec::from([Literal::Bytes(question)]);
                 Vec::from([
@@ -88,12 +88,12 @@ impl Finding {
                     Step::ExpectNothing(ExpectNothing { on: ASKS.to_owned(), expect_nothing: within_ms }),
                 ])
             }
-            Verdict::Leaked => {
+            CaseVerdict::Leaked => {
                 let len = self.seen.min(MAGIC.len());
                 let not = MAGIC.get(..len).map(|magic| Literal::Bytes(magic.to_owned())).into_iter().collect();
                 Vec::from([expect(Vec::from([Part::Any(Any { any: Length::Fixed(len), name: None, not })]))])
             }
-            Verdict::LeftOpen => Vec::from([
+            CaseVerdict::LeftOpen => Vec::from([
                 expect(Vec::from([
                     Part::Literal(Literal::Bytes(MAGIC.to_vec())),
                     any(2, Some("size")),
@@ -115,13 +115,13 @@ mod tests {
     use super::super::finding::Key;
     use super::super::{Delivery, FuzzCase, Mutation};
     use super::*;
-    use crate::conformance::Deviation;
+    use crate::conformance::KnownDeviation;
     use crate::conformance::server::Death;
     use serde_json::{Value, json};
 
     const MAGIC_TEXT: &str = "444f544e45545f4950435f563100";
 
-    fn finding(verdict: Verdict, seen: usize) -> Finding {
+    fn finding(verdict: CaseVerdict, seen: usize) -> Finding {
         let case = FuzzCase {
             number: 7,
             tc_id: 6200,
@@ -130,14 +130,14 @@ mod tests {
             message: b"DOTNET_IPC_V1\0\x15\0\x04\x01\0\0\0".to_vec(),
             delivery: Delivery::Whole,
         };
-        let death = (verdict == Verdict::Crash).then_some(Death::Signal(11));
+        let death = (verdict == CaseVerdict::Crash).then_some(Death::Signal(11));
         let key = Key { command: case.command(), verdict, mutation: case.mutation(), death };
         let minimised = case.clone();
         Finding { number: 3, key, case, minimised, same_as: None, reproduced: Some(true), tries: 1, times: 1, known: None, seen }
     }
 
     /// The steps behind the two that send the message.
-    fn steps(verdict: Verdict, seen: usize) -> Vec<Value> {
+    fn steps(verdict: CaseVerdict, seen: usize) -> Vec<Value> {
         let file = finding(verdict, seen).script_file(Duration::from_millis(400));
         assert_eq!((file.within_ms, file.scripts.len(), file.scripts[0].hazard), (400, 1, Some(Hazard::Harmful)));
         file.scripts[0].steps[2..].iter().map(|step| serde_json::to_value(step).unwrap()).collect()
@@ -146,33 +146,36 @@ mod tests {
     #[test]
     fn the_last_steps_say_what_the_server_did() {
         let dies = json!({ "expect_target": "dead", "within_ms": 10_000 });
-        assert_eq!(steps(Verdict::Crash, 0).last(), Some(&dies));
+        assert_eq!(steps(CaseVerdict::Crash, 0).last(), Some(&dies));
         let asks = json!({ "on": "z", "send": [format!("{MAGIC_TEXT}140004000000")] });
         let hangs =
             [json!({ "on": "a", "end": "close" }), json!({ "open": "z" }), asks, json!({ "on": "z", "expect_nothing": 400 })];
-        assert_eq!(steps(Verdict::Hang, 0), hangs);
+        assert_eq!(steps(CaseVerdict::Hang, 0), hangs);
         // As many bytes as the magic has are enough to see that they are none.
         for (seen, not) in [(5, &MAGIC_TEXT[..10]), (100, MAGIC_TEXT)] {
-            assert_eq!(steps(Verdict::Leaked, seen), [json!({ "on": "a", "expect": [{ "any": not.len() / 2, "not": [not] }] })]);
+            assert_eq!(
+                steps(CaseVerdict::Leaked, seen),
+                [json!({ "on": "a", "expect": [{ "any": not.len() / 2, "not": [not] }] })]
+            );
         }
-        let open = steps(Verdict::LeftOpen, 24);
+        let open = steps(CaseVerdict::LeftOpen, 24);
         assert_eq!(
             (open[0]["expect"][0].clone(), open[1].clone()),
             (json!(MAGIC_TEXT), json!({ "on": "a", "expect_nothing": 500 }))
         );
         // A malformed reply is there, whatever it is.
-        assert_eq!(steps(Verdict::Malformed, 30), [json!({ "on": "a", "expect": [{ "any": 30 }] })]);
+        assert_eq!(steps(CaseVerdict::Malformed, 30), [json!({ "on": "a", "expect": [{ "any": 30 }] })]);
     }
 
     #[test]
     fn a_finding_says_in_a_line_what_it_is() {
-        let crash = finding(Verdict::Crash, 0);
+        let crash = finding(CaseVerdict::Crash, 0);
         assert_eq!(
             format!("{crash}"),
             "3 Process/ResumeRuntime: crash (the target was killed by signal 11) by extra-bytes in case 7; 21 bytes, of 21"
         );
         let text = |change: fn(&mut Finding)| {
-            let mut one = finding(Verdict::Hang, 0);
+            let mut one = finding(CaseVerdict::Hang, 0);
             change(&mut one);
             format!("{one}")
         };
@@ -180,7 +183,7 @@ mod tests {
         assert_eq!(text(|one| one.reproduced = Some(false)), format!("{begins}; not again with a new target, 21 bytes"));
         assert_eq!(text(|one| one.reproduced = None), format!("{begins}; 21 bytes"));
         assert_eq!(text(|one| one.same_as = Some(1)), format!("{begins}; comes down to 1"));
-        let known = text(|one| one.known = Some(Deviation { fact: "F-71".to_owned(), text: "memory".to_owned() }));
+        let known = text(|one| one.known = Some(KnownDeviation { fact: "F-71".to_owned(), text: "memory".to_owned() }));
         assert_eq!(known, format!("{begins}; 21 bytes, of 21; F-71: memory"));
     }
 }

@@ -5,7 +5,7 @@ use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 use serde::Serialize;
 
 use super::finding::Finding;
-use super::verdict::Verdict;
+use super::verdict::CaseVerdict;
 use crate::command::Command;
 
 /// The cases of one command.
@@ -14,13 +14,13 @@ pub struct Row {
     /// The command, as its message says.
     pub command: String,
     /// How many cases came to what.
-    pub verdicts: BTreeMap<Verdict, u64>,
+    pub verdicts: BTreeMap<CaseVerdict, u64>,
 }
 
 /// What a campaign came to.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Summary {
+pub struct CampaignSummary {
     /// 1.
     pub format: u32,
     /// Where the target is.
@@ -45,8 +45,8 @@ pub struct Summary {
     pub lost: Option<String>,
 }
 
-impl Summary {
-    pub(super) fn count(&mut self, command: Command, verdict: Verdict) {
+impl CampaignSummary {
+    pub(super) fn count(&mut self, command: Command, verdict: CaseVerdict) {
         self.cases = self.cases.saturating_add(1);
         let command = format!("{command}");
         if !self.commands.iter().any(|row| row.command == command) {
@@ -59,7 +59,7 @@ impl Summary {
     }
 
     /// How many cases came to this.
-    pub fn of(&self, verdict: Verdict) -> u64 {
+    pub fn of(&self, verdict: CaseVerdict) -> u64 {
         self.commands.iter().filter_map(|row| row.verdicts.get(&verdict)).sum()
     }
 }

@@ -7,14 +7,14 @@ use serde::Serialize;
 /// What a server did with a case.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::conformance::fuzz_server::Verdict;
+/// use dotnet_diagnostics_ipc::conformance::fuzz_server::CaseVerdict;
 ///
-/// assert!(Verdict::Crash.is_finding() && !Verdict::Error.is_finding());
-/// assert_eq!(Verdict::LeftOpen.to_string(), "left-open");
+/// assert!(CaseVerdict::Crash.is_finding() && !CaseVerdict::Error.is_finding());
+/// assert_eq!(CaseVerdict::LeftOpen.to_string(), "left-open");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum CaseVerdict {
     /// It said OK.
     Ok,
     /// It said Error.
@@ -37,7 +37,7 @@ pub enum Verdict {
     LeftOpen,
 }
 
-impl Verdict {
+impl CaseVerdict {
     /// All of them, in the order of reports.
     pub const ALL: [Self; 10] = [
         Self::Ok,
@@ -79,7 +79,7 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for CaseVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

@@ -18,8 +18,8 @@ pub use network::{Drained, Link, Network, Received, Sent};
 pub use pipes::PipeNetwork;
 #[cfg(unix)]
 pub use sockets::SocketNetwork;
-pub use transcript::{Direction, Passage, Transcript};
-pub use trouble::{Difference, Mismatch, Trouble};
+pub use transcript::{Passage, Transcript, TurnDirection};
+pub use trouble::{Difference, Mismatch, PlayerError};
 
 use alloc::{
     borrow::ToOwned as _,
@@ -48,7 +48,7 @@ pub struct Failure {
     /// The step, as the script has it.
     pub text: String,
     /// What came instead.
-    pub trouble: Trouble,
+    pub trouble: PlayerError,
 }
 
 impl fmt::Display for Failure {
@@ -118,16 +118,16 @@ impl<'n> Player<'n> {
     ///
     /// # Errors
     /// The first step that went another way. Where the network lacks what a step needs ([`Network::lacks`]), it is that step with
-    /// [`Trouble::Unavailable`], and none was played.
+    /// [`PlayerError::Unavailable`], and none was played.
     pub fn play<'s>(&mut self, steps: impl IntoIterator<Item = &'s Step, IntoIter: Clone>) -> Result<(), Failure> {
-        let failure = |step: usize, text: &Step, trouble: Trouble| {
+        let failure = |step: usize, text: &Step, trouble: PlayerError| {
             let text = serde_json::to_string(text).unwrap_or_default();
             Failure { step, text, trouble }
         };
         let steps = steps.into_iter().enumerate();
         for (nth, step) in steps.clone() {
             if let Some(why) = self.network.lacks(step) {
-                return Err(failure(nth, step, Trouble::Unavailable(why.to_owned())));
+                return Err(failure(nth, step, PlayerError::Unavailable(why.to_owned())));
             }
         }
         for (nth, step) in steps {
@@ -153,8 +153,8 @@ impl<'n> Player<'n> {
     /// Closes what is open.
     ///
     /// # Errors
-    /// [`Trouble`] of the network.
-    pub fn close_all(&mut self) -> Result<(), Trouble> {
+    /// [`PlayerError`] of the network.
+    pub fn close_all(&mut self) -> Result<(), PlayerError> {
         for connection in core::mem::take(&mut self.connections).into_values() {
             self.network.end(connection.link, Ending::Close)?;
         }
@@ -180,16 +180,16 @@ impl<'n> Player<'n> {
     ///
     /// # Errors
     /// If there is none.
-    pub fn link(&self, name: &str) -> Result<Link, Trouble> {
+    pub fn link(&self, name: &str) -> Result<Link, PlayerError> {
         let found = self.connections.get(name).map(|connection| connection.link);
-        found.ok_or_else(|| Trouble::differs(format!("there is no connection {name}")))
+        found.ok_or_else(|| PlayerError::differs(format!("there is no connection {name}")))
     }
 
     /// Opens a connection to the default port.
     ///
     /// # Errors
-    /// [`Trouble`] of the network.
-    pub fn open(&mut self, name: &str, until: Duration) -> Result<(), Trouble> {
+    /// [`PlayerError`] of the network.
+    pub fn open(&mut self, name: &str, until: Duration) -> Result<(), PlayerError> {
         let link = self.network.open(None, until)?;
         self.named(name, link)
     }
@@ -197,11 +197,11 @@ impl<'n> Player<'n> {
     /// Sends bytes, the first with a descriptor if one is named.
     ///
     /// # Errors
-    /// [`Trouble`] of the network.
-    pub fn send(&mut self, on: &str, bytes: &[u8], fd: Option<FdKind>, until: Duration) -> Result<Sent, Trouble> {
+    /// [`PlayerError`] of the network.
+    pub fn send(&mut self, on: &str, bytes: &[u8], fd: Option<FdKind>, until: Duration) -> Result<Sent, PlayerError> {
         let sent = self.network.send(self.link(on)?, bytes, fd, until)?;
         if sent == Sent::All {
-            self.transcript.push(on, Direction::Sent, bytes, usize::from(fd.is_some()));
+            self.transcript.push(on, TurnDirection::Sent, bytes, usize::from(fd.is_some()));
         }
         Ok(sent)
     }
@@ -209,8 +209,8 @@ impl<'n> Player<'n> {
     /// Ends a connection, whose name is free again if it is closed.
     ///
     /// # Errors
-    /// [`Trouble`] of the network.
-    pub fn end(&mut self, on: &str, how: Ending) -> Result<(), Trouble> {
+    /// [`PlayerError`] of the network.
+    pub fn end(&mut self, on: &str, how: Ending) -> Result<(), PlayerError> {
         let link = self.link(on)?;
         if how != Ending::HalfClose {
             self.connections.remove(on);
@@ -221,11 +221,11 @@ impl<'n> Player<'n> {
     /// Takes bytes of a connection: `most` of them at most. They stand in the transcript afterwards.
     ///
     /// # Errors
-    /// [`Trouble`] of the network.
-    pub fn receive(&mut self, on: &str, most: usize, until: Duration) -> Result<Received, Trouble> {
+    /// [`PlayerError`] of the network.
+    pub fn receive(&mut self, on: &str, most: usize, until: Duration) -> Result<Received, PlayerError> {
         let received = self.network.receive(self.link(on)?, most, until)?;
         if let Received::Bytes(bytes, fds) = &received {
-            self.transcript.push(on, Direction::Received, bytes, *fds);
+            self.transcript.push(on, TurnDirection::Received, bytes, *fds);
         }
         Ok(received)
     }
@@ -234,7 +234,7 @@ impl<'n> Player<'n> {
     ///
     /// # Errors
     /// What came instead.
-    pub fn step(&mut self, step: &Step) -> Result<(), Trouble> {
+    pub fn step(&mut self, step: &Step) -> Result<(), PlayerError> {
         let within = step.within_ms().map_or(self.within, ms);
         let until = self.in_a(within);
         match step {
@@ -288,23 +288,23 @@ impl<'n> Player<'n> {
         self.network.now().saturating_add(time)
     }
 
-    fn named(&mut self, name: &str, link: Link) -> Result<(), Trouble> {
+    fn named(&mut self, name: &str, link: Link) -> Result<(), PlayerError> {
         match self.connections.insert(name.to_owned(), Connection { link, is_drained: false }) {
             None => Ok(()),
-            Some(_) => Err(Trouble::differs(format!("{name} stands for two connections"))),
+            Some(_) => Err(PlayerError::differs(format!("{name} stands for two connections"))),
         }
     }
 
-    fn send_step(&mut self, step: &Send, until: Duration) -> Result<(), Trouble> {
+    fn send_step(&mut self, step: &Send, until: Duration) -> Result<(), PlayerError> {
         let mut bytes = Vec::new();
         for part in &step.send {
-            bytes.extend(part.bytes(&self.captures).map_err(|error| Trouble::differs(error.to_string()))?);
+            bytes.extend(part.bytes(&self.captures).map_err(|error| PlayerError::differs(error.to_string()))?);
         }
         let whole = [bytes.len()];
         let chunks = if step.chunks.is_empty() { whole.as_slice() } else { step.chunks.as_slice() };
         let sum = chunks.iter().try_fold(0, |sum: usize, size| sum.checked_add(*size));
         if sum != Some(bytes.len()) {
-            return Err(Trouble::differs(format!("the script's chunks do not add up to {} bytes", bytes.len())));
+            return Err(PlayerError::differs(format!("the script's chunks do not add up to {} bytes", bytes.len())));
         }
         let mut fd = step.with_fd;
         let mut rest = bytes.as_slice();
@@ -332,7 +332,7 @@ impl<'n> Player<'n> {
     }
 
     /// Reads by one of `patterns`. What it gives is captured.
-    fn receive_one_of(&mut self, on: &str, patterns: &[&Pattern], with_fd: bool, until: Duration) -> Result<(), Trouble> {
+    fn receive_one_of(&mut self, on: &str, patterns: &[&Pattern], with_fd: bool, until: Duration) -> Result<(), PlayerError> {
         let (mut so_far, mut fds) = (Vec::new(), 0_usize);
         let captured = loop {
             let (mut mismatches, mut most) = (Vec::new(), usize::MAX);
@@ -373,16 +373,16 @@ impl<'n> Player<'n> {
         Ok(())
     }
 
-    fn expect(&mut self, step: &Expect, until: Duration) -> Result<(), Trouble> {
+    fn expect(&mut self, step: &Expect, until: Duration) -> Result<(), PlayerError> {
         self.receive_one_of(&step.on, &[&step.expect], step.with_fd, until)
     }
 
-    fn expect_any_of(&mut self, step: &ExpectAnyOf, until: Duration) -> Result<(), Trouble> {
+    fn expect_any_of(&mut self, step: &ExpectAnyOf, until: Duration) -> Result<(), PlayerError> {
         let patterns: Vec<_> = step.expect_any_of.iter().map(|one| &one.expect).collect();
         self.receive_one_of(&step.on, &patterns, false, until)
     }
 
-    fn expect_end(&mut self, step: &ExpectEnd, until: Duration) -> Result<(), Trouble> {
+    fn expect_end(&mut self, step: &ExpectEnd, until: Duration) -> Result<(), PlayerError> {
         let is_drained = self.connections.get(&step.on).is_some_and(|connection| connection.is_drained);
         let end = if is_drained {
             let drained = self.network.drained(self.link(&step.on)?, until)?;

@@ -3,7 +3,7 @@
 use alloc::{string::String, vec::Vec};
 use core::time::Duration;
 
-use super::Trouble;
+use super::PlayerError;
 use crate::exchange::End;
 use crate::vectors::script::{Ending, FdKind, Life, Step};
 
@@ -39,8 +39,8 @@ impl Received {
     pub(in crate::conformance) fn fill(
         bytes: &mut Vec<u8>,
         wanted: usize,
-        mut receive: impl FnMut(usize) -> Result<Self, Trouble>,
-    ) -> Result<Option<Self>, Trouble> {
+        mut receive: impl FnMut(usize) -> Result<Self, PlayerError>,
+    ) -> Result<Option<Self>, PlayerError> {
         while let Some(missing) = wanted.checked_sub(bytes.len()).filter(|missing| *missing > 0) {
             match receive(missing)? {
                 Self::Bytes(more, _) => bytes.extend(more),
@@ -102,66 +102,66 @@ pub trait Network {
     /// Connects to the side under test.
     ///
     /// # Errors
-    /// [`Trouble`], where nobody accepts until then.
-    fn open(&mut self, port: Option<&str>, until: Duration) -> Result<Link, Trouble>;
+    /// [`PlayerError`], where nobody accepts until then.
+    fn open(&mut self, port: Option<&str>, until: Duration) -> Result<Link, PlayerError>;
 
     /// Takes a connection that the side under test opens; `None` if none comes.
     ///
     /// # Errors
-    /// [`Trouble`].
-    fn accept(&mut self, port: Option<&str>, until: Duration) -> Result<Option<Link>, Trouble>;
+    /// [`PlayerError`].
+    fn accept(&mut self, port: Option<&str>, until: Duration) -> Result<Option<Link>, PlayerError>;
 
     /// Whether somebody connects. The connection is not taken.
     ///
     /// # Errors
-    /// [`Trouble`].
-    fn is_called(&mut self, port: Option<&str>, until: Duration) -> Result<bool, Trouble>;
+    /// [`PlayerError`].
+    fn is_called(&mut self, port: Option<&str>, until: Duration) -> Result<bool, PlayerError>;
 
     /// Begins or stops to listen.
     ///
     /// # Errors
-    /// [`Trouble`].
-    fn listen(&mut self, port: &str, listening: bool) -> Result<(), Trouble>;
+    /// [`PlayerError`].
+    fn listen(&mut self, port: &str, listening: bool) -> Result<(), PlayerError>;
 
     /// Sends all of `bytes`, the first with a descriptor if one is named.
     ///
     /// # Errors
-    /// [`Trouble`], also where they do not go until then.
-    fn send(&mut self, link: Link, bytes: &[u8], fd: Option<FdKind>, until: Duration) -> Result<Sent, Trouble>;
+    /// [`PlayerError`], also where they do not go until then.
+    fn send(&mut self, link: Link, bytes: &[u8], fd: Option<FdKind>, until: Duration) -> Result<Sent, PlayerError>;
 
     /// Waits for bytes, and takes `most` of them at most.
     ///
     /// # Errors
-    /// [`Trouble`].
-    fn receive(&mut self, link: Link, most: usize, until: Duration) -> Result<Received, Trouble>;
+    /// [`PlayerError`].
+    fn receive(&mut self, link: Link, most: usize, until: Duration) -> Result<Received, PlayerError>;
 
     /// From now on reads in the background.
     ///
     /// # Errors
-    /// [`Trouble`].
-    fn drain(&mut self, link: Link) -> Result<(), Trouble>;
+    /// [`PlayerError`].
+    fn drain(&mut self, link: Link) -> Result<(), PlayerError>;
 
     /// What was read in the background, once it has ended or the time is over.
     ///
     /// # Errors
-    /// [`Trouble`].
-    fn drained(&mut self, link: Link, until: Duration) -> Result<Drained, Trouble>;
+    /// [`PlayerError`].
+    fn drained(&mut self, link: Link, until: Duration) -> Result<Drained, PlayerError>;
 
     /// Ends a connection, or its sending direction alone.
     ///
     /// # Errors
-    /// [`Trouble`].
-    fn end(&mut self, link: Link, how: Ending) -> Result<(), Trouble>;
+    /// [`PlayerError`].
+    fn end(&mut self, link: Link, how: Ending) -> Result<(), PlayerError>;
 
     /// Lets time pass.
     ///
     /// # Errors
-    /// [`Trouble`].
-    fn wait(&mut self, until: Duration) -> Result<(), Trouble>;
+    /// [`PlayerError`].
+    fn wait(&mut self, until: Duration) -> Result<(), PlayerError>;
 
     /// Whether the target's process is there. Returns at once if it is to be alive, and waits for its end if it is to be dead.
     ///
     /// # Errors
-    /// [`Trouble`].
-    fn life(&mut self, expected: Life, until: Duration) -> Result<Life, Trouble>;
+    /// [`PlayerError`].
+    fn life(&mut self, expected: Life, until: Duration) -> Result<Life, PlayerError>;
 }

@@ -15,7 +15,7 @@ use std::time::Instant;
 use windows_sys::Win32::Foundation::{ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED};
 
 use super::background::Background;
-use super::{Drained, Link, Network, Received, Sent, Trouble};
+use super::{Drained, Link, Network, PlayerError, Received, Sent};
 use crate::exchange::End;
 use crate::io::windows::PipeTransport;
 use crate::io::{Canceller, Error, ErrorKind, Stopped, Transport as _, Until};
@@ -106,10 +106,10 @@ impl PipeNetwork {
     }
 
     /// Whether there is a pipe, which goes with its process. A connection on which nothing is sent would be one too many (F-75).
-    fn is_there(&self) -> Result<bool, Trouble> {
+    fn is_there(&self) -> Result<bool, PlayerError> {
         let began = Instant::now();
         loop {
-            if PipeTransport::is_there(&self.name).map_err(|error| Trouble::differs(format!("{error:#}")))? {
+            if PipeTransport::is_there(&self.name).map_err(|error| PlayerError::differs(format!("{error:#}")))? {
                 return Ok(true);
             }
             if began.elapsed() >= BETWEEN {
@@ -119,9 +119,9 @@ impl PipeNetwork {
         }
     }
 
-    fn connection(&mut self, link: Link) -> Result<&mut Connection, Trouble> {
+    fn connection(&mut self, link: Link) -> Result<&mut Connection, PlayerError> {
         let connection = self.connections.get_mut(link.number()).and_then(Option::as_mut);
-        connection.ok_or_else(|| Trouble::differs("the script has closed the connection"))
+        connection.ok_or_else(|| PlayerError::differs("the script has closed the connection"))
     }
 }
 
@@ -138,12 +138,12 @@ fn in_background(pipe: &PipeTransport) -> io::Result<Background> {
     Background::start(read, move || stopper.cancel())
 }
 
-fn failed(what: &str) -> impl FnOnce(io::Error) -> Trouble + '_ {
-    move |error| Trouble::differs(format!("{what}: {error}"))
+fn failed(what: &str) -> impl FnOnce(io::Error) -> PlayerError + '_ {
+    move |error| PlayerError::differs(format!("{what}: {error}"))
 }
 
-fn unavailable<T>(why: &str) -> Result<T, Trouble> {
-    Err(Trouble::Unavailable(why.to_owned()))
+fn unavailable<T>(why: &str) -> Result<T, PlayerError> {
+    Err(PlayerError::Unavailable(why.to_owned()))
 }
 
 /// Whether the system says that the peer has closed its end.
@@ -170,29 +170,29 @@ impl Network for PipeNetwork {
         }
     }
 
-    fn open(&mut self, port: Option<&str>, until: Duration) -> Result<Link, Trouble> {
+    fn open(&mut self, port: Option<&str>, until: Duration) -> Result<Link, PlayerError> {
         if port.is_some() {
             return unavailable(NO_PORTS);
         }
-        let pipe = self.connect(&self.until(until)).map_err(|error| Trouble::differs(format!("{error:#}")))?;
+        let pipe = self.connect(&self.until(until)).map_err(|error| PlayerError::differs(format!("{error:#}")))?;
         thread::sleep(UNTIL_THE_NEXT);
         self.connections.push(Some(Connection { pipe, background: None }));
         Ok(Link::new(self.connections.len().saturating_sub(1)))
     }
 
-    fn accept(&mut self, _: Option<&str>, _: Duration) -> Result<Option<Link>, Trouble> {
+    fn accept(&mut self, _: Option<&str>, _: Duration) -> Result<Option<Link>, PlayerError> {
         unavailable(NO_PORTS)
     }
 
-    fn is_called(&mut self, _: Option<&str>, _: Duration) -> Result<bool, Trouble> {
+    fn is_called(&mut self, _: Option<&str>, _: Duration) -> Result<bool, PlayerError> {
         unavailable(NO_PORTS)
     }
 
-    fn listen(&mut self, _: &str, _: bool) -> Result<(), Trouble> {
+    fn listen(&mut self, _: &str, _: bool) -> Result<(), PlayerError> {
         unavailable(NO_PORTS)
     }
 
-    fn send(&mut self, link: Link, bytes: &[u8], fd: Option<FdKind>, until: Duration) -> Result<Sent, Trouble> {
+    fn send(&mut self, link: Link, bytes: &[u8], fd: Option<FdKind>, until: Duration) -> Result<Sent, PlayerError> {
         if fd.is_some() {
             return unavailable(NO_DESCRIPTORS);
         }
@@ -207,7 +207,7 @@ impl Network for PipeNetwork {
                 }
                 Err(Stopped::Io(error)) => return Err(failed("sending")(error)),
                 Err(Stopped::TimedOut | Stopped::Cancelled) => {
-                    return Err(Trouble::differs(format!(
+                    return Err(PlayerError::differs(format!(
                         "the peer does not read: the last {} of {} bytes could not be sent in time",
                         rest.len(),
                         bytes.len()
@@ -218,7 +218,7 @@ impl Network for PipeNetwork {
         Ok(Sent::All)
     }
 
-    fn receive(&mut self, link: Link, most: usize, until: Duration) -> Result<Received, Trouble> {
+    fn receive(&mut self, link: Link, most: usize, until: Duration) -> Result<Received, PlayerError> {
         let until = self.until(until);
         let mut buffer = vec![0; most.min(PIECE)];
         match self.connection(link)?.pipe.receive(&mut buffer, &until) {
@@ -232,21 +232,21 @@ impl Network for PipeNetwork {
         }
     }
 
-    fn drain(&mut self, link: Link) -> Result<(), Trouble> {
+    fn drain(&mut self, link: Link) -> Result<(), PlayerError> {
         let connection = self.connection(link)?;
         connection.background = Some(in_background(&connection.pipe).map_err(failed("reading in the background"))?);
         Ok(())
     }
 
-    fn drained(&mut self, link: Link, until: Duration) -> Result<Drained, Trouble> {
+    fn drained(&mut self, link: Link, until: Duration) -> Result<Drained, PlayerError> {
         let left = until.saturating_sub(self.now());
         let Some(background) = &self.connection(link)?.background else {
-            return Err(Trouble::differs("the connection is not read in the background"));
+            return Err(PlayerError::differs("the connection is not read in the background"));
         };
         Ok(background.drained(left))
     }
 
-    fn end(&mut self, link: Link, how: Ending) -> Result<(), Trouble> {
+    fn end(&mut self, link: Link, how: Ending) -> Result<(), PlayerError> {
         match how {
             Ending::HalfClose => return unavailable(NO_HALF_CLOSE),
             Ending::Reset => return unavailable(NO_RESET),
@@ -258,12 +258,12 @@ impl Network for PipeNetwork {
         Ok(())
     }
 
-    fn wait(&mut self, until: Duration) -> Result<(), Trouble> {
+    fn wait(&mut self, until: Duration) -> Result<(), PlayerError> {
         thread::sleep(until.saturating_sub(self.now()));
         Ok(())
     }
 
-    fn life(&mut self, expected: Life, until: Duration) -> Result<Life, Trouble> {
+    fn life(&mut self, expected: Life, until: Duration) -> Result<Life, PlayerError> {
         loop {
             match (self.is_there()?, expected) {
                 (false, _) => return Ok(Life::Dead),
@@ -298,7 +298,7 @@ mod tests {
         ] {
             let script = steps(&format!(r#"[{{ "open": "a" }}, {step}]"#));
             let failure = Player::new(&mut network, Duration::from_secs(5)).play(&script).unwrap_err();
-            assert_eq!((failure.step, failure.trouble), (1, Trouble::Unavailable(why.to_owned())), "{step}");
+            assert_eq!((failure.step, failure.trouble), (1, PlayerError::Unavailable(why.to_owned())), "{step}");
         }
         let until = Until { deadline: Instant::now().checked_add(Duration::from_millis(100)), ..Until::FOREVER };
         assert!(matches!(listener.accept(&until).unwrap_err().kind(), ErrorKind::TimedOut), "somebody has connected");

@@ -23,7 +23,7 @@ use std::time::Instant;
 use rustix::event::PollFlags;
 
 use super::background::Background;
-use super::{Drained, Link, Network, Received, Sent, Trouble};
+use super::{Drained, Link, Network, PlayerError, Received, Sent};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::exchange::End;
 use crate::io::{ErrorKind, Stopped, UnlinkOnDrop, Until, bind_private, unix, unix_fd};
@@ -192,9 +192,9 @@ impl SocketNetwork {
         self.began.checked_add(until)
     }
 
-    fn connection(&mut self, link: Link) -> Result<&mut Connection, Trouble> {
+    fn connection(&mut self, link: Link) -> Result<&mut Connection, PlayerError> {
         let connection = self.connections.get_mut(link.number()).and_then(Option::as_mut);
-        connection.ok_or_else(|| Trouble::differs("the script has closed the connection"))
+        connection.ok_or_else(|| PlayerError::differs("the script has closed the connection"))
     }
 
     fn keep(&mut self, stream: UnixStream) -> Link {
@@ -203,23 +203,23 @@ impl SocketNetwork {
     }
 
     /// The listener of a port, which the player has.
-    fn listener(&self, port: Option<&str>) -> Result<&UnixListener, Trouble> {
+    fn listener(&self, port: Option<&str>) -> Result<&UnixListener, PlayerError> {
         let listening = match (port, &self.default) {
             (Some(name), _) => self.port(name)?.listening.as_ref().map(|listening| &listening.listener),
             (None, DefaultPort::Ours(listening)) => Some(&listening.listener),
             (None, DefaultPort::Reversed(listener)) => Some(listener),
             (None, DefaultPort::Socket(_)) => None,
         };
-        listening.ok_or_else(|| Trouble::differs("the player does not listen there"))
+        listening.ok_or_else(|| PlayerError::differs("the player does not listen there"))
     }
 
-    fn port(&self, name: &str) -> Result<&Port, Trouble> {
-        self.ports.get(name).ok_or_else(|| Trouble::Unavailable(format!("there is no port {name}")))
+    fn port(&self, name: &str) -> Result<&Port, PlayerError> {
+        self.ports.get(name).ok_or_else(|| PlayerError::Unavailable(format!("there is no port {name}")))
     }
 
     /// A descriptor of that kind.
-    fn descriptor(&mut self, kind: FdKind) -> Result<OwnedFd, Trouble> {
-        let unavailable = |error: io::Error| Trouble::Unavailable(format!("no descriptor to hand over: {error}"));
+    fn descriptor(&mut self, kind: FdKind) -> Result<OwnedFd, PlayerError> {
+        let unavailable = |error: io::Error| PlayerError::Unavailable(format!("no descriptor to hand over: {error}"));
         match kind {
             FdKind::Null => File::options().read(true).write(true).open("/dev/null").map(OwnedFd::from).map_err(unavailable),
             FdKind::Pipe => {
@@ -229,7 +229,7 @@ impl SocketNetwork {
             }
             FdKind::UserEventsData => match &mut self.user_events {
                 Some(open) => open().map_err(unavailable),
-                None => Err(Trouble::Unavailable("nothing here stands for user_events_data".to_owned())),
+                None => Err(PlayerError::Unavailable("nothing here stands for user_events_data".to_owned())),
             },
         }
     }
@@ -246,8 +246,8 @@ fn in_background(stream: &UnixStream) -> io::Result<Background> {
     Background::start(move |into| reader.read(into), move || drop(stopper.shutdown(Shutdown::Both)))
 }
 
-fn failed(what: &str) -> impl FnOnce(io::Error) -> Trouble + '_ {
-    move |error| Trouble::differs(format!("{what}: {error}"))
+fn failed(what: &str) -> impl FnOnce(io::Error) -> PlayerError + '_ {
+    move |error| PlayerError::differs(format!("{what}: {error}"))
 }
 
 /// Whether nobody listens there, or not yet.
@@ -261,7 +261,7 @@ fn is_gone(error: &io::Error) -> bool {
 }
 
 /// Takes a connection, or `None` if none comes in time.
-fn accepted(listener: &UnixListener, until: Option<Instant>) -> Result<Option<UnixStream>, Trouble> {
+fn accepted(listener: &UnixListener, until: Option<Instant>) -> Result<Option<UnixStream>, PlayerError> {
     match unix::wait(listener.as_fd(), PollFlags::IN, &Until { deadline: until, canceller: None }) {
         Ok(()) => {}
         Err(Stopped::TimedOut | Stopped::Cancelled) => return Ok(None),
@@ -276,18 +276,18 @@ impl Network for SocketNetwork {
         self.began.elapsed()
     }
 
-    fn open(&mut self, port: Option<&str>, until: Duration) -> Result<Link, Trouble> {
+    fn open(&mut self, port: Option<&str>, until: Duration) -> Result<Link, PlayerError> {
         let deadline = self.instant(until);
         let path = match (port, &self.default) {
             (Some(name), _) => self.port(name)?.path.clone(),
             (None, DefaultPort::Socket(path)) => path.clone(),
             (None, DefaultPort::Reversed(listener)) => {
-                let stream = accepted(listener, deadline)?.ok_or_else(|| Trouble::differs("the runtime does not connect"))?;
+                let stream = accepted(listener, deadline)?.ok_or_else(|| PlayerError::differs("the runtime does not connect"))?;
                 let link = self.keep(stream);
                 self.take_advertise(link, until)?;
                 return Ok(link);
             }
-            (None, DefaultPort::Ours(_)) => return Err(Trouble::differs("the player itself listens there")),
+            (None, DefaultPort::Ours(_)) => return Err(PlayerError::differs("the player itself listens there")),
         };
         let mut missing = None;
         loop {
@@ -303,20 +303,20 @@ impl Network for SocketNetwork {
                 }
                 // What was missing until then says more than that the time is over.
                 Err(error) if matches!(error.kind(), ErrorKind::TimedOut) => {
-                    return Err(Trouble::differs(missing.unwrap_or(error).to_string()));
+                    return Err(PlayerError::differs(missing.unwrap_or(error).to_string()));
                 }
-                Err(error) => return Err(Trouble::differs(error.to_string())),
+                Err(error) => return Err(PlayerError::differs(error.to_string())),
             }
         }
     }
 
-    fn accept(&mut self, port: Option<&str>, until: Duration) -> Result<Option<Link>, Trouble> {
+    fn accept(&mut self, port: Option<&str>, until: Duration) -> Result<Option<Link>, PlayerError> {
         let deadline = self.instant(until);
         let stream = accepted(self.listener(port)?, deadline)?;
         Ok(stream.map(|stream| self.keep(stream)))
     }
 
-    fn is_called(&mut self, port: Option<&str>, until: Duration) -> Result<bool, Trouble> {
+    fn is_called(&mut self, port: Option<&str>, until: Duration) -> Result<bool, PlayerError> {
         let deadline = self.instant(until);
         match unix::wait(self.listener(port)?.as_fd(), PollFlags::IN, &Until { deadline, canceller: None }) {
             Ok(()) => Ok(true),
@@ -325,14 +325,15 @@ impl Network for SocketNetwork {
         }
     }
 
-    fn listen(&mut self, name: &str, listening: bool) -> Result<(), Trouble> {
+    fn listen(&mut self, name: &str, listening: bool) -> Result<(), PlayerError> {
         let path = self.port(name)?.path.clone();
-        let new = if listening { Some(self::listen(&path).map_err(|error| Trouble::differs(error.to_string()))?) } else { None };
+        let new =
+            if listening { Some(self::listen(&path).map_err(|error| PlayerError::differs(error.to_string()))?) } else { None };
         self.ports.insert(name.to_owned(), Port { path, listening: new });
         Ok(())
     }
 
-    fn send(&mut self, link: Link, bytes: &[u8], fd: Option<FdKind>, until: Duration) -> Result<Sent, Trouble> {
+    fn send(&mut self, link: Link, bytes: &[u8], fd: Option<FdKind>, until: Duration) -> Result<Sent, PlayerError> {
         let until = Until { deadline: self.instant(until), canceller: None };
         let mut fd = fd.map(|kind| self.descriptor(kind)).transpose()?;
         let stream = &self.connection(link)?.stream;
@@ -353,7 +354,7 @@ impl Network for SocketNetwork {
                         Ok(()) => {}
                         Err(Stopped::Io(error)) => return Err(failed("sending")(error)),
                         Err(_) => {
-                            return Err(Trouble::differs(format!(
+                            return Err(PlayerError::differs(format!(
                                 "the peer does not read: {} of {} bytes could not be sent in time",
                                 rest.len(),
                                 bytes.len()
@@ -368,7 +369,7 @@ impl Network for SocketNetwork {
         Ok(Sent::All)
     }
 
-    fn receive(&mut self, link: Link, most: usize, until: Duration) -> Result<Received, Trouble> {
+    fn receive(&mut self, link: Link, most: usize, until: Duration) -> Result<Received, PlayerError> {
         let until = Until { deadline: self.instant(until), canceller: None };
         let stream = &self.connection(link)?.stream;
         let mut buffer = vec![0; most.min(PIECE)];
@@ -393,21 +394,21 @@ impl Network for SocketNetwork {
         }
     }
 
-    fn drain(&mut self, link: Link) -> Result<(), Trouble> {
+    fn drain(&mut self, link: Link) -> Result<(), PlayerError> {
         let connection = self.connection(link)?;
         connection.background = Some(in_background(&connection.stream).map_err(failed("reading in the background"))?);
         Ok(())
     }
 
-    fn drained(&mut self, link: Link, until: Duration) -> Result<Drained, Trouble> {
+    fn drained(&mut self, link: Link, until: Duration) -> Result<Drained, PlayerError> {
         let left = until.saturating_sub(self.now());
         let Some(background) = &self.connection(link)?.background else {
-            return Err(Trouble::differs("the connection is not read in the background"));
+            return Err(PlayerError::differs("the connection is not read in the background"));
         };
         Ok(background.drained(left))
     }
 
-    fn end(&mut self, link: Link, how: Ending) -> Result<(), Trouble> {
+    fn end(&mut self, link: Link, how: Ending) -> Result<(), PlayerError> {
         match how {
             Ending::HalfClose => {
                 // A peer that has gone needs no end any more.
@@ -423,16 +424,16 @@ impl Network for SocketNetwork {
         Ok(())
     }
 
-    fn wait(&mut self, until: Duration) -> Result<(), Trouble> {
+    fn wait(&mut self, until: Duration) -> Result<(), PlayerError> {
         thread::sleep(until.saturating_sub(self.now()));
         Ok(())
     }
 
-    fn life(&mut self, expected: Life, until: Duration) -> Result<Life, Trouble> {
+    fn life(&mut self, expected: Life, until: Duration) -> Result<Life, PlayerError> {
         loop {
             let over = self.began.elapsed() >= until;
             let Some(lives) = &mut self.lives else {
-                return Err(Trouble::Unavailable("whose process the target is is not known".to_owned()));
+                return Err(PlayerError::Unavailable("whose process the target is is not known".to_owned()));
             };
             match (lives(), expected) {
                 (false, _) => return Ok(Life::Dead),
@@ -446,13 +447,13 @@ impl Network for SocketNetwork {
 
 impl SocketNetwork {
     /// Reads the advertise that comes first.
-    fn take_advertise(&mut self, link: Link, until: Duration) -> Result<(), Trouble> {
+    fn take_advertise(&mut self, link: Link, until: Duration) -> Result<(), PlayerError> {
         let mut bytes = Vec::new();
         match Received::fill(&mut bytes, ADVERTISE_LEN, |missing| self.receive(link, missing, until))? {
             None => {}
-            Some(Received::End(end)) => return Err(Trouble::differs(format!("{end} inside the advertise"))),
-            Some(_) => return Err(Trouble::differs("no whole advertise comes")),
+            Some(Received::End(end)) => return Err(PlayerError::differs(format!("{end} inside the advertise"))),
+            Some(_) => return Err(PlayerError::differs("no whole advertise comes")),
         }
-        Advertise::decode(&bytes).map(drop).map_err(|error| Trouble::differs(format!("no advertise: {error}")))
+        Advertise::decode(&bytes).map(drop).map_err(|error| PlayerError::differs(format!("no advertise: {error}")))
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Who wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Direction {
+pub enum TurnDirection {
     /// The player.
     Sent,
     /// The side under test.
@@ -20,7 +20,7 @@ pub struct Passage {
     /// The connection, as the script names it.
     pub connection: String,
     /// Which way.
-    pub direction: Direction,
+    pub direction: TurnDirection,
     /// The first of them.
     pub bytes: Vec<u8>,
     /// How many more there were, which are not kept.
@@ -38,7 +38,7 @@ impl Transcript {
     pub const KEPT: usize = 65_536;
 
     /// Takes bytes, behind those that went before.
-    pub fn push(&mut self, connection: &str, direction: Direction, bytes: &[u8], fds: usize) {
+    pub fn push(&mut self, connection: &str, direction: TurnDirection, bytes: &[u8], fds: usize) {
         let last = self.0.last_mut().filter(|last| last.connection == connection && last.direction == direction);
         if let Some(last) = last {
             last.push(bytes, fds);

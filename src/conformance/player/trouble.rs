@@ -8,13 +8,13 @@ use crate::exchange::End;
 /// Why a step was not played as it is written.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::conformance::player::{Difference, Trouble};
+/// use dotnet_diagnostics_ipc::conformance::player::{Difference, PlayerError};
 ///
-/// let trouble = Trouble::Differs(Difference::Nothing { after: vec![0x61] });
+/// let trouble = PlayerError::Differs(Difference::Nothing { after: vec![0x61] });
 /// assert_eq!(trouble.to_string(), "nothing more comes after 1 bytes 61");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum PlayerError {
     /// The side under test did something else.
     Differs(Difference),
     /// This machine lacks what the step needs.
@@ -91,20 +91,20 @@ pub struct Mismatch {
     pub found: String,
 }
 
-impl Trouble {
+impl PlayerError {
     /// The side under test did something else, in words.
     pub fn differs(text: impl Into<String>) -> Self {
         Self::Differs(Difference::Other(text.into()))
     }
 }
 
-impl From<Difference> for Trouble {
+impl From<Difference> for PlayerError {
     fn from(difference: Difference) -> Self {
         Self::Differs(difference)
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for PlayerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Differs(difference) => difference.fmt(f),

@@ -42,18 +42,18 @@ pub(super) struct Segment {
 /// One connection of a [`Recording`], read as the protocol says.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::conformance::record::{Connection, Log, Side};
+/// use dotnet_diagnostics_ipc::conformance::record::{RecordedConnection, Log, Side};
 ///
 /// let log = Log::new(false);
 /// let connection = log.opened();
 /// log.piece(connection, Side::Client, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", Vec::new());
 /// log.piece(connection, Side::Runtime, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0", Vec::new());
-/// let connection = Connection::of(&log.recording(), 0);
+/// let connection = RecordedConnection::of(&log.recording(), 0);
 /// assert_eq!(connection.command.unwrap().to_string(), "Process/ResumeRuntime");
 /// assert!(connection.outcome.is_some());
 /// ```
 #[derive(Clone, Debug)]
-pub struct Connection {
+pub struct RecordedConnection {
     /// What the client sent, as far as it is kept.
     pub client: Vec<u8>,
     /// What the runtime sent, as far as it is kept.
@@ -68,7 +68,7 @@ pub struct Connection {
     pub(super) segments: Vec<Segment>,
 }
 
-impl Connection {
+impl RecordedConnection {
     /// Reads the connection of that number.
     pub fn of(recording: &Recording, number: usize) -> Self {
         let (client, runtime) = (recording.bytes(number, Side::Client), recording.bytes(number, Side::Runtime));

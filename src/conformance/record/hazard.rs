@@ -5,7 +5,7 @@
 
 use alloc::string::ToString as _;
 
-use super::Connection;
+use super::RecordedConnection;
 use crate::command::Command;
 use crate::vectors::{File, Hazard, Subject, Type, Verdict};
 
@@ -13,17 +13,17 @@ use crate::vectors::{File, Hazard, Subject, Type, Verdict};
 /// [`Hazard::Harmful`], unless a vector has the same bytes and says otherwise.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::conformance::record::{Connection, Log, Side, hazard_of};
+/// use dotnet_diagnostics_ipc::conformance::record::{RecordedConnection, Log, Side, hazard_of};
 /// use dotnet_diagnostics_ipc::vectors::{self, Hazard};
 ///
 /// let log = Log::new(false);
 /// let connection = log.opened();
 /// log.piece(connection, Side::Client, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", Vec::new());
-/// let resume = Connection::of(&log.recording(), 0);
+/// let resume = RecordedConnection::of(&log.recording(), 0);
 /// assert_eq!(hazard_of(&resume, &vectors::files()?), Some(Hazard::SideEffect));
 /// # Ok::<(), vectors::LoadError>(())
 /// ```
-pub fn hazard_of(connection: &Connection, vectors: &[File]) -> Option<Hazard> {
+pub fn hazard_of(connection: &RecordedConnection, vectors: &[File]) -> Option<Hazard> {
     let surplus = connection.client.get(connection.request_len..).unwrap_or_default();
     // One byte stands there for a descriptor; whether a server reads more than that is not known here.
     if connection.client.is_empty() {
@@ -33,7 +33,7 @@ pub fn hazard_of(connection: &Connection, vectors: &[File]) -> Option<Hazard> {
     }
 }
 
-fn of_request(connection: &Connection, vectors: &[File]) -> Option<Hazard> {
+fn of_request(connection: &RecordedConnection, vectors: &[File]) -> Option<Hazard> {
     let wire = connection.request();
     let Some(command) = connection.command else { return Some(Hazard::Harmful) };
     let name = command.to_string();

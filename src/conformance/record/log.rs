@@ -18,7 +18,7 @@ pub enum Side {
 
 /// What was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum EventKind {
     /// The connection began.
     Opened,
     /// Bytes, as one reading gave them.
@@ -47,7 +47,7 @@ pub struct Event {
     /// The connection's number, from 0.
     pub connection: usize,
     /// What.
-    pub seen: Seen,
+    pub seen: EventKind,
 }
 
 /// What one side of a connection sent, all in all.
@@ -120,7 +120,7 @@ impl Log {
             return None;
         }
         recording.totals.push(Default::default());
-        recording.events.push(Event { at: self.began.elapsed(), connection, seen: Seen::Opened });
+        recording.events.push(Event { at: self.began.elapsed(), connection, seen: EventKind::Opened });
         Some(connection)
     }
 
@@ -141,7 +141,7 @@ impl Log {
         totals.kept = totals.kept.saturating_add(room);
         let bytes = bytes.get(..room).unwrap_or_default();
         if !bytes.is_empty() {
-            recording.events.push(Event { at, connection, seen: Seen::Piece { from, bytes: bytes.to_vec(), fds } });
+            recording.events.push(Event { at, connection, seen: EventKind::Piece { from, bytes: bytes.to_vec(), fds } });
         }
     }
 
@@ -149,7 +149,7 @@ impl Log {
     pub fn ended(&self, connection: Option<usize>, by: Side, how: Ending) {
         if let Some(connection) = connection {
             let at = self.began.elapsed();
-            self.locked().events.push(Event { at, connection, seen: Seen::Ended { by, how } });
+            self.locked().events.push(Event { at, connection, seen: EventKind::Ended { by, how } });
         }
     }
 
@@ -169,7 +169,7 @@ impl Recording {
     pub fn bytes(&self, connection: usize, of: Side) -> Vec<u8> {
         let mut all = vec![];
         for event in self.events.iter().filter(|event| event.connection == connection) {
-            if let Seen::Piece { from, bytes, .. } = &event.seen {
+            if let EventKind::Piece { from, bytes, .. } = &event.seen {
                 if *from == of {
                     all.extend_from_slice(bytes);
                 }
@@ -181,7 +181,7 @@ impl Recording {
     /// How a side ended a connection, if it was the first to do so, or did so as well.
     pub fn ending(&self, connection: usize, of: Side) -> Option<Ending> {
         self.events.iter().filter(|event| event.connection == connection).find_map(|event| match event.seen {
-            Seen::Ended { by, how } if by == of => Some(how),
+            EventKind::Ended { by, how } if by == of => Some(how),
             _ => None,
         })
     }

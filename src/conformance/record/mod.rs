@@ -20,11 +20,11 @@ mod script;
 mod script_of_client;
 mod script_of_runtime;
 
-pub use connection::Connection;
+pub use connection::RecordedConnection;
 pub use hazard::hazard_of;
-pub use log::{Event, Log, Recording, Seen, Side, Totals};
+pub use log::{Event, EventKind, Log, Recording, Side, Totals};
 #[cfg(unix)]
-pub use proxy::{Proxy, Summary};
+pub use proxy::{ConnectionSummary, Proxy};
 pub use script::script_file;
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use alloc::{
 
 use serde_json::json;
 
-use super::connection::{self, Connection, Kind};
-use super::log::{Event, Recording, Seen, Side};
+use super::connection::{self, Kind, RecordedConnection};
+use super::log::{Event, EventKind, Recording, Side};
 use super::pending::PORT;
 use crate::command::Command;
 use crate::continuation::{EnvironmentDecoder, EnvironmentErrorKind, EnvironmentEvent};
@@ -35,7 +35,7 @@ pub(super) struct Told {
 }
 
 /// `streamed` is how many bytes of each connection's stream the script sends.
-pub(super) fn ask_and_outcome(recording: &Recording, connections: &[Connection], streamed: &[u64]) -> Told {
+pub(super) fn ask_and_outcome(recording: &Recording, connections: &[RecordedConnection], streamed: &[u64]) -> Told {
     let mut notes = Vec::new();
     // Of a port's connections, only those that were used.
     let spoken: Vec<usize> =
@@ -90,7 +90,7 @@ pub(super) fn ask_and_outcome(recording: &Recording, connections: &[Connection],
 }
 
 /// The first request, and as long as it is not known what is asked instead.
-fn asked(connections: &[Connection], spoken: &[usize]) -> Vec<usize> {
+fn asked(connections: &[RecordedConnection], spoken: &[usize]) -> Vec<usize> {
     let mut asked = Vec::new();
     for nth in spoken {
         let Some(connection) = connections.get(*nth) else { break };
@@ -111,23 +111,23 @@ fn is_older(newer: Option<Command>, older: Option<Command>) -> bool {
 
 fn runtime_bytes(event: &Event) -> usize {
     match &event.seen {
-        Seen::Piece { from: Side::Runtime, bytes, .. } => bytes.len(),
+        EventKind::Piece { from: Side::Runtime, bytes, .. } => bytes.len(),
         _ => 0,
     }
 }
 
-fn stream_begins(connection: &Connection) -> usize {
+fn stream_begins(connection: &RecordedConnection) -> usize {
     let stream = connection.segments.iter().find(|segment| matches!(segment.kind, Kind::StreamHead | Kind::Stream));
     stream.map_or(connection.runtime.len(), |segment| segment.range.start)
 }
 
-fn request_value(connection: &Connection) -> Option<Value> {
+fn request_value(connection: &RecordedConnection) -> Option<Value> {
     let command = connection.command.filter(|command| command.name().is_some())?;
     let subject = Subject { kind: Type::Request, command: Some(command), from_server: false };
     subject.decode(connection.request()).ok().map(|decoded| decoded.value)
 }
 
-fn reply_value(connection: &Connection, reply: &[u8]) -> Value {
+fn reply_value(connection: &RecordedConnection, reply: &[u8]) -> Value {
     let subject = Subject { kind: Type::Reply, command: connection.command, from_server: true };
     subject.decode(reply).map_or_else(|_| json!({}), |decoded| decoded.value)
 }
@@ -135,9 +135,9 @@ fn reply_value(connection: &Connection, reply: &[u8]) -> Value {
 fn concluded(
     recording: &Recording,
     nth: usize,
-    connection: &Connection,
+    connection: &RecordedConnection,
     streamed: u64,
-    stop: Option<(usize, &Connection)>,
+    stop: Option<(usize, &RecordedConnection)>,
     asked: Option<Vec<String>>,
 ) -> ScriptOutcome {
     let advertise = connection.segment(Kind::Advertise).and_then(|bytes| {
@@ -195,7 +195,7 @@ fn concluded(
     ScriptOutcome::Ok(Box::new(ok))
 }
 
-fn stopped(reply: &Value, stop: &Connection) -> ScriptStop {
+fn stopped(reply: &Value, stop: &RecordedConnection) -> ScriptStop {
     match stop.outcome {
         Some(Outcome::Ok { .. }) => {
             let echoed = reply_value(stop, stop.segment(Kind::Reply).unwrap_or_default());
@@ -215,7 +215,7 @@ fn stopped(reply: &Value, stop: &Connection) -> ScriptStop {
 
 /// What is said of all that is no OK.
 fn refused(
-    connection: &Connection,
+    connection: &RecordedConnection,
     outcome: Outcome,
     reply: &[u8],
     asked: Option<Vec<String>>,

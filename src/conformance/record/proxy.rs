@@ -49,7 +49,7 @@ pub struct Proxy {
 
 /// A connection that has ended.
 #[derive(Clone, Debug)]
-pub struct Summary {
+pub struct ConnectionSummary {
     /// Its number, from 1.
     pub number: u64,
     /// When it began, since the proxy did.
@@ -99,7 +99,12 @@ impl Proxy {
     ///
     /// # Errors
     /// Where nobody can be accepted any more.
-    pub fn run(&self, canceller: &Canceller, connections: Option<u64>, told: &(dyn Fn(&Summary) + Sync)) -> io::Result<Recording> {
+    pub fn run(
+        &self,
+        canceller: &Canceller,
+        connections: Option<u64>,
+        told: &(dyn Fn(&ConnectionSummary) + Sync),
+    ) -> io::Result<Recording> {
         let (began, log) = (Instant::now(), Log::new(self.runtime_connects));
         self.listener.set_nonblocking(true)?;
         let until = Until { deadline: None, canceller: Some(self.closing.as_ref().unwrap_or(canceller)) };
@@ -137,9 +142,9 @@ impl Proxy {
         accepted.map(|()| log.take())
     }
 
-    fn forward(&self, accepted: UnixStream, number: u64, began: Instant, log: &Log, canceller: &Canceller) -> Summary {
+    fn forward(&self, accepted: UnixStream, number: u64, began: Instant, log: &Log, canceller: &Canceller) -> ConnectionSummary {
         let connection = if self.records { log.opened() } else { None };
-        let mut summary = Summary {
+        let mut summary = ConnectionSummary {
             number,
             began: began.elapsed(),
             over: Duration::ZERO,

@@ -9,7 +9,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::connection::{Connection, Kind};
+use super::connection::{Kind, RecordedConnection};
 use super::log::{Recording, Side};
 use super::pending::{PORT, name_of};
 use super::{hazard, outcome, script_of_client, script_of_runtime};
@@ -37,7 +37,8 @@ const WITHIN: (u128, u128) = (5000, 60_000);
 /// assert_eq!(names, ["resume-client", "resume-runtime"]);
 /// ```
 pub fn script_file(recording: &Recording, name: &str) -> Option<ScriptFile> {
-    let connections: Vec<Connection> = (0..recording.totals.len()).map(|nth| Connection::of(recording, nth)).collect();
+    let connections: Vec<RecordedConnection> =
+        (0..recording.totals.len()).map(|nth| RecordedConnection::of(recording, nth)).collect();
     if connections.is_empty() {
         return None;
     }
@@ -99,7 +100,7 @@ fn plain(name: &str) -> String {
 }
 
 /// What the vectors say that the requests rest on.
-fn spec_of(connections: &[Connection], files: &[File]) -> Vec<String> {
+fn spec_of(connections: &[RecordedConnection], files: &[File]) -> Vec<String> {
     // A conversation begins with one message, and the server answers.
     let mut spec = Vec::from(["R-FLW-003".to_owned(), "R-FLW-004".to_owned()]);
     for connection in connections {
@@ -115,7 +116,7 @@ fn spec_of(connections: &[Connection], files: &[File]) -> Vec<String> {
 }
 
 /// In words what was said, and what of it a script that plays `side` does not have.
-fn about(recording: &Recording, connections: &[Connection], side: Side) -> String {
+fn about(recording: &Recording, connections: &[RecordedConnection], side: Side) -> String {
     let mut words = Vec::new();
     for (nth, (connection, [client, runtime])) in connections.iter().zip(&recording.totals).enumerate() {
         let asks = connection.command.map_or("no request".to_owned(), |command| command.to_string());

@@ -2,8 +2,8 @@
 
 use alloc::{borrow::ToOwned as _, format, vec, vec::Vec};
 
-use super::connection::{Connection, Kind};
-use super::log::{Event, Recording, Seen, Side};
+use super::connection::{Kind, RecordedConnection};
+use super::log::{Event, EventKind, Recording, Side};
 use super::masks::{self, Sessions};
 use super::pending::{PORT, Pending, name_of};
 use crate::vectors::script::{Accept, Drain, EndStep, Ending, Expect, ExpectEnd, ExpectedEnd, Literal, Open, Pattern, Send, Step};
@@ -29,14 +29,14 @@ struct Progress {
 
 struct Writer<'r> {
     recording: &'r Recording,
-    connections: &'r [Connection],
+    connections: &'r [RecordedConnection],
     progress: Vec<Progress>,
     sessions: Sessions,
     pending: Option<Pending>,
     steps: Vec<Step>,
 }
 
-pub(super) fn steps(recording: &Recording, connections: &[Connection]) -> Vec<Step> {
+pub(super) fn steps(recording: &Recording, connections: &[RecordedConnection]) -> Vec<Step> {
     let progress = vec![Progress::default(); connections.len()];
     let mut writer = Writer { recording, connections, progress, sessions: Sessions::new(), pending: None, steps: Vec::new() };
     for event in &recording.events {
@@ -77,11 +77,11 @@ impl Writer<'_> {
         let Some(&progress) = self.progress.get(nth) else { return };
         let name = name_of(nth);
         match &event.seen {
-            Seen::Opened if self.recording.runtime_connects => {
+            EventKind::Opened if self.recording.runtime_connects => {
                 self.push(Step::Accept(Accept { accept: name, port: Some(PORT.to_owned()), within_ms: None }));
             }
-            Seen::Opened => self.push(Step::Open(Open { open: name, port: None, within_ms: None })),
-            Seen::Piece { from: Side::Client, bytes, fds } => {
+            EventKind::Opened => self.push(Step::Open(Open { open: name, port: None, within_ms: None })),
+            EventKind::Piece { from: Side::Client, bytes, fds } => {
                 self.expect_unknown(nth);
                 if let Some(kind) = fds.first() {
                     let send = Vec::from([Literal::Bytes(bytes.clone())]);
@@ -95,24 +95,24 @@ impl Writer<'_> {
                 }
                 self.change(nth, |progress| progress.sent = progress.sent.saturating_add(bytes.len()));
             }
-            Seen::Piece { from: Side::Runtime, bytes, .. } => {
+            EventKind::Piece { from: Side::Runtime, bytes, .. } => {
                 self.change(nth, |progress| progress.came = progress.came.saturating_add(bytes.len()));
                 self.expect_whole_parts(nth);
             }
-            Seen::Ended { by: Side::Runtime, how } if !progress.runtime_ended && !progress.client_closed => {
+            EventKind::Ended { by: Side::Runtime, how } if !progress.runtime_ended && !progress.client_closed => {
                 self.change(nth, |progress| progress.runtime_ended = true);
                 self.expect_what_came(nth);
                 let expect_end = if *how == Ending::Reset { ExpectedEnd::Reset } else { ExpectedEnd::Closed };
                 let last = self.last(nth);
                 self.push(Step::ExpectEnd(ExpectEnd { on: name, expect_end, last, within_ms: None }));
             }
-            Seen::Ended { by: Side::Client, how } if !progress.client_closed && !progress.runtime_ended => {
+            EventKind::Ended { by: Side::Client, how } if !progress.client_closed && !progress.runtime_ended => {
                 let end = if *how == Ending::HalfClose { Ending::HalfClose } else { Ending::Close };
                 self.change(nth, |progress| progress.client_closed = end == Ending::Close);
                 self.expect_what_came(nth);
                 self.push(Step::EndStep(EndStep { on: name, end }));
             }
-            Seen::Ended { .. } => {}
+            EventKind::Ended { .. } => {}
         }
     }
 

@@ -2,8 +2,8 @@
 
 use alloc::{borrow::ToOwned as _, vec, vec::Vec};
 
-use super::connection::{Connection, Kind};
-use super::log::{Event, Recording, Seen, Side};
+use super::connection::{Kind, RecordedConnection};
+use super::log::{Event, EventKind, Recording, Side};
 use super::masks;
 use super::pending::{PORT, Pending, name_of};
 use crate::vectors::script::{Accept, EndStep, Ending, Expect, ExpectEnd, ExpectedEnd, Literal, Open, Pattern, Step};
@@ -25,7 +25,7 @@ struct Progress {
 
 struct Writer<'r> {
     recording: &'r Recording,
-    connections: &'r [Connection],
+    connections: &'r [RecordedConnection],
     progress: Vec<Progress>,
     /// How many bytes of each connection's stream are sent.
     streamed: Vec<u64>,
@@ -34,7 +34,7 @@ struct Writer<'r> {
 }
 
 /// The steps, and how many bytes of each connection's stream they send.
-pub(super) fn steps(recording: &Recording, connections: &[Connection]) -> (Vec<Step>, Vec<u64>) {
+pub(super) fn steps(recording: &Recording, connections: &[RecordedConnection]) -> (Vec<Step>, Vec<u64>) {
     let mut writer = Writer {
         recording,
         connections,
@@ -72,11 +72,11 @@ impl Writer<'_> {
         let Some(progress) = self.progress.get_mut(nth) else { return };
         let name = name_of(nth);
         match &event.seen {
-            Seen::Opened if self.recording.runtime_connects => {
+            EventKind::Opened if self.recording.runtime_connects => {
                 self.push(Step::Open(Open { open: name, port: Some(PORT.to_owned()), within_ms: None }));
             }
-            Seen::Opened => self.push(Step::Accept(Accept { accept: name, port: None, within_ms: None })),
-            Seen::Piece { from: Side::Client, bytes, fds } => {
+            EventKind::Opened => self.push(Step::Accept(Accept { accept: name, port: None, within_ms: None })),
+            EventKind::Piece { from: Side::Client, bytes, fds } => {
                 progress.came = progress.came.saturating_add(bytes.len());
                 let came = progress.came;
                 if fds.is_empty() {
@@ -91,8 +91,8 @@ impl Writer<'_> {
                     self.push(Step::Expect(Expect { on: name, expect, with_fd: true, within_ms: None }));
                 }
             }
-            Seen::Piece { from: Side::Runtime, bytes, .. } => self.runtime_says(event, bytes),
-            Seen::Ended { by: Side::Client, how } if !progress.client_ended && !progress.runtime_closed => {
+            EventKind::Piece { from: Side::Runtime, bytes, .. } => self.runtime_says(event, bytes),
+            EventKind::Ended { by: Side::Client, how } if !progress.client_ended && !progress.runtime_closed => {
                 progress.client_ended = true;
                 self.expect_what_came(nth);
                 // With something of it unread, a close is a reset; that hangs on times.
@@ -100,12 +100,12 @@ impl Writer<'_> {
                 let expect_end = if is_sure { ExpectedEnd::Closed } else { ExpectedEnd::Any };
                 self.push(Step::ExpectEnd(ExpectEnd { on: name, expect_end, last: Vec::new(), within_ms: None }));
             }
-            Seen::Ended { by: Side::Runtime, how } if !progress.runtime_closed => {
+            EventKind::Ended { by: Side::Runtime, how } if !progress.runtime_closed => {
                 progress.runtime_closed = *how != Ending::HalfClose;
                 self.expect_what_came(nth);
                 self.push(Step::EndStep(EndStep { on: name, end: *how }));
             }
-            Seen::Ended { .. } => {}
+            EventKind::Ended { .. } => {}
         }
     }
 

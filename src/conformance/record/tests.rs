@@ -5,7 +5,7 @@ use alloc::{string::ToString as _, vec, vec::Vec};
 use serde_json::json;
 
 use super::outcome::{Told, ask_and_outcome};
-use super::{Connection, Log, Recording, Side, script_of_client, script_of_runtime};
+use super::{Log, RecordedConnection, Recording, Side, script_of_client, script_of_runtime};
 use crate::exchange::AfterReply;
 use crate::vectors::Value;
 use crate::vectors::script::{Ending, FdKind, Step};
@@ -59,8 +59,8 @@ fn recording(conversations: &[(Vec<u8>, Vec<u8>, Option<Ending>)]) -> Recording 
     log.take()
 }
 
-fn connections(recording: &Recording) -> Vec<Connection> {
-    (0..recording.totals.len()).map(|nth| Connection::of(recording, nth)).collect()
+fn connections(recording: &Recording) -> Vec<RecordedConnection> {
+    (0..recording.totals.len()).map(|nth| RecordedConnection::of(recording, nth)).collect()
 }
 
 fn told(recording: &Recording) -> Told {
@@ -247,19 +247,19 @@ fn a_session_to_user_events_and_a_command_that_nobody_knows_are_told_by_what_fol
     log.piece(connection, Side::Runtime, &ok(&7u64.to_le_bytes()), Vec::new());
     log.ended(connection, Side::Client, Ending::Close);
     let recording = log.recording();
-    assert!(matches!(Connection::of(&recording, 0).then(), Some(AfterReply::UserEvents { session_id: Some(7) })));
+    assert!(matches!(RecordedConnection::of(&recording, 0).then(), Some(AfterReply::UserEvents { session_id: Some(7) })));
     let said = json_of(&told(&recording));
     assert_eq!((&said["then"], &said["reply"]["sessionId"]), (&json!("user_events"), &json!("7")));
     let steps = client_steps(&recording);
     assert!(matches!(&steps[2], Step::Send(send) if send.with_fd == Some(FdKind::UserEventsData)), "{steps:?}");
 
     let nobody_knows = recording_of_one(message(4, 0x77, &[]), ok(&[]));
-    assert_eq!(Connection::of(&nobody_knows, 0).then(), Some(AfterReply::Unknown));
+    assert_eq!(RecordedConnection::of(&nobody_knows, 0).then(), Some(AfterReply::Unknown));
     let said = told(&nobody_knows);
     assert_eq!(json_of(&said)["then"], "unknown");
     assert_eq!(said.notes, ["`ask` cannot say the request".to_string()]);
     let refused = recording_of_one(message(4, 1, &[]), error(FAIL));
-    assert_eq!(Connection::of(&refused, 0).then(), None);
+    assert_eq!(RecordedConnection::of(&refused, 0).then(), None);
 }
 
 fn recording_of_one(request: Vec<u8>, answer: Vec<u8>) -> Recording {

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::vectors::{Hazard, Value};
 
-pub use super::player::Direction;
+pub use super::player::TurnDirection;
 pub use citations::Citations;
 pub use html::html;
 pub use junit::junit;
@@ -124,7 +124,7 @@ pub struct Case {
     pub spec: Vec<String>,
     /// That it went as this runtime is known to go, and not as it must. The grade is [`Grade::Informational`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deviation: Option<Deviation>,
+    pub deviation: Option<KnownDeviation>,
     /// The short name of a known fault of clients that was seen: `string-length-in-bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
@@ -163,7 +163,7 @@ impl Case {
 /// A way in which some runtimes are known to go, other than the way that is right.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Deviation {
+pub struct KnownDeviation {
     /// The fact that says so: `F-5`.
     pub fact: String,
     /// What happens.
@@ -314,7 +314,7 @@ impl Report {
     }
 
     /// The cases that went as a known deviation.
-    pub fn deviations(&self) -> impl Iterator<Item = (&Case, &Deviation)> {
+    pub fn deviations(&self) -> impl Iterator<Item = (&Case, &KnownDeviation)> {
         self.cases.iter().filter_map(|case| Some((case, case.deviation.as_ref()?)))
     }
 

@@ -7,7 +7,7 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::conformance::player::{Direction, Passage};
+use crate::conformance::player::{Passage, TurnDirection};
 use crate::vectors::Value;
 
 /// So many bytes of a turn are kept.
@@ -22,7 +22,7 @@ pub struct Turn {
     /// The connection, by the name that the script or scenario gives it.
     pub connection: String,
     /// Which way.
-    pub direction: Direction,
+    pub direction: TurnDirection,
     /// The bytes in hexadecimal.
     pub hex: String,
     /// How many bytes there were, if more than are shown.
@@ -40,11 +40,11 @@ const fn is_zero(number: &usize) -> bool {
 
 impl Turn {
     /// The bytes of a turn, of which no more than 4,096 are kept. [`Detail::conversation`](super::Detail::conversation) counts the turns.
-    pub fn new(connection: &str, direction: Direction, bytes: &[u8]) -> Self {
+    pub fn new(connection: &str, direction: TurnDirection, bytes: &[u8]) -> Self {
         Self::cut(connection, direction, bytes, 0, 0)
     }
 
-    fn cut(connection: &str, direction: Direction, bytes: &[u8], more: u64, fds: usize) -> Self {
+    fn cut(connection: &str, direction: TurnDirection, bytes: &[u8], more: u64, fds: usize) -> Self {
         let kept = bytes.get(..KEPT).unwrap_or(bytes);
         let all = u64::try_from(bytes.len()).unwrap_or(u64::MAX).saturating_add(more);
         let length = (u64::try_from(kept.len()) != Ok(all)).then_some(all);
@@ -62,8 +62,8 @@ impl From<&Passage> for Turn {
 impl fmt::Display for Turn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let direction = match self.direction {
-            Direction::Sent => "sent",
-            Direction::Received => "received",
+            TurnDirection::Sent => "sent",
+            TurnDirection::Received => "received",
         };
         let Self { connection, hex, .. } = self;
         write!(f, "{direction:<8}  {connection}: {}", if hex.is_empty() { "nothing" } else { hex })?;
@@ -75,7 +75,7 @@ impl fmt::Display for Turn {
 /// What was sent, and what was received, counted from 1 on.
 pub(super) fn split(turns: impl IntoIterator<Item = Turn>) -> (Value, Value) {
     let counted = turns.into_iter().enumerate().map(|(index, turn)| Turn { turn: index.saturating_add(1), ..turn });
-    let (sent, received): (Vec<Turn>, Vec<Turn>) = counted.partition(|turn| turn.direction == Direction::Sent);
+    let (sent, received): (Vec<Turn>, Vec<Turn>) = counted.partition(|turn| turn.direction == TurnDirection::Sent);
     (json!(sent), json!(received))
 }
 

@@ -4,7 +4,7 @@ use alloc::{format, string::String, vec::Vec};
 use core::{fmt, time::Duration};
 
 use crate::command::Command;
-use crate::conformance::player::{Network, Player, Received, Trouble};
+use crate::conformance::player::{Network, Player, PlayerError, Received};
 use crate::exchange::End;
 use crate::header::{HEADER_LEN, Header};
 use crate::hresult::HResult;
@@ -50,7 +50,7 @@ impl Came {
 }
 
 /// Reads one message, and no byte behind it.
-pub(super) fn next_message(player: &mut Player<'_>, on: &str, until: Duration) -> Result<Came, Trouble> {
+pub(super) fn next_message(player: &mut Player<'_>, on: &str, until: Duration) -> Result<Came, PlayerError> {
     let mut bytes = Vec::new();
     let mut wanted = HEADER_LEN;
     loop {
@@ -78,7 +78,7 @@ pub(in crate::conformance) struct Identity {
 }
 
 /// Asks `ProcessInfo2`, a complete message (F-72). `None` where the answer is an error.
-fn identity(player: &mut Player<'_>, on: &str, until: Duration) -> Result<Option<Identity>, Trouble> {
+fn identity(player: &mut Player<'_>, on: &str, until: Duration) -> Result<Option<Identity>, PlayerError> {
     let Came::Message(bytes) = ask(player, on, Command::PROCESS_INFO2, &ProcessInfo2 {}, until)? else { return Ok(None) };
     let Ok((message, _)) = Message::decode_prefix(&bytes) else { return Ok(None) };
     Ok(match message.reply_as::<ProcessInfo2>() {
@@ -98,20 +98,20 @@ pub(super) fn identity_of(network: &mut dyn Network, within: Duration) -> Result
 }
 
 /// Whether it still says something that is a message, to a `ProcessInfo`.
-pub(super) fn answers(player: &mut Player<'_>, on: &str, until: Duration) -> Result<(), Trouble> {
+pub(super) fn answers(player: &mut Player<'_>, on: &str, until: Duration) -> Result<(), PlayerError> {
     match ask(player, on, Command::PROCESS_INFO, &ProcessInfo {}, until)? {
         Came::Message(bytes)
             if Message::decode_prefix(&bytes).is_ok_and(|(it, _)| [Command::OK, Command::ERROR].contains(&it.command)) =>
         {
             Ok(())
         }
-        other => Err(Trouble::differs(format!("to a complete ProcessInfo comes {other}"))),
+        other => Err(PlayerError::differs(format!("to a complete ProcessInfo comes {other}"))),
     }
 }
 
 /// Opens a connection, sends a request, reads the reply, and closes.
-fn ask(player: &mut Player<'_>, on: &str, command: Command, request: &impl Encode, until: Duration) -> Result<Came, Trouble> {
-    let request = encode_to_vec(command, request).map_err(|error| Trouble::differs(format!("{error}")))?;
+fn ask(player: &mut Player<'_>, on: &str, command: Command, request: &impl Encode, until: Duration) -> Result<Came, PlayerError> {
+    let request = encode_to_vec(command, request).map_err(|error| PlayerError::differs(format!("{error}")))?;
     player.open(on, until)?;
     // Where it cannot be sent, what comes says why.
     let _ = player.send(on, &request, None, until)?;

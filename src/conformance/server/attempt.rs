@@ -16,7 +16,7 @@ use super::target::{Subject, with_user_events};
 use super::{Death, Options, ServerCase, ServerCaseKind, request};
 use crate::command::Command;
 use crate::conformance::known::{Answer, Family, Layer, Profile, Request, Row, Seen, explain};
-use crate::conformance::player::{Direction, Network, Player, Transcript, Trouble};
+use crate::conformance::player::{Network, Player, PlayerError, Transcript, TurnDirection};
 use crate::conformance::{Case, Detail, Grade, Turn};
 use crate::hresult::HResult;
 use crate::message::{Message, Reply, process::ProcessInfo};
@@ -93,7 +93,7 @@ impl CasePlayer<'_> {
                             let death = if lives { None } else { death(player) };
                             Ok(judge::judge(profile, &Expectation::of_vector(group, test), &answered, death))
                         }
-                        Err(Trouble::Unavailable(why)) => Err(Trouble::Unavailable(why)),
+                        Err(PlayerError::Unavailable(why)) => Err(PlayerError::Unavailable(why)),
                         Err(trouble) => Ok(Judgement::new(Grade::Fail, [trouble.to_string()].into())),
                     }
                 })
@@ -123,10 +123,10 @@ impl CasePlayer<'_> {
             match played {
                 Ok(()) => Ok(Judgement::new(Grade::Pass, Vec::new())),
                 Err(failure) => match failure.trouble {
-                    Trouble::Unavailable(why) => Err(Trouble::Unavailable(why)),
-                    Trouble::Differs(_) => {
+                    PlayerError::Unavailable(why) => Err(PlayerError::Unavailable(why)),
+                    PlayerError::Differs(_) => {
                         let death = death(player).map_or_else(String::new, |death| format!(" (the target {death})"));
-                        Err(Trouble::differs(format!("{failure}{death}")))
+                        Err(PlayerError::differs(format!("{failure}{death}")))
                     }
                 },
             }
@@ -139,7 +139,7 @@ impl CasePlayer<'_> {
         own: bool,
         target: &Target,
         within: Duration,
-        play: impl FnOnce(&mut Player<'_>, &dyn Fn(&mut Player<'_>) -> Option<Death>) -> Result<Judgement, Trouble>,
+        play: impl FnOnce(&mut Player<'_>, &dyn Fn(&mut Player<'_>) -> Option<Death>) -> Result<Judgement, PlayerError>,
     ) -> Result<Attempt, String> {
         if own {
             let (spawned, network) = match self.subject.own(target) {
@@ -266,7 +266,7 @@ impl Attempt {
 fn attempt(
     network: &mut dyn Network,
     within: Duration,
-    play: impl FnOnce(&mut Player<'_>) -> Result<Judgement, Trouble>,
+    play: impl FnOnce(&mut Player<'_>) -> Result<Judgement, PlayerError>,
 ) -> Attempt {
     let mut player = Player::new(network, within);
     let result = play(&mut player);
@@ -275,8 +275,8 @@ fn attempt(
     let transcript = player.transcript().clone();
     match result {
         Ok(judgement) => Attempt { result: Ok(judgement), transcript, unavailable: None },
-        Err(Trouble::Unavailable(why)) => Attempt { result: Err(why.clone()), transcript, unavailable: Some(why) },
-        Err(Trouble::Differs(difference)) => Attempt { result: Err(difference.to_string()), transcript, unavailable: None },
+        Err(PlayerError::Unavailable(why)) => Attempt { result: Err(why.clone()), transcript, unavailable: Some(why) },
+        Err(PlayerError::Differs(difference)) => Attempt { result: Err(difference.to_string()), transcript, unavailable: None },
     }
 }
 
@@ -291,7 +291,7 @@ fn dying(player: &mut Player<'_>, death: impl Fn() -> Option<Death>) -> Option<D
 /// The replies that came, each with the command that was sent on its connection, and its error.
 fn replies(transcript: &Transcript) -> impl Iterator<Item = (Option<Command>, Option<HResult>)> {
     transcript.0.iter().enumerate().filter_map(|(nth, passage)| {
-        if passage.direction != Direction::Received {
+        if passage.direction != TurnDirection::Received {
             return None;
         }
         let (message, _) = Message::decode_prefix(&passage.bytes).ok()?;
@@ -300,7 +300,7 @@ fn replies(transcript: &Transcript) -> impl Iterator<Item = (Option<Command>, Op
             _ => None,
         };
         let mut before = transcript.0.iter().take(nth);
-        let asked = before.find(|one| one.connection == passage.connection && one.direction == Direction::Sent);
+        let asked = before.find(|one| one.connection == passage.connection && one.direction == TurnDirection::Sent);
         let command = asked.and_then(|asked| Message::decode_prefix(&asked.bytes).ok()).map(|(message, _)| message.command);
         Some((command, error))
     })

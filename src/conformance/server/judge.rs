@@ -7,7 +7,7 @@ use super::ask::Came;
 use super::expectation::Expectation;
 use super::request::Answered;
 use crate::conformance::known::{Answer, Profile, Row, Seen, explain};
-use crate::conformance::{Deviation, Grade};
+use crate::conformance::{Grade, KnownDeviation};
 use crate::hresult::HResult;
 use crate::vectors::Verdict;
 
@@ -15,7 +15,7 @@ use crate::vectors::Verdict;
 #[derive(Clone, Debug)]
 pub(in crate::conformance) struct Judgement {
     pub(super) grade: Grade,
-    pub(in crate::conformance) deviation: Option<Deviation>,
+    pub(in crate::conformance) deviation: Option<KnownDeviation>,
     pub(super) found: Vec<String>,
 }
 
@@ -25,7 +25,7 @@ impl Judgement {
     }
 
     pub(super) fn known(fact: &str, text: &str, found: Vec<String>) -> Self {
-        Self { grade: Grade::Informational, deviation: Some(Deviation { fact: fact.into(), text: text.into() }), found }
+        Self { grade: Grade::Informational, deviation: Some(KnownDeviation { fact: fact.into(), text: text.into() }), found }
     }
 
     pub(super) fn of_row(row: &Row, found: Vec<String>) -> Self {

@@ -11,7 +11,7 @@ use byteorder::{ByteOrder as _, LittleEndian};
 
 use super::ask::{Came, next_message};
 use crate::command::Command;
-use crate::conformance::player::{Player, Received, Sent, Trouble};
+use crate::conformance::player::{Player, PlayerError, Received, Sent};
 use crate::exchange::End;
 use crate::message::eventpipe::StopTracing;
 use crate::message::{AnyRequest, Message, encode_to_vec};
@@ -47,14 +47,14 @@ pub(in crate::conformance) struct Patience {
 }
 
 /// Sends the request, and reads what comes of it.
-pub(super) fn play(player: &mut Player<'_>, group: &Group, test: &Test, within: Duration) -> Result<Answered, Trouble> {
+pub(super) fn play(player: &mut Player<'_>, group: &Group, test: &Test, within: Duration) -> Result<Answered, PlayerError> {
     let wire = test.wire.as_deref().unwrap_or_default();
     if is_cut(wire) {
         // A server waits for the rest until the input ends (F-69).
         let half_close = Step::EndStep(EndStep { on: ON.to_string(), end: Ending::HalfClose });
         // Asked before anything is sent.
         if let Some(why) = player.network().lacks(&half_close) {
-            return Err(Trouble::Unavailable(why.to_string()));
+            return Err(PlayerError::Unavailable(why.to_string()));
         }
     }
     let until = after(player, within);
@@ -78,7 +78,7 @@ pub(in crate::conformance) fn read(
     command: Option<Command>,
     asked: &Value,
     patience: Patience,
-) -> Result<Answered, Trouble> {
+) -> Result<Answered, PlayerError> {
     let until = after(player, patience.reply);
     let came = next_message(player, ON, until)?;
     let mut answered = Answered { came, wrong: Vec::new(), left_open: false };
@@ -107,7 +107,7 @@ fn follow(
     reply: &Value,
     patience: Patience,
     answered: &mut Answered,
-) -> Result<(), Trouble> {
+) -> Result<(), PlayerError> {
     let until = after(player, patience.rest);
     let session_id = reply.get("sessionId").and_then(Value::as_str).and_then(|id| id.parse::<u64>().ok());
     match (command, session_id) {
@@ -128,12 +128,12 @@ fn follow(
 }
 
 /// Reads the stream of a session, and stops it.
-fn stop(player: &mut Player<'_>, id: u64, until: Duration, answered: &mut Answered) -> Result<(), Trouble> {
+fn stop(player: &mut Player<'_>, id: u64, until: Duration, answered: &mut Answered) -> Result<(), PlayerError> {
     let stream = player.link(ON)?;
     player.network().drain(stream)?;
     player.open(STOP, until)?;
     let request = encode_to_vec(Command::STOP_TRACING, &StopTracing { session_id: id });
-    let request = request.map_err(|error| Trouble::differs(error.to_string()))?;
+    let request = request.map_err(|error| PlayerError::differs(error.to_string()))?;
     let _ = player.send(STOP, &request, None, until)?;
     let came = next_message(player, STOP, until)?;
     let subject = Subject { kind: Type::Reply, command: Some(Command::STOP_TRACING), from_server: true };
@@ -153,7 +153,7 @@ fn stop(player: &mut Player<'_>, id: u64, until: Duration, answered: &mut Answer
 }
 
 /// Reads the block that was announced.
-fn environment(player: &mut Player<'_>, reply: &Value, patience: Patience, answered: &mut Answered) -> Result<(), Trouble> {
+fn environment(player: &mut Player<'_>, reply: &Value, patience: Patience, answered: &mut Answered) -> Result<(), PlayerError> {
     let until = after(player, patience.rest);
     let announced = reply.get("nIncomingBytes").and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
     let mut block = Vec::new();
@@ -170,7 +170,7 @@ fn environment(player: &mut Player<'_>, reply: &Value, patience: Patience, answe
 }
 
 /// Whether the server closes the connection.
-fn closes(player: &mut Player<'_>, patience: Patience) -> Result<bool, Trouble> {
+fn closes(player: &mut Player<'_>, patience: Patience) -> Result<bool, PlayerError> {
     let until = after(player, patience.close);
     Ok(matches!(player.receive(ON, 1, until)?, Received::End(_)))
 }

@@ -127,11 +127,11 @@ pub enum ScriptEnd {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptFault {
-    /// As in [`Fault`](crate::vectors::Fault).
+    /// As in [`VectorFault`](crate::vectors::VectorFault).
     pub layer: String,
-    /// As in [`Fault`](crate::vectors::Fault).
+    /// As in [`VectorFault`](crate::vectors::VectorFault).
     pub kind: String,
-    /// As in [`Fault`](crate::vectors::Fault).
+    /// As in [`VectorFault`](crate::vectors::VectorFault).
     pub offset: usize,
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::conformance::player::{Drained, Link, Network as Connections, Player, Received, Sent, Trouble};
+use dotnet_diagnostics_ipc::conformance::player::{Drained, Link, Network as Connections, Player, PlayerError, Received, Sent};
 use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind, Life, Plays, Script, ScriptOutcome, Step};
 
 use crate::scripts::executor::Executor;
@@ -65,15 +65,15 @@ fn run(memory: &mut Memory, script: &Script, within: Duration, concluded: &RefCe
 }
 
 impl Memory {
-    fn no_faults(&self) -> Result<(), Trouble> {
+    fn no_faults(&self) -> Result<(), PlayerError> {
         let faults = std::mem::take(&mut self.net.borrow_mut().faults);
-        if faults.is_empty() { Ok(()) } else { Err(Trouble::differs(faults.join("; "))) }
+        if faults.is_empty() { Ok(()) } else { Err(PlayerError::differs(faults.join("; "))) }
     }
 
     /// Lets the side under test go as far as it goes, and reads in the background.
-    fn pump(&mut self) -> Result<(), Trouble> {
+    fn pump(&mut self) -> Result<(), PlayerError> {
         loop {
-            self.executor.run().map_err(Trouble::differs)?;
+            self.executor.run().map_err(PlayerError::differs)?;
             let mut more = false;
             for (link, drained) in &mut self.drained {
                 match self.net.borrow_mut().read(link.number(), Side::Player, usize::MAX) {
@@ -96,8 +96,8 @@ impl Memory {
     fn until<T>(
         &mut self,
         until: Duration,
-        mut ready: impl FnMut(&mut Self) -> Result<Option<T>, Trouble>,
-    ) -> Result<Option<T>, Trouble> {
+        mut ready: impl FnMut(&mut Self) -> Result<Option<T>, PlayerError>,
+    ) -> Result<Option<T>, PlayerError> {
         let deadline = u64::try_from(until.as_millis()).unwrap();
         loop {
             self.pump()?;
@@ -123,30 +123,30 @@ impl Connections for Memory {
         Duration::from_millis(self.net.borrow().now)
     }
 
-    fn open(&mut self, port: Option<&str>, until: Duration) -> Result<Link, Trouble> {
+    fn open(&mut self, port: Option<&str>, until: Duration) -> Result<Link, PlayerError> {
         let id = self.until(until, |memory| Ok(memory.net.borrow_mut().connect(port.unwrap_or(DEFAULT))))?;
-        id.map(Link::new).ok_or_else(|| Trouble::differs("nobody listens"))
+        id.map(Link::new).ok_or_else(|| PlayerError::differs("nobody listens"))
     }
 
-    fn accept(&mut self, port: Option<&str>, until: Duration) -> Result<Option<Link>, Trouble> {
+    fn accept(&mut self, port: Option<&str>, until: Duration) -> Result<Option<Link>, PlayerError> {
         let port = port.unwrap_or(DEFAULT);
         let before = self.net.borrow().now;
         let id = self.until(until, |memory| Ok(memory.net.borrow_mut().accept(port)))?;
         // A script cannot ask for less than a real machine may need; here no time passes (R-FLW-013).
         match self.net.borrow().now - before {
             late if late > 0 && id.is_some() && self.always_listens.contains(port) => {
-                Err(Trouble::differs(format!("the connection comes {late} ms late")))
+                Err(PlayerError::differs(format!("the connection comes {late} ms late")))
             }
             _ => Ok(id.map(Link::new)),
         }
     }
 
-    fn is_called(&mut self, port: Option<&str>, until: Duration) -> Result<bool, Trouble> {
+    fn is_called(&mut self, port: Option<&str>, until: Duration) -> Result<bool, PlayerError> {
         let came = self.until(until, |memory| Ok((memory.net.borrow().waiting(port.unwrap_or(DEFAULT)) > 0).then_some(())))?;
         Ok(came.is_some())
     }
 
-    fn listen(&mut self, port: &str, listening: bool) -> Result<(), Trouble> {
+    fn listen(&mut self, port: &str, listening: bool) -> Result<(), PlayerError> {
         let mut net = self.net.borrow_mut();
         net.listen(port, listening);
         if !listening {
@@ -155,14 +155,14 @@ impl Connections for Memory {
         Ok(())
     }
 
-    fn send(&mut self, link: Link, bytes: &[u8], fd: Option<FdKind>, _until: Duration) -> Result<Sent, Trouble> {
+    fn send(&mut self, link: Link, bytes: &[u8], fd: Option<FdKind>, _until: Duration) -> Result<Sent, PlayerError> {
         // What the side under test does by itself comes first.
         self.pump()?;
         let went = self.net.borrow_mut().write(link.number(), Side::Player, bytes, fd);
         Ok(if went { Sent::All } else { Sent::PeerGone("the peer has closed".to_owned()) })
     }
 
-    fn receive(&mut self, link: Link, most: usize, until: Duration) -> Result<Received, Trouble> {
+    fn receive(&mut self, link: Link, most: usize, until: Duration) -> Result<Received, PlayerError> {
         let read = self.until(until, |memory| Ok(memory.net.borrow_mut().read(link.number(), Side::Player, most)))?;
         Ok(match read {
             Some(Ok(cells)) => {
@@ -174,17 +174,17 @@ impl Connections for Memory {
         })
     }
 
-    fn drain(&mut self, link: Link) -> Result<(), Trouble> {
+    fn drain(&mut self, link: Link) -> Result<(), PlayerError> {
         self.drained.insert(link, Drained::default());
         Ok(())
     }
 
-    fn drained(&mut self, link: Link, until: Duration) -> Result<Drained, Trouble> {
+    fn drained(&mut self, link: Link, until: Duration) -> Result<Drained, PlayerError> {
         self.until(until, |memory| Ok(memory.drained[&link].end.map(drop)))?;
         Ok(self.drained[&link].clone())
     }
 
-    fn end(&mut self, link: Link, how: Ending) -> Result<(), Trouble> {
+    fn end(&mut self, link: Link, how: Ending) -> Result<(), PlayerError> {
         // What the side under test does by itself comes first.
         self.pump()?;
         let mut net = self.net.borrow_mut();
@@ -196,11 +196,11 @@ impl Connections for Memory {
         Ok(())
     }
 
-    fn wait(&mut self, until: Duration) -> Result<(), Trouble> {
+    fn wait(&mut self, until: Duration) -> Result<(), PlayerError> {
         self.until(until, |_| Ok(None::<()>)).map(drop)
     }
 
-    fn life(&mut self, _expected: Life, _until: Duration) -> Result<Life, Trouble> {
+    fn life(&mut self, _expected: Life, _until: Duration) -> Result<Life, PlayerError> {
         // Nothing kills this runtime.
         self.pump().map(|()| Life::Alive)
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::conformance::player::{Direction, Failure, Link, Network as _, Player, SocketNetwork, Trouble};
+use dotnet_diagnostics_ipc::conformance::player::{Failure, Link, Network as _, Player, PlayerError, SocketNetwork, TurnDirection};
 use dotnet_diagnostics_ipc::vectors::script::Step;
 use tempfile::TempDir;
 
@@ -36,15 +36,15 @@ fn play(mut network: SocketNetwork, text: &str) -> Result<(), Failure> {
 #[track_caller]
 fn differs(network: SocketNetwork, text: &str) -> (usize, String) {
     let failure = play(network, text).unwrap_err();
-    assert!(matches!(failure.trouble, Trouble::Differs(_)), "{failure}");
+    assert!(matches!(failure.trouble, PlayerError::Differs(_)), "{failure}");
     (failure.step, failure.trouble.to_string())
 }
 
 #[track_caller]
 fn unavailable(network: SocketNetwork, text: &str) -> String {
     match play(network, text).unwrap_err().trouble {
-        Trouble::Unavailable(why) => why,
-        other @ Trouble::Differs(_) => panic!("{other}"),
+        PlayerError::Unavailable(why) => why,
+        other @ PlayerError::Differs(_) => panic!("{other}"),
     }
 }
 
@@ -146,7 +146,7 @@ fn player_drained_stream_end_is_checked() {
     let mut network = SocketNetwork::to_socket(path);
     let link = network.open(None, SHORT).unwrap();
     let error = network.drained(link, Duration::ZERO).unwrap_err();
-    assert_eq!(error, Trouble::differs("the connection is not read in the background"));
+    assert_eq!(error, PlayerError::differs("the connection is not read in the background"));
 }
 
 #[test]
@@ -296,8 +296,8 @@ fn player_failure_keeps_other_connections() {
     assert_eq!(player.captures().get("what").map(Vec::as_slice), Some(&b"two"[..]));
     let came: Vec<_> =
         player.transcript().0.iter().map(|one| (one.connection.as_str(), one.direction, one.bytes.as_slice())).collect();
-    assert_eq!(came, [("b", Direction::Received, &b"two"[..]), ("a", Direction::Received, b"one")]);
+    assert_eq!(came, [("b", TurnDirection::Received, &b"two"[..]), ("a", TurnDirection::Received, b"one")]);
     player.close_all().unwrap();
-    assert_eq!(player.link("a"), Err(Trouble::differs("there is no connection a")));
-    assert!(matches!(network.receive(Link::new(9), 1, SHORT), Err(Trouble::Differs(_))));
+    assert_eq!(player.link("a"), Err(PlayerError::differs("there is no connection a")));
+    assert!(matches!(network.receive(Link::new(9), 1, SHORT), Err(PlayerError::Differs(_))));
 }
