@@ -31,9 +31,16 @@ fn run(arguments: &[&str], input: &[u8], status: i32) -> Output {
     let output = child.wait_with_output().expect("it ends");
     writer.join().expect("the writer ends");
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {errors}");
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {errors}{}", failed_cases(&output.stdout));
     assert!(!errors.contains("panicked"), "{errors}");
     output
+}
+
+/// The cases of a report that failed, with what was found: what the reader of a failed test needs.
+fn failed_cases(report: &[u8]) -> String {
+    let report: Value = serde_json::from_slice(report).unwrap_or_default();
+    let cases = report["cases"].as_array().map_or(&[][..], Vec::as_slice);
+    cases.iter().filter(|case| case["grade"] == "fail").map(|case| format!("\n{case}")).collect()
 }
 
 fn text(output: &Output) -> String {
