@@ -40,7 +40,8 @@ fn run(arguments: &[&str], input: &[u8], status: i32) -> Output {
 fn failed_cases(report: &[u8]) -> String {
     let report: Value = serde_json::from_slice(report).unwrap_or_default();
     let cases = report["cases"].as_array().map_or(&[][..], Vec::as_slice);
-    cases.iter().filter(|case| case["grade"] == "fail").map(|case| format!("\n{case}")).collect()
+    let failed: Vec<_> = cases.iter().filter(|case| case["grade"] == "fail").map(Value::to_string).collect();
+    failed.join("\n")
 }
 
 fn text(output: &Output) -> String {

@@ -8,7 +8,9 @@ use std::fs;
 use std::path::Path;
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::continuation::{Environment, EnvironmentErrorKind};
+#[cfg(unix)]
+use dotnet_diagnostics_ipc::continuation::Environment;
+use dotnet_diagnostics_ipc::continuation::EnvironmentErrorKind;
 use dotnet_diagnostics_ipc::endpoint::check_path_len;
 use dotnet_diagnostics_ipc::exchange::diagnostic_port::{DiagnosticPort, HoldErrorKind, SameCookie, Slot, SlotsError};
 use dotnet_diagnostics_ipc::exchange::fallback::DroppedFields;

@@ -11,7 +11,9 @@ use dotnet_diagnostics_ipc::continuation::EnvironmentLimits;
 use dotnet_diagnostics_ipc::exchange::fallback::TracingFallback;
 use dotnet_diagnostics_ipc::exchange::{End, StopOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::io::{AsyncClient, AsyncConnect, AsyncConnection, Deadlines, Endpoint, Error, ErrorKind, Phase};
+#[cfg(unix)]
+use dotnet_diagnostics_ipc::io::Endpoint;
+use dotnet_diagnostics_ipc::io::{AsyncClient, AsyncConnect, AsyncConnection, Deadlines, Error, ErrorKind, Phase};
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
 use dotnet_diagnostics_ipc::message::eventpipe::*;
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfo3, ResumeRuntime};

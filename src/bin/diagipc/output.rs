@@ -113,6 +113,7 @@ impl Progress {
     }
 
     /// More cases, of another suite.
+    #[cfg(unix)]
     pub(crate) fn expect(&self, cases: usize) {
         self.0.inc_length(cases as u64);
     }

@@ -8,12 +8,16 @@ mod builds;
 mod profile;
 mod row;
 mod table;
-#[cfg(test)]
+// They use what only the reference runtime does, which is for Unix.
+#[cfg(all(test, unix))]
 mod tests;
 
+#[cfg(unix)]
 pub(in crate::conformance) use builds::Build;
 pub use profile::{Family, Profile, UnknownProfile};
-pub(in crate::conformance) use row::{Answer, Does, Layer, Request, Row, Seen};
+#[cfg(unix)]
+pub(in crate::conformance) use row::Does;
+pub(in crate::conformance) use row::{Answer, Layer, Request, Row, Seen};
 
 use self::table::TABLE;
 
@@ -22,7 +26,8 @@ pub(in crate::conformance) fn explain(profile: Profile, request: &Request, seen:
     TABLE.iter().find(|row| row.is_of(profile) && row.explains(request, seen))
 }
 
-/// What a runtime is known to do with a request, in the order of the table.
+/// What a runtime is known to do with a request, in the order of the table: for the reference runtime.
+#[cfg(unix)]
 pub(in crate::conformance) fn rows(profile: Profile, request: Request) -> impl Iterator<Item = &'static Row> {
     TABLE.iter().filter(move |row| row.is_of(profile) && row.when.fits(&request))
 }

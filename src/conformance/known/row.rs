@@ -27,10 +27,10 @@ pub(in crate::conformance) struct Row {
     /// The same in words.
     pub(in crate::conformance) text: &'static str,
     /// How it is known.
-    #[cfg_attr(not(test), expect(dead_code, reason = "a test holds the table to it"))]
+    #[cfg_attr(not(all(test, unix)), expect(dead_code, reason = "a test holds the table to it"))]
     pub(in crate::conformance) evidence: Evidence,
     /// Whether the runtime does so with requests that are right.
-    #[cfg_attr(not(test), expect(dead_code, reason = "a test holds the table to it"))]
+    #[cfg_attr(not(all(test, unix)), expect(dead_code, reason = "a test holds the table to it"))]
     pub(in crate::conformance) fault: bool,
 }
 
@@ -176,6 +176,7 @@ impl Request {
     }
 
     /// One that a server refuses for this reason.
+    #[cfg(unix)]
     pub(in crate::conformance) const fn refused(command: Command, reason: RefusalReason) -> Self {
         Self { reason: Some(reason), ..Self::right(command) }
     }

@@ -1,12 +1,6 @@
 //! Connections over Windows pipes.
 
-use alloc::{
-    borrow::ToOwned as _,
-    format,
-    string::{String, ToString as _},
-    vec,
-    vec::Vec,
-};
+use alloc::{borrow::ToOwned as _, format, string::String, vec, vec::Vec};
 use core::time::Duration;
 use std::io;
 use std::thread;
