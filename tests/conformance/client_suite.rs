@@ -1,10 +1,9 @@
 //! `diagipc client`: a faultless client passes, one with a fault is failed with the fault's name, and the crate's own client passes.
 
 use std::collections::BTreeSet;
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::conformance::client::{self, ClientFault, Operation};
@@ -14,17 +13,14 @@ use dotnet_diagnostics_ipc::vectors::script::Plays;
 use tempfile::TempDir;
 
 use crate::load::{scaled, slower};
-
-const DIAGIPC: &str = env!("CARGO_BIN_EXE_diagipc");
+use crate::tool;
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/clients").join(name)
 }
 
 fn diagipc(arguments: &[&str]) -> Output {
-    let own = Path::new(DIAGIPC).parent().unwrap();
-    let path = env::join_paths([own.to_owned()].into_iter().chain(env::split_paths(&env::var_os("PATH").unwrap()))).unwrap();
-    Command::new(DIAGIPC).arg("client").args(arguments).env("PATH", path).output().unwrap()
+    tool::diagipc().arg("client").args(arguments).output().unwrap()
 }
 
 /// The file that describes `client.py`, with one of its faults.
@@ -92,64 +88,86 @@ fn client_built_in_passes_all() {
     all_pass(&report(file.to_str().unwrap(), &[]));
 }
 
-/// What shows a fault.
-fn shows(fault: ClientFault) -> &'static [&'static str] {
-    match fault {
-        ClientFault::EmptyStringAsTwoBytes => &["text/empty/*"],
-        ClientFault::StringLengthInBytes
-        | ClientFault::StringLengthInChars
-        | ClientFault::StringLengthWithoutNul
-        | ClientFault::NonBmpTruncated
-        | ClientFault::WcharOf4Bytes => &["text/*/set-env/value", "text/non-bmp/trace/*", "text/non-bmp/attach/path"],
-        ClientFault::SizeTruncated | ClientFault::SizeClamped => &["size/*"],
-        ClientFault::CommandSetOffByOne => &["request/plain/*"],
-        ClientFault::AttachTimeoutInSeconds => &["request/attach/*", "request/plain/attach"],
-        ClientFault::DescriptorWithTheRequest | ClientFault::DescriptorAfterTheReply => {
-            &["request/plain/user-events", "streams/user-events-session"]
-        }
-        ClientFault::ConnectionReused => &["fallback/no-close"],
-        ClientFault::ReplyMagicUnchecked => &["reply/wrong-*/*", "replies/raw-bytes"],
-        ClientFault::ReplyCommandSetUnchecked => &["reply/wrong-*/*"],
-        ClientFault::ReplySizeIgnored => &["reply/ok-*/resume", "reply/ok-*/set-env", "size-field/session"],
-        ClientFault::ReplyOf24InsistedOn => &["reply/ok-*"],
-        ClientFault::EnvironmentCountIgnored | ClientFault::EnvironmentEntryWithoutEquals => {
-            &["entries/*", "environment/environment-bytes-left-over"]
-        }
-        ClientFault::NoReadTimeout => &["silence/*/resume", "silence/*/environment", "request/plain/environment"],
-        other => panic!("what shows {other}?"),
+/// A fault is named, and no other, by the scenarios that show it. What has nothing to do with it passes.
+#[track_caller]
+fn named_alone(fault: ClientFault, shows: &[&str]) {
+    let directory = tempfile::tempdir().unwrap();
+    let operations = python(&directory, Some(fault));
+    let report = report(&operations, &[shows, &["request/plain/resume"]].concat());
+    let unnamed: Vec<&Case> = report.failures().filter(|case| case.fault.is_none()).collect();
+    assert!(unnamed.is_empty(), "{fault}: {unnamed:#?}");
+    assert_eq!(names(&report), BTreeSet::from([fault.name()]));
+    for case in report.failures() {
+        assert!(fault.spec().iter().all(|fact| case.spec.iter().any(|one| one == fact)), "{case:#?}");
+        let said = case.detail.as_ref().is_some_and(|detail| detail.found.iter().any(|line| line == fault.sentence()));
+        assert!(said, "{case:#?}");
     }
+    let passes = fault == ClientFault::CommandSetOffByOne || report.counts.pass > 0;
+    assert!(passes && report.counts.unimplemented == 0, "{fault}: {:?}", report.counts);
+}
+
+const TEXTS: &[&str] = &["text/*/set-env/value", "text/non-bmp/trace/*", "text/non-bmp/attach/path"];
+
+macro_rules! client_faults {
+    ($($test:ident: $Fault:ident by $shows:expr;)*) => {
+        $(
+            #[test]
+            fn $test() {
+                named_alone(ClientFault::$Fault, $shows);
+            }
+        )*
+
+        #[test]
+        fn client_fault_each_has_a_test() {
+            assert_eq!(ClientFault::ALL, [$(ClientFault::$Fault),*]);
+        }
+    };
+}
+
+client_faults! {
+    client_empty_string_as_two_bytes_is_named: EmptyStringAsTwoBytes by &["text/empty/*"];
+    client_string_length_in_bytes_is_named: StringLengthInBytes by TEXTS;
+    client_string_length_in_chars_is_named: StringLengthInChars by TEXTS;
+    client_string_length_without_nul_is_named: StringLengthWithoutNul by TEXTS;
+    client_non_bmp_truncated_is_named: NonBmpTruncated by TEXTS;
+    client_wchar_of_4_bytes_is_named: WcharOf4Bytes by TEXTS;
+    client_size_truncated_is_named: SizeTruncated by &["size/*"];
+    client_size_clamped_is_named: SizeClamped by &["size/*"];
+    client_command_set_off_by_one_is_named: CommandSetOffByOne by &["request/plain/*"];
+    client_attach_timeout_in_seconds_is_named: AttachTimeoutInSeconds by &["request/attach/*", "request/plain/attach"];
+    client_descriptor_with_the_request_is_named: DescriptorWithTheRequest by DESCRIPTOR;
+    client_descriptor_after_the_reply_is_named: DescriptorAfterTheReply by DESCRIPTOR;
+    client_connection_reused_is_named: ConnectionReused by &["fallback/no-close"];
+    client_reply_magic_unchecked_is_named: ReplyMagicUnchecked by &["reply/wrong-*/*", "replies/raw-bytes"];
+    client_reply_command_set_unchecked_is_named: ReplyCommandSetUnchecked by &["reply/wrong-*/*"];
+    client_reply_size_ignored_is_named: ReplySizeIgnored by &["reply/ok-*/resume", "reply/ok-*/set-env", "size-field/session"];
+    client_reply_of_24_insisted_on_is_named: ReplyOf24InsistedOn by &["reply/ok-*"];
+    client_environment_count_ignored_is_named: EnvironmentCountIgnored by ENTRIES;
+    client_environment_entry_without_equals_is_named: EnvironmentEntryWithoutEquals by ENTRIES;
+    client_no_read_timeout_is_named: NoReadTimeout by &["silence/*/resume", "silence/*/environment", "request/plain/environment"];
+}
+
+const DESCRIPTOR: &[&str] = &["request/plain/user-events", "streams/user-events-session"];
+const ENTRIES: &[&str] = &["entries/*", "environment/environment-bytes-left-over"];
+
+/// Where scenarios are played that do not show a fault, none is given its name.
+#[track_caller]
+fn named_alone_among(fault: ClientFault, only: &[&str]) {
+    let directory = tempfile::tempdir().unwrap();
+    let report = report(&python(&directory, Some(fault)), only);
+    assert_eq!(names(&report), BTreeSet::from([fault.name()]));
+    let unnamed = report.failures().filter(|case| case.fault.is_none()).map(|case| &case.name).collect::<Vec<_>>();
+    assert!(unnamed.iter().all(|name| name.starts_with("replies/")), "{unnamed:?}");
 }
 
 #[test]
-fn client_fault_is_named_alone() {
-    for fault in ClientFault::ALL.iter().copied() {
-        let directory = tempfile::tempdir().unwrap();
-        let operations = python(&directory, Some(fault));
-        // What has nothing to do with it passes.
-        let report = report(&operations, &[shows(fault), &["request/plain/resume"]].concat());
-        let unnamed: Vec<&Case> = report.failures().filter(|case| case.fault.is_none()).collect();
-        assert!(unnamed.is_empty(), "{fault}: {unnamed:#?}");
-        assert_eq!(names(&report), BTreeSet::from([fault.name()]));
-        for case in report.failures() {
-            assert!(fault.spec().iter().all(|fact| case.spec.iter().any(|one| one == fact)), "{case:#?}");
-            let said = case.detail.as_ref().is_some_and(|detail| detail.found.iter().any(|line| line == fault.sentence()));
-            assert!(said, "{case:#?}");
-        }
-        let passes = fault == ClientFault::CommandSetOffByOne || report.counts.pass > 0;
-        assert!(passes && report.counts.unimplemented == 0, "{fault}: {:?}", report.counts);
-    }
+fn client_reply_magic_unchecked_is_named_alone_in_all_scenarios() {
+    named_alone_among(ClientFault::ReplyMagicUnchecked, &[]);
 }
 
 #[test]
-fn client_fault_is_named_alone_in_all_scenarios() {
-    let replies = ["replies", "reply", "size-field"];
-    for (fault, only) in [(ClientFault::ReplyMagicUnchecked, &[][..]), (ClientFault::ReplyOf24InsistedOn, &replies)] {
-        let directory = tempfile::tempdir().unwrap();
-        let report = report(&python(&directory, Some(fault)), only);
-        assert_eq!(names(&report), BTreeSet::from([fault.name()]));
-        let unnamed = report.failures().filter(|case| case.fault.is_none()).map(|case| &case.name).collect::<Vec<_>>();
-        assert!(unnamed.iter().all(|name| name.starts_with("replies/")), "{unnamed:?}");
-    }
+fn client_reply_of_24_insisted_on_is_named_alone_in_all_replies() {
+    named_alone_among(ClientFault::ReplyOf24InsistedOn, &["replies", "reply", "size-field"]);
 }
 
 /// It does not wait for the reply: it sends no descriptor at all (F-19 is another fault).
@@ -323,7 +341,7 @@ fn client_usage_error_starts_nothing() {
 #[test]
 fn client_profile_omits_unknown_commands() {
     let listed = |profile: &str| {
-        let output = Command::new(env!("CARGO_BIN_EXE_diagipc")).args(["client", "--list", "--profile", profile]).output().unwrap();
+        let output = tool::diagipc().args(["client", "--list", "--profile", profile]).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
     let (old, new) = (listed("coreclr-3.1"), listed("strict"));
@@ -462,7 +480,7 @@ fn stand_in_process_listens_until_input_ends() {
     let listener = UnixListener::bind(&path).unwrap();
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     ours.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    let mut child = Command::new(DIAGIPC).arg("stand-in").stdin(Stdio::from(OwnedFd::from(theirs))).spawn().unwrap();
+    let mut child = tool::diagipc().arg("stand-in").stdin(Stdio::from(OwnedFd::from(theirs))).spawn().unwrap();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     let fds = [listener.as_fd()];

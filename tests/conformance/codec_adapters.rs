@@ -10,6 +10,7 @@ use dotnet_diagnostics_ipc::conformance::{Adapter, AdapterCommand, Case, Counts,
 use serde_json::Value;
 
 use crate::load::{scaled, slower};
+use crate::tool;
 
 fn here(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -35,7 +36,7 @@ fn c_adapter(directory: &Path) -> String {
 
 #[track_caller]
 fn diagipc(arguments: &[&str], status: i32) -> Output {
-    let output = Command::new(env!("CARGO_BIN_EXE_diagipc")).arg("codec").args(arguments).output().expect("it starts");
+    let output = tool::diagipc().arg("codec").args(arguments).output().expect("it starts");
     let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(!errors.contains("panicked"), "{errors}");
     assert_eq!(output.status.code(), Some(status), "{arguments:?}: {errors}{}", text.chars().take(4000).collect::<String>());
@@ -334,29 +335,38 @@ fn adapter_lost_answer_fails_its_case_alone() {
     }
 }
 
+/// An adapter that does not go on is left after the time-out, and none of its processes stays.
+#[track_caller]
+fn given_up(fault: &str, words: &str) {
+    let faulty = Faulty::new(fault, "wchar");
+    // Enough for a Python to start beside other tests: the cases of other types are to be answered.
+    let timeout = scaled(1500);
+    let words = words.replace("TIMEOUT", &timeout);
+    let options = ["--timeout", &timeout, "--only", "grammar/grammar-wchar/*/encode", "--only", "grammar/grammar-guid/*/encode"];
+    let report = faulty.report(&options, 1);
+    assert_eq!((report.counts.pass, report.counts.fail), (4, 3), "{report:?}");
+    assert!(report.failures().all(|case| case.name.contains("wchar") && found(case).contains(&words)), "{report:?}");
+    let started = faulty.started();
+    assert_eq!(started.len(), 4);
+    for process in started {
+        let running = Command::new("sh").args(["-c", &format!("kill -0 {process} 2>/dev/null")]).status().unwrap();
+        assert!(!running.success(), "process {process} is still there");
+    }
+}
+
 #[test]
 fn adapter_silent_is_timed_out_and_ended() {
-    for (fault, words) in [
-        ("hangs", "no answer within TIMEOUT ms"),
-        ("half a line", "no answer within TIMEOUT ms"),
-        ("closes its output", "ended in place of an answer: it closed its output, and runs on"),
-    ] {
-        let faulty = Faulty::new(fault, "wchar");
-        // Enough for a Python to start beside other tests: the cases of other types are to be answered.
-        let timeout = scaled(1500);
-        let words = words.replace("TIMEOUT", &timeout);
-        let options =
-            ["--timeout", &timeout, "--only", "grammar/grammar-wchar/*/encode", "--only", "grammar/grammar-guid/*/encode"];
-        let report = faulty.report(&options, 1);
-        assert_eq!((report.counts.pass, report.counts.fail), (4, 3), "{fault}: {report:?}");
-        assert!(report.failures().all(|case| case.name.contains("wchar") && found(case).contains(&words)), "{fault}: {report:?}");
-        let started = faulty.started();
-        assert_eq!(started.len(), 4, "{fault}");
-        for process in started {
-            let running = Command::new("sh").args(["-c", &format!("kill -0 {process} 2>/dev/null")]).status().unwrap();
-            assert!(!running.success(), "{fault}: process {process} is still there");
-        }
-    }
+    given_up("hangs", "no answer within TIMEOUT ms");
+}
+
+#[test]
+fn adapter_half_a_line_is_timed_out_and_ended() {
+    given_up("half a line", "no answer within TIMEOUT ms");
+}
+
+#[test]
+fn adapter_closed_output_is_ended() {
+    given_up("closes its output", "ended in place of an answer: it closed its output, and runs on");
 }
 
 #[test]

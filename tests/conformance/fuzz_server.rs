@@ -4,20 +4,20 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{ChildStdin, Command, Output, Stdio};
+use std::process::{ChildStdin, Output, Stdio};
 use std::thread::{self, JoinHandle};
 
 use crate::load::scaled;
 use crate::schema::Schema;
+use crate::tool::{self, DIAGIPC};
 use dotnet_diagnostics_ipc::vectors::Value;
 
-const DIAGIPC: &str = env!("CARGO_BIN_EXE_diagipc");
 /// `DOTNET_IPC_V1`, in hexadecimal.
 const MAGIC: &str = "444f544e45545f4950435f563100";
 
 #[track_caller]
 fn fuzz(arguments: &[&str], status: i32) -> Output {
-    let output = Command::new(DIAGIPC).arg("fuzz-server").args(arguments).output().expect("it starts");
+    let output = tool::diagipc().arg("fuzz-server").args(arguments).output().expect("it starts");
     let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(!errors.contains("panicked"), "{errors}");
     assert_eq!(output.status.code(), Some(status), "{arguments:?}: {errors}{}", text.chars().take(4000).collect::<String>());
@@ -52,7 +52,7 @@ fn replay(directory: &Path, finding: &Value, runtime: &[&str], status: i32) {
     let own = tempfile::tempdir().unwrap();
     let runtime = Runtime::start(runtime, own.path());
     let file = directory.join(format!("{}.json", finding["name"].as_str().unwrap()));
-    let (mut replay, pid) = (Command::new(DIAGIPC), runtime.pid.to_string());
+    let (mut replay, pid) = (tool::diagipc(), runtime.pid.to_string());
     replay.arg("replay").arg(&file).args(["--allow-harmful", "--to", &pid]).env("TMPDIR", own.path());
     let output = replay.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
@@ -69,7 +69,7 @@ struct Runtime {
 
 impl Runtime {
     fn start(arguments: &[&str], directory: &Path) -> Self {
-        let mut command = Command::new(DIAGIPC);
+        let mut command = tool::diagipc();
         command.args(["runtime", "--until-eof"]).args(arguments).env("TMPDIR", directory);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (pid, stdin) = (child.id(), child.stdin.take());

@@ -3,8 +3,11 @@
 //! A deadline that no test waits for can be long. One that a test waits for, since it is about silence, is short on an idle machine, and
 //! as many times longer as starting a process takes longer here and now.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
+
 use std::time::{Duration, Instant};
+
+use crate::tool::python;
 
 /// What three Pythons beside each other take at most on an idle machine of two processors.
 const IDLE: Duration = Duration::from_millis(100);
@@ -15,7 +18,7 @@ const MOST: u32 = 20;
 /// counts twice.
 pub(crate) fn slower() -> u32 {
     let began = Instant::now();
-    let start = || Command::new("python3").args(["-IS", "-c", ""]).stdin(Stdio::null()).spawn().unwrap();
+    let start = || python().args(["-IS", "-c", ""]).stdin(Stdio::null()).spawn().unwrap();
     for mut child in [start(), start(), start()] {
         assert!(child.wait().unwrap().success());
     }

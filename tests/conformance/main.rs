@@ -18,3 +18,4 @@ mod report;
 mod schema;
 #[cfg(unix)]
 mod server_suite;
+mod tool;

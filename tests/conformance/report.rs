@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use crate::schema::Schema;
+use crate::tool;
 use dotnet_diagnostics_ipc::conformance::report::{TurnDirection, html, junit};
 use dotnet_diagnostics_ipc::conformance::{Case, Citations, Counts, Detail, Grade, KnownDeviation, Lost, Report, Turn};
 use dotnet_diagnostics_ipc::vectors::Hazard;
@@ -69,7 +70,7 @@ fn value(report: &Report) -> Value {
 
 #[track_caller]
 fn diagipc(arguments: &[&str], status: i32) -> Output {
-    let output = Command::new(env!("CARGO_BIN_EXE_diagipc")).args(arguments).output().expect("it starts");
+    let output = tool::diagipc().args(arguments).output().expect("it starts");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(!errors.contains("panicked"), "{errors}");
     assert_eq!(output.status.code(), Some(status), "{arguments:?}: {errors}");
@@ -346,9 +347,6 @@ fn exit_status_by_outcome() {
         diagipc(arguments, 2);
     }
     // What was seen is not lost with the file that could not be written.
-    let output = Command::new(env!("CARGO_BIN_EXE_diagipc"))
-        .args(["codec", "--self", "--only", "uint", "--html", &nowhere])
-        .output()
-        .unwrap();
+    let output = tool::diagipc().args(["codec", "--self", "--only", "uint", "--html", &nowhere]).output().unwrap();
     assert!(stdout(output).contains(" 0 failed"));
 }

@@ -5,17 +5,16 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Output, Stdio};
 
 use dotnet_diagnostics_ipc::conformance::{Case, Grade, Report};
 
 use crate::load::scaled;
-
-const DIAGIPC: &str = env!("CARGO_BIN_EXE_diagipc");
+use crate::tool::{self, DIAGIPC};
 
 #[track_caller]
 fn server(arguments: &[&str], status: i32) -> Output {
-    let output = Command::new(DIAGIPC).arg("server").args(arguments).output().expect("it starts");
+    let output = tool::diagipc().arg("server").args(arguments).output().expect("it starts");
     let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(!errors.contains("panicked"), "{errors}");
     assert_eq!(output.status.code(), Some(status), "{arguments:?}: {errors}{}", text.chars().take(4000).collect::<String>());
@@ -40,7 +39,7 @@ struct Runtime(Child, String);
 impl Runtime {
     fn start(arguments: &[&str], directory: &Path) -> Self {
         let socket = directory.join("socket");
-        let mut command = Command::new(DIAGIPC);
+        let mut command = tool::diagipc();
         command.args(["runtime", "--until-eof", "--socket"]).arg(&socket).args(arguments);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
@@ -73,13 +72,31 @@ fn server_cases_cite_spec() {
     assert!(report.cases.iter().all(|case| !case.spec.is_empty()));
 }
 
-#[test]
-fn reference_runtime_every_profile_passes() {
-    for profile in ["coreclr-3.1", "coreclr-8", "coreclr-9", "coreclr-10", "coreclr-11", "nativeaot", "mono", "strict"] {
-        let report = against(&["--profile", profile], &["--profile", profile], 0);
-        assert_eq!((report.profile.as_deref(), report.counts.fail), (Some(profile), 0), "{:?}", report.failures().next());
-        assert!(report.counts.pass >= 75, "{profile}: {:?}", report.counts);
-    }
+#[track_caller]
+fn reference_runtime_passes(profile: &str) {
+    let report = against(&["--profile", profile], &["--profile", profile], 0);
+    assert_eq!((report.profile.as_deref(), report.counts.fail), (Some(profile), 0), "{:?}", report.failures().next());
+    assert!(report.counts.pass >= 75, "{profile}: {:?}", report.counts);
+}
+
+macro_rules! profiles {
+    ($($test:ident: $profile:literal),* $(,)?) => {$(
+        #[test]
+        fn $test() {
+            reference_runtime_passes($profile);
+        }
+    )*};
+}
+
+profiles! {
+    reference_runtime_coreclr_3_1_passes: "coreclr-3.1",
+    reference_runtime_coreclr_8_passes: "coreclr-8",
+    reference_runtime_coreclr_9_passes: "coreclr-9",
+    reference_runtime_coreclr_10_passes: "coreclr-10",
+    reference_runtime_coreclr_11_passes: "coreclr-11",
+    reference_runtime_nativeaot_passes: "nativeaot",
+    reference_runtime_mono_passes: "mono",
+    reference_runtime_strict_passes: "strict",
 }
 
 #[test]
@@ -130,40 +147,46 @@ fn target_death_is_reported_and_run_continues() {
     assert!(death.contains("was killed by signal 6"), "{death}");
 }
 
-/// What a server does wrong, and a case that says so.
-#[test]
-fn server_fault_fails_matching_case() {
-    for (wrong, name) in [
-        ("magic", "scripts/process/process-info"),
-        ("command-set=4", "scripts/process/process-info2"),
-        ("size-more=8", "scripts/process/process-info3"),
-        ("error-size=28", "scripts/framing/unknown-set-0500"),
-        ("error-without-close", "scripts/framing/unknown-set-0500"),
-        ("never-answers", "scripts/framing/unknown-set-0500"),
-        ("environment-count-more=1", "requests/tables/3480"),
-        ("environment-bytes-more=4", "scripts/process/process-environment"),
-        ("stop-another", "scripts/eventpipe/stop-id-unknown"),
-        ("stream-never-ends", "scripts/eventpipe/collect-tracing2"),
-        ("stream-never-ends", "requests/eventpipe/5200"),
-        ("no-header", "requests/eventpipe/5000"),
-    ] {
-        let timeout = scaled(1000);
-        let options = ["--profile", "strict", "--only", name, "--timeout", &timeout, "--jobs", "1"];
-        let output = against_any(&options, &["--profile", "strict", "--misbehave", wrong]);
-        let text = String::from_utf8_lossy(&output.stdout);
-        match output.status.code() {
-            Some(1) => assert_eq!(case(&Report::parse(&text).unwrap(), name).grade, Grade::Fail, "{wrong}"),
-            // It cannot even be asked who it is.
-            Some(3) => {
-                assert!(
-                    ["magic", "command-set=4", "size-more=8", "never-answers", "no-header"].contains(&wrong),
-                    "{wrong}: {text}"
-                );
-            }
-            other => panic!("{wrong}, {name}: {other:?} {text}"),
-        }
+/// What a server does wrong, and a case that says so. Some are so wrong that the server cannot even be asked who it is.
+#[track_caller]
+fn fails(wrong: &str, name: &str, is_nobody: bool) {
+    let timeout = scaled(1000);
+    let options = ["--profile", "strict", "--only", name, "--timeout", &timeout, "--jobs", "1"];
+    let output = against_any(&options, &["--profile", "strict", "--misbehave", wrong]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(if is_nobody { 3 } else { 1 }), "{wrong}: {text}");
+    if !is_nobody {
+        assert_eq!(case(&Report::parse(&text).unwrap(), name).grade, Grade::Fail, "{wrong}");
     }
-    // Slow is not wrong.
+}
+
+macro_rules! server_faults {
+    ($($test:ident: $wrong:literal fails $name:literal $($nobody:ident)?;)*) => {$(
+        #[test]
+        fn $test() {
+            fails($wrong, $name, false $(|| stringify!($nobody) == "nobody")?);
+        }
+    )*};
+}
+
+server_faults! {
+    server_wrong_magic_cannot_be_asked: "magic" fails "scripts/process/process-info" nobody;
+    server_wrong_command_set_cannot_be_asked: "command-set=4" fails "scripts/process/process-info2" nobody;
+    server_larger_size_cannot_be_asked: "size-more=8" fails "scripts/process/process-info3" nobody;
+    server_larger_error_fails_matching_case: "error-size=28" fails "scripts/framing/unknown-set-0500";
+    server_open_after_error_fails_matching_case: "error-without-close" fails "scripts/framing/unknown-set-0500";
+    server_silent_cannot_be_asked: "never-answers" fails "scripts/framing/unknown-set-0500" nobody;
+    server_larger_count_fails_matching_case: "environment-count-more=1" fails "requests/tables/3480";
+    server_larger_environment_fails_matching_case: "environment-bytes-more=4" fails "scripts/process/process-environment";
+    server_stopping_another_fails_matching_case: "stop-another" fails "scripts/eventpipe/stop-id-unknown";
+    server_endless_stream_fails_script: "stream-never-ends" fails "scripts/eventpipe/collect-tracing2";
+    server_endless_stream_fails_request: "stream-never-ends" fails "requests/eventpipe/5200";
+    server_without_header_cannot_be_asked: "no-header" fails "requests/eventpipe/5000" nobody;
+}
+
+/// Slow is not wrong.
+#[test]
+fn server_slow_passes() {
     let report =
         against(&["--profile", "strict", "--only", "scripts/process"], &["--profile", "strict", "--misbehave", "trickle=1"], 0);
     assert_eq!((report.counts.pass, report.counts.fail), (8, 0));
@@ -172,7 +195,7 @@ fn server_fault_fails_matching_case() {
 /// The suite against a reference runtime, however it ends.
 fn against_any(options: &[&str], runtime: &[&str]) -> Output {
     let spawn = ["--json", "--spawn", "--", DIAGIPC, "runtime"];
-    Command::new(DIAGIPC).arg("server").args(options).args(spawn).args(runtime).output().expect("it starts")
+    tool::diagipc().arg("server").args(options).args(spawn).args(runtime).output().expect("it starts")
 }
 
 #[test]

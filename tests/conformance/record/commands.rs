@@ -11,10 +11,11 @@ use tempfile::TempDir;
 
 use crate::record::runtime::{Runtime, with_runtime};
 use crate::record::{info, recorded, scripts};
+use crate::tool;
 
 /// Runs `diagipc`: its exit status, and what it printed.
 fn diagipc(arguments: &[&str]) -> (Option<i32>, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_diagipc")).args(arguments).output().unwrap();
+    let output = tool::diagipc().args(arguments).output().unwrap();
     let said = [output.stdout, output.stderr].concat();
     (output.status.code(), String::from_utf8(said).unwrap())
 }
@@ -92,7 +93,7 @@ fn the_proxy_ends_by_a_signal_and_writes_what_it_has() {
     let directory = TempDir::new().unwrap();
     let out = directory.path().join("out");
     with_runtime(&Runtime::new(1), |to| {
-        let mut proxy = Command::new(env!("CARGO_BIN_EXE_diagipc"))
+        let mut proxy = tool::diagipc()
             .args(["proxy", "--listen", directory.path().to_str().unwrap(), "--to", to.to_str().unwrap()])
             .args(["--out", out.to_str().unwrap(), "--name", "kept"])
             .stdout(std::process::Stdio::piped())

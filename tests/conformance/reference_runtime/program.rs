@@ -12,6 +12,7 @@ use dotnet_diagnostics_ipc::conformance::player::{Player, SocketNetwork};
 use dotnet_diagnostics_ipc::vectors;
 
 use crate::reference_runtime::{End, ask, message, request};
+use crate::tool;
 
 /// Ended with the test, however that ends.
 struct Program {
@@ -27,7 +28,7 @@ impl Drop for Program {
 }
 
 fn start(directory: &Path, arguments: &[&str]) -> Program {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_diagipc"));
+    let mut command = tool::diagipc();
     command.arg("runtime").args(arguments).env("TMPDIR", directory).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut line = String::new();
@@ -100,7 +101,7 @@ fn it_dies_only_where_it_was_told_to() {
 #[test]
 fn what_it_does_not_know_is_refused() {
     for arguments in [["--profile", "coreclr-x"], ["--misbehave", "well"], ["--socket", "/nowhere/at/all"]] {
-        let output = Command::new(env!("CARGO_BIN_EXE_diagipc")).arg("runtime").args(arguments).output().unwrap();
+        let output = tool::diagipc().arg("runtime").args(arguments).output().unwrap();
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{arguments:?}");
         assert!(output.stderr.starts_with(b"diagipc: "));
     }

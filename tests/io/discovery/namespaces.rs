@@ -67,6 +67,8 @@ fn discovery_pid_namespace_no_runtime_names_inner_id() {
     let id = child_of(outer.id());
     let place = home.path().display();
     await_that(|| fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|comm| comm.trim() == "cat"));
+    // Where a program takes another's place, it has its name a moment before it has its environment.
+    await_that(|| fs::read(format!("/proc/{id}/environ")).is_ok_and(|environment| !environment.is_empty()));
     let text = not_found(id);
     assert!(text.contains(&format!("a socket of process {id} in {place}, where its process id is 1 (no .NET process")), "{text}");
 }
