@@ -23,13 +23,13 @@ use dotnet_diagnostics_ipc::wire::{Array, Decode, Guid, IpcString, Reader};
 
 const BYTES: [u8; 5] = [0x00, 0x01, 0x7f, 0x80, 0xff];
 
-/// What to change in a wire of `len` bytes: every byte to each of `BYTES`. Beyond 4096 bytes that takes too long, so there
-/// only the ends and every 2999th byte change, to one of `BYTES` in turn.
+/// What to change in a wire of `len` bytes: every byte to each of `BYTES`. That takes the square of the length: beyond 1024 bytes every
+/// byte changes to one of `BYTES` in turn, and beyond 4096 only the ends and every 2999th byte do.
 fn changes(len: usize) -> impl Iterator<Item = (usize, u8)> {
-    let large = len > 4096;
+    let (long, large) = (len > 1024, len > 4096);
     let places = (0..len).filter(move |at| !large || *at < 64 || *at >= len - 16 || at % 2999 == 0);
     places.enumerate().flat_map(move |(nth, at)| {
-        BYTES.iter().skip(if large { nth % 5 } else { 0 }).take(if large { 1 } else { 5 }).map(move |byte| (at, *byte))
+        BYTES.iter().skip(if long { nth % 5 } else { 0 }).take(if long { 1 } else { 5 }).map(move |byte| (at, *byte))
     })
 }
 
