@@ -114,7 +114,7 @@ fn what_is_no_socket_is_refused() {
         assert!(matches!(error.kind(), ErrorKind::Untrusted(_) | ErrorKind::NotAnEndpoint(_)), "{error:?}");
         eprintln!("{name}: {error}");
     }
-    drop(UnixListener::bind(at("dead")).unwrap());
+    crate::leave_stale(at("dead"));
     assert_error!(asking(at("dead")), Find, ErrorKind::NotAnEndpoint(_));
     // A datagram socket is a socket, but no stream.
     let _datagram = std::os::unix::net::UnixDatagram::bind(at("datagram")).unwrap();

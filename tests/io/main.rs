@@ -34,3 +34,22 @@ fn alone<T: Fn()>(_test: T) -> bool {
     assert!(output.status.success() && said.contains("1 passed"), "{said}{complaints}");
     false
 }
+
+/// Leaves a socket behind at which nobody listens.
+#[cfg(unix)]
+fn leave_stale(path: impl AsRef<std::path::Path>) {
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    until_nobody_listens(path);
+}
+
+/// A process that another test starts holds a listener that was dropped here until it has become another program.
+#[cfg(unix)]
+fn until_nobody_listens(path: impl AsRef<std::path::Path>) {
+    for _ in 0..1000 {
+        if std::os::unix::net::UnixStream::connect(&path).is_err() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("somebody listens at {}", path.as_ref().display());
+}

@@ -410,6 +410,7 @@ async fn endpoint_is_looked_at_before_anything_is_sent() {
     let (asked, ()) = tokio::join!(call(Endpoint::socket(&path)), answer);
     asked.unwrap();
     drop(listener);
+    crate::until_nobody_listens(&path);
     let error = call(Endpoint::socket(&path)).await.unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotAnEndpoint(_))), "{error:?}");
 }

@@ -34,7 +34,7 @@ fn bind_creates_private_socket_and_directory() {
 fn bind_replaces_own_stale_socket() {
     let home = directory();
     let path = home.path().join("port");
-    drop(UnixListener::bind(&path).unwrap());
+    crate::leave_stale(&path);
     assert!(path.exists());
     let (_listener, _guard) = bind_private(&path).unwrap();
     assert!(UnixStream::connect(&path).is_ok());
@@ -74,7 +74,7 @@ fn bind_keeps_socket_of_other_user() {
     needs_root!();
     let home = directory();
     let path = home.path().join("port");
-    drop(UnixListener::bind(&path).unwrap());
+    crate::leave_stale(&path);
     give_away(&path);
     let error = bind_private(&path).unwrap_err();
     assert_eq!(distrust(&error), &Distrust::OtherOwner { path: path.clone(), owner: NOBODY, ours: 0 });
@@ -126,7 +126,7 @@ fn bind_concurrent_takeover_has_one_winner() {
     let path = home.path().join("port");
     // Often enough for two to meet: without the lock, this fails.
     for _ in 0..500 {
-        drop(UnixListener::bind(&path).unwrap());
+        crate::leave_stale(&path);
         let start = std::sync::Barrier::new(4);
         let bind = || {
             start.wait();

@@ -66,9 +66,7 @@ fn discovery_pid_namespace_no_runtime_names_inner_id() {
     await_that(|| !fs::read_to_string(&children).unwrap().is_empty());
     let id = child_of(outer.id());
     let place = home.path().display();
-    await_that(|| fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|comm| comm.trim() == "cat"));
-    // Where a program takes another's place, it has its name a moment before it has its environment.
-    await_that(|| fs::read(format!("/proc/{id}/environ")).is_ok_and(|environment| !environment.is_empty()));
+    await_program(id, "cat");
     let text = not_found(id);
     assert!(text.contains(&format!("a socket of process {id} in {place}, where its process id is 1 (no .NET process")), "{text}");
 }
@@ -139,13 +137,20 @@ fn discovery_other_root_path_is_resolved() {
     assert_eq!(refused(&path), Distrust::SharedDirectory { path: PathBuf::from(format!("/proc/{id}/root/real")), mode: 0o777 });
 }
 
+/// A copy of this program. Another program writes it: were it open for writing here, a process that another test starts now would hold
+/// it open too, and what is open for writing cannot be run.
+fn copy_of_this(directory: &Path) -> PathBuf {
+    let copy = directory.join("program");
+    assert!(Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&copy).status().unwrap().success());
+    copy
+}
+
 /// Runs one of the tests below as nobody, with the directory to look at.
 fn as_nobody(test: &str, tmpdir: &Path, target: u32) {
     // Where nobody may run it.
     let place = directory();
     chmod(place.path(), 0o755);
-    let program = place.path().join("program");
-    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let program = copy_of_this(place.path());
     let output = Command::new(&program)
         .args(["--exact", test, "--ignored"])
         .env("TMPDIR", tmpdir)
@@ -171,9 +176,8 @@ fn discovery_without_root_reports_unseen() {
     // And a process of nobody's own, which root sees but does not trust.
     let place = directory();
     chmod(place.path(), 0o755);
-    fs::copy(std::env::current_exe().unwrap(), place.path().join("program")).unwrap();
-    let theirs =
-        Process::listening(listener_of(&place.path().join("program"), shared.path()).uid(NOBODY).gid(NOBODY), shared.path());
+    let program = copy_of_this(place.path());
+    let theirs = Process::listening(listener_of(&program, shared.path()).uid(NOBODY).gid(NOBODY), shared.path());
     let path = find(theirs.id()).unwrap();
     assert_eq!(refused(&path), Distrust::OtherOwner { path: path.clone(), owner: NOBODY, ours: 0 });
     let stream = UnixStream::connect(&path).unwrap();

@@ -40,7 +40,7 @@ impl Process {
 
     /// Until the program runs, and no copy of this one.
     pub(crate) fn is_there(&self, name: &str) {
-        await_that(|| fs::read_to_string(format!("/proc/{}/comm", self.id())).is_ok_and(|comm| comm.trim() == name));
+        await_program(self.id(), name);
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -53,6 +53,12 @@ impl Drop for Process {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Until a process is this program. It has the program's name a moment before it has its environment.
+pub(crate) fn await_program(process_id: u32, name: &str) {
+    await_that(|| fs::read_to_string(format!("/proc/{process_id}/comm")).is_ok_and(|comm| comm.trim() == name));
+    await_that(|| fs::read(format!("/proc/{process_id}/environ")).is_ok_and(|environment| !environment.is_empty()));
 }
 
 pub(crate) fn count(directory: &Path) -> usize {
@@ -162,7 +168,7 @@ fn discovery_closed_listener_is_stale() {
     let home = directory();
     let process = Process::idle(home.path());
     let path = path_of(home.path(), process.id(), key_of(process.id()));
-    drop(UnixListener::bind(&path).unwrap());
+    crate::leave_stale(&path);
     let found = of_directory(processes().unwrap(), home.path());
     assert_eq!((found.len(), found[0].process_id, found[0].state), (1, Some(process.id()), EndpointState::Stale));
     let text = not_found(process.id());
@@ -185,7 +191,7 @@ fn discovery_matching_key_beats_newer_socket() {
     let home = directory();
     let process = Process::listener(home.path());
     let (id, key) = (process.id(), key_of(process.id()));
-    drop(UnixListener::bind(path_of(home.path(), id, key - 1)).unwrap());
+    crate::leave_stale(path_of(home.path(), id, key - 1));
     // Another one listens at a name that claims to be newer.
     let claimed = path_of(home.path(), id, key + 1_000_000);
     let _claims = UnixListener::bind(&claimed).unwrap();
@@ -242,7 +248,7 @@ fn discovery_draft_name_and_zero_key() {
     let home = directory();
     let process = Process::idle(home.path());
     let path = home.path().join(format!("dotnetcore-diagnostic-{}-0-socket", process.id()));
-    drop(UnixListener::bind(&path).unwrap());
+    crate::leave_stale(&path);
     let found = of_directory(processes().unwrap(), home.path());
     assert_eq!((found.len(), found[0].process_id, found[0].prefix), (1, Some(process.id()), NamePrefix::Draft));
     assert_eq!((found[0].key, found[0].state), (Some(0), EndpointState::Stale));
@@ -264,7 +270,7 @@ fn discovery_ignores_other_files() {
     for name in
         ["clr-debug-pipe-1-1-in", "dotnet-diagnostic-1-4", "dotnet-diagnostic-1-5-sock", "dotnet-diagnostic-01-6-socket", "x"]
     {
-        drop(UnixListener::bind(at(name)).unwrap());
+        crate::leave_stale(at(name));
     }
     assert_eq!(of_directory(processes().unwrap(), home.path()), []);
     // A socket of another type: nobody listens there as a runtime does.
