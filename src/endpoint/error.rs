@@ -11,7 +11,7 @@ use crate::wire::clamp;
 ///
 /// let error = SocketName::parse("dotnet-diagnostic-12-x-socket").unwrap_err();
 /// assert_eq!((error.kind(), error.offset()), (NameErrorKind::BadNumber, 21));
-/// assert_eq!(error.to_string(), "at byte 21: no decimal number that fits");
+/// assert_eq!(error.to_string(), "at byte 21: not a decimal number, or too large");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NameError {
@@ -71,7 +71,7 @@ impl fmt::Display for NameErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::UnknownPrefix => "neither \"dotnet-diagnostic-\" nor \"dotnetcore-diagnostic-\"",
-            Self::BadNumber => "no decimal number that fits",
+            Self::BadNumber => "not a decimal number, or too large",
             Self::MissingKey => "no \"-\" and key behind the process id",
             Self::UnknownSuffix => "the name should end here",
             Self::MissingName => "no process name in parentheses",

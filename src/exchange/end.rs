@@ -42,7 +42,7 @@ impl fmt::Display for End {
         f.write_str(match self {
             Self::Closed => "the connection was closed",
             Self::Reset => "the connection was reset",
-            Self::TimedOut => "the time was over",
+            Self::TimedOut => "timed out",
         })
     }
 }

@@ -137,7 +137,7 @@ pub enum ErrorKind {
 /// let error = Client::new(Endpoint::socket("/nowhere/dotnet-diagnostic-1-2-socket")).process_info().unwrap_err();
 /// assert_eq!(error.phase(), Phase::Find);
 /// assert!(matches!(error.kind(), ErrorKind::NotFound(_)));
-/// assert_eq!(error.to_string(), "looking for the endpoint: /nowhere/dotnet-diagnostic-1-2-socket is not there");
+/// assert_eq!(error.to_string(), "looking for the endpoint: /nowhere/dotnet-diagnostic-1-2-socket was not found");
 /// # }
 /// ```
 #[derive(Debug)]
@@ -196,25 +196,25 @@ impl fmt::Display for ErrorKind {
             Self::TimedOut => f.write_str("timed out"),
             Self::Cancelled => f.write_str("cancelled"),
             Self::Io(_) => f.write_str("the system reports an error"),
-            Self::NotFound(what) => write!(f, "{what} is not there"),
+            Self::NotFound(what) => write!(f, "{what} was not found"),
             Self::NotAnEndpoint(what) => f.write_str(what),
             Self::Untrusted(_) => f.write_str("the endpoint is not trusted"),
             Self::Encode(_) => f.write_str("the request cannot be encoded"),
             Self::Limit(_) => f.write_str("a runtime would refuse it"),
             Self::Refused { hresult, message: None } => write!(f, "the runtime answers {hresult}"),
             Self::Refused { hresult, message: Some(message) } => write!(f, "the runtime answers {hresult}: {message}"),
-            Self::Malformed(_) | Self::MalformedEnvironment(_) => f.write_str("no reply of this protocol"),
+            Self::Malformed(_) | Self::MalformedEnvironment(_) => f.write_str("the reply cannot be decoded"),
             Self::Ended { end, received: 0 } => end.fmt(f),
             Self::Ended { end, received } => write!(f, "{end} after {received} bytes"),
             Self::LimitExceeded { limit } => write!(f, "more came than the limit of {limit} allows"),
             Self::Unsupported(what) => f.write_str(what),
             Self::Incomplete { end, received } => write!(f, "the stream ended without a stop after {received} bytes: {end}"),
             Self::SessionOver => f.write_str("the session is over"),
-            Self::AlreadyStopped => f.write_str("the session is being stopped, or was stopped, already"),
+            Self::AlreadyStopped => f.write_str("a stop of this session was sent already"),
             Self::Miscounted { asked, said } => {
                 write!(f, "the transport says that it moved {said} bytes, of {asked} that it was given")
             }
-            Self::Bug(_) => f.write_str("an exchange was driven wrongly"),
+            Self::Bug(_) => f.write_str("a bug in this crate: an exchange was driven wrongly"),
         }
     }
 }
@@ -409,7 +409,7 @@ mod tests {
             ("listening".into(), "listening: somebody listens there already".into())
         );
         let error = Error::new(Phase::Reply, Message::decode_prefix(b"HTTP/1.1").unwrap_err());
-        assert_eq!(error.to_string(), "waiting for the reply: no reply of this protocol");
-        assert!(std::format!("{error:#}").starts_with("waiting for the reply: no reply of this protocol: "), "{error:#}");
+        assert_eq!(error.to_string(), "waiting for the reply: the reply cannot be decoded");
+        assert!(std::format!("{error:#}").starts_with("waiting for the reply: the reply cannot be decoded: "), "{error:#}");
     }
 }

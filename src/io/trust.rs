@@ -105,7 +105,7 @@ pub enum Distrust {
 impl fmt::Display for Distrust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotASocket { path, is } => write!(f, "{} is {is}, no socket", path.display()),
+            Self::NotASocket { path, is } => write!(f, "{} is {is}, not a socket", path.display()),
             Self::OtherOwner { path, owner, ours } => {
                 write!(f, "{} belongs to user {owner}, neither to us (user {ours}) nor to root", path.display())
             }

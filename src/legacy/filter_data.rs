@@ -186,6 +186,6 @@ mod tests {
         assert_eq!((error.kind(), error.offset()), (DecodeErrorKind::BytesAfterMessage { extra: 4 }, 52));
         assert_eq!(error.path().to_string(), "CollectTracing");
         let other = decode_without_filter_data(&message, SessionLayout::CollectTracing2).unwrap_err();
-        assert_eq!(other.kind(), DecodeErrorKind::UnexpectedCommand { code: 0x0202 });
+        assert_eq!(other.kind(), DecodeErrorKind::UnexpectedCommand { code: 0x0202, expected: 0x0203 });
     }
 }

@@ -82,7 +82,7 @@ impl<'a> Message<'a> {
         if self.command == command {
             return Ok(());
         }
-        let kind = DecodeErrorKind::UnexpectedCommand { code: self.command.code() };
+        let kind = DecodeErrorKind::UnexpectedCommand { code: self.command.code(), expected: command.code() };
         let (offset, field) = if self.command.set == command.set { (17, Field::CommandId) } else { (16, Field::CommandSet) };
         Err(DecodeError::new(kind, offset).within(field).in_root("header"))
     }

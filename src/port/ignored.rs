@@ -62,12 +62,12 @@ impl fmt::Display for IgnoredReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::EmptyPort => "nothing between semicolons",
-            Self::NoAddress => "no address",
+            Self::NoAddress => "the address is empty",
             Self::EmptyField => "nothing between commas",
             Self::UnknownTag => "not a tag",
             Self::LaterTag => "a tag of this kind stands before it",
             Self::ListenPort => "runtimes make no further port that listens",
-            Self::BehindNul => "behind a NUL",
+            Self::BehindNul => "follows a NUL, which ends the text",
         })
     }
 }

@@ -63,7 +63,7 @@ pub fn strict(text: &str) -> Result<Ports<'_>, PortsError> {
 /// ```
 /// use dotnet_diagnostics_ipc::port::strict;
 ///
-/// assert_eq!(strict("/a;").unwrap_err().to_string(), "at byte 3: no address");
+/// assert_eq!(strict("/a;").unwrap_err().to_string(), "at byte 3: the address is empty");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PortsError {
@@ -115,11 +115,11 @@ impl PortsError {
 impl fmt::Display for PortsErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::EmptyAddress => "no address",
+            Self::EmptyAddress => "the address is empty",
             Self::PrefixedPipeName => r"the name of a pipe stands without \\.\pipe\ here",
-            Self::EmptyTag => "no tag",
+            Self::EmptyTag => "the tag is empty",
             Self::UnknownTag => "not \"suspend\", \"nosuspend\" or \"connect\"",
-            Self::Nul => "a NUL",
+            Self::Nul => "a NUL cannot stand here",
         })
     }
 }

@@ -143,8 +143,8 @@ pub enum SuspensionError {
 impl fmt::Display for SuspensionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooManyPorts { capacity } => write!(f, "more than {capacity} ports"),
-            Self::NoSuchPort => f.write_str("no such port"),
+            Self::TooManyPorts { capacity } => write!(f, "there are more ports than the {capacity} there is room for"),
+            Self::NoSuchPort => f.write_str("there is no port with this index"),
         }
     }
 }

@@ -95,14 +95,14 @@ impl fmt::Display for UserEventsErrorKind {
         match *self {
             Self::Grammar(kind) => kind.fmt(f),
             Self::WrongStructSize { size, expected } => write!(f, "size {size} is not the {expected} bytes of the structure"),
-            Self::NonZeroPadding { byte } => write!(f, "byte {byte:#04x} stands where the padding is to be zero"),
+            Self::NonZeroPadding { byte } => write!(f, "padding must be zero, not {byte:#04x}"),
             Self::RelLocOutOfRange { offset, len } => {
                 write!(f, "{len} bytes at {offset} from here are not all inside the data of the record")
             }
-            Self::UnknownTracepointFormat => f.write_str("not the fields of tracepoint format version 1 from this byte on"),
-            Self::EmptyTracepointName => f.write_str("a tracepoint without a name"),
+            Self::UnknownTracepointFormat => f.write_str("differs from the fields of tracepoint format version 1 here"),
+            Self::EmptyTracepointName => f.write_str("the tracepoint's name is empty"),
             Self::TracepointNameTooLong { len } => {
-                write!(f, "a name of {len} bytes; a tracepoint's may have {MAX_TRACEPOINT_NAME_LEN}")
+                write!(f, "the tracepoint's name takes {len} bytes, at most {MAX_TRACEPOINT_NAME_LEN} are possible")
             }
             Self::BadTracepointName { byte } => write!(f, "byte {byte:#04x} cannot stand in a tracepoint's name"),
         }

@@ -51,6 +51,8 @@ pub enum DecodeErrorKind {
     UnexpectedCommand {
         /// The code that stands there, as `0xSSII`.
         code: u16,
+        /// The code of the command asked for.
+        expected: u16,
     },
     /// A server's message whose command set is not `0xFF`, or whose id is neither OK nor Error.
     NotAReply {
@@ -126,10 +128,11 @@ impl fmt::Display for DecodeErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::EndOfInput { needed } => write!(f, "the input ends here, {needed} bytes are needed"),
-            Self::BytesAfterMessage { extra } => write!(f, "{extra} bytes more than the message has"),
+            Self::BytesAfterMessage { extra: 1 } => f.write_str("1 byte follows the end of the message"),
+            Self::BytesAfterMessage { extra } => write!(f, "{extra} bytes follow the end of the message"),
             Self::SizeTooSmall { size } => write!(f, "size {size} is less than the 20 bytes of the header"),
-            Self::BadMagic => f.write_str("not the magic from this byte on"),
-            Self::UnexpectedCommand { code } => write!(f, "command {code:#06x} is not the one expected"),
+            Self::BadMagic => f.write_str(r#"differs from the magic "DOTNET_IPC_V1\0" here"#),
+            Self::UnexpectedCommand { code, expected } => write!(f, "the command is {code:#06x}, not {expected:#06x}"),
             Self::NotAReply { code } => write!(f, "{code:#06x} is neither OK (0xff00) nor Error (0xffff)"),
             Self::UnexpectedEnd { needed, remaining } => {
                 write!(f, "the field takes {needed} bytes, {remaining} are left of the payload")

@@ -68,10 +68,10 @@ impl fmt::Display for EncodeError {
             Self::CountTooLarge { count } => write!(f, "{count} items are more than a 32-bit count can say"),
             Self::PartTooLong { len, max } => write!(f, "{len} bytes are more than the {max} that there is room for"),
             Self::EventIdTooLarge { id } => write!(f, "event id {id} does not fit 16 bits"),
-            Self::EmptyName => f.write_str("a name that may not be empty"),
+            Self::EmptyName => f.write_str("the name must not be empty"),
             Self::ForbiddenUnit { unit } => write!(f, "unit {unit:#06x} cannot stand in this name"),
             Self::NotUnknown { code } => write!(f, "{code:#04x} is known, and has a form of its own"),
-            Self::UnknownLabelNotLast { label } => write!(f, "something follows label {label:#04x}, which is not known"),
+            Self::UnknownLabelNotLast { label } => write!(f, "label {label:#04x} is not known, so it must be the last"),
         }
     }
 }

@@ -170,7 +170,7 @@ mod tests {
         assert!(at(0).path().is_empty());
         assert_eq!(at(0).within(Field::EventIds).path().to_string(), "event_ids");
         assert_eq!(at(0).at_index(1).path().to_string(), "[1]");
-        assert_eq!(at(0).to_string(), "at byte 0: not the magic from this byte on");
+        assert_eq!(at(0).to_string(), "at byte 0: differs from the magic \"DOTNET_IPC_V1\\0\" here");
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl ParseGuidError {
 
 impl fmt::Display for ParseGuidError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no GUID (xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx) from byte {} on", self.offset)
+        write!(f, "not a GUID (xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx) at byte {}", self.offset)
     }
 }
 

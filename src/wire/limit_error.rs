@@ -86,22 +86,22 @@ impl WireErrorKind for LimitKind {
 impl fmt::Display for LimitKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::ZeroBuffer => f.write_str("a circular buffer of 0 MB"),
+            Self::ZeroBuffer => f.write_str("the circular buffer must not be 0 MB"),
             Self::UnknownFormat(n) => write!(f, "format {n} is neither 0 (NetPerf) nor 1 (NetTrace)"),
             Self::LogLevelOutOfRange(n) => write!(f, "level {n} is above 5 (Verbose)"),
-            Self::NoProviders => f.write_str("no provider"),
+            Self::NoProviders => f.write_str("at least one provider is needed"),
             Self::TooManyProviders(n) => write!(f, "{n} providers are more than 1000"),
-            Self::EmptyProviderName => f.write_str("a provider without a name"),
-            Self::NoTracepoint => f.write_str("neither a default tracepoint nor a set"),
-            Self::EmptyTracepointName => f.write_str("a tracepoint without a name"),
+            Self::EmptyProviderName => f.write_str("the provider's name is empty"),
+            Self::NoTracepoint => f.write_str("a default tracepoint or a tracepoint set is needed"),
+            Self::EmptyTracepointName => f.write_str("the tracepoint's name is empty"),
             Self::TracepointNameTooLong(len) => {
-                write!(f, "a name of {len} bytes; a tracepoint's may have {MAX_TRACEPOINT_NAME_LEN}")
+                write!(f, "the tracepoint's name takes {len} bytes, at most {MAX_TRACEPOINT_NAME_LEN} are possible")
             }
-            Self::DuplicateEventId(id) => write!(f, "event id {id} stands twice in the provider's sets"),
+            Self::DuplicateEventId(id) => write!(f, "event id {id} is in the provider's tracepoint sets twice"),
             Self::UnknownBufferMode(n) => write!(f, "buffer mode {n} is neither 0 (drop) nor 1 (block)"),
             Self::UnknownPerfMapType(n) => write!(f, "perf map type {n} is not 1 (all), 2 (jitdump) or 3 (perfmap)"),
             Self::UnknownDumpType(n) => write!(f, "dump type {n} is not one of 1 to 4"),
-            Self::AbsentName => f.write_str("a name or path that may not be absent"),
+            Self::AbsentName => f.write_str("the name or path must not be absent"),
         }
     }
 }

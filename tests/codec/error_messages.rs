@@ -52,7 +52,7 @@ fn codec(texts: &mut Texts) {
         DecodeErrorKind::BytesAfterMessage { extra: 1 },
         DecodeErrorKind::SizeTooSmall { size: 19 },
         DecodeErrorKind::BadMagic,
-        DecodeErrorKind::UnexpectedCommand { code: 0x0203 },
+        DecodeErrorKind::UnexpectedCommand { code: 0x0203, expected: 0x0202 },
         DecodeErrorKind::NotAReply { code: 0x0203 },
         DecodeErrorKind::UnexpectedEnd { needed: 4, remaining: 3 },
         DecodeErrorKind::CountTooLarge { count: 1000, remaining: 8 },

@@ -65,7 +65,7 @@ pub fn processes() -> Result<Discovery, Error> {
 ///
 /// let error = discovery::endpoint_of(u32::MAX, &Until::FOREVER).unwrap_err();
 /// # #[cfg(unix)]
-/// assert_eq!(error.to_string(), "looking for the endpoint: process 4294967295 is not there");
+/// assert_eq!(error.to_string(), "looking for the endpoint: process 4294967295 was not found");
 /// ```
 pub fn endpoint_of(process_id: u32, until: &Until<'_>) -> Result<PathBuf, Error> {
     system::endpoint_of(process_id, until)

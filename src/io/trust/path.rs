@@ -27,7 +27,7 @@ const PERMISSIONS: u32 = 0o7777;
 /// use dotnet_diagnostics_ipc::io::trust::{TrustPolicy, check_path};
 ///
 /// let error = check_path("/dev/null".as_ref(), TrustPolicy::CHECKED).unwrap_err();
-/// assert_eq!(format!("{error:#}"), "looking at who owns the endpoint: /dev/null is a device, no socket");
+/// assert_eq!(format!("{error:#}"), "looking at who owns the endpoint: /dev/null is a device, not a socket");
 /// ```
 pub fn check_path(path: &Path, policy: TrustPolicy) -> Result<(), Error> {
     look_at(path, policy).map_err(|kind| match kind {

@@ -158,7 +158,7 @@ fn discovery_socket_without_process_is_stale() {
     assert_eq!((found[0].process_id, found[0].id_in_name, found[0].state), (None, id, EndpointState::Stale));
     assert_eq!(found[0].endpoint, path);
     assert!(found[0].is_stale());
-    assert_eq!(not_found(id), format!("looking for the endpoint: process {id} is not there"));
+    assert_eq!(not_found(id), format!("looking for the endpoint: process {id} was not found"));
     drop(other);
 }
 
