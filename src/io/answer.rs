@@ -40,7 +40,8 @@ impl<R> Answer<R> {
         &self.message
     }
 
-    /// The payload; `None` if there was none, as in the generic OK of the document (F-2).
+    /// The payload; `None` if there was none, as in the generic OK of the document (F-2). Where the [`Request`] is the caller's own, for a
+    /// command that this crate does not know, `None` too if its reply does not decode.
     pub fn payload<'s>(&'s self) -> Option<<R as Request<'s>>::Reply>
     where
         R: Request<'s>,

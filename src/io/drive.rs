@@ -11,8 +11,9 @@ use crate::command::{Command, Continuation};
 use crate::exchange::fallback::{FallbackRequest as _, TracingRequest};
 use crate::exchange::{AfterReply, Client, ClientAction, End, MisuseError, Outcome};
 use crate::header::{HEADER_LEN, MAX_MESSAGE_LEN};
+use crate::message::profiler::AttachProfiler;
 use crate::message::server::ErrorReply;
-use crate::message::{AnyRequest, Message, Request};
+use crate::message::{Message, Request};
 use crate::wire::{DecodeError, DecodeErrorKind, Encode};
 
 /// The room for a reply; where one is larger, the buffer grows to its size, which is 65,535 bytes at most.
@@ -92,10 +93,7 @@ impl Drive {
         let len = payload.encoded_len().map_err(refused)?;
         let mut buffer = std::vec![0; len.saturating_add(HEADER_LEN).clamp(ROOM, MAX_MESSAGE_LEN)];
         let client = Client::with_payload(command, Some(continuation), payload, &mut buffer).map_err(refused)?;
-        let attach_timeout = match Message::decode_prefix(&buffer).and_then(|(message, _)| message.request()) {
-            Ok(AnyRequest::AttachProfiler(request)) => Duration::from_millis(request.attach_timeout.into()),
-            _ => Duration::ZERO,
-        };
+        let attach_timeout = if command == Command::ATTACH_PROFILER { attach_timeout(&buffer) } else { Duration::ZERO };
         Ok(Self { client, buffer, attach_timeout })
     }
 
@@ -213,4 +211,10 @@ impl Finished {
             Ok(_) => DecodeError::new(DecodeErrorKind::BadMagic, 0),
         }
     }
+}
+
+/// How long the attach may take that an encoded request asks for.
+fn attach_timeout(request: &[u8]) -> Duration {
+    let attach = Message::decode_prefix(request).and_then(|(message, _)| message.request_as::<AttachProfiler<'_>>());
+    attach.map_or(Duration::ZERO, |attach| Duration::from_millis(attach.attach_timeout.into()))
 }

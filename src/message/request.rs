@@ -6,6 +6,9 @@ use crate::header::HEADER_LEN;
 use crate::wire::{Decode, Encode, EncodeError, LimitError};
 
 /// A request: which command it is, what answers it, and what a server would refuse.
+///
+/// Those of the protocol are in the modules beside this one. It is not sealed: a command that is newer than this crate can have its
+/// own, and go through the same exchanges.
 pub trait Request<'a>: Decode<'a> + Encode {
     /// The command that the header names.
     const COMMAND: Command;

@@ -100,7 +100,7 @@ fn made<T: Generate>(chosen: &[u8]) {
 
 proptest! {
     #[test]
-    fn what_is_made_owns_canonical_bytes(chosen in vec(any::<u8>(), 0..800)) {
+    fn arbitrary_values_own_canonical_bytes(chosen in vec(any::<u8>(), 0..800)) {
         made::<Array<'_, Array<'_, IpcString<'_>>>>(&chosen);
         made::<CollectTracing6<'_>>(&chosen);
         made::<ProcessInfo3Reply<'_>>(&chosen);
@@ -118,7 +118,7 @@ proptest! {
     }
 
     #[test]
-    fn fixed_values_are_read_back(
+    fn strategies_fixed_values_are_read_back(
         header in strategies::fixed::<Header>(),
         stat in strategies::fixed::<ProcessStat>(),
         pipe in strategies::fixed::<PipeName>(),

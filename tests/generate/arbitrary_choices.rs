@@ -43,7 +43,7 @@ fn borrowed<'a, T: Arbitrary<'a>>(chosen: &'a [u8]) -> Option<T> {
 }
 
 #[test]
-fn strings_are_absent_text_or_units_that_are_no_text() {
+fn string_is_absent_text_or_no_text() {
     often(
         &met(|chosen| {
             let string: IpcString<'_> = borrowed(chosen)?;
@@ -60,20 +60,20 @@ fn strings_are_absent_text_or_units_that_are_no_text() {
 }
 
 #[test]
-fn arrays_have_as_many_items_as_there_are_bytes_for() {
+fn array_items_follow_bytes() {
     let counts = met(|chosen| borrowed::<Array<'_, u16>>(chosen).map(|array| array.len()));
     assert!(counts.len() > 20, "{counts:?}");
 }
 
 #[test]
-fn entries_have_names_and_values() {
+fn entry_has_name_and_value() {
     let counts = met(|chosen| borrowed::<Entry<'_>>(chosen).map(|entry| entry.name().units().count()));
     assert!(counts.keys().any(|len| *len > 20), "{counts:?}");
     assert!(counts.get(&0).is_none_or(|empty| *empty < TRIES / 2), "{counts:?}");
 }
 
 #[test]
-fn codes_have_a_name_or_none() {
+fn code_is_named_or_not() {
     let kind = |code: HResult| if code.name().is_some() { "named" } else { "unnamed" };
     often(&met(|chosen| borrowed(chosen).map(kind)), &["named", "unnamed"]);
     often(&met(|chosen| Some(kind(Made::<HResult>::new(chosen, Style::Plain).get()))), &["named", "unnamed"]);
@@ -82,7 +82,7 @@ fn codes_have_a_name_or_none() {
 }
 
 #[test]
-fn replies_are_ok_with_and_without_payload_or_errors() {
+fn reply_is_ok_with_or_without_payload_or_error() {
     let counts = met(|chosen| {
         Some(match borrowed::<Reply<'_, SessionReply>>(chosen)? {
             Reply::Ok(_) => "ok",
@@ -94,7 +94,7 @@ fn replies_are_ok_with_and_without_payload_or_errors() {
 }
 
 #[test]
-fn sessions_have_the_fields_of_each_layout() {
+fn session_has_fields_of_its_layout() {
     let counts = met(|chosen| {
         let session: CollectTracingWithoutFilterData<'_> = borrowed(chosen)?;
         Some(match (session.output_path.is_some(), session.format.is_some(), session.request_rundown.is_some()) {
@@ -108,7 +108,7 @@ fn sessions_have_the_fields_of_each_layout() {
 }
 
 #[test]
-fn ports_suspend_or_not_and_connect_or_would_listen() {
+fn port_suspends_or_not_and_connects_or_listens() {
     let kinds =
         met(|chosen| borrowed::<PortConfig<'_>>(chosen).map(|port| format!("{:?} {:?}", port.suspend_mode, port.port_type)));
     assert_eq!(kinds.keys().collect::<Vec<_>>(), ["NoSuspend Connect", "NoSuspend Listen", "Suspend Connect", "Suspend Listen"]);
@@ -116,7 +116,7 @@ fn ports_suspend_or_not_and_connect_or_would_listen() {
 
 /// The address ends where the variable's text would end it.
 #[test]
-fn an_address_is_what_stands_before_a_separator() {
+fn port_address_ends_at_separator() {
     let text = |text: &'static str| {
         // As many bytes as the text's, then what is chosen behind it.
         let mut chosen = text.as_bytes().to_vec();
@@ -142,7 +142,7 @@ fn numbers(style: Style) -> BTreeMap<u64, u32> {
 }
 
 #[test]
-fn numbers_are_small_or_any() {
+fn number_is_small_or_any() {
     let counts = numbers(Style::Plain);
     assert!((0..8).all(|number| counts[&number] > TRIES / 40), "{:?}", counts.range(..8));
     assert!(counts.range(1 << 32..).count() > TRIES as usize / 4);
@@ -152,7 +152,7 @@ fn numbers_are_small_or_any() {
 
 /// Both sides of every check.
 #[test]
-fn numbers_are_on_the_edges() {
+fn number_boundary_is_on_edges() {
     let counts = numbers(Style::Boundary);
     let edges: Vec<u64> = vec![
         0,
@@ -182,7 +182,7 @@ fn numbers_are_on_the_edges() {
 }
 
 #[test]
-fn arrays_have_none_a_few_or_many_items() {
+fn array_boundary_has_none_few_or_many() {
     let lengths = |style| met(|chosen| Some(Made::<Array<'_, bool>>::new(chosen, style).get().len()));
     let counts = lengths(Style::Plain);
     assert_eq!(counts.keys().copied().collect::<Vec<_>>(), [0, 1, 2, 3, 40]);
@@ -224,7 +224,7 @@ fn text_is_of_each_kind() {
 }
 
 #[test]
-fn guids_are_zero_all_ones_or_any() {
+fn guid_is_zero_all_ones_or_any() {
     let counts = met(|chosen| {
         Some(match Made::<Guid>::new(chosen, Style::Plain).bytes() {
             [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] => "zero",
@@ -277,7 +277,7 @@ fn damage_is_of_each_kind() {
 }
 
 #[test]
-fn every_bit_is_set_and_cleared() {
+fn damage_sets_and_clears_every_bit() {
     let counts = met(|chosen| {
         let (valid, hostile) = damaged(chosen);
         flipped(&valid, &hostile)
@@ -287,7 +287,7 @@ fn every_bit_is_set_and_cleared() {
 
 /// Three of four have a size that is their own, seven of eight changes are behind the magic.
 #[test]
-fn most_damage_gets_past_the_header() {
+fn damage_mostly_gets_past_header() {
     let counts = met(|chosen| {
         let hostile = Hostile::new(chosen, Style::Plain).0;
         let Some((header, _)) = hostile.split_first_chunk::<20>() else { return Some("shorter than a header") };
@@ -305,14 +305,14 @@ fn most_damage_gets_past_the_header() {
 
 /// Doubling stops long before a message cannot be that large.
 #[test]
-fn damage_makes_nothing_out_of_bounds() {
+fn damage_stays_in_bounds() {
     let lengths = met(|chosen| Some(Hostile::new(chosen, Style::Boundary).0.len()));
     assert!(lengths.keys().all(|len| *len <= 65_535 + 3 * 4096), "{lengths:?}");
 }
 
 /// The same bytes are the same value: a case can be named by them.
 #[test]
-fn what_is_made_is_decided_by_the_bytes() {
+fn arbitrary_same_bytes_same_value() {
     let string = |chosen: &[u8]| Made::<IpcString<'_>>::new(chosen, Style::Plain);
     let hostile = |chosen: &[u8]| Hostile::new(chosen, Style::Plain);
     let counts = met(|chosen| Some(string(chosen) == string(chosen) && hostile(chosen) == hostile(chosen)));

@@ -9,7 +9,7 @@ fn cloned<T: Clone + Send + Sync + 'static>() {}
 fn unwinds<T: std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}
 
 #[test]
-fn client_side_types_go_to_other_threads() {
+fn client_types_are_send() {
     cloned::<Client>();
     cloned::<Stopper<Endpoint>>();
     cloned::<Canceller>();
@@ -32,7 +32,7 @@ fn client_side_types_go_to_other_threads() {
 
 #[cfg(unix)]
 #[test]
-fn ports_and_guards_go_to_other_threads() {
+fn port_types_are_send() {
     shared::<port_listener::PortListener>();
     cloned::<port_listener::PortRuntime>();
     cloned::<port_listener::PortOptions>();
@@ -42,7 +42,7 @@ fn ports_and_guards_go_to_other_threads() {
 
 #[cfg(feature = "tokio")]
 #[test]
-fn tokio_types_and_futures_go_to_other_threads() {
+fn tokio_types_and_futures_are_send() {
     fn is_send<F: Future + Send>(_: F) {}
 
     cloned::<AsyncClient>();

@@ -103,7 +103,7 @@ fn asking(path: impl Into<PathBuf>) -> Result<(), Error> {
 }
 
 #[test]
-fn what_is_no_socket_is_refused() {
+fn path_without_socket_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     assert_error!(asking(at("nothing")), Find, ErrorKind::NotFound(_));

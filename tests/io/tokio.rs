@@ -36,7 +36,7 @@ fn peer(room: usize, len: usize, says: &'static [u8]) -> DuplexStream {
 }
 
 #[tokio::test]
-async fn a_call_is_answered() {
+async fn tokio_call_is_answered() {
     for room in ROOM {
         let peer = peer(room, 20, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0");
         let answer = AsyncConnection::new(peer).call(&ResumeRuntime {}).await.unwrap();
@@ -45,7 +45,7 @@ async fn a_call_is_answered() {
 }
 
 #[tokio::test]
-async fn what_follows_a_reply_is_the_callers_to_the_last_byte() {
+async fn tokio_bytes_after_reply_are_the_callers() {
     let providers = [ProviderConfig::new("P", 1, EventLevel::ERROR)];
     let request = CollectTracing2 {
         circular_buffer_mb: 1,
@@ -63,7 +63,7 @@ async fn what_follows_a_reply_is_the_callers_to_the_last_byte() {
 }
 
 #[tokio::test]
-async fn an_environment_comes_entry_by_entry() {
+async fn tokio_environment_comes_by_entry() {
     for room in ROOM {
         let says = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x18\0\0\0\0\0\x02\0\0\0\x04\0\0\0A\0=\0b\0\0\0\x02\0\0\0=\0\0\0";
         let mut entries = Vec::new();
@@ -82,7 +82,7 @@ async fn an_environment_comes_entry_by_entry() {
 }
 
 #[tokio::test]
-async fn what_is_no_reply_is_named() {
+async fn tokio_non_reply_is_named() {
     let call = async |says: &'static [u8]| AsyncConnection::new(peer(64, 20, says)).call(&ProcessInfo3 {}).await.unwrap_err();
     let http = call(b"HTTP/1.1 400 Bad Request").await;
     assert!(matches!((http.phase(), http.kind()), (Phase::Reply, ErrorKind::Malformed(_))), "{http}");
@@ -93,7 +93,7 @@ async fn what_is_no_reply_is_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_timeout_around_a_call_ends_it() {
+async fn tokio_timeout_ends_call() {
     let (ours, _theirs) = tokio::io::duplex(64);
     let call = AsyncConnection::new(ours).call(&ResumeRuntime {});
     assert!(tokio::time::timeout(Duration::from_secs(4), call).await.is_err());
@@ -112,7 +112,7 @@ const USER_EVENTS: CollectTracing5<'_> = CollectTracing5::UserEvents(UserEventsS
 });
 
 #[tokio::test]
-async fn a_session_that_writes_user_events_is_none_for_this_connection() {
+async fn tokio_user_events_are_unsupported() {
     let error = AsyncConnection::new(tokio::io::duplex(4096).0).trace(&USER_EVENTS).await.unwrap_err();
     assert_eq!(error.to_string(), "sending the request: that is no session that streams");
     let (ours, mut theirs) = tokio::io::duplex(4096);
@@ -123,7 +123,7 @@ async fn a_session_that_writes_user_events_is_none_for_this_connection() {
 }
 
 #[tokio::test]
-async fn what_a_runtime_would_refuse_goes_out_only_without_limits() {
+async fn tokio_call_over_limit_is_sent_only_unchecked() {
     let dump = GenerateCoreDump3 { dump_name: "/d".into(), dump_type: DumpType(9), flags: DumpFlags::NONE };
     let (ours, mut theirs) = tokio::io::duplex(4096);
     let error = AsyncConnection::new(ours).call(&dump).await.unwrap_err();
@@ -135,7 +135,7 @@ async fn what_a_runtime_would_refuse_goes_out_only_without_limits() {
 }
 
 #[tokio::test]
-async fn a_reply_of_any_length_comes_whole() {
+async fn tokio_reply_of_any_length_comes_whole() {
     // 20 + 8 + 16 + (4 + 2 × 20,000) + 4 + 4
     static SAYS: LazyLock<Vec<u8>> = LazyLock::new(|| {
         let length = &20_000u32.to_le_bytes();
@@ -150,14 +150,14 @@ async fn a_reply_of_any_length_comes_whole() {
 }
 
 #[tokio::test]
-async fn an_ok_without_the_size_of_the_environment_is_none() {
+async fn tokio_environment_ok_without_size_is_malformed() {
     let connection = AsyncConnection::new(peer(64, 20, b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0"));
     let error = connection.environment(EnvironmentLimits::DEFAULT, |_| panic!()).await.unwrap_err();
     assert_eq!(error.to_string(), "waiting for the reply: the runtime did not say how large the environment is");
 }
 
 #[tokio::test]
-async fn a_peer_that_has_gone_is_heard_if_it_spoke_before() {
+async fn tokio_gone_peer_is_heard() {
     let (ours, mut theirs) = tokio::io::duplex(64);
     theirs.write_all(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x84\x13\x13\x80").await.unwrap();
     drop(theirs);
@@ -193,7 +193,7 @@ impl AsyncWrite for Reset {
 }
 
 #[tokio::test]
-async fn a_reset_is_told_from_an_end() {
+async fn tokio_reset_differs_from_close() {
     let error = AsyncConnection::new(Reset).call(&ResumeRuntime {}).await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Ended { end: End::Reset, received: 0 }), "{error}");
     assert_eq!(error.to_string(), "waiting for the reply: the connection was reset");
@@ -238,7 +238,7 @@ const STREAM: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0Nettrac
 const UNKNOWN: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
 
 #[tokio::test]
-async fn client_asks_each_command_over_a_connection_of_its_own() {
+async fn tokio_client_connects_for_each_command() {
     let peer = Peer::saying(&[DONE, UNKNOWN, SESSION]);
     let client = AsyncClient::new(&peer);
     client.resume().await.unwrap();
@@ -261,7 +261,7 @@ async fn client_asks_each_command_over_a_connection_of_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_phase_ends_at_its_deadline() {
+async fn tokio_phase_ends_at_its_deadline() {
     /// Never connects.
     struct Nowhere;
     impl AsyncConnect for Nowhere {
@@ -293,7 +293,7 @@ async fn each_phase_ends_at_its_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ladder_deadline_is_for_all_of_its_connections() {
+async fn tokio_fallback_deadline_is_for_all_connections() {
     /// Takes its time, and knows nothing.
     struct Slow;
     impl AsyncConnect for Slow {
@@ -331,7 +331,7 @@ fn streaming() -> CollectTracing5<'static> {
 }
 
 #[tokio::test]
-async fn trace_by_ladder_is_read_while_it_is_stopped() {
+async fn tokio_trace_is_read_while_stopped() {
     let peer = Peer::saying(&[UNKNOWN, STREAM, SESSION]);
     let client = AsyncClient::new(&peer);
     let request = streaming();
@@ -350,7 +350,7 @@ async fn trace_by_ladder_is_read_while_it_is_stopped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silent_trace_can_be_read_again_after_its_deadline() {
+async fn tokio_silent_trace_can_be_read_again() {
     let peer = Peer::saying(&[SESSION]);
     let deadlines = Deadlines { stream: Some(Duration::from_secs(3)), ..Deadlines::DEFAULT };
     let mut trace = AsyncClient::new(&peer).with_deadlines(deadlines).trace(&COLLECT).await.unwrap();
@@ -371,7 +371,7 @@ async fn silent_trace_can_be_read_again_after_its_deadline() {
 }
 
 #[tokio::test]
-async fn stop_that_is_dropped_may_be_repeated() {
+async fn tokio_dropped_stop_can_be_repeated() {
     let peer = Peer::saying(&[SESSION, b"", SESSION]);
     let client = AsyncClient::new(&peer);
     let trace = client.trace(&COLLECT).await.unwrap();
@@ -384,7 +384,7 @@ async fn stop_that_is_dropped_may_be_repeated() {
 /// The same discovery and trust as of the blocking half.
 #[cfg(unix)]
 #[tokio::test]
-async fn endpoint_is_looked_at_before_anything_is_sent() {
+async fn tokio_endpoint_is_checked_before_sending() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let directory = tempfile::tempdir().unwrap();
@@ -417,7 +417,7 @@ async fn endpoint_is_looked_at_before_anything_is_sent() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn endpoint_whose_backlog_is_full_is_waited_for() {
+async fn tokio_endpoint_with_full_backlog_is_waited_for() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("socket");
     let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
@@ -437,7 +437,7 @@ async fn endpoint_whose_backlog_is_full_is_waited_for() {
 
 /// What is spawned must be `Send`.
 #[tokio::test]
-async fn calls_can_be_spawned() {
+async fn tokio_calls_can_be_spawned() {
     let client = AsyncClient::new(Peer::saying(&[DONE, STREAM, SESSION]));
     let of_task = client.clone();
     tokio::spawn(async move { of_task.resume().await }).await.unwrap().unwrap();

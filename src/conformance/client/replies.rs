@@ -54,7 +54,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     for operation in RESULTS.iter().copied() {
         for (size, payload) in [(20, &[][..]), (24, &[0; 4]), (28, &[0; 8])] {
             let title = format!("An OK of {size} bytes");
-            let scenario = Scenario::new(&format!("reply/ok-{size}/{operation}"), &title, &["F-1", "F-2", "F-41"], operation);
+            let mut scenario = Scenario::new(&format!("reply/ok-{size}/{operation}"), &title, &["F-1", "F-2", "F-41"], operation);
+            scenario.ok_size = Some(size);
             let moves =
                 [asked(operation), vec![send("a", &ok(payload)), Move::Settles { on: "a".to_owned() }, close("a")]].concat();
             all.push(scenario.plays(moves, Exit::Zero));
@@ -190,18 +191,20 @@ fn sizes() -> Vec<Scenario> {
 fn environments() -> Vec<Scenario> {
     let text = |entry: &&str| Entry::Text((*entry).to_owned());
     let mut all = Vec::new();
-    for (what, title, entries) in [
-        ("without-equals", "An entry without `=`", &["A=1", "NOEQUALS", "B=2"][..]),
-        ("leading-equals", "An entry that begins with `=`", &["=C:=C:\\", "A=1"]),
-        ("twice", "A name that stands twice", &["A=1", "A=2"]),
-        ("empty-value", "A value that is empty", &["A=", "B=2"]),
-        ("non-bmp", "Characters of two units", &["A=\u{1f600}", "\u{10437}=2"]),
+    let without_equals = Some(ClientFault::EnvironmentEntryWithoutEquals);
+    for (what, title, reveals, entries) in [
+        ("without-equals", "An entry without `=`", without_equals, &["A=1", "NOEQUALS", "B=2"][..]),
+        ("leading-equals", "An entry that begins with `=`", None, &["=C:=C:\\", "A=1"]),
+        ("twice", "A name that stands twice", None, &["A=1", "A=2"]),
+        ("empty-value", "A value that is empty", None, &["A=", "B=2"]),
+        ("non-bmp", "Characters of two units", None, &["A=\u{1f600}", "\u{10437}=2"]),
     ] {
         let scenario = Scenario::new(&format!("entries/{what}"), title, &["F-79", "F-43"], Operation::Environment);
         let bytes = block(entries);
         let moves = vec![accept("a"), request("a"), send("a", &ok(&environment_reply(&bytes))), send("a", &bytes), close("a")];
         let mut scenario = scenario.plays(moves, Exit::Zero);
         scenario.output = Some(Output::Environment(entries.iter().map(text).collect()));
+        scenario.reveals = reveals;
         all.push(scenario);
     }
     all

@@ -84,7 +84,7 @@ pub fn run(scenarios: &[Scenario], operations: &Operations, options: &Options, d
     let mut cases = cases.into_inner().unwrap_or_else(PoisonError::into_inner);
     cases.sort_by_key(|(nth, _)| *nth);
     let mut cases: Vec<Case> = cases.into_iter().map(|(_, case)| case).collect();
-    name_by_sizes(&mut cases);
+    name_by_sizes(scenarios, &mut cases);
     let mut report = Report::new("client", &operations.name);
     for case in cases {
         report.add(case);
@@ -93,27 +93,22 @@ pub fn run(scenarios: &[Scenario], operations: &Operations, options: &Options, d
 }
 
 /// Which sizes of an OK a client takes says which fault it has.
-fn name_by_sizes(cases: &mut [Case]) {
-    let grade_of = |cases: &[Case], size: u32, operation: &str| {
-        let name = format!("reply/ok-{size}/{operation}");
-        cases.iter().find(|case| case.name == name).map(|case| case.grade)
+fn name_by_sizes(scenarios: &[Scenario], cases: &mut [Case]) {
+    let grade_of = |cases: &[Case], size, operation| {
+        let of = |scenario: &Scenario| scenario.ok_size == Some(size) && scenario.operation == operation;
+        scenarios.iter().zip(cases).find(|(scenario, _)| of(scenario)).map(|(_, case)| case.grade)
     };
-    let mut named = Vec::new();
-    for (nth, case) in cases.iter().enumerate().filter(|(_, case)| case.grade == Grade::Fail && case.fault.is_none()) {
-        let Some((size, operation)) = case.name.strip_prefix("reply/ok-").and_then(|rest| rest.split_once('/')) else { continue };
-        let of = |size| grade_of(cases, size, operation);
-        let grades = (of(20), of(24), of(28));
-        if matches!(size, "20" | "28") && grades == (Some(Grade::Fail), Some(Grade::Pass), Some(Grade::Fail)) {
-            named.push(nth);
-        }
-    }
+    let insists_on_24 = |cases: &[Case], operation| {
+        let grades = [20, 24, 28].map(|size| grade_of(cases, size, operation));
+        grades == [Some(Grade::Fail), Some(Grade::Pass), Some(Grade::Fail)]
+    };
     let fault = ClientFault::ReplyOf24InsistedOn;
-    for nth in named {
-        if let Some(case) = cases.get_mut(nth) {
-            case.fault = Some(fault.name().to_owned());
-            if let Some(detail) = &mut case.detail {
-                detail.found.push(fault.sentence().to_owned());
-            }
+    for (nth, scenario) in scenarios.iter().enumerate().filter(|(_, scenario)| matches!(scenario.ok_size, Some(20 | 28))) {
+        let named = insists_on_24(cases, scenario.operation);
+        let Some(case) = cases.get_mut(nth).filter(|case| named && case.fault.is_none()) else { continue };
+        case.fault = Some(fault.name().to_owned());
+        if let Some(detail) = &mut case.detail {
+            detail.found.push(fault.sentence().to_owned());
         }
     }
 }
@@ -264,9 +259,7 @@ impl Verdict {
             (Some(_), _) if ended.signal().is_some() => self.found.push("a signal ends it".to_owned()),
             (Some(_), Exit::Zero) if !ended.is_success() => {
                 self.found.push("all was well, and it ends as if it were not".to_owned());
-                let lost = scenario.name == "entries/without-equals";
-                let by_entry = lost.then_some(ClientFault::EnvironmentEntryWithoutEquals);
-                self.fault = by_entry.or(waits_for_more.then_some(ClientFault::ReplySizeIgnored));
+                self.fault = scenario.reveals.or(waits_for_more.then_some(ClientFault::ReplySizeIgnored));
             }
             (Some(_), Exit::NonZero) if ended.is_success() => {
                 self.found.push("it ends as if all were well, and it was not".to_owned());

@@ -35,8 +35,10 @@ pub struct Scenario {
     pub(super) moves: Vec<Move>,
     pub(super) exit: Exit,
     pub(super) output: Option<Output>,
-    /// The fault of a client that says that all is well where it must not.
+    /// The fault of a client that says that all is well where it must not, or that it is not where it must.
     pub(super) reveals: Option<ClientFault>,
+    /// The size of the OK that answers it: which sizes a client takes says which fault it has.
+    pub(super) ok_size: Option<usize>,
     /// Whether the runtime says nothing at some point, so that the client has to give up by itself.
     pub(super) is_silent: bool,
 }
@@ -133,6 +135,7 @@ impl Scenario {
             exit: Exit::Any,
             output: None,
             reveals: None,
+            ok_size: None,
             is_silent: false,
         }
     }

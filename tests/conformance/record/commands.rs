@@ -27,7 +27,7 @@ fn write(directory: &TempDir, name: &str, file: &ScriptFile) -> PathBuf {
 }
 
 #[test]
-fn the_command_replays_says_what_differs_and_needs_leave_for_what_changes_a_runtime() {
+fn replay_names_difference_and_needs_leave() {
     let directory = TempDir::new().unwrap();
     let ((), recording) = with_runtime(&Runtime::new(1), |to| recorded(1, to, false, info));
     let harmless = write(&directory, "info.json", &scripts(&recording));
@@ -57,7 +57,7 @@ fn the_command_replays_says_what_differs_and_needs_leave_for_what_changes_a_runt
 }
 
 #[test]
-fn the_command_records_a_client_that_finds_the_runtime_by_its_process() {
+fn record_client_finds_runtime_by_process() {
     let directory = TempDir::new().unwrap();
     let ((), recording) = with_runtime(&Runtime::new(1), |to| recorded(1, to, false, info));
     let mut file = scripts(&recording);
@@ -89,7 +89,7 @@ fn the_command_records_a_client_that_finds_the_runtime_by_its_process() {
 }
 
 #[test]
-fn the_proxy_ends_by_a_signal_and_writes_what_it_has() {
+fn proxy_ended_by_signal_writes_its_file() {
     let directory = TempDir::new().unwrap();
     let out = directory.path().join("out");
     with_runtime(&Runtime::new(1), |to| {

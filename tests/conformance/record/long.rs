@@ -11,7 +11,7 @@ const COLLECT: &[u8] = b"DOTNET_IPC_V1\0\x20\0\x02\x02\0\0\x04\0\0\0\x01\0\0\0\0
 const SESSION: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x65\0\0\0\0\0\0\0";
 
 #[test]
-fn long_answers_are_kept_in_part_and_drained() {
+fn record_long_answers_are_kept_in_part() {
     let log = Log::new(false);
     // Of a stream as much is sent again as a script may have.
     let stream = log.opened();
@@ -44,7 +44,7 @@ fn long_answers_are_kept_in_part_and_drained() {
 }
 
 #[test]
-fn of_very_many_connections_the_first_are_kept() {
+fn record_of_many_connections_keeps_first() {
     let log = Log::new(false);
     for nth in 0..Recording::CONNECTIONS + 3 {
         let connection = log.opened();

@@ -105,7 +105,7 @@ fn converse(path: &Path) {
 }
 
 #[test]
-fn a_recording_agrees_with_another_process_and_names_the_step_where_another_runtime_differs() {
+fn replay_to_runtime_names_differing_step() {
     let ((), recording) = with_runtime(&Runtime::new(1), |to| recorded(4, to, false, converse));
     let file = scripts(&recording);
     let script = &file.scripts[0];
@@ -126,7 +126,7 @@ fn a_recording_agrees_with_another_process_and_names_the_step_where_another_runt
 }
 
 #[test]
-fn a_recording_plays_the_runtime_to_the_client_and_names_the_step_where_another_client_differs() {
+fn replay_to_client_names_differing_step() {
     let ((), recording) = with_runtime(&Runtime::new(1), |to| recorded(2, to, false, |path| trace(path, 1)));
     let file = scripts(&recording);
     let script = &file.scripts[1];
@@ -175,7 +175,7 @@ const RESUME: &str = r#""444f544e45545f4950435f563100140004010000""#;
 const OK: &str = r#""444f544e45545f4950435f5631001800ff00000000000000""#;
 
 #[test]
-fn a_descriptor_stays_on_its_byte_and_is_recorded_there() {
+fn record_descriptor_stays_on_its_byte() {
     // Nothing waits between the request and the byte: they stand in the proxy's socket together (F-20).
     let runtime = format!(
         r#"[{{ "accept": "a" }}, {{ "wait": 50 }}, {{ "on": "a", "expect": [{RESUME}] }}, {{ "on": "a", "expect": ["00"], "with_fd": true }},
@@ -195,7 +195,7 @@ fn a_descriptor_stays_on_its_byte_and_is_recorded_there() {
 }
 
 #[test]
-fn pieces_half_closes_and_resets_go_through_and_are_recorded() {
+fn record_pieces_half_closes_and_resets_are_kept() {
     let runtime = format!(
         r#"[{{ "accept": "a" }}, {{ "on": "a", "expect": [{RESUME}] }}, {{ "on": "a", "expect_end": "closed" }},
             {{ "on": "a", "send": [{OK}], "chunks": [20, 4] }}, {{ "on": "a", "end": "close" }}]"#
@@ -224,7 +224,7 @@ fn pieces_half_closes_and_resets_go_through_and_are_recorded() {
 
 /// What the client does not take is lost, as it would be without the proxy, and neither side is held.
 #[test]
-fn a_client_that_has_had_enough_does_not_hold_the_runtime() {
+fn record_client_gone_frees_runtime() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("runtime");
     let listener = UnixListener::bind(&path).unwrap();
@@ -248,7 +248,7 @@ fn a_client_that_has_had_enough_does_not_hold_the_runtime() {
 }
 
 #[test]
-fn a_port_is_recorded_the_other_way_round() {
+fn record_port_is_reversed() {
     const ADVERTISE: &str = "414456525f56310067453e129be8d312a45642661417400039300000000000000000";
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("tool");
@@ -277,7 +277,7 @@ fn a_port_is_recorded_the_other_way_round() {
 }
 
 #[test]
-fn a_runtime_that_is_not_there_is_a_client_that_is_turned_away() {
+fn record_without_runtime_turns_client_away() {
     let directory = TempDir::new().unwrap();
     let nobody = directory.path().join("nobody");
     let client = steps(&format!(
@@ -290,7 +290,7 @@ fn a_runtime_that_is_not_there_is_a_client_that_is_turned_away() {
 }
 
 #[test]
-fn what_is_no_reply_is_kept_as_it_came_and_what_is_no_request_is_harmful() {
+fn record_other_bytes_are_kept_as_harmful() {
     // Raw memory in place of a reply (F-71), in two parts; the client says something in between.
     let runtime = r#"[{ "accept": "a" }, { "on": "a", "expect": ["444f544e45545f4950435f5631001600040000000000"] },
         { "on": "a", "send": ["0011223344"] }, { "on": "a", "expect": ["ff"] }, { "on": "a", "send": ["5566"] }, { "on": "a", "end": "close" }]"#;
@@ -306,7 +306,7 @@ fn what_is_no_reply_is_kept_as_it_came_and_what_is_no_request_is_harmful() {
 }
 
 #[test]
-fn a_request_is_as_hazardous_as_the_vectors_say() {
+fn record_hazard_is_that_of_vectors() {
     let hazard = |request: &str, answer: &str| {
         let runtime = r#"[{ "accept": "a" }, { "on": "a", "expect": ["REQUEST"] }, { "on": "a", "send": ["ANSWER"] },
             { "on": "a", "end": "close" }]"#;

@@ -77,7 +77,7 @@ fn wrong(text: &str) -> (ReferenceRuntime, tempfile::TempDir) {
 }
 
 #[test]
-fn each_is_looked_at() {
+fn misbehaviour_each_has_a_test() {
     let here: BTreeSet<_> =
         REPLIES.iter().map(|(text, ..)| text.split('=').next().unwrap()).chain(OTHERS.iter().copied()).collect();
     let all: BTreeSet<_> = MisbehaviourKind::ALL.iter().map(|kind| kind.name()).collect();
@@ -85,7 +85,7 @@ fn each_is_looked_at() {
 }
 
 #[test]
-fn replies_are_wrong_as_told() {
+fn misbehaviour_replies_are_wrong() {
     for (text, code, expected, expected_end) in REPLIES {
         let (runtime, _directory) = wrong(text);
         let (reply, end) = ask(runtime.socket(), &request(*code));
@@ -94,7 +94,7 @@ fn replies_are_wrong_as_told() {
 }
 
 #[test]
-fn a_trickle_is_a_byte_at_a_time() {
+fn misbehaviour_trickle_sends_single_bytes() {
     let (runtime, _directory) = wrong("trickle=10");
     let mut stream = UnixStream::connect(runtime.socket()).unwrap();
     let began = Instant::now();
@@ -105,7 +105,7 @@ fn a_trickle_is_a_byte_at_a_time() {
 }
 
 #[test]
-fn late_is_late() {
+fn misbehaviour_late_is_late() {
     let (runtime, _directory) = wrong("late=900");
     let mut stream = UnixStream::connect(runtime.socket()).unwrap();
     stream.write_all(&request(RESUME)).unwrap();
@@ -114,14 +114,14 @@ fn late_is_late() {
 }
 
 #[test]
-fn a_payload_that_should_not_be_there_is_echoed() {
+fn misbehaviour_payload_is_echoed() {
     let (runtime, _directory) = wrong("echo-payload");
     assert_eq!(ask(runtime.socket(), &message(0x0404, b"PAYLOAD!")), ([b"PAYLOAD!".as_slice(), &[0; 20]].concat(), End::Closed));
     assert_eq!(ask(runtime.socket(), &request(0x0404)).0[..14], *b"DOTNET_IPC_V1\0");
 }
 
 #[test]
-fn a_dump_gets_a_second_reply() {
+fn misbehaviour_dump_gets_second_reply() {
     let (runtime, _directory) = wrong("second-reply");
     let mut stream = UnixStream::connect(runtime.socket()).unwrap();
     stream.write_all(&message(0x0101, &[1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0])).unwrap();
@@ -132,7 +132,7 @@ fn a_dump_gets_a_second_reply() {
 }
 
 #[test]
-fn a_dump_costs_the_socket() {
+fn misbehaviour_dump_costs_socket() {
     let (runtime, _directory) = wrong("socket-gone");
     let mut waiting = UnixStream::connect(runtime.socket()).unwrap();
     waiting.write_all(&message(0x0101, &[1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0])).unwrap();
@@ -141,7 +141,7 @@ fn a_dump_costs_the_socket() {
 }
 
 #[test]
-fn a_reset_comes_behind_payloads_and_behind_the_end_of_the_input() {
+fn misbehaviour_reset_follows_payload_or_end() {
     let (runtime, _directory) = wrong("reset");
     let stop = [1, 2, 3, 4, 5, 6, 7, 8];
     assert_eq!(ask(runtime.socket(), &message(0x0201, &stop)), (message(0xff00, &stop), End::Reset));
@@ -168,7 +168,7 @@ fn session(runtime: &ReferenceRuntime) -> (u64, UnixStream) {
 }
 
 #[test]
-fn reply_and_stream_come_together() {
+fn misbehaviour_reply_and_stream_come_together() {
     let (runtime, _directory) = wrong("one-write");
     let mut stream = UnixStream::connect(runtime.socket()).unwrap();
     stream.write_all(&collect()).unwrap();
@@ -180,7 +180,7 @@ fn reply_and_stream_come_together() {
 }
 
 #[test]
-fn the_reply_comes_before_the_descriptor() {
+fn misbehaviour_reply_precedes_descriptor() {
     let (runtime, _directory) = wrong("reply-before-descriptor");
     let scripts = vectors::script_files().unwrap();
     let script = scripts.iter().flat_map(|file| &file.scripts).find(|script| script.name == "user-events").unwrap();
@@ -207,7 +207,7 @@ fn the_reply_comes_before_the_descriptor() {
 
 /// A dump of .NET 8 leaves the connection open (P-30).
 #[test]
-fn one_write_reply_that_leaves_the_connection_open_is_sent() {
+fn misbehaviour_one_write_reply_without_close_is_sent() {
     let (runtime, _directory) = start(|config| {
         config.profile = Profile::CORECLR_8;
         config.misbehaviours.push(Misbehaviour::parse("one-write").unwrap());
@@ -228,7 +228,7 @@ fn environment(text: &str) -> (usize, u32, Vec<u8>, End) {
 }
 
 #[test]
-fn environments_are_wrong_as_told() {
+fn misbehaviour_environments_are_wrong() {
     let (announced, entries, whole, end) = environment("error-without-close");
     assert_eq!((announced, entries, end), (whole.len(), 6, End::Closed));
     let (announced, _, block, _) = environment("environment-bytes-less=4");
@@ -247,7 +247,7 @@ fn environments_are_wrong_as_told() {
 }
 
 #[test]
-fn a_stream_is_cut() {
+fn misbehaviour_stream_is_cut() {
     let (runtime, _directory) = wrong("stream-cut=40");
     let (_, mut stream) = session(&runtime);
     let (bytes, end) = read(&mut stream);
@@ -259,7 +259,7 @@ fn stop(runtime: &ReferenceRuntime, id: u64) -> (Vec<u8>, End) {
 }
 
 #[test]
-fn a_stream_does_not_end() {
+fn misbehaviour_stream_does_not_end() {
     let (runtime, _directory) = wrong("stream-never-ends");
     let (id, mut stream) = session(&runtime);
     assert_eq!(stop(&runtime, id), (Vec::new(), End::Open));
@@ -281,14 +281,14 @@ fn stopped(text: &str) -> (u64, (Vec<u8>, End)) {
 }
 
 #[test]
-fn a_stop_is_answered_wrongly_or_not_at_all() {
+fn misbehaviour_stop_is_answered_wrongly_or_never() {
     let (id, answer) = stopped("stop-another");
     assert_eq!(answer, (message(0xff00, &(id + 1).to_le_bytes()), End::Closed));
     assert_eq!(stopped("stop-unanswered").1, (Vec::new(), End::Closed));
 }
 
 #[test]
-fn advertises_are_wrong_as_told() {
+fn misbehaviour_advertises_are_wrong() {
     for (text, magic, len, end) in
         [("advertise-magic", b"ADVR_V2\0", 34, End::Open), ("advertise-cut=20", b"ADVR_V1\0", 20, End::Closed)]
     {

@@ -64,7 +64,7 @@ fn start(configure: impl FnOnce(&mut Config)) -> (ReferenceRuntime, tempfile::Te
 
 /// Ports are counted in the variable, and a runtime has room for so many; a socket may be somebody else's.
 #[test]
-fn a_runtime_that_cannot_start_says_why() {
+fn runtime_start_failure_says_why() {
     let directory = tempfile::tempdir().unwrap();
     let refused = |config: Config| {
         let error = ReferenceRuntime::start(config).unwrap_err();
@@ -87,7 +87,7 @@ fn a_runtime_that_cannot_start_says_why() {
 }
 
 #[test]
-fn each_runtime_can_be_told_from_another_by_its_cookie() {
+fn runtime_cookie_is_its_own() {
     let (one, _one) = start(|_| {});
     let (two, _two) = start(|_| {});
     assert_ne!(one.cookie(), two.cookie());

@@ -13,7 +13,7 @@ use dotnet_diagnostics_ipc::vectors::{self, Direction};
 use crate::reference_runtime::{End, ask, message, request, start};
 
 #[test]
-fn the_environment_is_the_recorded_one_and_what_was_added() {
+fn profile_environment_is_recorded_one_and_additions() {
     let (runtime, _directory) = start(|config| config.environment = vec!["no equals sign".into(), "=C:=C:\\".into()]);
     let (reply, _) = ask(runtime.socket(), &request(0x0402));
     let recorded = vectors::files()
@@ -37,7 +37,7 @@ fn known(profile: Profile) -> BTreeSet<u16> {
 }
 
 #[test]
-fn commands_are_known_by_version() {
+fn profile_version_decides_commands() {
     // F-68; 3.1 refuses the whole profiler set in another way.
     assert_eq!(known(Profile::CORECLR_3_1), [0x0101, 0x0201, 0x0202, 0x0203, 0x0301, 0x0302].into());
     let process = || 0x0400..=0x0408;
@@ -53,7 +53,7 @@ fn commands_are_known_by_version() {
 }
 
 #[test]
-fn what_builds_lack_is_not_supported() {
+fn profile_lacking_build_option_is_not_supported() {
     let not_supported = message(0xffff, &[0x15, 0x15, 0x13, 0x80]);
     // An empty name, a type of 4 and flags of 0; a perf map of type 1; an empty path.
     let dump = message(0x0101, &[1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0]);
@@ -73,7 +73,7 @@ fn what_builds_lack_is_not_supported() {
 }
 
 #[test]
-fn net3_1_refuses_a_header_in_pieces_and_any_profiler_command_but_one() {
+fn profile_3_1_refuses_header_in_pieces() {
     let (runtime, _directory) = start(|config| config.profile = Profile::CORECLR_3_1);
     let bad_encoding = (message(0xffff, &[0x84, 0x13, 0x13, 0x80]), End::Closed);
     assert_eq!(ask(runtime.socket(), b"DOTNET_IPC"), bad_encoding);
@@ -82,7 +82,7 @@ fn net3_1_refuses_a_header_in_pieces_and_any_profiler_command_but_one() {
 
 /// Wherever the runtime is held up, it ends at once when it is stopped.
 #[test]
-fn a_stop_ends_everything_in_time() {
+fn runtime_stop_ends_everything_in_time() {
     let collect = message(
         0x0202,
         &[1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, b'P', 0, 0, 0, 1, 0, 0, 0, 0, 0],
@@ -117,7 +117,7 @@ fn a_stop_ends_everything_in_time() {
 }
 
 #[test]
-fn its_environment_configures_it_as_that_of_a_runtime_does() {
+fn runtime_environment_configures_it() {
     let suspended = |environment: &[&str], ports: Option<&str>| {
         let (runtime, _directory) = start(|config| {
             config.environment = environment.iter().map(|entry| String::from(*entry)).collect();
@@ -138,7 +138,7 @@ fn its_environment_configures_it_as_that_of_a_runtime_does() {
 
 /// Whatever is in the vectors, harmful or not: the next client is answered.
 #[test]
-fn no_request_of_the_vectors_brings_it_down() {
+fn runtime_survives_requests_of_vectors() {
     let files = vectors::files().unwrap();
     let from_clients = files.iter().flat_map(|file| &file.groups).filter(|group| group.direction == Some(Direction::Client));
     let requests: Vec<&[u8]> = from_clients

@@ -55,7 +55,7 @@ fn deadly() -> Vec<u8> {
 }
 
 #[test]
-fn it_is_found_as_a_runtime_is_and_ends_well() {
+fn program_is_found_and_ends_well() {
     for signal in ["TERM", "INT"] {
         let directory = tempfile::tempdir().unwrap();
         let mut program = start(directory.path(), &["--profile", "8"]);
@@ -74,7 +74,7 @@ fn it_is_found_as_a_runtime_is_and_ends_well() {
 }
 
 #[test]
-fn it_ends_with_its_input() {
+fn program_ends_with_its_input() {
     let directory = tempfile::tempdir().unwrap();
     let mut program = start(directory.path(), &["--until-eof", "--suspended", "--env", "A=1"]);
     assert!(UnixStream::connect(&program.socket).is_ok());
@@ -84,7 +84,7 @@ fn it_ends_with_its_input() {
 }
 
 #[test]
-fn it_dies_only_where_it_was_told_to() {
+fn program_dies_only_if_told() {
     let directory = tempfile::tempdir().unwrap();
     let program = start(directory.path(), &[]);
     assert_eq!(ask(&program.socket, &deadly()), (message(0xffff, &[0x84, 0x13, 0x13, 0x80]), End::Closed));
@@ -99,7 +99,7 @@ fn it_dies_only_where_it_was_told_to() {
 }
 
 #[test]
-fn what_it_does_not_know_is_refused() {
+fn program_unknown_option_is_refused() {
     for arguments in [["--profile", "coreclr-x"], ["--misbehave", "well"], ["--socket", "/nowhere/at/all"]] {
         let output = tool::diagipc().arg("runtime").args(arguments).output().unwrap();
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{arguments:?}");
@@ -109,7 +109,7 @@ fn what_it_does_not_know_is_refused() {
 
 /// Scripts of which the recorded runtimes die (F-72), and how they go then.
 #[test]
-fn it_dies_of_what_the_recorded_runtimes_die_of() {
+fn program_dies_of_recorded_deaths() {
     for (profile, of) in [(Profile::CORECLR_8, 14), (Profile::CORECLR_9, 16), (Profile::CORECLR_10, 17)] {
         let mut died = 0;
         for file in vectors::script_files().unwrap() {

@@ -81,7 +81,7 @@ fn replay(socket: &Path, recorded: &[Value]) {
 }
 
 #[test]
-fn every_recorded_request_gets_the_recorded_reply() {
+fn recorded_request_gets_recorded_reply() {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("vectors/source/recorded");
     let mut replayed = 0;
     for profile in [Profile::CORECLR_3_1, Profile::CORECLR_8, Profile::CORECLR_9, Profile::CORECLR_10] {

@@ -93,23 +93,23 @@ fn goes_as_recorded(profile: Profile, at_least: usize) {
 }
 
 #[test]
-fn what_is_harmless_goes_as_with_net8() {
+fn scripts_harmless_pass_as_net8() {
     goes_as_recorded(Profile::CORECLR_8, 110);
 }
 
 #[test]
-fn what_is_harmless_goes_as_with_net9() {
+fn scripts_harmless_pass_as_net9() {
     goes_as_recorded(Profile::CORECLR_9, 110);
 }
 
 #[test]
-fn what_is_harmless_goes_as_with_net10() {
+fn scripts_harmless_pass_as_net10() {
     goes_as_recorded(Profile::CORECLR_10, 110);
 }
 
 /// Of .NET 11 nothing is recorded.
 #[test]
-fn what_is_harmless_goes_on_net11_as_with_net10() {
+fn scripts_harmless_pass_on_net11_as_net10() {
     goes_as_recorded(Profile::CORECLR_11, 140);
 }
 
@@ -128,22 +128,22 @@ fn goes_well_where_it_is_harmful(profile: Profile, at_least: usize) {
 }
 
 #[test]
-fn what_is_harmful_harms_none_like_net8() {
+fn scripts_harmful_pass_as_net8() {
     goes_well_where_it_is_harmful(Profile::CORECLR_8, 25);
 }
 
 #[test]
-fn what_is_harmful_harms_none_like_net9() {
+fn scripts_harmful_pass_as_net9() {
     goes_well_where_it_is_harmful(Profile::CORECLR_9, 25);
 }
 
 #[test]
-fn what_is_harmful_harms_none_like_net10() {
+fn scripts_harmful_pass_as_net10() {
     goes_well_where_it_is_harmful(Profile::CORECLR_10, 40);
 }
 
 #[test]
-fn all_goes_as_it_should_where_nothing_deviates() {
+fn scripts_pass_where_nothing_deviates() {
     let scripts = scripts();
     let played = play_all(Profile::STRICT, &scripts, |script| has(Profile::STRICT, script).then(|| script.steps.iter().collect()));
     assert!(played >= 150, "{played}");

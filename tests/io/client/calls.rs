@@ -19,7 +19,7 @@ use dotnet_diagnostics_ipc::wire::{Array, Guid, IpcString};
 use crate::client::{COLLECT, DONE, FAILED, Peer, SESSION, USER_EVENTS};
 
 #[test]
-fn a_call_that_waits_for_its_reply_is_cancelled_from_another_thread() {
+fn call_waiting_for_reply_is_cancelled() {
     let (peer, canceller) = (Peer::saying(&[&[]]), Canceller::new().unwrap());
     let client = Client::new(&peer).with_deadlines(Deadlines::NONE).with_canceller(canceller.clone());
     let error = thread::scope(|scope| {
@@ -38,7 +38,7 @@ fn a_call_that_waits_for_its_reply_is_cancelled_from_another_thread() {
 }
 
 #[test]
-fn a_connection_whose_canceller_was_used_sends_nothing() {
+fn connection_cancelled_sends_nothing() {
     let (peer, canceller) = (Peer::saying(&[&[]]), Canceller::new().unwrap());
     canceller.cancel();
     let transport = peer.connect(&Until::FOREVER).unwrap();
@@ -48,7 +48,7 @@ fn a_connection_whose_canceller_was_used_sends_nothing() {
 }
 
 #[test]
-fn what_a_runtime_would_refuse_goes_out_only_without_limits() {
+fn call_over_limit_is_sent_only_unchecked() {
     let dump = GenerateCoreDump3 { dump_name: "/d".into(), dump_type: DumpType(9), flags: DumpFlags::NONE };
     let why =
         "sending the request: a runtime would refuse it: GenerateCoreDump3.dumpType at byte 30: dump type 9 is not one of 1 to 4";
@@ -70,7 +70,7 @@ fn what_a_runtime_would_refuse_goes_out_only_without_limits() {
 }
 
 #[test]
-fn an_ok_whose_result_says_failure_is_a_refusal() {
+fn call_ok_with_failed_result_is_refused() {
     let peer = Peer::saying(&[b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\x05\x40\0\x80"]);
     let error = Client::new(&peer).resume().unwrap_err();
     assert_eq!((error.phase(), error.hresult()), (Phase::Reply, Some(HResult::FAIL)));
@@ -78,7 +78,7 @@ fn an_ok_whose_result_says_failure_is_a_refusal() {
 
 /// What is asked by each method, byte by byte; and that an error is one.
 #[test]
-fn every_method_asks_what_it_is_named_after() {
+fn client_method_sends_its_command() {
     type Call = fn(&Client<&Peer>) -> Result<(), Error>;
     let calls: [(Call, &[u8]); 15] = [
         (|client| client.process_info().map(drop), b"\x14\0\x04\0\0\0"),
@@ -135,7 +135,7 @@ fn every_method_asks_what_it_is_named_after() {
 
 /// F-31: of an unknown session as well.
 #[test]
-fn a_stop_gives_back_the_session_that_the_runtime_says() {
+fn stop_returns_session_of_reply() {
     let peer = Peer::saying(&[SESSION, b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0"]);
     let client = Client::new(&peer);
     assert_eq!(client.stop_tracing(7).unwrap(), Some(42));
@@ -143,7 +143,7 @@ fn a_stop_gives_back_the_session_that_the_runtime_says() {
 }
 
 #[test]
-fn an_attach_says_in_its_request_how_long_it_may_take() {
+fn attach_sends_its_timeout() {
     let peer = Peer::saying(&[DONE]);
     let deadlines = Deadlines::default();
     assert_eq!(deadlines, Deadlines::DEFAULT);
@@ -153,14 +153,14 @@ fn an_attach_says_in_its_request_how_long_it_may_take() {
 }
 
 #[test]
-fn the_size_of_an_environment_is_known_before_it_is_read() {
+fn environment_size_is_known_first() {
     let peer = Peer::saying(&[b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x18\0\0\0\0\0"]);
     let client = Client::new(&peer);
     assert_eq!(client.environment().unwrap().n_incoming_bytes(), 24);
 }
 
 #[test]
-fn a_session_is_asked_for_by_the_method_of_its_kind() {
+fn session_takes_method_of_its_kind() {
     let peer = Peer::default();
     let client = Client::new(&peer);
     let not_streaming = "sending the request: that is no session that streams";
@@ -173,7 +173,7 @@ fn a_session_is_asked_for_by_the_method_of_its_kind() {
 }
 
 #[test]
-fn a_ladder_without_limits_sends_what_one_with_them_does_not() {
+fn fallback_over_limit_is_sent_only_unchecked() {
     let providers = [StreamingProviderConfig {
         keywords: 0,
         log_level: EventLevel(9),
@@ -198,7 +198,7 @@ fn a_ladder_without_limits_sends_what_one_with_them_does_not() {
 }
 
 #[test]
-fn a_user_events_session_lasts_until_the_runtime_hangs_up() {
+fn user_events_session_lasts_until_hang_up() {
     let peer = Peer::saying(&[SESSION]);
     let session = Client::new(&peer).user_events(&USER_EVENTS, io::stdin()).unwrap();
     assert_eq!(session.session_id(), Some(42));
@@ -211,7 +211,7 @@ fn a_user_events_session_lasts_until_the_runtime_hangs_up() {
 
 /// F-74: the request alone would cost some runtimes a descriptor.
 #[test]
-fn a_session_that_takes_a_descriptor_is_refused_by_call_before_anything_is_sent() {
+fn call_of_user_events_is_refused_unsent() {
     let peer = Peer::saying(&[&[], &[]]);
     let why = "sending the request: a user_events session takes a descriptor: Client::user_events passes one";
     let error = Connection::new(peer.connect(&Until::FOREVER).unwrap()).call(&USER_EVENTS).unwrap_err();
@@ -225,7 +225,7 @@ fn a_session_that_takes_a_descriptor_is_refused_by_call_before_anything_is_sent(
 
 /// The default deadline of a reply is 5 s; an attach adds what it says itself.
 #[test]
-fn a_call_waits_for_an_attach_as_long_as_the_request_says() {
+fn attach_reply_deadline_is_its_timeout() {
     /// Notes how long it may wait for the reply.
     struct Noting(Option<Duration>);
     impl Transport for &mut Noting {
@@ -275,7 +275,7 @@ impl Connect for Closing<'_> {
 }
 
 #[test]
-fn a_runtime_that_refused_and_closed_before_the_descriptor_is_heard() {
+fn user_events_early_refusal_is_heard() {
     let peer = Peer::saying(&[FAILED]);
     let error = Client::new(Closing(&peer)).user_events(&USER_EVENTS, tempfile::tempfile().unwrap()).unwrap_err();
     assert_eq!((error.phase(), error.hresult()), (Phase::Reply, Some(HResult::FAIL)));

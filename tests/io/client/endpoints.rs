@@ -9,7 +9,7 @@ use dotnet_diagnostics_ipc::io::trust::{Distrust, TrustPolicy};
 use dotnet_diagnostics_ipc::io::{Canceller, Client, Connect as _, Deadlines, Endpoint, ErrorKind, Phase, Until};
 
 #[test]
-fn an_endpoint_is_written_as_it_is_found() {
+fn endpoint_display_is_its_path() {
     assert_eq!(Endpoint::process(12).to_string(), "process 12");
     assert_eq!(Endpoint::socket("/tmp/dotnet-diagnostic-12-345-socket").to_string(), "/tmp/dotnet-diagnostic-12-345-socket");
     let pipe = r"\\.\pipe\dotnet-diagnostic-12";
@@ -18,14 +18,14 @@ fn an_endpoint_is_written_as_it_is_found() {
 }
 
 #[test]
-fn a_pipe_is_none_of_this_system_s() {
+fn endpoint_pipe_is_refused_on_unix() {
     let error = Client::new(Endpoint::pipe("dotnet-diagnostic-12")).process_info().unwrap_err();
     assert_eq!(error.to_string(), "looking for the endpoint: this system has no named pipes");
     assert!(matches!(error.kind(), ErrorKind::Unsupported(_)));
 }
 
 #[test]
-fn an_endpoint_is_trusted_by_the_policy_that_it_was_given() {
+fn endpoint_policy_decides_trust() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
     let path = directory.path().join("socket");
@@ -43,7 +43,7 @@ fn an_endpoint_is_trusted_by_the_policy_that_it_was_given() {
 }
 
 #[test]
-fn a_refusal_says_who_is_not_trusted() {
+fn endpoint_distrust_names_owner() {
     let other = Distrust::OtherOwner { path: "/tmp/s".into(), owner: 1001, ours: 1000 };
     assert_eq!(other.to_string(), "/tmp/s belongs to user 1001, neither to us (user 1000) nor to root");
     let peer = Distrust::PeerOwner { owner: 1001, ours: 1000 };
@@ -63,7 +63,7 @@ fn busy() -> (UnixListener, UnixStream, Endpoint, tempfile::TempDir) {
 }
 
 #[test]
-fn a_runtime_too_busy_to_accept_is_waited_for_until_the_deadline() {
+fn endpoint_with_full_backlog_is_waited_for() {
     let (_listener, _first, endpoint, _directory) = busy();
     let deadlines = Deadlines { connect: Some(Duration::from_millis(60)), ..Deadlines::DEFAULT };
     let error = Client::new(endpoint).with_deadlines(deadlines).process_info().unwrap_err();
@@ -72,7 +72,7 @@ fn a_runtime_too_busy_to_accept_is_waited_for_until_the_deadline() {
 }
 
 #[test]
-fn a_wait_for_a_busy_runtime_is_cancelled_and_ends_once_there_is_room() {
+fn endpoint_wait_ends_by_canceller_or_room() {
     let (listener, _first, endpoint, _directory) = busy();
     let canceller = Canceller::new().unwrap();
     thread::scope(|scope| {

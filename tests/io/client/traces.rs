@@ -20,7 +20,7 @@ fn streaming(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_clone_of_the_stopper_stops_the_session_and_the_other_says_so() {
+fn stopper_clone_stops_once() {
     let peer = Peer::saying(&[&streaming(b"Nettrace"), SESSION]);
     let client = Client::new(&peer);
     let mut trace = client.trace(&COLLECT).unwrap();
@@ -45,7 +45,7 @@ fn a_clone_of_the_stopper_stops_the_session_and_the_other_says_so() {
 }
 
 #[test]
-fn to_read_into_nothing_is_no_end() {
+fn trace_empty_read_is_no_end() {
     let peer = Peer::saying(&[&streaming(b"Nettrace")]);
     let mut trace = Client::new(&peer).trace(&COLLECT).unwrap();
     assert_eq!(trace.read(&mut []).unwrap(), 0);
@@ -54,7 +54,7 @@ fn to_read_into_nothing_is_no_end() {
 }
 
 #[test]
-fn what_a_session_is_at_is_seen_in_its_debug_output() {
+fn trace_debug_shows_state() {
     let peer = Peer::saying(&[&streaming(b"Nettrace")]);
     let client = Client::new(&peer);
     let trace = client.trace(&COLLECT).unwrap();
@@ -64,7 +64,7 @@ fn what_a_session_is_at_is_seen_in_its_debug_output() {
 }
 
 #[test]
-fn a_stream_that_is_waited_for_is_cancelled_from_another_thread() {
+fn trace_waiting_read_is_cancelled() {
     let (peer, canceller) = (Peer::saying(&[&streaming(b"Nettrace")]), Canceller::new().unwrap());
     let mut trace = Client::new(&peer).with_canceller(canceller.clone()).trace(&COLLECT).unwrap();
     let mut stream = Vec::new();
@@ -82,7 +82,7 @@ fn a_stream_that_is_waited_for_is_cancelled_from_another_thread() {
 }
 
 #[test]
-fn a_stop_that_is_not_answered_in_time_may_be_repeated() {
+fn stop_unanswered_can_be_repeated() {
     let peer = Peer::saying(&[&streaming(b""), &[], FAILED, SESSION]);
     let each = Some(Duration::from_millis(50));
     let client = Client::new(&peer).with_deadlines(Deadlines { reply: ReplyWithin::Fixed(each), ..Deadlines::DEFAULT });
@@ -96,7 +96,7 @@ fn a_stop_that_is_not_answered_in_time_may_be_repeated() {
 }
 
 #[test]
-fn a_stop_without_a_connection_was_not_sent() {
+fn stop_without_connection_was_not_sent() {
     let peer = Peer::saying(&[&streaming(b"Nettrace")]);
     let client = Client::new(&peer);
     let mut trace = client.trace(&COLLECT).unwrap();
@@ -111,7 +111,7 @@ fn a_stop_without_a_connection_was_not_sent() {
 }
 
 #[test]
-fn a_stop_that_is_cancelled_was_not_answered() {
+fn stop_cancelled_was_not_answered() {
     let (peer, canceller) = (Peer::saying(&[&streaming(b""), &[]]), Canceller::new().unwrap());
     let client = Client::new(&peer).with_canceller(canceller.clone());
     let mut trace = client.trace(&COLLECT).unwrap();
@@ -132,7 +132,7 @@ fn a_stop_that_is_cancelled_was_not_answered() {
 }
 
 #[test]
-fn a_process_that_ends_in_a_trace_leaves_it_incomplete_and_a_stop_comes_too_late() {
+fn trace_of_ended_process_is_incomplete() {
     let peer = Peer::saying(&[&streaming(b"Nettrace"), SESSION]);
     let client = Client::new(&peer);
     let mut trace = client.trace(&COLLECT).unwrap();
@@ -148,7 +148,7 @@ fn a_process_that_ends_in_a_trace_leaves_it_incomplete_and_a_stop_comes_too_late
 }
 
 #[test]
-fn a_process_that_dies_in_a_trace_is_an_error_of_its_own() {
+fn trace_of_dead_process_has_its_error() {
     let peer = Peer::saying(&[&streaming(b"Nettrace")]);
     let client = Client::new(&peer);
     let mut trace = client.trace(&COLLECT).unwrap();
@@ -164,7 +164,7 @@ fn a_process_that_dies_in_a_trace_is_an_error_of_its_own() {
 }
 
 #[test]
-fn a_stream_that_is_silent_past_its_deadline_can_be_read_again() {
+fn trace_silent_past_deadline_can_be_read_again() {
     let peer = Peer::saying(&[SESSION]);
     let deadlines = Deadlines { stream: Some(Duration::from_millis(20)), ..Deadlines::DEFAULT };
     let mut trace = Client::new(&peer).with_deadlines(deadlines).trace(&COLLECT).unwrap();
@@ -177,7 +177,7 @@ fn a_stream_that_is_silent_past_its_deadline_can_be_read_again() {
 }
 
 #[test]
-fn a_connection_that_is_there_already_traces() {
+fn connection_given_traces() {
     let peer = Peer::saying(&[&streaming(b"Nettrace"), SESSION]);
     let mut trace = Connection::new(peer.connect(&Until::FOREVER).unwrap()).trace(&COLLECT).unwrap();
     assert_eq!(trace.session_id(), Some(42));
@@ -202,7 +202,7 @@ impl Connect for Noting<'_> {
 }
 
 #[test]
-fn the_deadline_of_the_whole_call_is_for_all_connections_of_a_ladder() {
+fn fallback_whole_deadline_is_for_all_connections() {
     let unknown = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
     let peer = Peer::saying(&[unknown, unknown, SESSION]);
     let deadlines = Deadlines { connect: None, whole: Some(Duration::from_secs(60)), ..Deadlines::DEFAULT };

@@ -72,7 +72,7 @@ impl Connect for Once {
 const REQUEST: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
 
 #[test]
-fn a_signal_interrupts_no_call() {
+fn call_interrupted_by_signal_goes_on() {
     use io::ErrorKind::Interrupted;
     let (first, rest) = DONE.split_at(5);
     let told = Told::new([error(Interrupted), Ok(first), error(Interrupted), Ok(rest)], [error(Interrupted), Ok(3)]);
@@ -85,7 +85,7 @@ fn a_signal_interrupts_no_call() {
 }
 
 #[test]
-fn a_time_out_of_the_stream_s_own_is_one_of_the_call() {
+fn call_time_out_of_stream_is_reported() {
     for kind in [io::ErrorKind::WouldBlock, io::ErrorKind::TimedOut] {
         let reading = Connection::new(Stream(Told::new([error(kind)], []))).call(&ResumeRuntime {}).unwrap_err();
         assert!(matches!((reading.phase(), reading.kind()), (Phase::Reply, ErrorKind::TimedOut)), "{reading:?}");
@@ -97,7 +97,7 @@ fn a_time_out_of_the_stream_s_own_is_one_of_the_call() {
 }
 
 #[test]
-fn a_stream_that_takes_nothing_more_does_not_hang_the_call() {
+fn call_to_full_stream_ends() {
     let mut stream = Stream(Told::new([], [Ok(3), Ok(0)]));
     let error = Connection::new(&mut stream).call(&ResumeRuntime {}).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Ended { end: End::Closed, received: 0 }), "{error:?}");
@@ -108,7 +108,7 @@ fn a_stream_that_takes_nothing_more_does_not_hang_the_call() {
 }
 
 #[test]
-fn a_descriptor_goes_over_no_stream_but_a_socket() {
+fn descriptor_over_other_stream_is_unsupported() {
     let file = tempfile::tempfile().unwrap();
     let text = "passing the descriptor: this connection passes no descriptors";
     let client = Client::new(Once::new(Told::default()));
@@ -120,7 +120,7 @@ fn a_descriptor_goes_over_no_stream_but_a_socket() {
 }
 
 #[test]
-fn a_trace_whose_stream_times_out_goes_on_when_it_is_read_again() {
+fn trace_after_stream_time_out_goes_on() {
     let told = Told::new([Ok(SESSION), error(io::ErrorKind::WouldBlock), Ok(b"Nettrace")], []);
     let client = Client::new(Once::new(told));
     let mut trace = client.trace(&COLLECT).unwrap();
@@ -171,7 +171,7 @@ impl Transport for Answering {
 }
 
 #[test]
-fn a_transport_that_counts_wrongly_is_an_error_and_no_panic() {
+fn transport_miscounting_is_reported() {
     let error = Connection::new(Boasting).call(&ResumeRuntime {}).unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Miscounted { asked: 20, said: 21 })), "{error:?}");
     let why = "the transport says that it moved 21 bytes, of 20 that it was given";

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn trust_own_socket_in_own_directory() {
+fn trust_own_socket_in_own_directory_is_given() {
     let home = directory();
     let path = home.path().join("s");
     let _listener = UnixListener::bind(&path).unwrap();
@@ -11,7 +11,7 @@ fn trust_own_socket_in_own_directory() {
 }
 
 #[test]
-fn what_is_no_socket_is_refused() {
+fn trust_other_files_are_refused() {
     let home = directory();
     let (file, sub, link) = (home.path().join("file"), home.path().join("directory"), home.path().join("link"));
     fs::write(&file, "").unwrap();

@@ -20,7 +20,7 @@ use super::{RUNTIME_PROVIDER, assert_refused, descriptors, target};
 
 #[test]
 #[ignore = "needs a runtime: tests/live/runtime_tests.py"]
-fn it_says_who_it_is() {
+fn process_info_names_runtime() {
     let target = target();
     let Some(one) = target.knows(5, target.client.process_info()) else { return };
     let (one, two, three) = (one.unwrap(), target.client.process_info2().unwrap(), target.client.process_info3().unwrap());
@@ -42,7 +42,7 @@ fn it_says_who_it_is() {
 
 #[test]
 #[ignore = "needs a runtime: tests/live/runtime_tests.py"]
-fn one_that_runs_is_not_resumed_and_says_nothing_of_it() {
+fn resume_of_running_runtime_is_ok() {
     let target = target();
     let Some(resumed) = target.knows(5, target.client.resume()) else { return };
     resumed.unwrap();
@@ -51,7 +51,7 @@ fn one_that_runs_is_not_resumed_and_says_nothing_of_it() {
 
 #[test]
 #[ignore = "needs a runtime: tests/live/runtime_tests.py"]
-fn its_environment_is_what_it_was_started_with() {
+fn environment_is_that_of_start() {
     let target = target();
     let Some(block) = target.knows(5, target.client.environment()) else { return };
     let announced = block.unwrap().n_incoming_bytes();
@@ -70,7 +70,7 @@ fn its_environment_is_what_it_was_started_with() {
 
 #[test]
 #[ignore = "needs a runtime: tests/live/runtime_tests.py"]
-fn a_variable_is_set_and_deleted() {
+fn variable_is_set_and_deleted() {
     let target = target();
     let name = "DIAGIPC_RUNTIME_TEST";
     let of_it = || target.environment().into_iter().find_map(|entry| Some(entry.strip_prefix(name)?.strip_prefix('=')?.to_owned()));
@@ -89,7 +89,7 @@ fn a_variable_is_set_and_deleted() {
 
 #[test]
 #[ignore = "needs a runtime: tests/live/runtime_tests.py"]
-fn the_perf_map_is_switched_on_and_off() {
+fn perf_map_is_switched_on_and_off() {
     let target = target();
     let Some(enabled) = target.knows(8, target.client.enable_perf_map(PerfMapType::PERF_MAP)) else {
         return assert_refused(target.client.disable_perf_map(), HResult::UNKNOWN_COMMAND);
@@ -111,7 +111,7 @@ fn the_perf_map_is_switched_on_and_off() {
 
 #[test]
 #[ignore = "needs a runtime: tests/live/runtime_tests.py"]
-fn a_startup_hook_without_a_path_is_refused_and_an_empty_one_does_nothing() {
+fn startup_hook_without_path_is_refused() {
     let target = target();
     let Some(applied) = target.knows(8, target.client.apply_startup_hook("")) else { return };
     applied.unwrap();
@@ -124,7 +124,7 @@ fn a_startup_hook_without_a_path_is_refused_and_an_empty_one_does_nothing() {
 
 #[test]
 #[ignore = "needs a runtime: tests/live/runtime_tests.py"]
-fn a_dump_of_an_impossible_type_is_refused() {
+fn dump_of_unknown_type_is_refused() {
     let target = target();
     let (client, unlimited) = (&target.client, target.client.clone().without_limits());
     let path = target.directory.join("dump");
@@ -149,7 +149,7 @@ fn a_dump_of_an_impossible_type_is_refused() {
 
 #[test]
 #[ignore = "needs a runtime: tests/live/runtime_tests.py"]
-fn a_profiler_that_is_not_there_is_not_attached() {
+fn profiler_missing_is_refused() {
     let target = target();
     let path = target.directory.join("none.so");
     let (profiler_guid, profiler_path) = (Clsid::NIL, path.to_str().unwrap().into());
@@ -168,7 +168,7 @@ fn a_profiler_that_is_not_there_is_not_attached() {
 
 #[test]
 #[ignore = "needs a runtime: tests/live/runtime_tests.py"]
-fn user_events_on_what_is_no_user_events_data_fail() {
+fn user_events_without_their_file_are_refused() {
     let target = target();
     let sets = [TracepointSet { tracepoint_name: "gc".into(), event_ids: Array::new(&[1]) }];
     let providers = [UserEventsProviderConfig {
@@ -189,7 +189,7 @@ fn user_events_on_what_is_no_user_events_data_fail() {
 
 #[test]
 #[ignore = "needs a runtime: tests/live/runtime_tests.py"]
-fn a_thousand_requests_leak_no_descriptor() {
+fn requests_1000_leak_no_descriptor() {
     let target = target();
     let providers = [StreamingProviderConfig {
         keywords: 1,
@@ -218,11 +218,12 @@ fn a_thousand_requests_leak_no_descriptor() {
     let began = Instant::now();
     (0..1000).for_each(ask);
     eprintln!("1,000 requests in {:?}", began.elapsed());
-    // The runtime closes its side in its own time; it may also have closed something else.
+    // The runtime closes its side in its own time. It opens a few for itself meanwhile; were it one for a kind of request, it were 250.
+    let most = before.1 + 50;
     let until = Instant::now() + Duration::from_secs(5);
-    while descriptors(target.process_id) > before.1 && Instant::now() < until {
+    while descriptors(target.process_id) > most && Instant::now() < until {
         thread::sleep(Duration::from_millis(50));
     }
     let after = (descriptors(std::process::id()), descriptors(target.process_id));
-    assert!(after.0 == before.0 && after.1 <= before.1, "of this process, and of the runtime: {before:?}, then {after:?}");
+    assert!(after.0 == before.0 && after.1 <= most, "of this process, and of the runtime: {before:?}, then {after:?}");
 }

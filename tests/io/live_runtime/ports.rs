@@ -11,7 +11,7 @@ use super::{target, variable};
 
 #[test]
 #[ignore = "needs a runtime with a port: tests/live/runtime_tests.py"]
-fn a_runtime_comes_to_its_port_and_is_asked_and_resumed() {
+fn port_runtime_is_asked_and_resumed() {
     let target = target();
     let ports = variable("DIAG_PORTS");
     let (path, suspends) = ports.rsplit_once(',').expect("the runtime has a port");

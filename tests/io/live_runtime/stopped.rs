@@ -89,7 +89,7 @@ impl Connect for Narrow {
 
 #[test]
 #[ignore = "needs a runtime: tests/live/runtime_tests.py"]
-fn every_phase_ends_at_its_deadline() {
+fn stopped_runtime_phase_ends_at_deadline() {
     let target = target();
     let endpoint = || Endpoint::socket(variable("DIAG_SOCKET"));
     // The others are far beyond what the test allows.
@@ -150,7 +150,7 @@ fn every_phase_ends_at_its_deadline() {
 
 #[test]
 #[ignore = "needs a runtime: tests/live/runtime_tests.py"]
-fn a_canceller_ends_a_call_and_a_stream() {
+fn stopped_runtime_call_and_stream_are_cancelled() {
     let target = target();
     let client = |canceller: &Canceller| target.client.clone().with_deadlines(Deadlines::NONE).with_canceller(canceller.clone());
     let stopped = Stopped::new(target.process_id);
@@ -193,7 +193,7 @@ fn a_canceller_ends_a_call_and_a_stream() {
 
 #[test]
 #[ignore = "needs a runtime: tests/live/runtime_tests.py"]
-fn a_call_goes_on_when_the_runtime_does() {
+fn stopped_runtime_call_goes_on_with_it() {
     let target = target();
     let patient = target.client.clone().with_deadlines(Deadlines::NONE);
     let stopped = Stopped::new(target.process_id);

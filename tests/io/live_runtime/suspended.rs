@@ -11,7 +11,7 @@ use super::{assert_refused, target, variable};
 
 #[test]
 #[ignore = "needs a suspended runtime: tests/live/runtime_tests.py"]
-fn a_suspended_runtime_is_asked_and_set_and_then_resumed() {
+fn suspended_runtime_is_asked_set_and_resumed() {
     assert_eq!(variable("DIAG_SUSPENDED"), "1", "the runtime is not suspended");
     let target = target();
     assert!(!target.runs_managed_code());

@@ -62,7 +62,7 @@ fn read_whole(target: &Target, mut trace: Trace<UnixTransport>, after: Duration)
 
 #[test]
 #[ignore = "needs a runtime: tests/live/runtime_tests.py"]
-fn every_command_that_traces_streams_to_its_end() {
+fn trace_of_each_command_streams_to_end() {
     fn traced<'r, R: Request<'r, Reply = SessionReply>>(target: &Target, since: u32, rundown: bool, request: &R) {
         let Some(trace) = target.knows(since, target.client.trace(request)) else { return };
         let stream = read_whole(target, trace.unwrap(), Duration::from_millis(200));
@@ -91,7 +91,7 @@ fn every_command_that_traces_streams_to_its_end() {
 
 #[test]
 #[ignore = "needs a runtime: tests/live/runtime_tests.py"]
-fn the_ladder_ends_at_the_newest_command_that_it_knows() {
+fn fallback_ends_at_newest_known_command() {
     let target = target();
     let filtered = EventFilter { enable: false, event_ids: Array::new(&[9]) };
     let providers = [StreamingProviderConfig { filter: filtered, ..provider(1, EventLevel::INFORMATIONAL) }];
@@ -133,7 +133,7 @@ fn the_ladder_ends_at_the_newest_command_that_it_knows() {
 
 #[test]
 #[ignore = "needs a runtime: tests/live/runtime_tests.py"]
-fn a_trace_of_64_mib_is_read_whole() {
+fn trace_of_64_mib_is_read_whole() {
     const WANTED: u64 = 64 << 20;
     let target = target();
     // GC, GCHeapDump, GCHeapCollect, GCHeapAndTypeNames, GCHeapSurvivalAndMovement: the whole heap at each collection.

@@ -18,7 +18,7 @@ use crate::server::runtime::Runtime;
 use crate::server::{ask, eventually, with_server};
 
 #[test]
-fn a_byte_without_a_descriptor_and_one_that_rides_on_the_request_are_refused() {
+fn client_descriptor_missing_or_early_is_refused() {
     let options = ServeOptions { request: Some(Duration::from_millis(300)), ..ServeOptions::DEFAULT };
     let runtime = Runtime::default();
     with_server(&runtime, options, |path, _| {
@@ -59,7 +59,7 @@ fn a_byte_without_a_descriptor_and_one_that_rides_on_the_request_are_refused() {
 }
 
 #[test]
-fn a_client_that_does_not_read_holds_up_the_handler_and_not_the_memory() {
+fn client_not_reading_blocks_handler_only() {
     let runtime = Runtime::default();
     let options = ServeOptions { stream: Some(Duration::from_millis(300)), ..ServeOptions::DEFAULT };
     with_server(&runtime, options, |path, _| {
@@ -74,7 +74,7 @@ fn a_client_that_does_not_read_holds_up_the_handler_and_not_the_memory() {
 }
 
 #[test]
-fn a_slow_reader_gets_all_of_it_and_one_that_goes_ends_the_session() {
+fn client_slow_gets_all_and_gone_ends_session() {
     let runtime = Runtime::default();
     with_server(&runtime, ServeOptions::DEFAULT, |path, _| {
         let mut socket = UnixStream::connect(path).unwrap();
@@ -94,7 +94,7 @@ fn a_slow_reader_gets_all_of_it_and_one_that_goes_ends_the_session() {
 }
 
 #[test]
-fn half_a_request_blocks_nobody_and_is_given_up_in_time() {
+fn client_half_request_is_given_up_in_time() {
     let runtime = Runtime::default();
     let options = ServeOptions { request: Some(Duration::from_millis(400)), ..ServeOptions::DEFAULT };
     with_server(&runtime, options, |path, _| {
@@ -121,7 +121,7 @@ fn half_a_request_blocks_nobody_and_is_given_up_in_time() {
 }
 
 #[test]
-fn one_at_a_time_waits_as_runtimes_do_but_not_for_ever() {
+fn server_one_at_a_time_waits_until_deadline() {
     let runtime = Runtime::default();
     let options = ServeOptions { most_at_once: 1, request: Some(Duration::from_millis(400)), ..ServeOptions::DEFAULT };
     with_server(&runtime, options, |path, _| {
@@ -147,8 +147,8 @@ fn one_at_a_time_waits_as_runtimes_do_but_not_for_ever() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_thousand_requests_leave_no_descriptor_behind() {
-    if !alone(a_thousand_requests_leave_no_descriptor_behind) {
+fn server_1000_requests_leak_no_descriptor() {
+    if !alone(server_1000_requests_leak_no_descriptor) {
         return;
     }
     let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();

@@ -87,7 +87,7 @@ fn error(hresult: HResult) -> Outcome {
 }
 
 #[test]
-fn every_command_comes_to_its_method_and_its_reply_comes_back() {
+fn server_command_reaches_its_method() {
     let runtime = Runtime::default();
     with_server(&runtime, ServeOptions::DEFAULT, |path, _| {
         for (request, noted) in commands() {
@@ -135,7 +135,7 @@ fn every_command_comes_to_its_method_and_its_reply_comes_back() {
 }
 
 #[test]
-fn a_handler_without_methods_knows_no_command() {
+fn server_empty_handler_knows_no_command() {
     struct Nothing;
     impl Handler for Nothing {}
     with_server(&Nothing, ServeOptions::DEFAULT, |path, _| {
@@ -153,7 +153,7 @@ fn a_handler_without_methods_knows_no_command() {
 }
 
 #[test]
-fn an_environment_comes_whole_or_broken_off() {
+fn server_environment_is_whole_or_broken_off() {
     let read = |runtime: &Runtime| {
         with_server(runtime, ServeOptions::DEFAULT, |path, _| {
             let transport = UnixTransport::new(UnixStream::connect(path).unwrap()).unwrap();
@@ -172,7 +172,7 @@ fn an_environment_comes_whole_or_broken_off() {
 }
 
 #[test]
-fn an_environment_of_many_pieces_is_the_one_that_was_given() {
+fn server_environment_in_pieces_is_equal() {
     struct Large(Vec<String>);
     impl Handler for Large {
         fn process_environment(&self) -> Result<Entries<'_>, HResult> {
@@ -190,7 +190,7 @@ fn an_environment_of_many_pieces_is_the_one_that_was_given() {
 }
 
 #[test]
-fn a_descriptor_is_received_and_the_session_lasts_until_the_hang_up() {
+fn server_user_events_session_lasts_until_hang_up() {
     let runtime = Runtime::default();
     with_server(&runtime, ServeOptions::DEFAULT, |path, _| {
         let mut file = tempfile::tempfile().unwrap();
@@ -214,7 +214,7 @@ fn a_descriptor_is_received_and_the_session_lasts_until_the_hang_up() {
 }
 
 #[test]
-fn one_session_more_than_allowed_fails() {
+fn server_session_over_limit_fails() {
     let runtime = Runtime::default();
     with_server(&runtime, ServeOptions { most_sessions: 2, ..ServeOptions::DEFAULT }, |path, _| {
         let mut sessions: Vec<UnixStream> = (0..2).map(|_| UnixStream::connect(path).unwrap()).collect();
@@ -229,7 +229,7 @@ fn one_session_more_than_allowed_fails() {
 }
 
 #[test]
-fn shutdown_ends_what_is_silent_and_what_streams() {
+fn server_shutdown_ends_silent_and_streaming() {
     let runtime = Runtime::default();
     let options = ServeOptions { request: None, stream: None, ..ServeOptions::DEFAULT };
     let (begun, clients) = with_server(&runtime, options, |path, _| {
@@ -248,7 +248,7 @@ fn shutdown_ends_what_is_silent_and_what_streams() {
 }
 
 #[test]
-fn a_reply_that_fits_no_message_is_an_error_and_a_long_one_comes_whole() {
+fn server_reply_too_long_is_error() {
     struct Long(String);
     impl Handler for Long {
         fn process_info(&self) -> Result<ProcessInfoReply<'_>, HResult> {
@@ -266,7 +266,7 @@ fn a_reply_that_fits_no_message_is_an_error_and_a_long_one_comes_whole() {
 }
 
 #[test]
-fn anything_that_reads_and_writes_can_be_served() {
+fn server_serves_any_stream() {
     struct Memory(std::io::Cursor<Vec<u8>>, Vec<u8>);
     impl std::io::Read for &mut Memory {
         fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {

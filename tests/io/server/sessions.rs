@@ -22,7 +22,7 @@ use crate::server::runtime::Runtime;
 use crate::server::{ask, error, with_server};
 
 #[test]
-fn sessions_are_written_by_their_ids() {
+fn session_is_written_by_its_id() {
     let stream = StreamSession::new(42, |_| Ok(()));
     assert_eq!(format!("{stream:?}"), "StreamSession { session_id: 42, .. }");
     let held = HeldSession::new(9, |_| ());
@@ -30,7 +30,7 @@ fn sessions_are_written_by_their_ids() {
 }
 
 #[test]
-fn the_writer_of_a_stream_counts_what_it_sent() {
+fn session_writer_counts_bytes() {
     struct Counting(Mutex<Vec<(u64, String)>>);
     impl Handler for Counting {
         fn collect_tracing2(&self, _: CollectTracing2<'_>) -> Result<StreamSession<'_>, HResult> {
@@ -55,7 +55,7 @@ fn the_writer_of_a_stream_counts_what_it_sent() {
 }
 
 #[test]
-fn a_request_of_any_length_comes_whole() {
+fn server_request_of_any_length_comes_whole() {
     let value = "v".repeat(30_000);
     let request =
         AnyRequest::SetEnvironmentVariable(SetEnvironmentVariable { name: "N".into(), value: IpcString::new(value.as_str()) });
@@ -71,7 +71,7 @@ fn a_request_of_any_length_comes_whole() {
 }
 
 #[test]
-fn a_refusal_too_long_for_a_message_keeps_its_code() {
+fn refusal_too_long_keeps_code() {
     struct Wordy;
     impl Handler for Wordy {
         fn generate_core_dump3(&self, _: GenerateCoreDump3<'_>) -> Result<ResultReply, Refusal> {
@@ -86,7 +86,7 @@ fn a_refusal_too_long_for_a_message_keeps_its_code() {
 }
 
 #[test]
-fn a_command_that_only_the_options_know_is_unknown_to_the_handler() {
+fn server_command_known_to_options_only_is_unknown() {
     const COMMAND: Command = Command { set: 4, id: 0xee };
     let runtime = Runtime::default();
     let exchange = ServerOptions { commands: KnownCommands::These(&[COMMAND]), ..ServerOptions::DEFAULT };
@@ -128,7 +128,7 @@ impl Handler for Strict {
 }
 
 #[test]
-fn handler_check_and_refuse_choose_the_error() {
+fn handler_check_and_refuse_choose_error() {
     let dump = GenerateCoreDump3 { dump_name: "/d".into(), dump_type: DumpType::NORMAL, flags: DumpFlags::NONE };
     with_server(&Strict, ServeOptions::DEFAULT, |path, _| {
         let ask = |request| ask(&mut UnixStream::connect(path).unwrap(), &request, None);
@@ -143,7 +143,7 @@ fn handler_check_and_refuse_choose_the_error() {
 }
 
 #[test]
-fn what_the_kernel_would_refuse_is_refused_behind_the_descriptor_which_is_closed() {
+fn user_events_name_kernel_refuses_is_refused() {
     // The same event twice (F-19, F-21).
     let sets = [TracepointSet { tracepoint_name: "T".into(), event_ids: Array::new(&[1, 1]) }];
     let providers = [UserEventsProviderConfig {

@@ -59,7 +59,7 @@ impl Write for &mut Memory {
 }
 
 #[test]
-fn where_no_descriptor_can_come_a_user_events_session_is_refused() {
+fn server_without_descriptors_refuses_user_events() {
     let (mut memory, runtime) = (Memory::new(message(&USER_EVENTS)), Runtime::default());
     let served = serve_connection(Stream(&mut memory), &runtime, &ServeOptions::DEFAULT, None).unwrap();
     assert_eq!(served.outcome, ServerOutcome::Refused(HResult::BAD_ENCODING));
@@ -101,7 +101,7 @@ impl Handler for Waits {
 }
 
 #[test]
-fn a_connection_that_cannot_tell_a_hang_up_is_read_to_its_end_instead() {
+fn server_connection_without_hang_up_is_read_to_end() {
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     let waits = Waits::default();
     let served = thread::scope(|scope| {
@@ -132,7 +132,7 @@ fn a_connection_that_cannot_tell_a_hang_up_is_read_to_its_end_instead() {
 }
 
 #[test]
-fn a_wait_of_such_a_connection_ends_with_the_server() {
+fn server_connection_without_hang_up_ends_with_server() {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let canceller = Canceller::new().unwrap();
     canceller.cancel();
@@ -168,7 +168,7 @@ fn failing(errors: Vec<io::Error>) -> (Failing, std::path::PathBuf, tempfile::Te
 }
 
 #[test]
-fn a_lack_of_descriptors_and_a_time_out_pass_and_clients_are_served_then() {
+fn listener_passing_failure_is_survived() {
     let lacks = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE, rustix::io::Errno::NOBUFS, rustix::io::Errno::NOMEM];
     let mut errors: Vec<io::Error> = lacks.map(io::Error::from).into();
     errors.push(io::ErrorKind::TimedOut.into());
@@ -187,7 +187,7 @@ fn a_lack_of_descriptors_and_a_time_out_pass_and_clients_are_served_then() {
 }
 
 #[test]
-fn a_listener_that_fails_for_good_ends_the_server_and_its_sessions() {
+fn listener_failing_for_good_ends_server() {
     let (mut listener, ..) = failing(vec![io::ErrorKind::PermissionDenied.into()]);
     let shutdown = Canceller::new().unwrap();
     let error = serve(&mut listener, &Runtime::default(), &ServeOptions::DEFAULT, &shutdown).unwrap_err();
@@ -196,7 +196,7 @@ fn a_listener_that_fails_for_good_ends_the_server_and_its_sessions() {
 }
 
 #[test]
-fn a_socket_on_which_nobody_listens_cannot_be_served() {
+fn server_socket_not_listening_is_refused() {
     // Connected, where it should listen.
     let (ours, _theirs) = UnixStream::pair().unwrap();
     let listener = UnixListener::from(OwnedFd::from(ours));
@@ -208,7 +208,7 @@ fn a_socket_on_which_nobody_listens_cannot_be_served() {
 }
 
 #[test]
-fn a_listener_that_the_server_owns_is_closed_with_it() {
+fn listener_owned_is_closed_with_server() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("socket");
     let (listener, shutdown) = (UnixListener::bind(&path).unwrap(), Canceller::new().unwrap());
@@ -224,9 +224,9 @@ fn a_listener_that_the_server_owns_is_closed_with_it() {
 }
 
 #[test]
-fn a_descriptor_for_which_there_is_no_room_is_refused() {
+fn server_descriptor_without_room_is_refused() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    if !alone(a_descriptor_for_which_there_is_no_room_is_refused) {
+    if !alone(server_descriptor_without_room_is_refused) {
         return;
     }
     let (mut ours, theirs) = UnixStream::pair().unwrap();
@@ -248,7 +248,7 @@ fn a_descriptor_for_which_there_is_no_room_is_refused() {
 }
 
 #[test]
-fn a_client_that_closes_before_its_descriptor_is_refused() {
+fn server_client_closing_before_descriptor_is_refused() {
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     ours.write_all(&message(&USER_EVENTS)).unwrap();
     ours.shutdown(std::net::Shutdown::Write).unwrap();
@@ -261,7 +261,7 @@ fn a_client_that_closes_before_its_descriptor_is_refused() {
 }
 
 #[test]
-fn a_client_that_does_not_take_its_reply_is_given_up() {
+fn server_client_not_reading_is_given_up() {
     struct Large(String);
     impl Handler for Large {
         fn process_environment(&self) -> Result<Entries<'_>, HResult> {

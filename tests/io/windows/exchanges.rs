@@ -52,7 +52,7 @@ fn serve(pipe: &mut PipeTransport, grows: bool) -> ServerOutcome {
 }
 
 #[test]
-fn client_and_server_over_a_pipe() {
+fn pipe_client_and_server_agree() {
     let mut listener = PipeListener::bind(&name("exchange")).unwrap();
     let path = listener.path().to_owned();
     let connect = || PipeTransport::connect(&path, &patience()).unwrap();
@@ -76,7 +76,7 @@ fn client_and_server_over_a_pipe() {
 
 /// A runtime that is stopped: connected, and silent.
 #[test]
-fn a_server_that_says_nothing() {
+fn pipe_silent_server_times_out() {
     let (_server, client) = pair("silent");
     let deadlines = Deadlines { reply: ReplyWithin::Fixed(Some(SHORT)), ..Deadlines::DEFAULT };
     let before = Instant::now();
@@ -88,7 +88,7 @@ fn a_server_that_says_nothing() {
 /// A runtime of .NET 10 whose pipe `DIAG_PIPE` names: many connections, one after another, and a session that is read to its end.
 #[test]
 #[ignore = "needs a runtime: its pipe in DIAG_PIPE"]
-fn a_real_runtime() {
+fn pipe_runtime_answers() {
     let pipe = std::env::var("DIAG_PIPE").expect("DIAG_PIPE is the name of the pipe of a runtime");
     let client = Client::new(Endpoint::pipe(pipe.as_str()));
     let first = client.process_info3().unwrap().payload().unwrap().process_id;

@@ -11,7 +11,7 @@ use super::{SHORT, name, pair, patience, receive_all, send_all, within};
 
 /// A client with blocking calls, as others write them. What it writes without bytes is not the end; under wine it is nothing.
 #[test]
-fn another_client() {
+fn pipe_serves_another_client() {
     let mut listener = PipeListener::bind(&name("other")).unwrap();
     let mut client = std::fs::OpenOptions::new().read(true).write(true).open(listener.path()).unwrap();
     let mut server = listener.accept(&patience()).unwrap();
@@ -31,7 +31,7 @@ fn another_client() {
 }
 
 #[test]
-fn a_busy_pipe_is_waited_for() {
+fn pipe_busy_is_waited_for() {
     let mut listener = PipeListener::bind(&name("busy")).unwrap();
     let path = listener.path().to_owned();
     let mut first = PipeTransport::connect(&path, &patience()).unwrap();
@@ -59,7 +59,7 @@ fn a_busy_pipe_is_waited_for() {
 }
 
 #[test]
-fn what_is_not_there() {
+fn pipe_missing_is_not_found() {
     let error = PipeTransport::connect(&name("nowhere"), &patience()).unwrap_err();
     let path = format!(r"\\.\pipe\{}", name("nowhere"));
     assert_eq!(error.phase(), Phase::Find);
@@ -80,7 +80,7 @@ fn what_is_not_there() {
 
 #[test]
 #[ignore = "wine 8 lets anyone make one more pipe of the name: it does not look at FILE_FLAG_FIRST_PIPE_INSTANCE"]
-fn a_name_is_taken_once() {
+fn pipe_name_is_taken_once() {
     let mut listener = PipeListener::bind(&name("taken")).unwrap();
     let error = PipeListener::bind(listener.path()).unwrap_err();
     assert_eq!(error.phase(), Phase::Listen);
@@ -95,7 +95,7 @@ fn a_name_is_taken_once() {
 }
 
 #[test]
-fn an_accept_ends_at_its_deadline_and_can_be_asked_again() {
+fn pipe_accept_ends_at_deadline_and_goes_on() {
     let mut listener = PipeListener::bind(&name("accept")).unwrap();
     for _ in 0..3 {
         let before = Instant::now();
@@ -119,7 +119,7 @@ fn an_accept_ends_at_its_deadline_and_can_be_asked_again() {
 
 /// A runtime that advertises itself and dies.
 #[test]
-fn a_client_that_left_again_was_there() {
+fn pipe_client_gone_is_accepted() {
     let mut listener = PipeListener::bind(&name("left")).unwrap();
     let mut client = PipeTransport::connect(listener.path(), &patience()).unwrap();
     send_all(&mut client, b"ADVR_V1\0");
@@ -132,7 +132,7 @@ fn a_client_that_left_again_was_there() {
 }
 
 #[test]
-fn who_made_the_pipe() {
+fn pipe_server_process_is_known() {
     let (_server, client) = pair("who");
     assert_eq!(client.server_process_id().unwrap(), std::process::id());
 }

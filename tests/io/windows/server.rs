@@ -25,7 +25,7 @@ impl Handler for Runtime {
 }
 
 #[test]
-fn server_pipe_is_served() {
+fn pipe_is_served() {
     let name = name("server");
     let (mut listener, shutdown) = (PipeListener::bind(&name).unwrap(), Canceller::new().unwrap());
     let connect = || PipeTransport::connect(&name, &patience()).unwrap();

@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::io::{Canceller, ErrorKind, Phase, Stopped, Transport
 use super::{PATIENCE, SHORT, name, pair, patience, pattern, receive_all, send_all, within};
 
 #[test]
-fn bytes_go_both_ways_in_pieces() {
+fn pipe_bytes_go_both_ways() {
     let (mut server, mut client) = pair("pieces");
     let bytes = pattern(2000);
     for (from, to) in [(true, 1), (false, 7), (true, 1999), (false, 2000)] {
@@ -30,7 +30,7 @@ fn bytes_go_both_ways_in_pieces() {
 }
 
 #[test]
-fn the_end_comes_after_the_last_byte() {
+fn pipe_end_comes_after_last_byte() {
     for server_leaves in [true, false] {
         let (server, client) = pair(&format!("end-{server_leaves}"));
         let (mut leaves, mut stays) = if server_leaves { (server, client) } else { (client, server) };
@@ -45,7 +45,7 @@ fn the_end_comes_after_the_last_byte() {
 }
 
 #[test]
-fn the_end_ends_a_wait() {
+fn pipe_end_ends_wait() {
     let (server, mut client) = pair("end-wait");
     let waits = thread::spawn(move || client.receive(&mut [0; 8], &patience()).unwrap());
     thread::sleep(SHORT);
@@ -54,7 +54,7 @@ fn the_end_ends_a_wait() {
 }
 
 #[test]
-fn nothing_is_written_and_nothing_is_read() {
+fn pipe_empty_write_and_read_do_nothing() {
     let (mut server, mut client) = pair("nothing");
     assert_eq!(client.send(&[], &patience()).unwrap(), 0);
     assert_eq!(server.receive(&mut [], &patience()).unwrap(), 0);
@@ -64,7 +64,7 @@ fn nothing_is_written_and_nothing_is_read() {
 }
 
 #[test]
-fn a_read_ends_at_its_deadline() {
+fn pipe_read_ends_at_deadline() {
     let (mut server, mut client) = pair("read-deadline");
     for time in [Duration::ZERO, SHORT] {
         let (before, mut buffer) = (Instant::now(), [0xAA; 64]);
@@ -85,7 +85,7 @@ fn a_read_ends_at_its_deadline() {
 
 /// Reads are given up all the time while bytes come in: each byte comes once, and in order.
 #[test]
-fn no_byte_is_lost_where_a_read_is_given_up() {
+fn pipe_read_given_up_loses_nothing() {
     let (mut server, mut client) = pair("race");
     let bytes = pattern(20_000);
     let sent = bytes.clone();
@@ -117,7 +117,7 @@ fn no_byte_is_lost_where_a_read_is_given_up() {
 
 /// How much of a write went out that is given up is not known, so it is the last.
 #[test]
-fn a_write_ends_at_its_deadline_and_is_the_last() {
+fn pipe_write_past_deadline_is_the_last() {
     let (mut server, mut client) = pair("write-deadline");
     let bytes = pattern(1 << 20);
     let mut sent = 0;
@@ -158,7 +158,7 @@ fn cancelled_later<T>(wait: impl FnOnce(&Until<'_>) -> T) -> T {
 }
 
 #[test]
-fn cancelled_from_another_thread() {
+fn pipe_read_is_cancelled_by_thread() {
     let (mut server, mut client) = pair("cancel");
     assert!(matches!(cancelled_later(|until| client.receive(&mut [0; 8], until)), Err(Stopped::Cancelled)));
     send_all(&mut server, b"late");
@@ -184,7 +184,7 @@ fn cancelled_from_another_thread() {
 }
 
 #[test]
-fn cancelled_before() {
+fn pipe_read_cancelled_before_ends_at_once() {
     let (mut server, mut client) = pair("cancelled");
     let canceller = Canceller::new().unwrap();
     let until = Until { canceller: Some(&canceller), ..patience() };
@@ -201,7 +201,7 @@ fn cancelled_before() {
 
 /// A stream is held back while nobody reads it, and is whole in the end.
 #[test]
-fn a_stream_of_1_mib() {
+fn pipe_stream_of_1_mib_is_read_whole() {
     for most in [1000, 16 * 1024, 200_000] {
         let (mut server, mut client) = pair(&format!("stream-{most}"));
         let bytes = pattern(1 << 20);
