@@ -92,7 +92,11 @@ impl Target {
     }
 }
 
-/// How many descriptors a process has open.
-fn descriptors(process_id: u32) -> usize {
-    fs::read_dir(format!("/proc/{process_id}/fd")).unwrap().count()
+/// The descriptors that a process has open, and at what.
+fn descriptors(process_id: u32) -> Vec<String> {
+    let of = |entry: std::io::Result<fs::DirEntry>| {
+        let entry = entry.unwrap();
+        format!("{} -> {}", entry.path().display(), fs::read_link(entry.path()).unwrap_or_default().display())
+    };
+    fs::read_dir(format!("/proc/{process_id}/fd")).unwrap().map(of).collect()
 }
