@@ -147,41 +147,46 @@ fn target_death_is_reported_and_run_continues() {
     assert!(death.contains("was killed by signal 6"), "{death}");
 }
 
-/// What a server does wrong, and a case that says so. Some are so wrong that the server cannot even be asked who it is.
+/// Exit status of a run with cases that fail.
+const FAILS: i32 = 1;
+/// That of a run whose target is so wrong that it cannot even be asked who it is.
+const LOST: i32 = 3;
+
+/// What a server does wrong, and a case that says so.
 #[track_caller]
-fn fails(wrong: &str, name: &str, is_nobody: bool) {
+fn ends(status: i32, wrong: &str, name: &str) {
     let timeout = scaled(1000);
     let options = ["--profile", "strict", "--only", name, "--timeout", &timeout, "--jobs", "1"];
     let output = against_any(&options, &["--profile", "strict", "--misbehave", wrong]);
     let text = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(if is_nobody { 3 } else { 1 }), "{wrong}: {text}");
-    if !is_nobody {
+    assert_eq!(output.status.code(), Some(status), "{wrong}: {text}");
+    if status == FAILS {
         assert_eq!(case(&Report::parse(&text).unwrap(), name).grade, Grade::Fail, "{wrong}");
     }
 }
 
 macro_rules! server_faults {
-    ($($test:ident: $wrong:literal fails $name:literal $($nobody:ident)?;)*) => {$(
+    ($($test:ident: $status:ident, $wrong:literal, $case:literal;)*) => {$(
         #[test]
         fn $test() {
-            fails($wrong, $name, false $(|| stringify!($nobody) == "nobody")?);
+            ends($status, $wrong, $case);
         }
     )*};
 }
 
 server_faults! {
-    server_wrong_magic_cannot_be_asked: "magic" fails "scripts/process/process-info" nobody;
-    server_wrong_command_set_cannot_be_asked: "command-set=4" fails "scripts/process/process-info2" nobody;
-    server_larger_size_cannot_be_asked: "size-more=8" fails "scripts/process/process-info3" nobody;
-    server_larger_error_fails_matching_case: "error-size=28" fails "scripts/framing/unknown-set-0500";
-    server_open_after_error_fails_matching_case: "error-without-close" fails "scripts/framing/unknown-set-0500";
-    server_silent_cannot_be_asked: "never-answers" fails "scripts/framing/unknown-set-0500" nobody;
-    server_larger_count_fails_matching_case: "environment-count-more=1" fails "requests/tables/3480";
-    server_larger_environment_fails_matching_case: "environment-bytes-more=4" fails "scripts/process/process-environment";
-    server_stopping_another_fails_matching_case: "stop-another" fails "scripts/eventpipe/stop-id-unknown";
-    server_endless_stream_fails_script: "stream-never-ends" fails "scripts/eventpipe/collect-tracing2";
-    server_endless_stream_fails_request: "stream-never-ends" fails "requests/eventpipe/5200";
-    server_without_header_cannot_be_asked: "no-header" fails "requests/eventpipe/5000" nobody;
+    server_wrong_magic_cannot_be_asked: LOST, "magic", "scripts/process/process-info";
+    server_wrong_command_set_cannot_be_asked: LOST, "command-set=4", "scripts/process/process-info2";
+    server_larger_size_cannot_be_asked: LOST, "size-more=8", "scripts/process/process-info3";
+    server_silent_cannot_be_asked: LOST, "never-answers", "scripts/framing/unknown-set-0500";
+    server_without_header_cannot_be_asked: LOST, "no-header", "requests/eventpipe/5000";
+    server_larger_error_fails_matching_case: FAILS, "error-size=28", "scripts/framing/unknown-set-0500";
+    server_open_after_error_fails_matching_case: FAILS, "error-without-close", "scripts/framing/unknown-set-0500";
+    server_larger_count_fails_matching_case: FAILS, "environment-count-more=1", "requests/tables/3480";
+    server_larger_environment_fails_matching_case: FAILS, "environment-bytes-more=4", "scripts/process/process-environment";
+    server_stopping_another_fails_matching_case: FAILS, "stop-another", "scripts/eventpipe/stop-id-unknown";
+    server_endless_stream_fails_script: FAILS, "stream-never-ends", "scripts/eventpipe/collect-tracing2";
+    server_endless_stream_fails_request: FAILS, "stream-never-ends", "requests/eventpipe/5200";
 }
 
 /// Slow is not wrong.

@@ -17,6 +17,7 @@ pub(crate) fn diagipc() -> Command {
 
 /// A `python3` that is the interpreter. Where versions are managed, the one on the search path may be a script that starts dozens of
 /// processes each time.
+#[cfg(unix)]
 pub(crate) fn python() -> Command {
     let mut command = Command::new("python3");
     command.env("PATH", search_path());

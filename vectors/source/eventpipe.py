@@ -40,7 +40,7 @@ g.invalid(5020, "no payload at all", message(0x0201), "payload", "unexpected_end
           flags=["Truncated", "EmptyPayload"], hazard="harmful")
 g.invalid(5021, "two of the eight bytes; some runtime fills the rest from its heap and answers OK", message(0x0201, u16(1)),
           "payload", "unexpected_end", 20, "StopTracing.sessionId", flags=["Truncated"], hazard="harmful",
-          taken_by=["net10.0.9"])
+          taken_by=["net10.0.9", "net9.0.5", "net8.0.30", "net3.1.23"])
 g.invalid(5022, "session id sent as a uint", message(0x0201, u32(1)), "payload", "unexpected_end", 20,
           "StopTracing.sessionId", flags=["Truncated", "ClientFault"], hazard="harmful")
 

@@ -218,14 +218,16 @@ fn requests_1000_leak_no_descriptor() {
     let began = Instant::now();
     (0..1000).for_each(ask);
     eprintln!("1,000 requests in {:?}", began.elapsed());
-    // The runtime closes its side in its own time. It opens a few for itself meanwhile; were it one for a kind of request, it were 250.
+    // The runtime closes its side in its own time. Files are its own business: its application may still be loading assemblies.
+    let sockets = |before: &[String]| -> Vec<String> {
+        let now = descriptors(target.process_id).into_iter();
+        now.filter(|one| one.contains("-> socket:") && !before.contains(one)).collect()
+    };
     let until = Instant::now() + Duration::from_secs(5);
-    while descriptors(target.process_id).len() > before.1.len() + 50 && Instant::now() < until {
+    while !sockets(&before.1).is_empty() && Instant::now() < until {
         thread::sleep(Duration::from_millis(50));
     }
-    let after = (descriptors(std::process::id()), descriptors(target.process_id));
-    let opened =
-        |before: &[String], after: &[String]| after.iter().filter(|one| !before.contains(one)).cloned().collect::<Vec<_>>();
-    let (ours, its) = (opened(&before.0, &after.0), opened(&before.1, &after.1));
-    assert!(after.0.len() <= before.0.len() && its.len() <= 50, "opened by this process: {ours:?}, by the runtime: {its:?}");
+    assert_eq!(sockets(&before.1), [""; 0], "the runtime has them");
+    let after = descriptors(std::process::id());
+    assert!(after.len() <= before.0.len(), "of this process: {:?}, then {after:?}", before.0);
 }
