@@ -52,6 +52,12 @@ def step_of(script, wanted):
     return next(nth for nth, step in enumerate(script["steps"]) if wanted(step))
 
 
+def listens(path):
+    """Whether somebody listens there: a socket has its path a moment before."""
+    with open("/proc/net/unix") as sockets:
+        return any(line.split()[3] == "00010000" and line.endswith(f" {path}\n") for line in sockets)
+
+
 def main():
     for name in (RECORDED, OTHER):
         try:
@@ -99,7 +105,7 @@ def main():
             player = subprocess.Popen([diagipc, "replay", path, "--listen", socket], stdout=subprocess.PIPE,
                                       stderr=subprocess.STDOUT, text=True)
             deadline = time.monotonic() + 10
-            while not os.path.exists(socket) and time.monotonic() < deadline:
+            while not listens(socket) and time.monotonic() < deadline:
                 time.sleep(0.02)
             status, client = run(*[socket if word == "@" else word for word in commands[name]])
             try:
