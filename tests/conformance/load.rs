@@ -4,7 +4,6 @@
 //! as many times longer as starting a process takes longer here and now.
 
 use std::process::Stdio;
-
 use std::time::{Duration, Instant};
 
 use crate::tool::python;

@@ -96,20 +96,21 @@ fn client_slow_gets_all_and_gone_ends_session() {
 #[test]
 fn client_half_request_is_given_up_in_time() {
     let runtime = Runtime::default();
-    let options = ServeOptions { request: Some(Duration::from_millis(400)), ..ServeOptions::DEFAULT };
+    let options = ServeOptions { request: Some(Duration::from_secs(1)), ..ServeOptions::DEFAULT };
     with_server(&runtime, options, |path, _| {
-        let begun = Instant::now();
         let silent = UnixStream::connect(path).unwrap();
         let mut trickling = UnixStream::connect(path).unwrap();
         trickling.write_all(b"D").unwrap();
         let (outcome, _) = ask(&mut UnixStream::connect(path).unwrap(), &AnyRequest::ProcessInfo(ProcessInfo {}), None);
         assert!(matches!(outcome, Outcome::Ok { .. }));
-        assert!(begun.elapsed() < Duration::from_millis(350), "{:?}", begun.elapsed());
+        // The two others are still waited for, so it did not wait for them.
+        eventually(|| !runtime.served.lock().unwrap().is_empty());
+        assert!(matches!(runtime.served.lock().unwrap()[0].outcome, ServerOutcome::Answered));
         // A byte now and then does not help.
-        let mut sent = 1;
+        let (begun, mut sent) = (Instant::now(), 1);
         while runtime.served.lock().unwrap().len() < 3 {
-            assert!(begun.elapsed() < Duration::from_secs(5));
-            thread::sleep(Duration::from_millis(50));
+            assert!(begun.elapsed() < Duration::from_secs(30));
+            thread::sleep(Duration::from_millis(100));
             if trickling.write_all(&b"DOTNET_IPC_V1\0"[sent..=sent]).is_ok() {
                 sent += 1;
             }
@@ -130,7 +131,7 @@ fn server_one_at_a_time_waits_until_deadline() {
         let begun = Instant::now();
         let (outcome, _) = ask(&mut UnixStream::connect(path).unwrap(), &AnyRequest::ProcessInfo(ProcessInfo {}), None);
         assert!(matches!(outcome, Outcome::Ok { .. }));
-        assert!((200..3000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+        assert!((200..30_000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
         drop(silent);
         // A session is none of those that wait: its stop gets through, and its tail is not lost.
         let mut session = UnixStream::connect(path).unwrap();

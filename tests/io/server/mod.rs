@@ -243,7 +243,7 @@ fn server_shutdown_ends_silent_and_streaming() {
         thread::sleep(Duration::from_millis(50));
         (Instant::now(), [silent, waiting, full, held])
     });
-    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     drop(clients);
 }
 
