@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_two_bytes_in_reading_order() {
+    fn code_is_two_bytes_in_reading_order() {
         assert_eq!(Command { set: 2, id: 3 }.code(), 0x0203);
         assert_eq!(Command::from_code(0x6301).to_string(), "0x63/0x01");
         assert_eq!(Command::OK.to_string(), "Server/OK");

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_documents_codes_are_negative_numbers() {
+    fn documents_codes_are_negative_numbers() {
         assert_eq!(HResult::BAD_ENCODING.to_i32(), -2_146_233_468);
         assert_eq!(HResult::from(-2_146_233_468), HResult::BAD_ENCODING);
     }

@@ -58,7 +58,7 @@ mod tests {
     use super::Glob;
 
     #[test]
-    fn a_star_takes_any_text_and_a_question_mark_one_byte() {
+    fn star_takes_any_text_and_a_question_mark_one_byte() {
         for (pattern, text, expected) in [
             ("", "", true),
             ("", "a", false),

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_splits_at_the_first_equals_sign_that_is_not_the_first_unit() {
+    fn entry_splits_at_the_first_equals_sign_that_is_not_the_first_unit() {
         splits("A=1", "A", Some("1"));
         splits("A=1=2", "A", Some("1=2"));
         splits("A=", "A", Some(""));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_nul_is_seen_and_kept() {
+    fn missing_nul_is_seen_and_kept() {
         let mut reader = Reader::new(b"\x03\0\0\0A\0=\x001\0");
         let entry = Entry::decode(&mut reader).unwrap();
         assert_eq!((entry.is_terminated(), entry.value()), (false, Some("1".into())));

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_message_in_place_of_a_count_is_recognised() {
+    fn error_message_in_place_of_a_count_is_recognised() {
         const ERROR: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80";
         refused(ERROR, EnvironmentErrorKind::ErrorMessage { hresult: HResult::FAIL }, 0, "environment");
         let broken_off: Vec<u8> = b"\x02\0\0\0\x01\0\0\0\0\0".iter().chain(ERROR).copied().collect();

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_are_those_of_the_vectors() {
+    fn bytes_are_those_of_the_vectors() {
         // Vectors 18000, 18001, 18050, 18053 and 18072.
         let lone = Entry::from_units(&[0x41, 0x3d, 0xd800]);
         let bare = |text: &'static str| Entry::unterminated(IpcString::new(text)).unwrap();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decoder_reads_what_was_written_at_every_size_of_piece() {
+    fn decoder_reads_what_was_written_at_every_size_of_piece() {
         let long = "x".repeat(300);
         let entries = ["A=1", "", "=C:=C:\\dir", "=", "no equals sign", &long, "\u{e9}\u{1f600}=\u{3d3d}", "A=1"];
         let sent: Vec<Entry<'_>> = entries.iter().map(|text| Entry::new(text)).collect();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_was_read_is_written_again() {
+    fn block_that_was_read_is_written_again() {
         let block = b"\x02\0\0\0\x04\0\0\0A\0=\x001\0\0\0\x01\0\0\0B\0";
         let environment = Environment::decode(block).unwrap();
         let encoder = EnvironmentEncoder::new(environment).unwrap();

@@ -33,7 +33,7 @@ mod tests {
     const ERROR: &[u8; 24] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80";
 
     #[test]
-    fn an_error_message_is_one_from_its_first_byte_to_its_last() {
+    fn error_message_is_one_from_its_first_byte_to_its_last() {
         assert_eq!(error_message(ERROR), Some(HResult::FAIL));
         for len in 0..ERROR.len() {
             assert!(may_be_error(&ERROR[..len]));

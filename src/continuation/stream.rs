@@ -147,7 +147,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_start_is_known_at_its_last_byte_and_stays_known() {
+    fn start_is_known_at_its_last_byte_and_stays_known() {
         for (bytes, start) in STARTS {
             for len in 0..bytes.len() {
                 assert_eq!(StreamStart::recognise(&bytes[..len]), StreamStart::NeedMore, "{start:?} {len}");

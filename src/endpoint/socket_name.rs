@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_id_is_a_number() {
+    fn process_id_is_a_number() {
         let name = SocketName::parse("dotnet-diagnostic-123-1-socket").unwrap();
         assert_ne!(name.pid, 12);
         assert_eq!(name.pid, 123);

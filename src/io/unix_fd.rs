@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_descriptor_comes_with_the_byte_and_is_closed_on_exec() {
+    fn descriptor_comes_with_the_byte_and_is_closed_on_exec() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         send_fd(ours.as_fd(), file("data").as_fd()).unwrap();
         let (byte, fd) = receive_fd(theirs.as_fd()).unwrap().unwrap();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_alone_and_no_byte_are_told_apart() {
+    fn byte_alone_and_no_byte_are_told_apart() {
         let (mut ours, theirs) = UnixStream::pair().unwrap();
         ours.write_all(b"x").unwrap();
         assert!(matches!(receive_fd(theirs.as_fd()), Ok(Some((FdByte(b'x'), None)))));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_many_is_kept_and_the_others_are_closed() {
+    fn first_of_many_is_kept_and_the_others_are_closed() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (first, mut end) = (file("first"), Vec::new());
         let (mut read_end, write_end) = UnixStream::pair().unwrap();

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_the_number_is_told() {
+    fn end_of_the_number_is_told() {
         let number = |text| match DefaultPortSuspend::parse(text) {
             DefaultPortSuspend::Number { magnitude, end } => Some((magnitude, end)),
             _ => None,

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_is_built_first() {
+    fn last_is_built_first() {
         assert_eq!(addresses("a;b;c"), ["c", "b", "a"]);
         assert_eq!(Ports::new("a;b;c").rev().map(|port| port.address).collect::<Vec<_>>(), ["a", "b", "c"]);
         let mut both = Ports::new("a;b;c");

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_fault_is_told() {
+    fn first_fault_is_told() {
         let fault = |text| strict(text).map(Iterator::count).map_err(|error| (error.kind(), error.offset()));
         assert_eq!(fault(""), Err((PortsErrorKind::EmptyAddress, 0)));
         assert_eq!(fault("/a,;"), Err((PortsErrorKind::EmptyTag, 3)));

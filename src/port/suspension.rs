@@ -157,7 +157,7 @@ mod tests {
     use crate::port::Ports;
 
     #[test]
-    fn a_resume_counts_once_and_for_its_own_port() {
+    fn resume_counts_once_and_for_its_own_port() {
         let mut state = Suspension::<3>::new(false, Ports::new("/a;/b;/c,nosuspend")).unwrap();
         let all = [PortId::Default, PortId::Configured(0), PortId::Configured(1), PortId::Configured(1), PortId::Configured(2)];
         let effects = all.map(|port| state.resume(port).unwrap());
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_twice_is_two_ports() {
+    fn port_twice_is_two_ports() {
         let mut state = Suspension::<2>::new(false, Ports::new("/a;/a")).unwrap();
         assert_eq!(state.resume(PortId::Configured(0)), Ok(ResumeEffect::Waits { left: 1 }));
     }

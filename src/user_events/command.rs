@@ -157,14 +157,14 @@ mod tests {
     }
 
     #[test]
-    fn the_lengths_add_up() {
+    fn lengths_add_up() {
         assert_eq!(TRACEPOINT_FORMAT_V1.len(), 74);
         assert_eq!(FORMAT_LEN, TRACEPOINT_FORMAT_V1.len() + 1);
         assert_eq!(MAX_TRACEPOINT_NAME_LEN + FORMAT_LEN + 1, MAX_COMMAND_LEN);
     }
 
     #[test]
-    fn the_longest_name_fills_the_command() {
+    fn longest_name_fills_the_command() {
         let name = "n".repeat(436);
         let command = TracepointCommand::new(IpcString::new(&name)).unwrap();
         let mut buffer = [0xff; MAX_COMMAND_LEN];
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_name_is_refused_with_its_length() {
+    fn longer_name_is_refused_with_its_length() {
         let name = "n".repeat(437);
         let error = EncodeError::PartTooLong { len: 437, max: 436 };
         assert_eq!(TracepointCommand::new(IpcString::new(&name)), Err(error));
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_in_bytes_of_utf8_not_in_units() {
+    fn limit_is_in_bytes_of_utf8_not_in_units() {
         // 219 units, 438 bytes; 146 units, 438 bytes; 110 pairs of units, 440 bytes.
         for (name, len) in [("é".repeat(219), 438), ("診".repeat(146), 438), ("😀".repeat(110), 440)] {
             assert_eq!(TracepointCommand::new(IpcString::new(&name)), Err(EncodeError::PartTooLong { len, max: 436 }));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_without_a_name_is_refused() {
+    fn text_without_a_name_is_refused() {
         assert_eq!(fault(""), (UserEventsErrorKind::EmptyTracepointName, 0, "tracepoint_name".into()));
         assert_eq!(fault(text("")), (UserEventsErrorKind::EmptyTracepointName, 0, "tracepoint_name".into()));
     }

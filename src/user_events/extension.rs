@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn the_runtimes_order_is_written_and_read() {
+    fn runtimes_order_is_written_and_read() {
         let metadata = Metadata::named("P".into(), &[0x2a]).unwrap();
         let items = [ExtensionItem::Metadata(metadata), ExtensionItem::ActivityId(ID), ExtensionItem::RelatedActivityId(RELATED)];
         let mut out = [0; 44];
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_label_is_reported_with_all_that_follows() {
+    fn unknown_label_is_reported_with_all_that_follows() {
         let extension = decode(b"\x01\0\0\0\0\x04\x020123456789abcdef").unwrap();
         let unknown = ExtensionItem::Unknown { label: 4, rest: b"\x020123456789abcdef" };
         assert!(extension.iter().eq([ExtensionItem::Metadata(Metadata::new(&[])), unknown]));
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_is_refused_unless_it_is_between_items() {
+    fn cut_is_refused_unless_it_is_between_items() {
         for len in 0..BYTES.len() {
             let cut = decode(&BYTES[..len]);
             assert_eq!(cut.is_ok(), [0, 10, 27].contains(&len), "{len}: {cut:?}");
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_is_told_by_item_and_offset() {
+    fn fault_is_told_by_item_and_offset() {
         let end = |needed, remaining| DecodeErrorKind::UnexpectedEnd { needed, remaining };
         assert_eq!(decode(&BYTES[..1]), Err((end(4, 0), 1, "extension[0].metadata".into())));
         assert_eq!(decode(&BYTES[..4]), Err((end(4, 3), 1, "extension[0].metadata".into())));
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_of_32_bits_does_not_wrap() {
+    fn length_of_32_bits_does_not_wrap() {
         let count = DecodeErrorKind::CountTooLarge { count: u32::MAX, remaining: 1 };
         assert_eq!(decode(b"\x01\xff\xff\xff\xff\x00"), Err((count, 1, "extension[0].metadata".into())));
     }

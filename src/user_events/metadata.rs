@@ -144,7 +144,7 @@ mod tests {
     use std::string::ToString as _;
 
     #[test]
-    fn the_length_covers_the_name_and_its_nul() {
+    fn length_covers_the_name_and_its_nul() {
         let block = Metadata::named("P😀".into(), b"\x2a\0\0\0").unwrap();
         let mut bytes = [0; 16];
         let mut sink = SliceSink::new(&mut bytes);
@@ -159,14 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn the_nul_of_a_name_is_a_unit_not_two_bytes() {
+    fn nul_of_a_name_is_a_unit_not_two_bytes() {
         // Units 0x0041, 0x4100: two zero bytes stand beside each other, at an odd offset.
         let block = Metadata::new(b"\x41\x00\x00\x41\0\0\x07");
         assert_eq!(block.split_provider_name(), Ok((IpcString::from_units(&[0x41, 0x4100]), &[7][..])));
     }
 
     #[test]
-    fn a_name_without_its_nul_is_refused() {
+    fn name_without_its_nul_is_refused() {
         for (bytes, offset, remaining) in [(&b""[..], 0, 0), (b"P\0", 2, 0), (b"P\0\0", 2, 1)] {
             let error = Metadata::new(bytes).split_provider_name().unwrap_err();
             assert_eq!(error.kind(), DecodeErrorKind::UnexpectedEnd { needed: 2, remaining });
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_would_end_early_is_refused() {
+    fn name_that_would_end_early_is_refused() {
         assert_eq!(Metadata::named(IpcString::ABSENT, &[]), Err(EncodeError::EmptyName));
         assert_eq!(Metadata::named("a\0b".into(), &[]), Err(EncodeError::ForbiddenUnit { unit: 0 }));
         // A name of nothing but its NUL can be read back.

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fixed_fields_come_before_what_they_point_to() {
+    fn fixed_fields_come_before_what_they_point_to() {
         let end = |needed, remaining| UserEventsErrorKind::Grammar(DecodeErrorKind::UnexpectedEnd { needed, remaining });
         let record = &WRITTEN[4..];
         assert_eq!(decode(&record[..0]), Err((end(1, 0), 0, "version".into())));
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_outside_of_the_data_is_refused() {
+    fn array_outside_of_the_data_is_refused() {
         let fault = |bytes: &[u8]| decode(bytes).map(|_| ()).map_err(|e| (e.0, e.1));
         let extension = |offset, len| fault(&located((offset, len), (0, 0), b"12345"));
         for (offset, len) in [(4, 6), (5, 5), (9, 1), (10, 0), (3, 1), (0, 4), (3, 0), (65_535, 65_535), (4, 65_535)] {
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_arrays_are_written_and_read() {
+    fn longest_arrays_are_written_and_read() {
         let (extension, payload) = (vec![1; 65_535], vec![2; 65_535]);
         let record = Record::V1(RecordV1::new(65_535, &extension, &payload).unwrap());
         let bytes = encode(&record).unwrap();

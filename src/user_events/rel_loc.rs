@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_length_is_above_the_offset() {
+    fn length_is_above_the_offset() {
         let loc = RelLoc { offset: 0x0201, len: 0x0403 };
         assert_eq!(loc.to_u32(), 0x0403_0201);
         assert_eq!(RelLoc::from_u32(0x0403_0201), loc);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_memory_is_no_panic() {
+    fn end_of_memory_is_no_panic() {
         let loc = RelLoc { offset: 1, len: 1 };
         assert_eq!(loc.resolve(usize::MAX, 0..usize::MAX), None);
         assert_eq!(loc.resolve(usize::MAX - 1, 0..usize::MAX), None);

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_passes_up_to_that_of_the_provider_and_log_always_in_any_case() {
+    fn level_passes_up_to_that_of_the_provider_and_log_always_in_any_case() {
         let of = |level| route(&provider(), EventTraits { level: EventLevel(level), ..EVENT });
         assert_eq!([0, 1, 2, 3].map(of), [to("A"); 4]);
         assert_eq!([4, 5, 6, u32::MAX].map(of), [Route::Level; 4]);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_filter_comes_before_the_sets() {
+    fn filter_comes_before_the_sets() {
         let only = EventFilter { enable: true, event_ids: Array::new(&[2, 7]) };
         let filtered = UserEventsProviderConfig { filter: only, ..provider() };
         let of = |id| route(&filtered, EventTraits { id, ..EVENT });
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_comes_before_the_default() {
+    fn set_comes_before_the_default() {
         let of = |id| route(&provider(), EventTraits { id, ..EVENT });
         assert_eq!([1, 2, 3, 4, 65_537].map(of), [to("A"), to("A"), to("B"), to("D"), to("B")]);
         assert_eq!(of(65_538), to("D"), "the id is not cut to 16 bits");
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_reason_is_given() {
+    fn first_reason_is_given() {
         let filtered = UserEventsProviderConfig { filter: EventFilter::NONE, ..provider() };
         assert_eq!(route(&filtered, EventTraits { keywords: 1, level: EventLevel::VERBOSE, id: 1 }), Route::Level);
         assert_eq!(route(&filtered, EventTraits { keywords: 1, ..EVENT }), Route::Keywords);

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sizes_are_those_of_the_constants() {
+    fn sizes_are_those_of_the_constants() {
         let sizes = [(UserRegSize::Packed, USER_REG_PACKED_LEN), (UserRegSize::Padded, USER_REG_LEN)];
         for (size, len) in sizes {
             assert_eq!((usize::try_from(size.bytes()), UserRegSize::from_bytes(size.bytes())), (Ok(len), Some(size)));
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_structure_that_ends_early_is_refused() {
+    fn structure_that_ends_early_is_refused() {
         for size in [28, 32] {
             for len in 0..usize::from(size) {
                 let error = UserReg::decode(&mut Reader::new(&sized(size)[..len])).unwrap_err();

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_other_than_16_is_refused() {
+    fn size_other_than_16_is_refused() {
         let mut bytes = BYTES;
         bytes[0] = 28;
         let error = UserUnreg::decode(&mut Reader::new(&bytes)).unwrap_err();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_structure_that_ends_early_is_refused() {
+    fn structure_that_ends_early_is_refused() {
         for len in 0..USER_UNREG_LEN {
             let error = UserUnreg::decode(&mut Reader::new(&BYTES[..len])).unwrap_err();
             assert!(

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_that_says_what_is_not_so_is_found() {
+    fn test_that_says_what_is_not_so_is_found() {
         let files = files().unwrap();
         let is_plain = |group: &Group, test: &Test| {
             group.kind == Type::Request

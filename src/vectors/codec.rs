@@ -124,7 +124,7 @@ impl Subject {
             return (family.encode)(self.kind, value);
         }
         let arena = Arena::new();
-        let unnamed = || EncodeFailure::Value(ValueError::new("a command is wanted"));
+        let unnamed = || EncodeFailure::Value(ValueError::new("expected a command"));
         match self.kind {
             Type::Advertise => {
                 let advertise = Advertise::from_value(value, &arena).map_err(EncodeFailure::Value)?;

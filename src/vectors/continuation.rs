@@ -6,7 +6,7 @@ use super::annotate::Annotate;
 use super::fault::{encoded, is_canonical};
 use super::from_json::items;
 use super::types::{Family, Type};
-use super::value::{object_of, wants};
+use super::value::{expected, object_of};
 use super::{Annotations, Arena, FieldKind, Value, ValueError, ValueForm};
 use super::{DecodeRefusal, EncodeFailure};
 use crate::continuation::{Entry, Environment, StreamStart};
@@ -80,10 +80,10 @@ impl<'a> ValueForm<'a> for Entry<'a> {
         let entry = match object.get("terminated") {
             None => Some(Self::from_units(units)),
             Some(Value::Bool(false)) => Self::unterminated(IpcString::from_units(units)),
-            Some(other) => return wants("false, or nothing,", other).map_err(|error: ValueError| error.within("terminated")),
+            Some(other) => return expected("false or nothing", other).map_err(|error: ValueError| error.within("terminated")),
         };
         let is_split_so = |entry: &Self| entry.name() == name && entry.value().unwrap_or(IpcString::ABSENT) == content;
-        entry.filter(is_split_so).map_or_else(|| wants("an entry that is split at its first inner `=`", value), Ok)
+        entry.filter(is_split_so).map_or_else(|| expected("an entry that is split at its first inner `=`", value), Ok)
     }
 }
 
@@ -140,10 +140,10 @@ fn stream_from_value(value: &Value) -> Result<Vec<u8>, ValueError> {
         Some("nettrace-blocks") => StreamStart::NettraceBlocks { major: number("major")?, minor: number("minor")? },
         Some("netperf") => StreamStart::Netperf,
         Some("opaque") => StreamStart::Opaque,
-        _ => return Err(ValueError::new("the name of a start is wanted").within("start")),
+        _ => return Err(ValueError::new("expected the name of a start").within("start")),
     };
     let rest = object.get("rest").and_then(Value::as_str).and_then(|digits| hex::decode(digits).ok());
-    let rest = rest.ok_or_else(|| ValueError::new("hexadecimal text is wanted").within("rest"))?;
+    let rest = rest.ok_or_else(|| ValueError::new("expected hexadecimal text").within("rest"))?;
     let mut bytes = Vec::new();
     // Cannot fail: there is no count in it.
     let _ = start.encode(&mut bytes);

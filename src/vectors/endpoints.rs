@@ -7,7 +7,7 @@ use serde_json::json;
 use super::fault::{encoded, is_canonical};
 use super::ports::{refusal, utf8};
 use super::types::Family;
-use super::value::{object_of, wants};
+use super::value::{expected, object_of};
 use super::{Annotations, Arena, DecodeRefusal, EncodeFailure, Type, Value, ValueError, ValueForm};
 use crate::endpoint::{NameError, NamePrefix, PipeName, ProcessStat, SocketForm, SocketName};
 
@@ -84,5 +84,7 @@ fn field<T: for<'a> ValueForm<'a>>(value: &Value, name: &str) -> Result<T, Encod
 fn prefix(value: &Value) -> Result<NamePrefix, EncodeFailure> {
     let text = value.get("prefix").unwrap_or(&Value::Null);
     let known = [NamePrefix::Current, NamePrefix::Draft].into_iter().find(|prefix| *text == prefix.text());
-    known.map_or_else(|| wants("one of the two prefixes", text), Ok).map_err(|error| EncodeFailure::Value(error.within("prefix")))
+    known
+        .map_or_else(|| expected("one of the two prefixes", text), Ok)
+        .map_err(|error| EncodeFailure::Value(error.within("prefix")))
 }

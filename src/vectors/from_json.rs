@@ -2,7 +2,7 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::value::{hexadecimal, wants};
+use super::value::{expected, hexadecimal};
 use super::{Arena, Value, ValueError, ValueForm};
 use crate::hresult::HResult;
 use crate::wire::fields::{Fields, Names, Source};
@@ -41,7 +41,7 @@ impl<'a> FromJson<'a> {
 
     fn whole<T: TryFrom<u64>>(&self, name: &str) -> Result<T, ValueError> {
         let number = self.value.as_u64().and_then(|number| T::try_from(number).ok());
-        number.map_or_else(|| wants(&alloc::format!("a whole number ({name})"), self.value), Ok)
+        number.map_or_else(|| expected(&alloc::format!("a whole number ({name})"), self.value), Ok)
     }
 }
 
@@ -64,20 +64,20 @@ impl<'a> Source<'a> for FromJson<'a> {
     fn ulong(&mut self) -> Result<u64, ValueError> {
         // The digits alone: `parse` would take a sign.
         let digits = self.value.as_str().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
-        digits.and_then(|digits| digits.parse().ok()).map_or_else(|| wants("a decimal string of 64 bits", self.value), Ok)
+        digits.and_then(|digits| digits.parse().ok()).map_or_else(|| expected("a decimal string of 64 bits", self.value), Ok)
     }
 
     fn bool(&mut self) -> Result<bool, ValueError> {
-        self.value.as_bool().map_or_else(|| wants("true or false", self.value), Ok)
+        self.value.as_bool().map_or_else(|| expected("true or false", self.value), Ok)
     }
 
     fn hresult(&mut self) -> Result<HResult, ValueError> {
         let code = hexadecimal(self.value, 8).map(HResult);
-        code.map_or_else(|| wants("a HRESULT such as \"0x80131384\"", self.value), Ok)
+        code.map_or_else(|| expected("a HRESULT such as \"0x80131384\"", self.value), Ok)
     }
 
     fn guid(&mut self) -> Result<Guid, ValueError> {
-        self.value.as_str().and_then(|text| text.parse().ok()).map_or_else(|| wants("a GUID", self.value), Ok)
+        self.value.as_str().and_then(|text| text.parse().ok()).map_or_else(|| expected("a GUID", self.value), Ok)
     }
 
     /// Text, `null` if absent, `{"utf16": […]}` if it is not valid Unicode.
@@ -91,14 +91,14 @@ impl<'a> Source<'a> for FromJson<'a> {
                     .map(|units| IpcString::from_units(self.arena.slice(&units)))
                     .map_err(|error| error.within("utf16"))
             }
-            other => wants("text, null or {\"utf16\": […]}", other),
+            other => expected("text, null or {\"utf16\": […]}", other),
         }
     }
 
     /// Hexadecimal text.
     fn bytes(&mut self) -> Result<&'a [u8], ValueError> {
         let bytes = self.value.as_str().and_then(|digits| hex::decode(digits).ok());
-        bytes.map_or_else(|| wants("hexadecimal text", self.value), |bytes| Ok(self.arena.slice(&bytes)))
+        bytes.map_or_else(|| expected("hexadecimal text", self.value), |bytes| Ok(self.arena.slice(&bytes)))
     }
 
     fn array<T: Fields<'a>>(&mut self) -> Result<Array<'a, T>, ValueError> {
@@ -128,7 +128,7 @@ impl<'a> Source<'a> for FromJson<'a> {
 
     fn object<T>(&mut self, fields: impl FnOnce(&mut Self) -> Result<T, ValueError>) -> Result<T, ValueError> {
         let Value::Object(object) = self.value else {
-            return wants("an object", self.value);
+            return expected("an object", self.value);
         };
         let made = fields(self)?;
         match object.keys().find(|key| !self.taken.contains(&key.as_str())) {
@@ -153,7 +153,7 @@ pub(super) fn items<'a, T>(
     mut item: impl FnMut(&'a Value) -> Result<T, ValueError>,
 ) -> Result<Vec<T>, ValueError> {
     let Value::Array(list) = value else {
-        return wants("a list", value);
+        return expected("a list", value);
     };
     let items = list.iter().enumerate();
     items.map(|(index, value)| item(value).map_err(|error| error.within(&alloc::format!("[{index}]")))).collect()

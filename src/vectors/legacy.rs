@@ -5,7 +5,7 @@ use alloc::{string::ToString as _, vec::Vec};
 use super::annotate::Annotate as _;
 use super::fault::encoded;
 use super::types::{Family, Type};
-use super::value::wants;
+use super::value::expected;
 use super::{Annotations, Arena, Value, ValueError, ValueForm};
 use super::{DecodeRefusal, EncodeFailure};
 use crate::hresult::HResult;
@@ -97,5 +97,5 @@ fn code_from_value(value: &Value) -> Result<DraftErrorCode, ValueError> {
 
 /// What was read from `value`, if it has just this value.
 fn itself<T: Copy>(read: Option<T>, value: &Value, to_value: fn(T) -> Value, what: &str) -> Result<T, ValueError> {
-    read.filter(|read| to_value(*read) == *value).map_or_else(|| wants(what, value), Ok)
+    read.filter(|read| to_value(*read) == *value).map_or_else(|| expected(what, value), Ok)
 }

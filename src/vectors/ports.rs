@@ -5,7 +5,7 @@ use alloc::{borrow::ToOwned as _, format, string::ToString as _, vec::Vec};
 use serde_json::json;
 
 use super::types::Family;
-use super::value::{object_of, wants};
+use super::value::{expected, object_of};
 use super::{Annotations, DecodeRefusal, EncodeFailure, Type, Value, ValueError, VectorFault};
 use crate::port::{
     DefaultPortSuspend, Ignored, PortConfig, PortType, Ports, PortsError, SuspendMode, WritePorts, default_port_suspend_text,
@@ -30,7 +30,7 @@ fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
 
 fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
     if kind == Type::DefaultPortSuspend {
-        let suspends = value.as_bool().map_or_else(|| wants("true or false", value), Ok).map_err(EncodeFailure::Value)?;
+        let suspends = value.as_bool().map_or_else(|| expected("true or false", value), Ok).map_err(EncodeFailure::Value)?;
         return Ok(default_port_suspend_text(suspends).into());
     }
     ports(kind, value).and_then(|ports| written(&ports)).map_err(EncodeFailure::Value)
@@ -88,7 +88,7 @@ fn to_value(ports: &[PortConfig<'_>], ignored: Option<Ignored<'_>>) -> Value {
 fn ports(kind: Type, value: &Value) -> Result<Vec<PortConfig<'_>>, ValueError> {
     let object = object_of(value, if kind == Type::PortsStrict { &["ports"] } else { &["ports", "ignored"] })?;
     let Some(list) = object.get("ports").and_then(Value::as_array) else {
-        return wants("an object with a list of ports", value);
+        return expected("an object with a list of ports", value);
     };
     let ports = list.iter().enumerate();
     ports.map(|(index, item)| port(item).map_err(|error| error.within(&format!("ports[{index}]")))).collect()
@@ -103,7 +103,7 @@ fn port(value: &Value) -> Result<PortConfig<'_>, ValueError> {
             suspend_mode: if suspend { SuspendMode::Suspend } else { SuspendMode::NoSuspend },
             port_type: PortType::Connect,
         }),
-        _ => wants("an address, suspend and the type \"connect\"", value),
+        _ => expected("an address, suspend and the type \"connect\"", value),
     }
 }
 

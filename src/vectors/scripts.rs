@@ -76,7 +76,7 @@ pub fn named_script_files() -> Result<Vec<(&'static str, ScriptFile)>, LoadError
 ///       "target": { "suspended": false, "ports": [], "environment": {}, "platform": null },
 ///       "steps": [{ "open": "a" }, { "on": "a", "sned": ["00"] }] }] }"#;
 /// let error = parse_scripts("my.json", text).unwrap_err().to_string();
-/// assert_eq!(error, "my.json: scId 7 (n): step 1: exactly one verb is wanted, not none: on, sned");
+/// assert_eq!(error, "my.json: scId 7 (n): step 1: expected exactly one verb, not none: on, sned");
 /// ```
 pub fn parse_scripts(name: &str, text: &str) -> Result<ScriptFile, LoadError> {
     let fail = |message| LoadError::new(name, message);

@@ -7,7 +7,7 @@ use super::fault::{encoded, is_canonical};
 use super::from_json::{items, object};
 use super::to_json::ObjectWriter;
 use super::types::{Family, Type};
-use super::value::wants;
+use super::value::expected;
 use super::{Annotations, Arena, FieldKind, Value, ValueError, ValueForm};
 use super::{DecodeRefusal, EncodeFailure};
 use crate::user_events::{
@@ -89,7 +89,7 @@ impl<'a> ValueForm<'a> for UserRegSize {
 
     fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
         let size = u32::from_value(value, arena).map(Self::from_bytes);
-        size.and_then(|size| size.map_or_else(|| wants("28 or 32", value), Ok))
+        size.and_then(|size| size.map_or_else(|| expected("28 or 32", value), Ok))
     }
 }
 
@@ -153,7 +153,7 @@ impl<'a> ValueForm<'a> for UserUnreg {
         object(value, arena, |object| {
             let size: u32 = object.get(Field::Size)?;
             if size != USER_UNREG_SIZE {
-                return wants("16", &size.into()).map_err(|error: ValueError| error.within(Field::Size.name()));
+                return expected("16", &size.into()).map_err(|error: ValueError| error.within(Field::Size.name()));
             }
             Ok(Self {
                 disable_bit: object.get(Field::DisableBit)?,

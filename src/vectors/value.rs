@@ -51,11 +51,11 @@ impl fmt::Display for ValueError {
 
 impl core::error::Error for ValueError {}
 
-pub(super) fn wants<T>(what: &str, value: &Value) -> Result<T, ValueError> {
+pub(super) fn expected<T>(what: &str, value: &Value) -> Result<T, ValueError> {
     let shown = format!("{value}");
     let short: String = shown.chars().take(60).collect();
     let dots = if short.len() < shown.len() { "…" } else { "" };
-    Err(ValueError::new(format!("{what} is wanted, not {short}{dots}")))
+    Err(ValueError::new(format!("expected {what}, not {short}{dots}")))
 }
 
 /// A type of the wire that has a value form.
@@ -82,7 +82,7 @@ pub(super) fn hexadecimal(value: &Value, digits: usize) -> Option<u32> {
 /// The object, if it has no other keys than these.
 pub(super) fn object_of<'v>(value: &'v Value, keys: &[&str]) -> Result<&'v Map<String, Value>, ValueError> {
     let Value::Object(object) = value else {
-        return wants("an object", value);
+        return expected("an object", value);
     };
     match object.keys().find(|key| !keys.contains(&key.as_str())) {
         Some(key) => Err(ValueError::new("there is no such field").within(key)),

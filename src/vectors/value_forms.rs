@@ -6,7 +6,7 @@ use serde_json::Map;
 
 use super::from_json::{FromJson, object};
 use super::to_json::{ObjectWriter, ToJson};
-use super::value::{hexadecimal, object_of, wants};
+use super::value::{expected, hexadecimal, object_of};
 use super::{Arena, Value, ValueError, ValueForm};
 use crate::advertise::Advertise;
 use crate::command::Command;
@@ -126,8 +126,9 @@ pub(super) fn unknown_from_value<'a>(value: &'a Value, arena: &'a Arena) -> Resu
     let object = object_of(value, &["code", "payload"])?;
     let field = |name: &str| object.get(name).ok_or_else(|| ValueError::new("missing").within(name));
     let code = field("code")?;
-    let code =
-        hexadecimal(code, 4).and_then(|code| u16::try_from(code).ok()).map_or_else(|| wants("a code such as \"0x6301\"", code), Ok);
+    let code = hexadecimal(code, 4)
+        .and_then(|code| u16::try_from(code).ok())
+        .map_or_else(|| expected("a code such as \"0x6301\"", code), Ok);
     let payload = ValueForm::from_value(field("payload")?, arena).map_err(|error: ValueError| error.within("payload"))?;
     Ok((Command::from_code(code.map_err(|error| error.within("code"))?), payload))
 }

@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_huge_count_is_refused_before_any_item_is_read() {
+    fn huge_count_is_refused_before_any_item_is_read() {
         let error = Array::<u32>::decode(&mut Reader::at(&[0xff; 12], 20)).unwrap_err();
         assert_eq!(error.kind(), DecodeErrorKind::CountTooLarge { count: u32::MAX, remaining: 8 });
         assert_eq!(error.offset(), 20);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_faulty_item_is_named_by_its_index() {
+    fn faulty_item_is_named_by_its_index() {
         let error = Array::<IpcString<'_>>::decode(&mut Reader::new(b"\x02\0\0\0\x00\0\0\0\x01\0\0\0a\0")).unwrap_err();
         assert_eq!(error.kind(), DecodeErrorKind::MissingTerminator { unit: 0x61 });
         assert_eq!((error.offset(), std::format!("{}", error.path())), (12, "[1]".into()));

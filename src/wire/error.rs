@@ -158,14 +158,14 @@ mod tests {
     }
 
     #[test]
-    fn a_path_prints_from_the_outside_in() {
+    fn path_prints_from_the_outside_in() {
         let e = at(9).at_index(2).within(Field::EventIds).at_index(1).within(Field::Tracepoints).within(Field::Config);
         let e = e.at_index(70_000).within(Field::Providers).in_root("CollectTracing5");
         assert_eq!(e.path().to_string(), "CollectTracing5.providers[70000].config.tracepoints[1].event_ids[2]");
     }
 
     #[test]
-    fn a_bare_piece_has_a_path_without_a_root() {
+    fn bare_piece_has_a_path_without_a_root() {
         assert_eq!(at(0).path().to_string(), "");
         assert!(at(0).path().is_empty());
         assert_eq!(at(0).within(Field::EventIds).path().to_string(), "event_ids");
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_small() {
+    fn error_is_small() {
         assert!(size_of::<DecodeError>() <= 64, "{}", size_of::<DecodeError>());
         assert!(size_of::<LimitError>() <= 64, "{}", size_of::<LimitError>());
     }

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_count_is_in_units_not_in_characters_or_bytes() {
+    fn count_is_in_units_not_in_characters_or_bytes() {
         assert_eq!(IpcString::new("a\u{1f600}").encoded_len(), Ok(4 + 2 * 4));
     }
 

@@ -53,7 +53,7 @@ fn encode_reply_to_unknown_request() {
 fn encode_wrong_json_reports_position() {
     for (item, message) in [
         (json!({ "value": {} }), "missing field"),
-        (json!({ "value": { "sessionId": 1 } }), "sessionId: a decimal string of 64 bits is wanted, not 1"),
+        (json!({ "value": { "sessionId": 1 } }), "sessionId: expected a decimal string of 64 bits, not 1"),
         (json!({ "value": { "sessionId": "1", "extra": 0 } }), "extra: there is no such field"),
         (json!({ "value": {} , "command": "EventPipe/StopTracing" }), "sessionId: missing"),
         (

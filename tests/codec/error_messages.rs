@@ -23,8 +23,8 @@ use dotnet_diagnostics_ipc::port::{PortConfig, SuspensionError, WritePorts};
 use dotnet_diagnostics_ipc::user_events::UserEventsErrorKind;
 use dotnet_diagnostics_ipc::wire::{Array, Decode as _, DecodeErrorKind, EncodeError, Guid, IpcString, Layer, LimitKind, Reader};
 
-/// What prints no errors of core or io.
-const LEFT_OUT: &[&str] = &["bin", "conformance", "vectors", "fuzzing", "arbitrary", "strategies"];
+/// What prints no errors of the crate: the program prints those of the others.
+const LEFT_OUT: &[&str] = &["bin", "testing"];
 
 /// The lines of the file, as the code has them now.
 #[derive(Default)]
@@ -228,6 +228,92 @@ fn io(texts: &mut Texts) {
 #[cfg(not(all(feature = "io-adapters", unix)))]
 fn io(_: &mut Texts) {}
 
+/// Vectors and conformance.
+#[cfg(all(feature = "conformance", unix))]
+fn conformance(texts: &mut Texts) {
+    use dotnet_diagnostics_ipc::conformance::client::{ClientFault, Operations};
+    use dotnet_diagnostics_ipc::conformance::fuzz_server::CaseVerdict;
+    use dotnet_diagnostics_ipc::conformance::known::Profile;
+    use dotnet_diagnostics_ipc::conformance::player::{Difference, Failure, Mismatch, PlayerError};
+    use dotnet_diagnostics_ipc::conformance::runtime::{Misbehaviour, StartError};
+    use dotnet_diagnostics_ipc::conformance::server::{Death, Place, SpawnCommand};
+    use dotnet_diagnostics_ipc::conformance::{AdapterError, Glob};
+    use dotnet_diagnostics_ipc::vectors::script::{Captures, Literal};
+    use dotnet_diagnostics_ipc::vectors::{Arena, DecodeRefusal, EncodeFailure, Value, ValueForm as _, VectorFault, parse};
+
+    let value = u32::from_value(&Value::from("7"), &Arena::new()).unwrap_err();
+    texts.add(value.clone());
+    texts.all([EncodeFailure::Value(value), EncodeFailure::Encode(EncodeError::EmptyName)]);
+    let header = Header::decode(b"DOTNET_IPC_V2\0\x14\0\x04\0\0\0").unwrap_err();
+    let hook = Array::<IpcString<'_>>::decode(&mut Reader::new(b"\x01\0\0\0\x01\0\0\0a\0")).unwrap_err();
+    texts.all([VectorFault::from(header), VectorFault::from(hook)]);
+    texts.all([DecodeRefusal::from(header), DecodeRefusal::from(hook)]);
+    texts.add(parse("mine.json", "{").map(drop).unwrap_err());
+    texts.add(Literal::Same("session".to_owned()).bytes(&Captures::default()).unwrap_err());
+
+    texts.all([
+        AdapterError::NotStarted("No such file or directory (os error 2)".to_owned()),
+        AdapterError::Died("exit status: 1: no module named codec".to_owned()),
+        AdapterError::TimedOut(std::time::Duration::from_secs(5)),
+        AdapterError::LineTooLong,
+    ]);
+    texts.add("coreclr-x".parse::<Profile>().unwrap_err());
+    for text in ["sleeps", "size=x", "echo-payload=1"] {
+        texts.all(Misbehaviour::parse(text).err());
+    }
+    texts.all([
+        StartError::Socket(dotnet_diagnostics_ipc::io::Error::connecting(std::io::ErrorKind::AddrInUse.into())),
+        StartError::Ports(SuspensionError::TooManyPorts { capacity: 2 }),
+        StartError::System(std::io::ErrorKind::OutOfMemory.into()),
+        StartError::Vectors,
+    ]);
+    for text in ["", "operations = {}", "[operations]\ninfo = []", "[operations]\nprocess-info = [\"a\", \"{nothing}\"]"] {
+        texts.all(Operations::parse("mine.toml", text).err());
+    }
+    texts.all([Death::Status(1), Death::Signal(11), Death::Unknown]);
+    texts.all(ClientFault::ALL.iter().copied());
+    texts.all(CaseVerdict::ALL);
+    let spawn = SpawnCommand { program: "./app".into(), arguments: vec!["--serve".into()], patience: std::time::Duration::ZERO };
+    texts.all([
+        Place::Process(4242),
+        Place::Socket("/tmp/my.socket".into()),
+        Place::Pipe("my-server".to_owned()),
+        Place::Port("/tmp/my.port".into()),
+        Place::Spawn(spawn),
+    ]);
+    texts.add(Glob::new("tc-15*"));
+
+    let mismatch =
+        |offset, expected: &str, found: &str| Mismatch { offset, expected: expected.to_owned(), found: found.to_owned() };
+    let came = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0".to_vec();
+    let differs = Difference::Bytes { mismatches: vec![mismatch(16, "ff00", "ffff")], came: came.clone() };
+    texts.add(Failure { step: 2, text: "{\"on\":\"a\",\"expect\":[\"00\"]}".to_owned(), trouble: differs.clone().into() });
+    texts.all([PlayerError::Differs(Difference::NoEnd), PlayerError::Unavailable("no wine".to_owned())]);
+    texts.all([
+        Difference::NotConnected,
+        Difference::Connected,
+        differs,
+        Difference::Bytes { mismatches: vec![mismatch(0, "44", "45"), mismatch(4, "00", "01")], came: vec![0x45; 70] },
+        Difference::Unexpected(vec![1, 2]),
+        Difference::Ended { end: End::Closed, after: came.clone() },
+        Difference::Ended { end: End::Reset, after: Vec::new() },
+        Difference::Nothing { after: came.clone() },
+        Difference::Descriptors(1),
+        Difference::PeerGone { why: "Broken pipe (os error 32)".to_owned(), before: None },
+        Difference::PeerGone { why: "Broken pipe (os error 32)".to_owned(), before: Some(came.clone()) },
+        Difference::NoEnd,
+        Difference::End(End::Reset),
+        Difference::UnexpectedEnd(End::Closed),
+        Difference::LastBytes { of: 1000, came: vec![0; 4] },
+        Difference::Dead,
+        Difference::Alive,
+        Difference::Other("a connection b that was not opened".to_owned()),
+    ]);
+}
+
+#[cfg(not(all(feature = "conformance", unix)))]
+fn conformance(_: &mut Texts) {}
+
 /// The lines of a part of the file.
 fn part<'f>(file: &'f str, name: &str) -> Vec<&'f str> {
     let lines = file.lines().skip_while(|line| *line != format!("# {name}")).skip(1);
@@ -236,22 +322,27 @@ fn part<'f>(file: &'f str, name: &str) -> Vec<&'f str> {
 
 #[test]
 fn error_texts_equal_snapshot() {
-    let (mut core, mut adapters) = (Texts::default(), Texts::default());
+    let [mut core, mut adapters, mut tool] = [const { Texts(Vec::new()) }; 3];
     codec(&mut core);
     ports_and_names(&mut core);
     exchanges(&mut core);
     io(&mut adapters);
+    conformance(&mut tool);
+    let parts = [("core", core.0), ("io", adapters.0), ("conformance", tool.0)];
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/codec/error_messages.txt");
     if std::env::var_os("DIAG_UPDATE").is_some() {
-        assert!(!adapters.0.is_empty(), "with --all-features");
-        fs::write(&path, format!("# core\n\n{}\n\n# io\n\n{}\n", core.0.join("\n"), adapters.0.join("\n"))).unwrap();
+        assert!(parts.iter().all(|(_, lines)| !lines.is_empty()), "with --all-features");
+        let text: Vec<_> = parts.iter().map(|(name, lines)| format!("# {name}\n\n{}\n", lines.join("\n"))).collect();
+        fs::write(&path, text.join("\n")).unwrap();
     }
     let file = fs::read_to_string(&path).unwrap();
-    assert_eq!(core.0, part(&file, "core"));
-    assert!(adapters.0.is_empty() || adapters.0 == part(&file, "io"), "{:#?}", adapters.0);
+    for (name, lines) in parts {
+        // Without its feature a part is not there.
+        assert!(lines.is_empty() && name != "core" || lines == part(&file, name), "{name}: {lines:#?}");
+    }
 }
 
-/// The variants of every public enum of core and io that is printed, from the source: none is left out of the file.
+/// The variants of every public enum that is printed, from the source: none is left out of the file.
 #[test]
 fn snapshot_has_every_kind() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -264,7 +355,7 @@ fn snapshot_has_every_kind() {
             let name = path.file_name().unwrap().to_str().unwrap();
             if path.is_dir() && !LEFT_OUT.contains(&name) {
                 directories.push(path);
-            } else if path.is_file() {
+            } else if name.ends_with(".rs") {
                 for kind in printed_kinds(&fs::read_to_string(&path).unwrap()) {
                     kinds += 1;
                     if !file.lines().any(|line| line.strip_prefix(&kind).is_some_and(|rest| rest.starts_with([' ', '(']))) {

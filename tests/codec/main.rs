@@ -13,7 +13,6 @@ mod roundtrip;
 #[cfg(feature = "vectors")]
 #[path = "../schema/mod.rs"]
 mod schema;
-#[path = "../strategies/mod.rs"]
 mod strategies;
 #[cfg(feature = "vectors")]
 mod truncation;

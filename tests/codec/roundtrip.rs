@@ -202,7 +202,7 @@ proptest! {
     }
 
     #[test]
-    fn a_header_survives_the_wire_with_what_follows_it(size in 20..=u16::MAX, code: u16, reserved: u16, rest in vec(any::<u8>(), 0..4)) {
+    fn header_survives_the_wire_with_what_follows_it(size in 20..=u16::MAX, code: u16, reserved: u16, rest in vec(any::<u8>(), 0..4)) {
         let header = Header { size, command: Command::from_code(code), reserved };
         let bytes = [&header.to_bytes()[..], &rest].concat();
         prop_assert_eq!(Header::decode(&bytes), Ok(header));
@@ -220,7 +220,7 @@ proptest! {
     }
 
     #[test]
-    fn a_string_is_the_same_as_text_as_units_and_from_the_wire(text in "\\PC{0,12}", tail in units()) {
+    fn string_is_the_same_as_text_as_units_and_from_the_wire(text in "\\PC{0,12}", tail in units()) {
         let units: Vec<u16> = text.encode_utf16().collect();
         let mut wire = u32::try_from(units.len() + 1).unwrap().to_le_bytes().to_vec();
         wire.extend(units.iter().chain(&[0]).flat_map(|unit| unit.to_le_bytes()));
@@ -255,7 +255,7 @@ proptest! {
     }
 
     #[test]
-    fn an_array_is_the_same_from_a_slice_and_from_the_wire(items in vec(string(), 0..6), other in string(), at: prop::sample::Index) {
+    fn array_is_the_same_from_a_slice_and_from_the_wire(items in vec(string(), 0..6), other in string(), at: prop::sample::Index) {
         let array = Array::new(&items);
         let mut wire = vec![0; array.encoded_len().unwrap()];
         array.encode(&mut SliceSink::new(&mut wire)).unwrap();

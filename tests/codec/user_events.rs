@@ -97,7 +97,7 @@ proptest! {
 
     /// Of each size: what is taken is written as it was, and what is refused has another size, padding that is not zero, or an end.
     #[test]
-    fn a_registration_is_as_long_as_its_size_says(bytes in likely_registration()) {
+    fn registration_is_as_long_as_its_size_says(bytes in likely_registration()) {
         let len = usize::from(bytes[0]);
         let whole = len == 28 || len == 32 && bytes.get(28..32) == Some(&[0; 4]);
         prop_assert_eq!(UserReg::decode(&mut Reader::new(&bytes)).is_ok(), whole);
@@ -105,13 +105,13 @@ proptest! {
     }
 
     #[test]
-    fn a_record_keeps_its_meaning(bytes in likely_record()) {
+    fn record_keeps_its_meaning(bytes in likely_record()) {
         total(&bytes, WrittenRecord::decode, |again, record| assert_eq!(written(again), *record));
         total(&bytes[4..], Record::decode, |again, record| assert_eq!(Record::decode(&mut Reader::new(again)), Ok(*record)));
     }
 
     #[test]
-    fn an_extension_has_one_form(bytes in likely_extension()) {
+    fn extension_has_one_form(bytes in likely_extension()) {
         total(&bytes, Extension::decode, |again, extension| {
             assert_eq!(again, bytes);
             let items: Vec<_> = extension.iter().collect();
@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn a_command_is_made_of_every_name_that_it_can_be_read_back_from(name in "[a-zß診😀 \0:;]{0,6}", more in 0..440usize) {
+    fn command_is_made_of_every_name_that_it_can_be_read_back_from(name in "[a-zß診😀 \0:;]{0,6}", more in 0..440usize) {
         let name = name + &"n".repeat(more);
         let possible = !name.is_empty() && !name.contains([' ', '\0']) && name.len() <= 436;
         match TracepointCommand::new(IpcString::new(&name)) {
@@ -135,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn a_location_is_resolved_to_where_it_was_made_for(end in 0..1000usize, distance in 0..70_000usize, len in 0..70_000usize, more in 0..9usize) {
+    fn location_is_resolved_to_where_it_was_made_for(end in 0..1000usize, distance in 0..70_000usize, len in 0..70_000usize, more in 0..9usize) {
         let (start, stop) = (end + distance, end + distance + len);
         match RelLoc::new(distance, len) {
             Ok(location) => {

@@ -29,11 +29,11 @@ fn environment_entry_value_splits_as_reader() {
     }
     for value in [json!("1"), json!(null)] {
         let found = format!(r#"{{"name":"A=B","value":{value}}}"#);
-        let words = format!("[0]: an entry that is split at its first inner `=` is wanted, not {found}");
+        let words = format!("[0]: expected an entry that is split at its first inner `=`, not {found}");
         is_no_value(Type::Environment, &one("A=B", value), &words);
     }
     let wrong = json!([{ "name": "A", "value": "1", "terminated": true }]);
-    is_no_value(Type::Environment, &wrong, "[0].terminated: false, or nothing, is wanted, not true");
+    is_no_value(Type::Environment, &wrong, "[0].terminated: expected false or nothing, not true");
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn fixed_size_value_rejects_other_sizes() {
     let value = |size: u32| json!({ "size": size, "disable_bit": 1, "reserved": 0, "reserved2": 0, "disable_addr": "0" });
     let wire = b"\x10\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0";
     assert_eq!(subject(Type::UserUnreg).encode(&value(16)).unwrap(), wire);
-    is_no_value(Type::UserUnreg, &value(17), "size: 16 is wanted, not 17");
+    is_no_value(Type::UserUnreg, &value(17), "size: expected 16, not 17");
 }
 
 /// What a server sends is answered by nobody, and no server sees what a runtime tells its kernel.
@@ -142,6 +142,6 @@ fn script_keys_of_other_side_are_refused() {
     refused(&[runtime, ASK], "outcome is missing, or stands where it has no meaning");
     for ask in [r#""ask": { "value": {} }"#, r#""ask": { "command": "Process/ResumeRuntime", "value": {}, "old_protocol": true }"#]
     {
-        refused(&[runtime, ask, OUTCOME], "ask: either command or old_protocol is wanted");
+        refused(&[runtime, ask, OUTCOME], "ask: expected either command or old_protocol");
     }
 }

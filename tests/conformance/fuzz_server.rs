@@ -99,7 +99,7 @@ fn campaign_without_allow_harmful_sends_nothing() {
 }
 
 #[test]
-fn a_target_that_is_not_there_is_lost() {
+fn target_that_is_not_there_is_lost() {
     let directory = tempfile::tempdir().unwrap();
     fuzz(&["--allow-harmful", directory.path().join("none").to_str().unwrap()], 3);
     let summary = against(&[], &["false"], 3);

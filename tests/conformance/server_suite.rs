@@ -237,7 +237,7 @@ fn required_case_missing_fails() {
 }
 
 #[test]
-fn a_target_that_is_not_there_is_lost() {
+fn target_that_is_not_there_is_lost() {
     let directory = tempfile::tempdir().unwrap();
     let nobody = directory.path().join("nobody").display().to_string();
     let report = report(&["--timeout", "500", &nobody], 3);

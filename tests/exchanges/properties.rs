@@ -84,7 +84,7 @@ fn peers() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn a_client_hears_the_same_however_it_arrives(
+    fn client_hears_the_same_however_it_arrives(
         (command, continuation) in commands(), peer in peers(), pieces in pieces(), room in 24..200usize,
     ) {
         let client = client(command, continuation);
@@ -203,7 +203,7 @@ fn lent(content: &[u8], len: usize) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn a_client_takes_any_acknowledgement_and_refuses_those_it_did_not_ask_for(
+    fn client_takes_any_acknowledgement_and_refuses_those_it_did_not_ask_for(
         (command, continuation) in commands(), content in peers(), said in prop::collection::vec(to_client(), 1..40),
     ) {
         let mut client = client(command, continuation);
@@ -225,7 +225,7 @@ proptest! {
     }
 
     #[test]
-    fn a_server_takes_any_acknowledgement_and_refuses_those_it_did_not_ask_for(
+    fn server_takes_any_acknowledgement_and_refuses_those_it_did_not_ask_for(
         strict in any::<bool>(), content in requests(), said in prop::collection::vec(to_server(), 1..60),
     ) {
         let mut server = server(strict);
@@ -307,7 +307,7 @@ fn judged(mut server: Server, peer: &[u8], pieces: &Pieces) -> (Result<Command, 
 
 proptest! {
     #[test]
-    fn a_server_judges_the_same_however_it_arrives(peer in requests(), cut in any::<prop::sample::Index>(), pieces in pieces()) {
+    fn server_judges_the_same_however_it_arrives(peer in requests(), cut in any::<prop::sample::Index>(), pieces in pieces()) {
         let peer = &peer[..=cut.index(peer.len())];
         let at_once = judged(server(false), peer, &Pieces::all_at_once());
         prop_assert_eq!(&at_once, &judged(server(false), peer, &pieces));

@@ -153,7 +153,7 @@ mod unix {
                 None => return Ok(None),
             },
             (None, Some(path)) => path.clone(),
-            (None, None) => bail!("either --to or --listen is wanted"),
+            (None, None) => bail!("expected either --to or --listen"),
         };
         let Some((name, listening)) = port else {
             if arguments.to.is_none() {

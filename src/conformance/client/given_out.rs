@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_begins_too_early_is_told() {
+    fn stream_that_begins_too_early_is_told() {
         let wanted = Output::StreamBehind { surplus: vec![1, 2], stream: b"Nettrace".to_vec() };
         assert_eq!(wanted.judge(b"Nettrace"), Judgement::default());
         assert_eq!(wanted.judge(b"\x01\x02Nettrace").fault, Some(ClientFault::ReplySizeIgnored));

@@ -148,7 +148,7 @@ mod tests {
 
     /// A client that leaves a question out goes on at a later connection, which then is the earlier one.
     #[test]
-    fn a_connection_is_renamed_wherever_it_stands() {
+    fn connection_is_renamed_wherever_it_stands() {
         let moves = |steps: &str| serde_json::from_str::<Vec<Step>>(steps).unwrap().into_iter().map(Move::Step);
         let of_connections = r#"[{ "accept": "b" }, { "open": "b" }, { "on": "b", "send": ["00"] }, { "on": "b", "expect": ["00"] },
             { "on": "b", "expect_any_of": [{ "label": "one", "expect": ["00"] }] }, { "on": "b", "expect_nothing": 5 },

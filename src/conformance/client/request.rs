@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_is_right_has_nothing_wrong() {
+    fn request_that_is_right_has_nothing_wrong() {
         assert_eq!(judged(SET, &[], true).found, [] as [String; 0]);
         // Of one that was not read to its end the header alone is judged.
         assert_eq!(judged(&SET[..20], &[], false).found, [] as [String; 0]);
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_of_providers_is_seen_of_all_of_them() {
+    fn field_of_providers_is_seen_of_all_of_them() {
         let value = serde_json::json!({
             "streaming_circularBufferMB": 4,
             "providers": [{ "provider_name": "A" }, { "provider_name": "B" }],
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_descriptor_that_rides_on_the_request_is_a_fault_of_its_own() {
+    fn descriptor_that_rides_on_the_request_is_a_fault_of_its_own() {
         let operations = Operations::parse("x.toml", "[operations.set-env]\ncommand = \"x {name} {value}\"\n").unwrap();
         let line = operations.get(Operation::SetEnv).unwrap();
         for (fds, fault) in [(0, None), (1, Some(ClientFault::DescriptorWithTheRequest))] {

@@ -291,7 +291,7 @@ mod tests {
     use crate::vectors::script_files;
 
     #[test]
-    fn a_client_that_accepts_a_wrong_count_of_entries_ignores_it() {
+    fn client_that_accepts_a_wrong_count_of_entries_ignores_it() {
         let of = |kind: &str, offset: usize| {
             let outcome = serde_json::json!({
                 "outcome": "ok", "reply": {}, "then": "environment",

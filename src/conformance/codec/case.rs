@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_and_other_bytes_are_judged_by_what_the_vector_says() {
+    fn refusal_and_other_bytes_are_judged_by_what_the_vector_says() {
         let files = embedded().unwrap();
         let same = |_: &mut Test| {};
         let refusal = r#"{ "result": "error", "layer": "limits", "value": 1 }"#;

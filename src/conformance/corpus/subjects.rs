@@ -31,7 +31,7 @@ pub static SUBJECTS: LazyLock<Vec<Asked>> = LazyLock::new(|| {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn a_byte_chooses_any_of_them() {
+    fn byte_chooses_any_of_them() {
         assert!((1..=256).contains(&super::SUBJECTS.len()));
     }
 }

@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn a_death_is_known_of_what_is_wrong_and_of_nothing_else() {
+    fn death_is_known_of_what_is_wrong_and_of_nothing_else() {
         let net10 = Profile::CORECLR_10;
         let crash = |message: &[u8]| fact(net10, message, CaseVerdict::Crash);
         let f_72 = || Some("F-72".into());

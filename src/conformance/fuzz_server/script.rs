@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_steps_say_what_the_server_did() {
+    fn last_steps_say_what_the_server_did() {
         let dies = json!({ "expect_target": "dead", "within_ms": 10_000 });
         assert_eq!(steps(CaseVerdict::Crash, 0).last(), Some(&dies));
         let asks = json!({ "on": "z", "send": [format!("{MAGIC_TEXT}140004000000")] });
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_says_in_a_line_what_it_is() {
+    fn finding_says_in_a_line_what_it_is() {
         let crash = finding(CaseVerdict::Crash, 0);
         assert_eq!(
             format!("{crash}"),

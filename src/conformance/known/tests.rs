@@ -219,7 +219,7 @@ fn what_mono_and_programs_compiled_ahead_of_time_lack_is_known_by_its_fact() {
 }
 
 #[test]
-fn an_ok_to_a_dump_is_a_pretence_of_programs_compiled_ahead_of_time_alone() {
+fn ok_to_a_dump_is_a_pretence_of_programs_compiled_ahead_of_time_alone() {
     assert_eq!(fact(Profile::NATIVE_AOT, Command::GENERATE_CORE_DUMP3, Answer::Ok), Some("F-63"));
     assert_eq!(fact(Profile::NATIVE_AOT, Command::RESUME_RUNTIME, Answer::Ok), None);
     assert_eq!(fact(Profile::MONO, Command::GENERATE_CORE_DUMP3, Answer::Ok), None);
@@ -271,7 +271,7 @@ fn deaths_are_those_of_the_version() {
 }
 
 #[test]
-fn a_version_that_was_not_recorded_is_held_to_the_nearest_that_was() {
+fn version_that_was_not_recorded_is_held_to_the_nearest_that_was() {
     for (text, build) in
         [("3.0", "net3.1.23"), ("5", "net8.0.30"), ("coreclr-7", "net8.0.30"), ("9.0.7", "net9.0.5"), ("coreclr-12", "net10.0.9")]
     {

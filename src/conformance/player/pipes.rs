@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_that_a_pipe_cannot_play_is_not_begun() {
+    fn script_that_a_pipe_cannot_play_is_not_begun() {
         let mut listener = PipeListener::bind("dotnet-diagnostics-ipc-test-lacks").unwrap();
         let mut network = PipeNetwork::to_pipe("dotnet-diagnostics-ipc-test-lacks");
         for (step, why) in [
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_lives_as_long_as_its_pipe() {
+    fn server_lives_as_long_as_its_pipe() {
         let listener = PipeListener::bind("dotnet-diagnostics-ipc-test-life").unwrap();
         let mut network = PipeNetwork::to_pipe("dotnet-diagnostics-ipc-test-life");
         assert_eq!(network.life(Life::Dead, Duration::ZERO).unwrap(), Life::Alive);

@@ -84,7 +84,7 @@ fn client_steps(recording: &Recording) -> Vec<Step> {
 const CLOSE: Option<Ending> = Some(Ending::Close);
 
 #[test]
-fn a_client_must_conclude_what_the_recorded_one_could() {
+fn client_must_conclude_what_the_recorded_one_could() {
     let resume = || message(4, 1, &[]);
     let of = |answer: Vec<u8>, end| outcome(&[(resume(), answer, end)]);
     assert_eq!(of(error(FAIL), CLOSE), json!({ "outcome": "error", "hresult": "0x80004005" }));
@@ -107,7 +107,7 @@ fn a_client_must_conclude_what_the_recorded_one_could() {
 
 /// A server that does not know a command is asked an older one, over a new connection.
 #[test]
-fn an_older_command_is_part_of_what_is_asked() {
+fn older_command_is_part_of_what_is_asked() {
     let refused = (collect(3), error(UNKNOWN_COMMAND), CLOSE);
     let told = |second: (Vec<u8>, Vec<u8>, Option<Ending>), first: &(Vec<u8>, Vec<u8>, Option<Ending>)| {
         told(&recording(&[first.clone(), second]))
@@ -128,7 +128,7 @@ fn an_older_command_is_part_of_what_is_asked() {
 
 /// F-81: a dump may be answered twice.
 #[test]
-fn a_second_reply_is_told_as_what_it_is() {
+fn second_reply_is_told_as_what_it_is() {
     let dump = message(1, 3, &[&string("/tmp/core")[..], &[1, 0, 0, 0, 0, 0, 0, 0]].concat());
     let second = |answer: &[u8], end| {
         let first = ok(&[0; 4]);
@@ -149,7 +149,7 @@ fn a_second_reply_is_told_as_what_it_is() {
 
 /// What was asked, and how the runtime introduced itself, is told once.
 #[test]
-fn a_second_reply_is_told_by_itself() {
+fn second_reply_is_told_by_itself() {
     let dump = |id| message(1, id, &[&string("/tmp/core")[..], &[1, 0, 0, 0, 0, 0, 0, 0]].concat());
     let advertise = [&b"ADVR_V1\0"[..], &[7; 16], &[57, 0x30, 0, 0, 0, 0, 0, 0], &[0; 2]].concat();
     let log = Log::new(true);
@@ -174,7 +174,7 @@ fn a_second_reply_is_told_by_itself() {
 }
 
 #[test]
-fn a_stop_is_told_as_what_it_is() {
+fn stop_is_told_as_what_it_is() {
     let session = ok(&101u64.to_le_bytes());
     let streams = [&session[..], b"Nettrace and more \x01"].concat();
     let stopped = |answer: Vec<u8>, end| {
@@ -196,7 +196,7 @@ fn a_stop_is_told_as_what_it_is() {
 }
 
 #[test]
-fn an_environment_is_told_entry_by_entry_up_to_where_it_goes_wrong() {
+fn environment_is_told_entry_by_entry_up_to_where_it_goes_wrong() {
     let block = [&2u32.to_le_bytes()[..], &string("A=1"), &string("B=2")].concat();
     let entries = json!([{ "name": "A", "value": "1" }, { "name": "B", "value": "2" }]);
     let environment = |announced: usize, block: &[u8], end| {
@@ -227,7 +227,7 @@ fn an_environment_is_told_entry_by_entry_up_to_where_it_goes_wrong() {
 
 /// F-19: the descriptor goes behind the request, and the reply follows.
 #[test]
-fn a_session_to_user_events_and_a_command_that_nobody_knows_are_told_by_what_follows() {
+fn session_to_user_events_and_a_command_that_nobody_knows_are_told_by_what_follows() {
     let session_to_user_events = [
         &1u32.to_le_bytes()[..],
         &0u64.to_le_bytes(),
@@ -268,7 +268,7 @@ fn recording_of_one(request: Vec<u8>, answer: Vec<u8>) -> Recording {
 
 /// Less of it is kept than came: it is compared by its length, or by as many bytes as came where it was cut.
 #[test]
-fn a_long_environment_is_compared_by_its_length() {
+fn long_environment_is_compared_by_its_length() {
     let reply = |announced: u32| ok(&[&announced.to_le_bytes()[..], &[0, 0]].concat());
     let cut = json!([{ "any": 65535 }, { "any": 65511 }]);
     for (announced, expected) in [(140_000, json!([{ "any": { "of": "block_a" } }])), (150_000, cut)] {

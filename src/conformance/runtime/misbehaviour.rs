@@ -256,13 +256,13 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_a_kind_counts() {
+    fn last_of_a_kind_counts() {
         let all = Misbehaviours(std::vec![Misbehaviour::parse("truncate=1").unwrap(), Misbehaviour::parse("truncate=2").unwrap()]);
         assert_eq!((all.number(MisbehaviourKind::Truncate), all.has(MisbehaviourKind::Magic)), (Some(2), false));
     }
 
     #[test]
-    fn a_number_is_taken_where_there_is_one_and_refused_where_there_is_none() {
+    fn number_is_taken_where_there_is_one_and_refused_where_there_is_none() {
         let one = Misbehaviour::parse("refuse=0x80131385").unwrap();
         assert_eq!(
             (one.kind(), one.number(), one.to_string()),

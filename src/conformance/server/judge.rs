@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_that_ends_too_early_and_is_taken_is_known_by_why() {
+    fn payload_that_ends_too_early_and_is_taken_is_known_by_why() {
         let files = files().unwrap();
         let is_harmful = |test: &Test| test.hazard == Some(Hazard::Harmful) && test.acceptable_on.is_empty();
         let with = |kind: &str, field: &str| {

@@ -52,15 +52,15 @@ impl FromStr for Place {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        const WANTED: &str = "an endpoint is wanted: a process id, a socket's path, a pipe, or port:PATH";
+        const WANTED: &str = "expected an endpoint: a process id, a socket's path, a pipe, or port:PATH";
         if let Ok(id) = text.parse() {
             return Ok(Self::Process(id));
         }
         if let Some(path) = text.strip_prefix("port:") {
-            return if path.is_empty() { Err("port: wants a path".to_owned()) } else { Ok(Self::Port(path.into())) };
+            return if path.is_empty() { Err("expected a path behind port:".to_owned()) } else { Ok(Self::Port(path.into())) };
         }
         match pipe(text) {
-            Some("") => Err(format!("{PIPE_PREFIX} wants a name")),
+            Some("") => Err(format!("expected a name behind {PIPE_PREFIX}")),
             Some(name) => Ok(Self::Pipe(name.to_owned())),
             None if text.is_empty() => Err(WANTED.to_owned()),
             None => Ok(Self::Socket(text.into())),
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pipe_is_told_from_a_socket() {
+    fn pipe_is_told_from_a_socket() {
         for (text, shown) in [
             (r"\\.\pipe\dotnet-diagnostic-12", r"\\.\pipe\dotnet-diagnostic-12"),
             (r"\\.\PIPE\mine", r"\\.\pipe\mine"),
@@ -119,9 +119,11 @@ mod tests {
 
     #[test]
     fn what_is_no_place_says_what_is_missing() {
-        for (text, said) in
-            [("", "an endpoint is wanted"), ("port:", "port: wants a path"), (r"\\.\pipe\", r"\\.\pipe\ wants a name")]
-        {
+        for (text, said) in [
+            ("", "expected an endpoint"),
+            ("port:", "expected a path behind port:"),
+            (r"\\.\pipe\", r"expected a name behind \\.\pipe\"),
+        ] {
             assert!(text.parse::<Place>().unwrap_err().starts_with(said), "{text}");
         }
     }

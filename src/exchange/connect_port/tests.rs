@@ -27,7 +27,7 @@ fn it_is_small() {
 }
 
 #[test]
-fn the_advertise_goes_out_in_any_pieces() {
+fn advertise_goes_out_in_any_pieces() {
     for piece in 1..=ADVERTISE_LEN {
         let mut port = ConnectPort::new(ADVERTISE, RetryPolicy::AsShipped);
         let (mut buffer, mut wire) = ([0xEE; 40], Vec::new());
@@ -104,7 +104,7 @@ fn what_happens_on_another_port_starts_the_delays_anew() {
 }
 
 #[test]
-fn a_buffer_that_is_too_short_is_said_and_can_be_tried_again() {
+fn buffer_that_is_too_short_is_said_and_can_be_tried_again() {
     let mut port = ConnectPort::new(ADVERTISE, RetryPolicy::AsShipped);
     assert_eq!(port.connected(&mut [0; 33]), Err(MisuseError::BufferTooShort { needed: 34 }));
     assert_eq!(port.action(), ConnectPortAction::Connect);

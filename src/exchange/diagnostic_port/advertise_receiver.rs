@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_magic_is_refused_at_its_first_wrong_byte() {
+    fn wrong_magic_is_refused_at_its_first_wrong_byte() {
         for wrong in 0..8u8 {
             for bit in 0..8 {
                 let mut wire = ADVERTISE.to_bytes();
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_at_every_position_has_a_name() {
+    fn end_at_every_position_has_a_name() {
         for end in [End::Closed, End::Reset, End::TimedOut] {
             for received in 0..34u8 {
                 let mut receiver = AdvertiseReceiver::new();

@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slot_is_small() {
+    fn slot_is_small() {
         assert!(size_of::<Slot<()>>() <= 96, "{}", size_of::<Slot<()>>());
         assert!(size_of::<Slot<u64>>() <= 96 + 8, "{}", size_of::<Slot<u64>>());
     }

@@ -49,7 +49,7 @@ fn longest_chain<S: Slots>(port: &DiagnosticPort<S>) -> usize {
 }
 
 #[test]
-fn a_hundred_thousand_are_found_in_a_few_steps() {
+fn hundred_thousand_are_found_in_a_few_steps() {
     let mut slots = empty(MANY);
     let mut port = DiagnosticPort::new(&mut slots[..], SameCookie::Replace).unwrap();
     let keys: Vec<_> = (0..MANY).map(|number| hold(&mut port, number, number)).collect();
@@ -95,7 +95,7 @@ fn cookies_chosen_for_one_seed_are_spread_by_another() {
 }
 
 #[test]
-fn a_hundred_thousand_of_one_cookie_are_one_step_away() {
+fn hundred_thousand_of_one_cookie_are_one_step_away() {
     let mut slots = empty(MANY);
     let mut port = DiagnosticPort::new(&mut slots[..], queue(u32::MAX)).unwrap();
     let keys: Vec<_> = (0..MANY).map(|number| hold(&mut port, 7, number)).collect();
@@ -111,7 +111,7 @@ fn a_hundred_thousand_of_one_cookie_are_one_step_away() {
 }
 
 #[test]
-fn a_connection_is_used_once() {
+fn connection_is_used_once() {
     let mut port = DiagnosticPort::new([const { Slot::EMPTY }; 4], SameCookie::Replace).unwrap();
     let key = hold(&mut port, 1, 10);
     assert_eq!(port.find(cookie(1)).unwrap().token, &10);
@@ -121,7 +121,7 @@ fn a_connection_is_used_once() {
 }
 
 #[test]
-fn a_full_port_refuses_and_hands_back() {
+fn full_port_refuses_and_hands_back() {
     let mut port = DiagnosticPort::new([const { Slot::EMPTY }; 3], SameCookie::Replace).unwrap();
     for number in 0..3 {
         hold(&mut port, number, number);
@@ -139,7 +139,7 @@ fn a_full_port_refuses_and_hands_back() {
 }
 
 #[test]
-fn a_port_without_slots_refuses() {
+fn port_without_slots_refuses() {
     for mut port in [SameCookie::Replace, queue(1)].map(|same_cookie| DiagnosticPort::new([], same_cookie).unwrap()) {
         assert_eq!(port.hold(advertise(0), 0).unwrap_err().kind, HoldErrorKind::Full { most: 0 });
         assert!(port.find(cookie(0)).is_none() && port.take_oldest().is_none() && port.iter().next().is_none());
@@ -147,7 +147,7 @@ fn a_port_without_slots_refuses() {
 }
 
 #[test]
-fn the_callers_limit_counts_also_where_there_are_slots() {
+fn callers_limit_counts_also_where_there_are_slots() {
     let mut port = DiagnosticPort::new([const { Slot::EMPTY }; 4], SameCookie::Replace).unwrap();
     for number in 0..3 {
         hold(&mut port, number, number);
@@ -163,7 +163,7 @@ fn the_callers_limit_counts_also_where_there_are_slots() {
 }
 
 #[test]
-fn a_queue_keeps_its_order_and_its_most() {
+fn queue_keeps_its_order_and_its_most() {
     let mut port = DiagnosticPort::new([const { Slot::EMPTY }; 8], queue(3)).unwrap();
     let keys: Vec<_> = (0..3).map(|token| hold(&mut port, 1, token)).collect();
     hold(&mut port, 2, 100);
@@ -179,7 +179,7 @@ fn a_queue_keeps_its_order_and_its_most() {
 }
 
 #[test]
-fn a_stale_key_is_nobodys() {
+fn stale_key_is_nobodys() {
     let mut port = DiagnosticPort::new([const { Slot::EMPTY }; 1], SameCookie::Replace).unwrap();
     let mut stale = vec![hold(&mut port, 0, 0)];
     for number in 1..100 {

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_goes_down_to_the_command_that_the_runtime_has() {
+    fn client_goes_down_to_the_command_that_the_runtime_has() {
         use crate::message::eventpipe::{CollectTracing6, EventFilter, EventLevel, Format, SessionBufferMode};
         use crate::message::eventpipe::{StreamingProviderConfig, StreamingSession6};
         use crate::wire::{Array, IpcString};

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_are_those_of_the_vectors() {
+    fn bytes_are_those_of_the_vectors() {
         const V6401: &[u8] = b"DOTNET_IPC_V1\0\x60\0\x02\x07\0\0\0\0\0\0\0\x01\0\0\x01\0\0\0\x39\x01\x02\x80\0\0\0\0\x01\x01\0\0\0\
             \x08\x07\x06\x05\x04\x03\x02\x01\x04\0\0\0\x03\0\0\0A\0b\0\0\0\x04\0\0\0k\0=\0v\0\0\0\
             \0\x02\0\0\0\x04\0\0\0\x05\0\0\0\x01\0\0\0";
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ladder_may_begin_with_five() {
+    fn ladder_may_begin_with_five() {
         let newest = message(6, &[b"\0\0\0\0", STREAM, &[0; 8], b"\x01\x01\0\0\0", AB, NO_FILTER]);
         let request: CollectTracing5<'_> = read(&newest);
         let mut fallback = TracingFallback::new(&request);

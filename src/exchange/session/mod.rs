@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_ends_before_the_stop_is_incomplete_and_a_stop_then_means_nothing() {
+    fn stream_that_ends_before_the_stop_is_incomplete_and_a_stop_then_means_nothing() {
         for end in ENDS {
             let mut session = Session::streaming(Some(42), 100);
             session.ended(end).unwrap();
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_that_came_to_nothing_may_be_repeated() {
+    fn stop_that_came_to_nothing_may_be_repeated() {
         for (reply, buffer, stop) in stops() {
             let mut session = Session::streaming(Some(42), 100);
             session.stopping().unwrap();
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_longer_than_the_limit_is_hung_up_on_and_nothing_is_lost() {
+    fn stream_longer_than_the_limit_is_hung_up_on_and_nothing_is_lost() {
         for stopped in [false, true] {
             for peer_closes in [false, true] {
                 let mut session = Session::streaming(Some(42), 5);
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_events_session_is_held_until_its_connection_ends() {
+    fn user_events_session_is_held_until_its_connection_ends() {
         let mut held = Session::user_events(Some(42));
         assert_eq!(held.action(), SessionAction::Hold);
         let mut stopped = held.clone();
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stop_is_a_message_of_28_bytes_and_a_session_is_small() {
+    fn stop_is_a_message_of_28_bytes_and_a_session_is_small() {
         let mut buffer = [0; 28];
         Session::user_events(Some(42)).stop_request().unwrap().encode_message(&mut buffer).unwrap();
         assert_eq!(&buffer, b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x2a\0\0\0\0\0\0\0");

@@ -184,14 +184,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_innermost_id_counts() {
+    fn innermost_id_counts() {
         assert_eq!(inner_id(b"Name:\tx\nNSpid:\t4711\t12\t1\nVmSize:\t 1 kB\n"), Some(1));
         assert_eq!(inner_id(b"Name:\tx\nNSpid:\t4711\n"), Some(4711));
         assert_eq!(inner_id(b"Name:\tNSpid: 3\n"), None);
     }
 
     #[test]
-    fn a_variable_is_taken_as_getenv_takes_it() {
+    fn variable_is_taken_as_getenv_takes_it() {
         #[track_caller]
         fn tmpdir(environment: &[u8], value: Option<&[u8]>) {
             let found = variable(&mut BufReader::with_capacity(7, environment), b"TMPDIR=").unwrap();

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_of_which_nothing_is_listed_is_tried() {
+    fn socket_of_which_nothing_is_listed_is_tried() {
         let home = tempfile::tempdir().unwrap();
         let candidate = |path: &str| Candidate { path: home.path().join(path), name: SocketName::new(u32::MAX, 7), owner: 0 };
         let mut listeners = Listeners::default();

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_that_is_not_there_is_not_found() {
+    fn pipe_that_is_not_there_is_not_found() {
         let found = endpoint_of(u32::MAX, &Until::FOREVER);
         // Wine 8 does not list the namespace.
         if processes().is_err() {

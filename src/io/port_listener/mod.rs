@@ -225,7 +225,7 @@ mod tests {
 
     /// An answer that nobody waits for goes back into the table.
     #[test]
-    fn an_answer_is_given_or_given_back() {
+    fn answer_is_given_or_given_back() {
         let (answer, giver) = ask::answer::<u32>().unwrap();
         assert_eq!(giver.give(1), Ok(()));
         assert_eq!(answer.wait(&Until::FOREVER).unwrap(), Some(1));

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_may_stand_once_over_all_sets() {
+    fn id_may_stand_once_over_all_sets() {
         let set = |event_ids: &'static [u32]| TracepointSet { tracepoint_name: "t".into(), event_ids: event_ids.into() };
         assert_eq!(config(&[set(&[1, 2]), set(&[3])]).duplicate_event_id(), None);
         assert_eq!(config(&[set(&[1, 2]), set(&[]), set(&[3, 2])]).duplicate_event_id(), Some((2, 1)));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeat_is_found_over_chunks_and_the_first_one_counts() {
+    fn repeat_is_found_over_chunks_and_the_first_one_counts() {
         let distinct = || (0..5000u32).map(|n| n.wrapping_mul(0x9e37_79b9));
         let repeat = |ids: &mut dyn Iterator<Item = u32>| {
             let ids: heapless::Vec<u32, 8192> = ids.collect();

@@ -236,7 +236,7 @@ impl TryFrom<RawScript> for Script {
                 let outcome = serde_json::from_value(outcome).map_err(|error| format!("outcome: {error}"))?;
                 let ask = raw.ask.ok_or_else(|| missing("ask"))?;
                 if ask.command.is_some() == ask.old_protocol {
-                    return Err("ask: either command or old_protocol is wanted".to_string());
+                    return Err("ask: expected either command or old_protocol".to_string());
                 }
                 Plays::Runtime(Box::new(RuntimePart { ask, outcome }))
             }

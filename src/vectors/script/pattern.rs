@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_an_earlier_step_is_known_and_may_be_captured_anew() {
+    fn name_of_an_earlier_step_is_known_and_may_be_captured_anew() {
         let earlier = Captures::from([("x".into(), vec![5])]);
         let text = r#"[{ "same": "x" }, { "any": 1, "as": "x" }, { "same": "x" }]"#;
         let (left, end) = read(&pattern(text), &[5, 6, 6, 1], &earlier);
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_wrong_byte_is_told_as_soon_as_it_is_there() {
+    fn first_wrong_byte_is_told_as_soon_as_it_is_there() {
         let text = r#"["0011", { "repeat": "2233", "times": 2 }]"#;
         differs_at(text, &[0x00, 0x12], 1);
         differs_at(text, &[0x00, 0x11, 0x22, 0x33, 0x22, 0x34], 5);

@@ -50,7 +50,7 @@ macro_rules! steps {
                     $([$verb] => serde_json::from_value(value).map(Self::$Verb),)*
                     several => {
                         let found = if several.is_empty() { "none" } else { "several" };
-                        return Err(D::Error::custom(format!("exactly one verb is wanted, not {found}: {}", keys.join(", "))));
+                        return Err(D::Error::custom(format!("expected exactly one verb, not {found}: {}", keys.join(", "))));
                     }
                 };
                 step.map_err(|error| D::Error::custom(error.to_string()))
