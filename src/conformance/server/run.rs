@@ -1,6 +1,7 @@
 //! Plays the cases against a target, or against several that are alike.
 
 use alloc::{
+    collections::BTreeMap,
     format,
     string::{String, ToString as _},
     vec::Vec,
@@ -96,7 +97,7 @@ pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mu
         News::Lost(reason) => lost = lost.take().or(Some(reason)),
     };
     let first = CasePlayer { subject, profile, options };
-    work(cases, &to_play, first, place, &mut take);
+    work(cases, &turns(cases, &to_play), first, place, &mut take);
 
     let not_run = to_play.iter().filter(|nth| entries.get(**nth).is_some_and(Option::is_none)).count();
     report.lost = lost.map(|reason| Lost { reason, not_run: not_run.saturating_sub(unavailable.len()) });
@@ -135,11 +136,30 @@ fn wants_a_configuration(case: &ServerCase<'_>) -> bool {
     matches!(case.kind, ServerCaseKind::Script { target, .. } if *target != Target::default())
 }
 
-/// Plays the cases `to_play`: `first` has a target, and more are started if they may.
-fn work(cases: &[ServerCase<'_>], to_play: &[usize], first: CasePlayer<'_>, place: &Place, take: &mut dyn FnMut(News)) {
+/// What one worker plays in one go: a case, or all those of a group that change the target which others are asked of as well. Each of
+/// these finds what those before it left, however many targets there are.
+fn turns(cases: &[ServerCase<'_>], to_play: &[usize]) -> Vec<Vec<usize>> {
+    let mut turns: Vec<Vec<usize>> = Vec::new();
+    let mut changing: BTreeMap<(&str, String), usize> = BTreeMap::new();
+    for &nth in to_play {
+        let changes = |case: &&ServerCase<'_>| case.hazard() == Some(Hazard::SideEffect) && !case.wants_own_target();
+        if let Some(case) = cases.get(nth).filter(changes) {
+            let turn = *changing.entry((case.file, case.group())).or_insert(turns.len());
+            if let Some(turn) = turns.get_mut(turn) {
+                turn.push(nth);
+                continue;
+            }
+        }
+        turns.push([nth].into());
+    }
+    turns
+}
+
+/// Plays the cases of `turns`: `first` has a target, and more are started if they may.
+fn work(cases: &[ServerCase<'_>], turns: &[Vec<usize>], first: CasePlayer<'_>, place: &Place, take: &mut dyn FnMut(News)) {
     let (next, over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let CasePlayer { profile, options, .. } = first;
-    let jobs = if first.subject.can_spawn() { options.jobs.get().min(to_play.len()) } else { 1 };
+    let jobs = if first.subject.can_spawn() { options.jobs.get().min(turns.len()) } else { 1 };
     let (sender, news) = mpsc::channel();
     thread::scope(|scope| {
         let (next, over) = (&next, &over);
@@ -155,7 +175,7 @@ fn work(cases: &[ServerCase<'_>], to_play: &[usize], first: CasePlayer<'_>, plac
                         options,
                     }),
                 };
-                let result = player.and_then(|mut player| play_all(&mut player, cases, to_play, next, over, &sender));
+                let result = player.and_then(|mut player| play_all(&mut player, cases, turns, next, over, &sender));
                 if let Err(reason) = result {
                     over.store(true, Ordering::Relaxed);
                     let _ = sender.send(News::Lost(reason));
@@ -173,16 +193,41 @@ fn work(cases: &[ServerCase<'_>], to_play: &[usize], first: CasePlayer<'_>, plac
 fn play_all(
     player: &mut CasePlayer<'_>,
     cases: &[ServerCase<'_>],
-    to_play: &[usize],
+    turns: &[Vec<usize>],
     next: &AtomicUsize,
     over: &AtomicBool,
     sender: &Sender<News>,
 ) -> Result<(), String> {
     while !over.load(Ordering::Relaxed) {
-        let Some(nth) = to_play.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
-        let Some(case) = cases.get(*nth) else { break };
-        let news = News::Played(*nth, player.play(case)?);
-        let _ = sender.send(news);
+        let Some(turn) = turns.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+        for nth in turn {
+            let Some(case) = cases.get(*nth).filter(|_| !over.load(Ordering::Relaxed)) else { break };
+            let _ = sender.send(News::Played(*nth, player.play(case)?));
+        }
     }
     player.subject.answers().map_err(|reason| format!("after the run: {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::codec;
+    use crate::conformance::server::cases;
+    use crate::vectors::named_script_files;
+
+    #[test]
+    fn cases_that_change_a_target_are_played_by_group_on_one() {
+        let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
+        let cases = cases(&scripts, &vectors);
+        let all: Vec<usize> = (0..cases.len()).collect();
+        let turns = turns(&cases, &all);
+        let mut played: Vec<usize> = turns.iter().flatten().copied().collect();
+        played.sort_unstable();
+        assert_eq!(played, all, "each once");
+        // What tcId 8110 deletes others of its group have set.
+        let is_it = |nth: &usize| cases[*nth].name() == "requests/process/8110";
+        let turn = turns.iter().find(|turn| turn.iter().any(is_it)).unwrap();
+        assert!(turn.len() > 5, "{turn:?}");
+        assert!(turn.iter().all(|nth| cases[*nth].group() == cases[turn[0]].group()));
+    }
 }
