@@ -355,7 +355,7 @@ fn snapshot_has_every_kind() {
             let name = path.file_name().unwrap().to_str().unwrap();
             if path.is_dir() && !LEFT_OUT.contains(&name) {
                 directories.push(path);
-            } else if name.ends_with(".rs") {
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
                 for kind in printed_kinds(&fs::read_to_string(&path).unwrap()) {
                     kinds += 1;
                     if !file.lines().any(|line| line.strip_prefix(&kind).is_some_and(|rest| rest.starts_with([' ', '(']))) {
