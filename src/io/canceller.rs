@@ -1,8 +1,11 @@
 //! Ends a wait from another thread.
 
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(unix)]
+use std::sync::{Mutex, PoisonError, Weak};
 
 /// Ends the waits that it was given to, from any thread. Clones are the same canceller.
 ///
@@ -15,12 +18,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// assert!(matches!(client.process_info().unwrap_err().kind(), ErrorKind::Cancelled));
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Canceller(Arc<Shared>);
 
-#[derive(Debug)]
+/// A wait for something without a descriptor.
+#[cfg(unix)]
+pub(crate) trait Sleeper: Send + Sync {
+    /// Looks again whether the wait is over.
+    fn wake(&self);
+}
+
 struct Shared {
     cancelled: AtomicBool,
+    #[cfg(unix)]
+    sleepers: Mutex<std::vec::Vec<Weak<dyn Sleeper>>>,
     /// Becomes readable when it is used.
     #[cfg(unix)]
     wake: (std::os::unix::net::UnixStream, std::os::unix::net::UnixStream),
@@ -38,7 +49,12 @@ impl Canceller {
         let wake = std::os::unix::net::UnixStream::pair()?;
         #[cfg(windows)]
         let wake = super::windows::Event::new()?;
-        Ok(Self(Arc::new(Shared { cancelled: AtomicBool::new(false), wake })))
+        Ok(Self(Arc::new(Shared {
+            cancelled: AtomicBool::new(false),
+            #[cfg(unix)]
+            sleepers: Mutex::default(),
+            wake,
+        })))
     }
 
     /// Ends every wait that it was given to, now and later.
@@ -49,8 +65,23 @@ impl Canceller {
         // One byte, which nobody ever reads: it stays readable.
         #[cfg(unix)]
         let _ = io::Write::write(&mut &self.0.wake.0, &[0]);
+        #[cfg(unix)]
+        for sleeper in self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            if let Some(sleeper) = sleeper.upgrade() {
+                sleeper.wake();
+            }
+        }
         #[cfg(windows)]
         self.0.wake.set();
+    }
+
+    /// Wakes this one too, as long as it is there. Whoever sleeps asks [`is_cancelled`](Self::is_cancelled) after this and before
+    /// each sleep.
+    #[cfg(unix)]
+    pub(crate) fn wakes(&self, sleeper: Weak<dyn Sleeper>) {
+        let mut sleepers = self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
+        sleepers.retain(|sleeper| sleeper.strong_count() > 0);
+        sleepers.push(sleeper);
     }
 
     /// Whether it was used.
@@ -67,5 +98,11 @@ impl Canceller {
     #[cfg(windows)]
     pub(super) fn wake(&self) -> &super::windows::Event {
         &self.0.wake
+    }
+}
+
+impl fmt::Debug for Canceller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Canceller").field("is_cancelled", &self.is_cancelled()).finish_non_exhaustive()
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::string::String;
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
@@ -34,7 +34,8 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// mode 0700, if it is not there; one that is there must not allow others to swap the socket: ours or root's, and writable for its
 /// owner only, or sticky as `/tmp`.
 ///
-/// If the path is taken, it is left alone, unless it is a socket of ours at which nobody listens.
+/// If the path is taken, it is left alone, unless it is a socket of ours at which nobody listens. Meanwhile there is a file `NAME.lock`
+/// beside it, so that of two of us one waits for the other.
 ///
 /// The guard deletes the socket when it is dropped, if it is still this one.
 ///
@@ -68,12 +69,9 @@ fn bind(path: &Path) -> Result<(UnixListener, UnlinkOnDrop), ErrorKind> {
     let Some(directory) = absolute.parent() else {
         return Err(ErrorKind::NotAnEndpoint(String::from("a path without a name")));
     };
-    match fs::DirBuilder::new().mode(0o700).create(directory) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.into()),
-        _ => {}
-    }
+    make_directory(directory)?;
     trust::check_directory(directory, TrustPolicy::CHECKED)?;
-    let _lock = lock(directory)?;
+    let _lock = PathLock::take(&absolute)?;
     make_way(&absolute, &address)?;
     let socket = socket()?;
     rustix::net::bind(&socket, &address).map_err(io::Error::from)?;
@@ -82,6 +80,21 @@ fn bind(path: &Path) -> Result<(UnixListener, UnlinkOnDrop), ErrorKind> {
     fs::set_permissions(&guard.path, fs::Permissions::from_mode(0o600))?;
     rustix::net::listen(&socket, BACKLOG).map_err(io::Error::from)?;
     Ok((UnixListener::from(socket), guard))
+}
+
+/// Makes the directory where there is none. Nothing is made where others could replace it.
+fn make_directory(directory: &Path) -> Result<(), ErrorKind> {
+    match fs::symlink_metadata(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        found => return Ok(found.map(drop)?),
+    }
+    if let Some(parent) = directory.parent() {
+        trust::check_directory(parent, TrustPolicy::CHECKED)?;
+    }
+    match fs::DirBuilder::new().mode(0o700).create(directory) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error.into()),
+        _ => Ok(()),
+    }
 }
 
 /// Removes a socket of ours at which nobody listens; refuses everything else.
@@ -98,7 +111,7 @@ fn make_way(path: &Path, address: &SocketAddrUnix) -> Result<(), ErrorKind> {
         return Err(Distrust::OtherOwner { path: path.to_path_buf(), owner: metadata.uid(), ours }.into());
     }
     match probe(address)? {
-        Probe::Refused => fs::remove_file(path).map_err(ErrorKind::from),
+        Probe::Refused => remove(path, identity(&metadata)),
         Probe::Absent => Ok(()),
         Probe::Listening(_) | Probe::Unknown(_) => {
             Err(io::Error::new(io::ErrorKind::AddrInUse, "somebody listens there already").into())
@@ -106,18 +119,67 @@ fn make_way(path: &Path, address: &SocketAddrUnix) -> Result<(), ErrorKind> {
     }
 }
 
-/// Keeps two of us from taking over the same stale socket at once: the later one would delete the earlier one's new socket.
-fn lock(directory: &Path) -> Result<fs::File, ErrorKind> {
-    let file = fs::File::open(directory)?;
-    for _ in 0..LOCK_ATTEMPTS {
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::AGAIN) => std::thread::sleep(LOCK_PAUSE),
-            Err(Errno::INTR) => {}
-            // Taken; or a file system without locks for directories, where the race is possible.
-            _ => return Ok(file),
-        }
+/// Removes what is at `path` if it is still what was looked at: whoever takes no lock may have put something else there since.
+fn remove(path: &Path, looked_at: Identity) -> Result<(), ErrorKind> {
+    let aside = beside(path, &std::format!(".{}.stale", std::process::id()));
+    fs::rename(path, &aside)?;
+    if identity(&fs::symlink_metadata(&aside)?) != looked_at {
+        // It comes back, unless its place is taken already.
+        fs::hard_link(&aside, path)?;
+        fs::remove_file(&aside)?;
+        return Err(io::Error::new(io::ErrorKind::AddrInUse, "somebody listens there since a moment ago").into());
     }
-    Err(io::Error::new(io::ErrorKind::WouldBlock, "somebody else keeps the directory locked").into())
+    Ok(fs::remove_file(&aside)?)
+}
+
+/// The path with something behind its name.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut beside = std::ffi::OsString::from(path);
+    beside.push(suffix);
+    beside.into()
+}
+
+/// Keeps two of us from changing the same path at once: the later one would delete the earlier one's new socket.
+///
+/// A file of our own, `NAME.lock`, which nobody else can open: anybody can lock a directory that he can read. It is removed by whoever
+/// has it.
+#[derive(Debug)]
+struct PathLock {
+    path: PathBuf,
+    _file: fs::File,
+}
+
+impl PathLock {
+    fn take(socket: &Path) -> Result<Self, ErrorKind> {
+        let path = beside(socket, ".lock");
+        for _ in 0..LOCK_ATTEMPTS {
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let file = fs::File::from(rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR).map_err(io::Error::from)?);
+            let (metadata, ours) = (file.metadata()?, rustix::process::geteuid().as_raw());
+            if metadata.uid() != ours {
+                return Err(Distrust::OtherOwner { path, owner: metadata.uid(), ours }.into());
+            }
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Err(Errno::AGAIN) => std::thread::sleep(LOCK_PAUSE),
+                Err(Errno::INTR) => {}
+                // Taken; or a file system without locks, where the race is possible. Unless whoever had it has just removed it.
+                _ => {
+                    let is_still_there = |found: fs::Metadata| (found.dev(), found.ino()) == (metadata.dev(), metadata.ino());
+                    if fs::symlink_metadata(&path).is_ok_and(is_still_there) {
+                        return Ok(Self { path, _file: file });
+                    }
+                }
+            }
+        }
+        Err(io::Error::new(io::ErrorKind::WouldBlock, "another process of ours keeps the path locked").into())
+    }
+}
+
+impl Drop for PathLock {
+    fn drop(&mut self) {
+        // Still locked.
+        let _ = fs::remove_file(&self.path);
+    }
 }
 
 /// Deletes the socket that [`bind_private`] made, when it is dropped. Another one that is in its place by then stays.
@@ -155,6 +217,8 @@ impl UnlinkOnDrop {
 
 impl Drop for UnlinkOnDrop {
     fn drop(&mut self) {
+        // Where the lock is not to be had, the socket stays: the next one who listens there removes it.
+        let Ok(_lock) = PathLock::take(&self.path) else { return };
         if fs::symlink_metadata(&self.path).is_ok_and(|metadata| identity(&metadata) == self.identity) {
             let _ = fs::remove_file(&self.path);
         }
@@ -196,4 +260,29 @@ fn socket() -> io::Result<OwnedFd> {
     let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
     rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
     Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn socket_that_came_after_the_look_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("port");
+        drop(UnixListener::bind(&path).unwrap());
+        let looked_at = identity(&fs::symlink_metadata(&path).unwrap());
+        // The same path, listened at by somebody who takes no lock. Inodes are used again at once; times are not.
+        fs::remove_file(&path).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        let listener = UnixListener::bind(&path).unwrap();
+        let ErrorKind::Io(error) = remove(&path, looked_at).unwrap_err() else { panic!() };
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+        let _client = std::os::unix::net::UnixStream::connect(&path).unwrap();
+        listener.accept().unwrap();
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left beside it");
+        let now = identity(&fs::symlink_metadata(&path).unwrap());
+        remove(&path, now).unwrap();
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
 }

@@ -68,6 +68,12 @@ impl Streaming {
         }
     }
 
+    /// The connection is about to be closed. From then on the id may be another session's, so nothing stops it any more.
+    pub(super) fn hang_up(&self) {
+        // Where it has ended already, there is nothing to say.
+        let _ = self.lock().hung_up();
+    }
+
     /// Begins to stop the session.
     pub(super) fn stop(&self) -> Result<Stopping<'_>, Error> {
         let refused = |kind| Err(Error::new(Phase::Stop, kind));

@@ -33,7 +33,8 @@ impl<C: Connect> Stopper<C> {
     /// A stop that was refused or not answered may be repeated.
     ///
     /// # Errors
-    /// [`ErrorKind::SessionOver`](super::ErrorKind::SessionOver) where the stream has ended already: the stop came too late;
+    /// [`ErrorKind::SessionOver`](super::ErrorKind::SessionOver) where the stream has ended already, or its [`Trace`] was
+    /// dropped: the stop came too late;
     /// [`ErrorKind::AlreadyStopped`](super::ErrorKind::AlreadyStopped) where another one is on its way, or was answered. Otherwise as
     /// every call, with [`Phase::Stop`](super::Phase::Stop) from the reply on.
     pub fn stop(&self) -> Result<StopOutcome, Error> {

@@ -12,7 +12,7 @@ use crate::exchange::SessionOutcome;
 /// The nettrace stream of a session, as a [`Read`]: ends when the session does.
 ///
 /// The runtime does not answer a stop, nor any other client, until the stream is read to its end (F-75): go on reading. Dropping it
-/// closes the connection, which ends the session without a rundown.
+/// closes the connection, which ends the session without a rundown; a [`Stopper`](super::Stopper) sends nothing then.
 ///
 /// ```no_run
 /// use std::io::Read as _;
@@ -82,6 +82,12 @@ impl<T: Transport> Read for Trace<T> {
         let until = Until { deadline: after(self.within), canceller: self.canceller.as_ref() };
         let read = self.transport.receive(into, &until);
         self.session.read(into, read)
+    }
+}
+
+impl<T> Drop for Trace<T> {
+    fn drop(&mut self) {
+        self.session.hang_up();
     }
 }
 

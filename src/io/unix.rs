@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::string::ToString as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -37,7 +38,7 @@ use crate::endpoint::SUN_PATH_MACOS as SUN_PATH;
 pub struct UnixTransport {
     stream: UnixStream,
     /// Whether a read of it ends by a time-out of the socket's own.
-    limited: bool,
+    limited: AtomicBool,
     /// Whether something was sent since the last read: then nothing is there to be read yet.
     awaited: bool,
 }
@@ -50,12 +51,20 @@ impl UnixTransport {
     pub fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(false)?;
         stream.set_read_timeout(None)?;
-        Ok(Self { stream, limited: false, awaited: false })
+        Ok(Self { stream, limited: AtomicBool::new(false), awaited: false })
     }
 
     /// The socket. It blocks; what must not wait says so for each call.
-    pub const fn stream(&self) -> &UnixStream {
+    pub fn stream(&self) -> &UnixStream {
+        self.unlimit();
         &self.stream
+    }
+
+    /// Takes away the time-out that the last read had. Where the system refuses that, the peer has closed, and no read waits.
+    fn unlimit(&self) {
+        if self.limited.swap(false, Ordering::Relaxed) {
+            let _ = self.stream.set_read_timeout(None);
+        }
     }
 
     /// Tries until something else than "not now" comes of it.
@@ -66,8 +75,8 @@ impl UnixTransport {
         mut io: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
     ) -> Result<T, Stopped> {
         loop {
-            match io(self.as_fd()) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait(self.as_fd(), for_what, until)?,
+            match io(self.stream.as_fd()) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait(self.stream.as_fd(), for_what, until)?,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => until.check()?,
                 done => return Ok(done?),
             }
@@ -83,11 +92,11 @@ impl UnixTransport {
             }
         }
         loop {
-            if deadline || self.limited {
+            if deadline || *self.limited.get_mut() {
                 until.check()?;
                 // A time-out of 0 would be none.
                 self.stream.set_read_timeout(until.left().map(|left| left.max(SHORTEST)))?;
-                self.limited = deadline;
+                *self.limited.get_mut() = deadline;
             }
             match recv(&self.stream, &mut *into, RecvFlags::empty()) {
                 Err(Errno::AGAIN | Errno::INTR) => {}
@@ -101,8 +110,9 @@ impl UnixTransport {
 const SHORTEST: Duration = Duration::from_micros(1);
 
 impl AsFd for UnixTransport {
+    /// As [`stream`](UnixTransport::stream): it blocks.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.stream.as_fd()
+        self.stream().as_fd()
     }
 }
 

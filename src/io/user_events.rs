@@ -3,6 +3,8 @@
 use std::os::fd::AsFd;
 
 use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 
 use super::drive::Drive;
 use super::{Client, Connect, Error, ErrorKind, Phase, Stopped, Until};
@@ -51,13 +53,24 @@ impl<T> UserEvents<T> {
 }
 
 impl<T: AsFd> UserEvents<T> {
-    /// Waits until the session ends by itself: the process has gone.
+    /// Waits until the session ends by itself: the process has gone. Bytes, which no runtime sends here, are not the end: they are
+    /// read and left out.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`] if it lasts until then; [`ErrorKind::Cancelled`].
     pub fn wait(&self, until: &Until<'_>) -> Result<(), Error> {
-        super::unix::wait(self.transport.as_fd(), PollFlags::IN, until)
-            .map_err(|stopped: Stopped| stopped.during(Phase::Continuation))
+        let fd = self.transport.as_fd();
+        let at_end = || -> Result<(), Stopped> {
+            loop {
+                super::unix::wait(fd, PollFlags::IN, until)?;
+                match recv(fd, &mut [0; 64], RecvFlags::DONTWAIT) {
+                    Ok((0, _)) | Err(Errno::CONNRESET) => return Ok(()),
+                    Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
+                    Err(errno) => return Err(Stopped::Io(errno.into())),
+                }
+            }
+        };
+        at_end().map_err(|stopped| stopped.during(Phase::Continuation))
     }
 }
 

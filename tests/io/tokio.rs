@@ -371,6 +371,17 @@ async fn tokio_silent_trace_can_be_read_again() {
 }
 
 #[tokio::test]
+async fn tokio_stop_after_trace_was_dropped_is_not_sent() {
+    let peer = Peer::saying(&[SESSION, SESSION]);
+    let client = AsyncClient::new(&peer);
+    let trace = client.trace(&COLLECT).await.unwrap();
+    let stopper = trace.stopper(&client);
+    drop(trace);
+    assert!(matches!(stopper.stop().await.unwrap_err().kind(), ErrorKind::SessionOver));
+    assert_eq!(peer.ends.lock().unwrap().len(), 1, "no connection was made for it");
+}
+
+#[tokio::test]
 async fn tokio_dropped_stop_can_be_repeated() {
     let peer = Peer::saying(&[SESSION, b"", SESSION]);
     let client = AsyncClient::new(&peer);

@@ -1,16 +1,13 @@
 //! How callers speak to the thread of a port: questions in a queue, and an answer each, which can be waited for.
 
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::vec::Vec;
-
-use rustix::event::PollFlags;
 
 use super::{PortCounts, RuntimeFilter};
 use crate::advertise::Advertise;
-use crate::io::unix::wait;
+use crate::io::canceller::Sleeper;
 use crate::io::{Stopped, Until};
 
 /// A question.
@@ -68,18 +65,18 @@ impl Queue {
     }
 }
 
-/// The answer to one question: the caller's half.
+/// The answer to one question: the caller's half. It costs no descriptor.
 #[derive(Debug)]
-pub(super) struct Answer<T> {
-    shared: Arc<Mutex<State<T>>>,
-    given: UnixStream,
-}
+pub(super) struct Answer<T>(Arc<Shared<T>>);
 
 /// The half of the thread. Dropped without an answer, it says that there will be none.
 #[derive(Debug)]
-pub(super) struct Giver<T> {
-    shared: Arc<Mutex<State<T>>>,
-    wake: UnixStream,
+pub(super) struct Giver<T>(Arc<Shared<T>>);
+
+#[derive(Debug)]
+struct Shared<T> {
+    state: Mutex<State<T>>,
+    changed: Condvar,
 }
 
 #[derive(Debug)]
@@ -92,23 +89,40 @@ enum State<T> {
     Closed,
 }
 
-/// Both halves.
-pub(super) fn answer<T>() -> io::Result<(Answer<T>, Giver<T>)> {
-    let (ours, theirs) = UnixStream::pair()?;
-    let shared = Arc::new(Mutex::new(State::Waiting));
-    Ok((Answer { shared: Arc::clone(&shared), given: theirs }, Giver { shared, wake: ours }))
+impl<T: Send> Sleeper for Shared<T> {
+    fn wake(&self) {
+        // Whoever has looked and not begun to sleep has the lock.
+        drop(lock(&self.state));
+        self.changed.notify_all();
+    }
 }
 
-impl<T> Answer<T> {
+/// Both halves.
+pub(super) fn answer<T>() -> (Answer<T>, Giver<T>) {
+    let shared = Arc::new(Shared { state: Mutex::new(State::Waiting), changed: Condvar::new() });
+    (Answer(Arc::clone(&shared)), Giver(shared))
+}
+
+impl<T: Send + 'static> Answer<T> {
     /// Waits for the answer; `None` where there will be none, because the port is closed.
     pub(super) fn wait(self, until: &Until<'_>) -> Result<Option<T>, Stopped> {
-        // The giver's end closes with the answer.
-        let waited = wait(self.given.as_fd(), PollFlags::IN, until);
-        // An answer that came at the last moment is not lost.
-        match core::mem::replace(&mut *lock(&self.shared), State::Abandoned) {
-            State::Given(value) => Ok(Some(value)),
-            State::Closed => Ok(None),
-            State::Waiting | State::Abandoned => Err(waited.err().unwrap_or(Stopped::TimedOut)),
+        if let Some(canceller) = until.canceller {
+            let sleeper: Arc<dyn Sleeper> = Arc::<Shared<T>>::clone(&self.0);
+            canceller.wakes(Arc::downgrade(&sleeper));
+        }
+        let mut state = lock(&self.0.state);
+        loop {
+            // An answer that came at the last moment is not lost.
+            match core::mem::replace(&mut *state, State::Abandoned) {
+                State::Given(value) => return Ok(Some(value)),
+                State::Closed => return Ok(None),
+                State::Waiting | State::Abandoned => until.check()?,
+            }
+            *state = State::Waiting;
+            state = match until.left() {
+                None => self.0.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(left) => self.0.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
+            };
         }
     }
 }
@@ -116,12 +130,12 @@ impl<T> Answer<T> {
 impl<T> Giver<T> {
     /// Whether nobody waits for it any longer.
     pub(super) fn is_abandoned(&self) -> bool {
-        matches!(*lock(&self.shared), State::Abandoned)
+        matches!(*lock(&self.0.state), State::Abandoned)
     }
 
     /// Gives the answer, or gives it back where nobody waits for it.
     pub(super) fn give(self, value: T) -> Result<(), T> {
-        let mut state = lock(&self.shared);
+        let mut state = lock(&self.0.state);
         if matches!(*state, State::Abandoned) {
             return Err(value);
         }
@@ -132,13 +146,12 @@ impl<T> Giver<T> {
 
 impl<T> Drop for Giver<T> {
     fn drop(&mut self) {
-        let mut state = lock(&self.shared);
+        let mut state = lock(&self.0.state);
         if matches!(*state, State::Waiting) {
             *state = State::Closed;
         }
         drop(state);
-        // And now the other end is readable.
-        let _ = self.wake.shutdown(std::net::Shutdown::Both);
+        self.0.changed.notify_all();
     }
 }
 

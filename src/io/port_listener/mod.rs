@@ -108,7 +108,7 @@ impl PortListener {
     /// Who waits now, in the order in which they came.
     ///
     /// # Errors
-    /// Those of the system.
+    /// [`ErrorKind::NotFound`] where the port's thread has ended.
     pub fn waiting(&self) -> Result<Vec<PortRuntime>, Error> {
         let all = question(&self.queue, &Until::FOREVER, Ask::List)?;
         Ok(all.into_iter().map(|advertise| PortRuntime { queue: Arc::clone(&self.queue), advertise }).collect())
@@ -117,7 +117,7 @@ impl PortListener {
     /// What the port has seen.
     ///
     /// # Errors
-    /// Those of the system.
+    /// [`ErrorKind::NotFound`] where the port's thread has ended.
     pub fn counts(&self) -> Result<PortCounts, Error> {
         question(&self.queue, &Until::FOREVER, Ask::Counts)
     }
@@ -140,8 +140,8 @@ impl fmt::Debug for PortListener {
 }
 
 /// Puts a question, and waits for its answer.
-fn question<T>(queue: &Queue, until: &Until<'_>, ask: impl FnOnce(Giver<T>) -> Ask) -> Result<T, Error> {
-    let (answer, giver) = ask::answer().map_err(|error| Error::new(Phase::Connect, error))?;
+fn question<T: Send + 'static>(queue: &Queue, until: &Until<'_>, ask: impl FnOnce(Giver<T>) -> Ask) -> Result<T, Error> {
+    let (answer, giver) = ask::answer();
     queue.put(ask(giver));
     match answer.wait(until) {
         Ok(Some(answer)) => Ok(answer),
@@ -226,17 +226,17 @@ mod tests {
     /// An answer that nobody waits for goes back into the table.
     #[test]
     fn answer_is_given_or_given_back() {
-        let (answer, giver) = ask::answer::<u32>().unwrap();
+        let (answer, giver) = ask::answer::<u32>();
         assert_eq!(giver.give(1), Ok(()));
         assert_eq!(answer.wait(&Until::FOREVER).unwrap(), Some(1));
-        let (answer, giver) = ask::answer::<u32>().unwrap();
+        let (answer, giver) = ask::answer::<u32>();
         assert!(answer.wait(&Until { deadline: Some(Instant::now()), canceller: None }).is_err());
         assert_eq!(giver.give(1), Err(1));
-        let (answer, giver) = ask::answer::<u32>().unwrap();
+        let (answer, giver) = ask::answer::<u32>();
         drop(giver);
         assert_eq!(answer.wait(&Until::FOREVER).unwrap(), None);
         // Given in the last moment.
-        let (answer, giver) = ask::answer::<u32>().unwrap();
+        let (answer, giver) = ask::answer::<u32>();
         giver.give(1).unwrap();
         assert_eq!(answer.wait(&Until { deadline: Some(Instant::now()), canceller: None }).unwrap(), Some(1));
     }

@@ -8,6 +8,10 @@ use crate::wire::Guid;
 
 /// How long a port waits, and for how many at most.
 ///
+/// Whatever these say, the connections of a port never take more than three quarters of the descriptors that the process may have
+/// (`RLIMIT_NOFILE`), and runtimes that wait no more than half: the rest stays the process's own. With the usual limit of 1,024 that
+/// is 768 and 512.
+///
 /// ```
 /// use dotnet_diagnostics_ipc::io::port_listener::PortOptions;
 ///
@@ -23,11 +27,15 @@ pub struct PortOptions {
     pub most_silent: usize,
     /// How many runtimes may wait. One more is hung up on, and tries again by itself (F-57).
     pub most_held: u32,
+    /// How long a runtime may wait until somebody takes its connection; `None` is for ever. One that is hung up on then comes again by
+    /// itself (F-57), and what only pretended to be a runtime is gone.
+    pub held: Option<Duration>,
 }
 
 impl PortOptions {
-    /// 5 s for an advertise, 1,024 silent connections, 4,096 runtimes.
-    pub const DEFAULT: Self = Self { advertise: Duration::from_secs(5), most_silent: 1024, most_held: 4096 };
+    /// 5 s for an advertise, 1,024 silent connections, 4,096 runtimes, 10 minutes until one is taken.
+    pub const DEFAULT: Self =
+        Self { advertise: Duration::from_secs(5), most_silent: 1024, most_held: 4096, held: Some(Duration::from_secs(600)) };
 }
 
 impl Default for PortOptions {
@@ -99,9 +107,11 @@ pub struct PortCounts {
     pub not_a_runtime: u64,
     /// How many ended while they were waiting.
     pub ended_waiting: u64,
+    /// How many were hung up on because nobody had taken them in time ([`PortOptions::held`]).
+    pub held_timed_out: u64,
     /// How many were replaced by a newer connection of the same runtime.
     pub replaced: u64,
-    /// How many were hung up on because [`PortOptions::most_held`] wait.
+    /// How many were hung up on because [`PortOptions::most_held`] wait, or half of the process's descriptors are theirs.
     pub refused: u64,
     /// How many were handed out.
     pub handed_out: u64,

@@ -1,12 +1,14 @@
 //! The thread of a port: it accepts, reads advertises, holds connections, and hands them out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::vec::Vec;
+
+use rustix::process::{Resource, getrlimit};
 
 use super::ask::{Ask, Queue};
 use super::readiness::Readiness;
@@ -36,6 +38,8 @@ pub(super) struct Pump<R> {
     /// By the order in which they came, which is also that of their deadlines.
     silent: BTreeMap<u64, Silent>,
     held: BTreeMap<u64, ConnectionKey>,
+    /// Until when those that are held are waited for.
+    held_until: BTreeSet<(Instant, u64)>,
     /// What could not be answered yet.
     asks: Vec<Ask>,
     next_id: u64,
@@ -58,6 +62,7 @@ struct Silent {
 struct HoldOutcome {
     id: u64,
     stream: UnixStream,
+    deadline: Option<Instant>,
 }
 
 impl<R: Readiness> Pump<R> {
@@ -79,6 +84,7 @@ impl<R: Readiness> Pump<R> {
             port: port.with_most(options.most_held),
             silent: BTreeMap::new(),
             held: BTreeMap::new(),
+            held_until: BTreeSet::new(),
             asks: Vec::new(),
             next_id: FIRST,
             paused: None,
@@ -131,10 +137,8 @@ impl<R: Readiness> Pump<R> {
 
     fn next_deadline(&self) -> Option<Instant> {
         let silent = self.silent.first_key_value().and_then(|(_, silent)| silent.deadline);
-        match (silent, self.paused) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        }
+        let held = self.held_until.first().map(|(deadline, _)| *deadline);
+        [silent, held, self.paused].into_iter().flatten().min()
     }
 
     /// Accepts some connections; whether a runtime was among them.
@@ -168,7 +172,11 @@ impl<R: Readiness> Pump<R> {
         if stream.set_nonblocking(true).is_err() || self.readiness.add(stream.as_fd(), id).is_err() {
             return false;
         }
-        while self.silent.len() >= self.options.most_silent.max(1) && self.drop_oldest() {}
+        let Room { connections, .. } = Room::now();
+        while (self.silent.len() >= self.options.most_silent.max(1)
+            || self.silent.len().saturating_add(self.port.len()) >= connections)
+            && self.drop_oldest()
+        {}
         let deadline = Instant::now().checked_add(self.options.advertise);
         self.silent.insert(id, Silent { stream, receiver: AdvertiseReceiver::new(), bytes: [0; ADVERTISE_LEN], deadline });
         self.read(id)
@@ -198,7 +206,8 @@ impl<R: Readiness> Pump<R> {
         match outcome {
             AdvertiseOutcome::Advertised(advertise) => {
                 self.counts.advertised = self.counts.advertised.saturating_add(1);
-                return self.hold(advertise, HoldOutcome { id, stream: silent.stream });
+                let deadline = self.options.held.and_then(|held| Instant::now().checked_add(held));
+                return self.hold(advertise, HoldOutcome { id, stream: silent.stream, deadline });
             }
             AdvertiseOutcome::BadMagic { .. } => self.counts.not_a_runtime = self.counts.not_a_runtime.saturating_add(1),
             AdvertiseOutcome::Ended { .. } => self.counts.ended_early = self.counts.ended_early.saturating_add(1),
@@ -208,10 +217,16 @@ impl<R: Readiness> Pump<R> {
     }
 
     fn hold(&mut self, advertise: Advertise, token: HoldOutcome) -> bool {
-        let id = token.id;
+        let (id, deadline) = (token.id, token.deadline);
+        if self.port.len() >= Room::now().held && self.port.find(advertise.runtime_cookie).is_none() {
+            self.counts.refused = self.counts.refused.saturating_add(1);
+            self.readiness.remove(token.stream.as_fd());
+            return false;
+        }
         match self.port.hold(advertise, token) {
             Ok(held) => {
                 self.held.insert(id, held.key);
+                self.held_until.extend(deadline.map(|deadline| (deadline, id)));
                 if let Some(replaced) = held.replaced {
                     self.counts.replaced = self.counts.replaced.saturating_add(1);
                     self.let_go(&replaced);
@@ -228,15 +243,26 @@ impl<R: Readiness> Pump<R> {
 
     /// Forgets a connection that was taken out of the table.
     fn let_go(&mut self, waiting: &WaitingConnection<HoldOutcome>) {
-        self.held.remove(&waiting.token.id);
+        let HoldOutcome { id, deadline, .. } = waiting.token;
+        self.held.remove(&id);
+        if let Some(deadline) = deadline {
+            self.held_until.remove(&(deadline, id));
+        }
         self.readiness.remove(waiting.token.stream.as_fd());
     }
 
     /// A connection that was waiting has ended.
     fn ended(&mut self, id: u64) {
-        let Some(waiting) = self.held.get(&id).copied().and_then(|key| self.port.remove(key)) else { return };
-        self.counts.ended_waiting = self.counts.ended_waiting.saturating_add(1);
+        if self.hang_up(id) {
+            self.counts.ended_waiting = self.counts.ended_waiting.saturating_add(1);
+        }
+    }
+
+    /// Closes a connection that is held; whether it was.
+    fn hang_up(&mut self, id: u64) -> bool {
+        let Some(waiting) = self.held.get(&id).copied().and_then(|key| self.port.remove(key)) else { return false };
         self.let_go(&waiting);
+        true
     }
 
     fn drop_oldest(&mut self) -> bool {
@@ -252,6 +278,12 @@ impl<R: Readiness> Pump<R> {
             let Some((_, silent)) = self.silent.pop_first() else { break };
             self.counts.silent_timed_out = self.counts.silent_timed_out.saturating_add(1);
             self.readiness.remove(silent.stream.as_fd());
+        }
+        while let Some((_, id)) = self.held_until.first().copied().filter(|(deadline, _)| *deadline <= now) {
+            self.held_until.pop_first();
+            if self.hang_up(id) {
+                self.counts.held_timed_out = self.counts.held_timed_out.saturating_add(1);
+            }
         }
         if self.paused.is_some_and(|paused| paused <= now) {
             // Where even that fails, it is tried again after another pause.
@@ -285,10 +317,10 @@ impl<R: Readiness> Pump<R> {
                 Ask::Take(which, giver) => match self.find(&which).and_then(|(key, _)| self.port.remove(key)) {
                     Some(waiting) => {
                         self.let_go(&waiting);
-                        let WaitingConnection { advertise, token: HoldOutcome { id, stream }, .. } = waiting;
+                        let WaitingConnection { advertise, token: HoldOutcome { id, stream, deadline }, .. } = waiting;
                         match giver.give((advertise, stream)) {
                             Ok(()) => self.counts.handed_out = self.counts.handed_out.saturating_add(1),
-                            Err((advertise, stream)) => self.hold_again(advertise, HoldOutcome { id, stream }),
+                            Err((advertise, stream)) => self.hold_again(advertise, HoldOutcome { id, stream, deadline }),
                         }
                         None
                     }
@@ -315,6 +347,21 @@ impl<R: Readiness> Pump<R> {
     }
 }
 
+/// How many connections a port may have, however many it is allowed.
+struct Room {
+    connections: usize,
+    held: usize,
+}
+
+impl Room {
+    /// By the limit of this moment, which the process may change.
+    fn now() -> Self {
+        let limit = getrlimit(Resource::Nofile).current.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
+        // One connection is always looked at, and one is held.
+        Self { connections: (limit / 4).saturating_mul(3).max(2), held: (limit / 2).max(1) }
+    }
+}
+
 /// Closes the queue also where the thread panics.
 struct CloseOnDrop(Arc<Queue>);
 
@@ -338,7 +385,7 @@ mod tests {
         let mut pump = Pump::<System>::new(listener, Arc::new(queue), woken, PortOptions::DEFAULT, 1).unwrap();
         let (stream, theirs) = UnixStream::pair().unwrap();
         let advertise = Advertise { runtime_cookie: Guid::from_bytes([7; 16]), process_id: 7, future: 0 };
-        pump.hold_again(advertise, HoldOutcome { id: FIRST, stream });
+        pump.hold_again(advertise, HoldOutcome { id: FIRST, stream, deadline: None });
         assert_eq!(pump.find(&RuntimeFilter::Process(7)).map(|(_, found)| found), Some(advertise));
         assert_eq!(pump.counts.handed_out, 0);
         drop(theirs);

@@ -17,7 +17,7 @@ use crate::io::{Error, Stopped};
 /// The nettrace stream of a session, as an [`AsyncRead`]: ends when the session does.
 ///
 /// The runtime does not answer a stop, nor any other client, until the stream is read to its end (F-75): go on reading. Dropping it
-/// closes the connection, which ends the session without a rundown.
+/// closes the connection, which ends the session without a rundown; an [`AsyncStopper`](super::AsyncStopper) sends nothing then.
 ///
 /// ```no_run
 /// use dotnet_diagnostics_ipc::io::{AsyncClient, Endpoint};
@@ -97,6 +97,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for AsyncTrace<S> {
         this.silence = None;
         let came = into.filled().get(before..).unwrap_or_default();
         Poll::Ready(this.session.read(came, read).map(drop))
+    }
+}
+
+impl<S> Drop for AsyncTrace<S> {
+    fn drop(&mut self) {
+        self.session.hang_up();
     }
 }
 

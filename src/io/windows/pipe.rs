@@ -4,6 +4,8 @@
 use std::io;
 use std::os::windows::io::{AsHandle, BorrowedHandle, OwnedHandle};
 use std::string::String;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use windows_sys::Win32::Foundation::{
@@ -49,8 +51,8 @@ const SHORTEST: u32 = 2;
 pub struct PipeTransport {
     pipe: OwnedHandle,
     done: Event,
-    /// A write was cancelled.
-    is_cut: bool,
+    /// A write was cancelled, by this or a clone.
+    is_cut: Arc<AtomicBool>,
 }
 
 impl PipeTransport {
@@ -85,7 +87,7 @@ impl PipeTransport {
 
     /// Takes over a pipe that [`handle`] has made.
     pub(super) fn new(pipe: OwnedHandle) -> io::Result<Self> {
-        Ok(Self { pipe, done: Event::new()?, is_cut: false })
+        Ok(Self { pipe, done: Event::new()?, is_cut: Arc::default() })
     }
 
     /// The same end once more, so that one thread can read while another one writes. The other end is closed once both are dropped.
@@ -93,7 +95,7 @@ impl PipeTransport {
     /// # Errors
     /// Where the system gives no handles for it.
     pub fn try_clone(&self) -> io::Result<Self> {
-        Ok(Self { pipe: self.pipe.try_clone()?, done: Event::new()?, is_cut: self.is_cut })
+        Ok(Self { pipe: self.pipe.try_clone()?, done: Event::new()?, is_cut: Arc::clone(&self.is_cut) })
     }
 
     /// Which process made the pipe, by what the system says: whoever comes first can make a pipe of any name. For a pipe that a
@@ -155,7 +157,7 @@ impl AsHandle for PipeTransport {
 
 impl Transport for PipeTransport {
     fn send(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<usize, Stopped> {
-        if self.is_cut {
+        if self.is_cut.load(Ordering::SeqCst) {
             return Err(
                 io::Error::new(io::ErrorKind::BrokenPipe, "a write was given up, how much of it went out is not known").into()
             );
@@ -170,7 +172,7 @@ impl Transport for PipeTransport {
             Ran::Done(count) => Ok(count),
             Ran::Failed(error) => Err(error.into()),
             Ran::Stopped(stopped) => {
-                self.is_cut = true;
+                self.is_cut.store(true, Ordering::SeqCst);
                 Err(stopped)
             }
         }

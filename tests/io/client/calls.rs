@@ -205,6 +205,10 @@ fn user_events_session_lasts_until_hang_up() {
     let soon = || Until { deadline: Some(std::time::Instant::now() + Duration::from_millis(20)), canceller: None };
     let error = session.wait(&soon()).unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Continuation, ErrorKind::TimedOut)), "{error:?}");
+    // Bytes are not the end.
+    io::Write::write_all(&mut peer.end(0), &[7; 100]).unwrap();
+    let error = session.wait(&soon()).unwrap_err();
+    assert!(matches!((error.phase(), error.kind()), (Phase::Continuation, ErrorKind::TimedOut)), "{error:?}");
     peer.hang_up();
     session.wait(&Until::FOREVER).unwrap();
 }

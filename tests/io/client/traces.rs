@@ -147,6 +147,19 @@ fn trace_of_ended_process_is_incomplete() {
     assert_eq!(error.to_string(), "stopping the session: the session is over");
 }
 
+/// The session ends with its connection, and another one may have its id by then.
+#[test]
+fn stop_after_trace_was_dropped_is_not_sent() {
+    let peer = Peer::saying(&[&streaming(b"Nettrace"), SESSION]);
+    let client = Client::new(&peer);
+    let trace = client.trace(&COLLECT).unwrap();
+    let stopper = trace.stopper(&client);
+    drop(trace);
+    let error = stopper.stop().unwrap_err();
+    assert!(matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::SessionOver)), "{error:?}");
+    assert_eq!(peer.connections.lock().unwrap().len(), 1, "no connection was made for it");
+}
+
 #[test]
 fn trace_of_dead_process_has_its_error() {
     let peer = Peer::saying(&[&streaming(b"Nettrace")]);

@@ -183,3 +183,23 @@ fn transport_miscounting_is_reported() {
     let kind = Error::in_io(&error).unwrap().kind();
     assert!(matches!(kind, ErrorKind::Miscounted { asked: 8, said: 9 }), "{error:?}");
 }
+
+/// What a call has set of the socket is not left there.
+#[test]
+fn transport_stream_blocks_after_call_with_deadline() {
+    let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let mut transport = UnixTransport::new(ours).unwrap();
+    let hand_out: [fn(&UnixTransport) -> io::Result<std::os::fd::OwnedFd>; 2] =
+        [|transport| transport.stream().as_fd().try_clone_to_owned(), |transport| transport.as_fd().try_clone_to_owned()];
+    for hand_out in hand_out {
+        let until = Until { deadline: Some(std::time::Instant::now() + std::time::Duration::from_millis(10)), canceller: None };
+        assert!(matches!(transport.receive(&mut [0; 8], &until), Err(Stopped::TimedOut)));
+        let given = std::os::unix::net::UnixStream::from(hand_out(&transport).unwrap());
+        assert_eq!(given.read_timeout().unwrap(), None);
+    }
+    // And a deadline holds again afterwards.
+    let until = Until { deadline: Some(std::time::Instant::now() + std::time::Duration::from_millis(10)), canceller: None };
+    assert!(matches!(transport.receive(&mut [0; 8], &until), Err(Stopped::TimedOut)));
+    theirs.write_all(b"reply").unwrap();
+    assert_eq!(transport.receive(&mut [0; 8], &Until::FOREVER).unwrap(), 5);
+}

@@ -141,3 +141,56 @@ fn bind_concurrent_takeover_has_one_winner() {
         bound.iter().filter_map(|bound| bound.as_ref().err()).for_each(in_use);
     }
 }
+
+/// Whoever can read a directory can lock it, as all can `/tmp`.
+#[test]
+fn bind_in_directory_that_others_lock_succeeds() {
+    use rustix::fs::{FlockOperation, flock};
+    let home = directory();
+    let locked = fs::File::open(home.path()).unwrap();
+    flock(&locked, FlockOperation::LockExclusive).unwrap();
+    let path = home.path().join("port");
+    crate::leave_stale(&path);
+    let (listener, guard) = bind_private(&path).unwrap();
+    drop((listener, guard));
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0, "neither the socket nor a lock is left");
+}
+
+#[test]
+fn bind_refuses_lock_of_other_user() {
+    needs_root!();
+    let home = directory();
+    let (path, lock) = (home.path().join("port"), home.path().join("port.lock"));
+    fs::write(&lock, "").unwrap();
+    give_away(&lock);
+    let error = bind_private(&path).unwrap_err();
+    assert_eq!(distrust(&error), &Distrust::OtherOwner { path: lock.clone(), owner: NOBODY, ours: 0 });
+    assert!(lock.exists() && !path.exists());
+}
+
+/// A successor binds under the lock, between the look of its predecessor and the removal.
+#[test]
+fn unbind_waits_for_the_lock() {
+    use rustix::fs::{FlockOperation, flock};
+    let home = directory();
+    let path = home.path().join("port");
+    let bound = bind_private(&path).unwrap();
+    let lock = fs::File::create(home.path().join("port.lock")).unwrap();
+    flock(&lock, FlockOperation::LockExclusive).unwrap();
+    let unbinding = std::thread::spawn(move || drop(bound));
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    assert!(path.exists() && !unbinding.is_finished());
+    drop(lock);
+    unbinding.join().unwrap();
+    assert!(!path.exists());
+}
+
+#[test]
+fn bind_makes_no_directory_where_others_could_replace_it() {
+    let home = directory();
+    chmod(home.path(), 0o777);
+    let path = home.path().join("private/port");
+    let error = bind_private(&path).unwrap_err();
+    assert!(matches!(distrust(&error), Distrust::SharedDirectory { mode: 0o777, .. }), "{error}");
+    assert!(!home.path().join("private").exists());
+}

@@ -229,7 +229,7 @@ fn port_bad_advertise_is_closed() {
         }
         thread::sleep(Duration::from_millis(30));
     }
-    assert!((250..1500).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() >= Duration::from_millis(250), "{:?}", begun.elapsed());
     eventually(port, |counts| (counts.not_a_runtime, counts.ended_early, counts.silent_timed_out) == (1, 1, 1));
     // And one more than may wait.
     let _held = [come(path, 1), come(path, 2)];
