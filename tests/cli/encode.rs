@@ -59,7 +59,7 @@ fn encode_wrong_json_reports_position() {
         (
             json!({ "value": { "circularBufferMB": 1, "format": 1, "providers": [{ "keywords": "-1" }] },
                  "command": "EventPipe/CollectTracing" }),
-            "providers[0].keywords: a decimal string",
+            "providers[0].keywords: expected a decimal string",
         ),
     ] {
         let mut whole = json!({ "offset": 0, "size": 0, "kind": "request", "command": "EventPipe/StopTracing", "code": null,
