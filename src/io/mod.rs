@@ -45,6 +45,8 @@ mod transport;
 #[cfg(unix)]
 pub(crate) mod unix;
 #[cfg(unix)]
+mod unix_address;
+#[cfg(unix)]
 pub(crate) mod unix_fd;
 #[cfg(unix)]
 mod user_events;

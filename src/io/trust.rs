@@ -18,6 +18,12 @@
 //! user id of the target. That is deliberate: a tool that runs as root and talks to whatever some user placed in `/tmp` works for
 //! that user.
 //!
+//! # User namespaces
+//! Where a user namespace does not map all users, those whom it does not map have one number, 65534 as a rule: what belongs to it may be
+//! anybody's, root's as well, and is not trusted ([`UnmappedOwner`](Distrust::UnmappedOwner),
+//! [`UnmappedPeer`](Distrust::UnmappedPeer)), also where we have that number ourselves. Whoever knows better says so:
+//! [`TrustPolicy::allowing_owner`] with 65534.
+//!
 //! # Races
 //! Between the look at the path and the connection, only those can swap the socket who were found to be trustworthy: we, root, and
 //! whom the policy adds. Once connected, the kernel says who called `listen`, so that a swap that did happen is seen there. It says
@@ -42,6 +48,8 @@ use std::path::PathBuf;
 mod path;
 #[cfg(unix)]
 mod peer;
+#[cfg(unix)]
+mod user_ids;
 
 #[cfg(unix)]
 pub use path::check_path;
@@ -93,6 +101,18 @@ pub enum Distrust {
         /// Our own.
         ours: u32,
     },
+    /// It belongs to a user whom our user namespace does not map, and so to anybody: all of them have one number there.
+    UnmappedOwner {
+        /// What.
+        path: PathBuf,
+        /// The number.
+        owner: u32,
+    },
+    /// A user listens whom our user namespace does not map: anybody.
+    UnmappedPeer {
+        /// The number that all of them have.
+        owner: u32,
+    },
     /// Another process listens than the one that was asked for.
     PeerProcess {
         /// The process that listens.
@@ -113,6 +133,16 @@ impl fmt::Display for Distrust {
                 write!(f, "others can replace what is in {} (mode {mode:03o}, not sticky)", path.display())
             }
             Self::PeerOwner { owner, ours } => write!(f, "user {owner} listens there, neither we (user {ours}) nor root"),
+            Self::UnmappedOwner { path, owner } => {
+                write!(
+                    f,
+                    "{} belongs to user {owner}, as here everything does whose owner this user namespace does not map",
+                    path.display()
+                )
+            }
+            Self::UnmappedPeer { owner } => {
+                write!(f, "user {owner} listens there, as here everybody is whom this user namespace does not map")
+            }
             Self::PeerProcess { process_id, expected } => {
                 write!(f, "process {process_id} listens there, not process {expected}")
             }
@@ -185,14 +215,20 @@ impl TrustPolicy {
         self
     }
 
+    /// Whether this owner is trusted whoever that is.
+    #[cfg(unix)]
+    fn allows(self, owner: u32) -> bool {
+        match self.owners {
+            Owners::Any => true,
+            Owners::And(other) => owner == other,
+            Owners::OursAndRoot => false,
+        }
+    }
+
     /// Whether `owner` is to be trusted by `ours`.
     #[cfg(unix)]
     fn trusts(self, owner: u32, ours: u32) -> bool {
-        match self.owners {
-            Owners::Any => true,
-            Owners::And(other) if owner == other => true,
-            Owners::And(_) | Owners::OursAndRoot => owner == ours || owner == 0,
-        }
+        self.allows(owner) || owner == ours || owner == 0
     }
 }
 

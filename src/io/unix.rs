@@ -11,15 +11,10 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketType, recv, send};
+use rustix::net::{AddressFamily, RecvFlags, SocketType, recv, send};
 
+use super::unix_address::UnixAddress;
 use super::{Error, ErrorKind, Phase, Stopped, Transport, Until, unix_fd};
-use crate::endpoint::{PathTooLong, check_path_len};
-
-#[cfg(not(target_vendor = "apple"))]
-use crate::endpoint::SUN_PATH_LINUX as SUN_PATH;
-#[cfg(target_vendor = "apple")]
-use crate::endpoint::SUN_PATH_MACOS as SUN_PATH;
 
 /// A Unix socket whose waits end at a deadline or by a [`Canceller`](super::Canceller).
 ///
@@ -184,12 +179,15 @@ pub(crate) fn connect(path: &Path, until: &Until<'_>) -> Result<UnixTransport, E
 
 /// Connects without waiting: `None` where the backlog is full. The stream does not block.
 pub(crate) fn try_connect(path: &Path) -> Result<Option<UnixStream>, Error> {
-    let too_long = |error: PathTooLong| Error::new(Phase::Find, ErrorKind::NotAnEndpoint(error.to_string()));
-    check_path_len(path.as_os_str().len(), SUN_PATH).map_err(too_long)?;
-    let address = SocketAddrUnix::new(path).map_err(|errno| Error::new(Phase::Find, io::Error::from(errno)))?;
+    let address = UnixAddress::of(path).map_err(|kind| match kind {
+        ErrorKind::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+            Error::new(Phase::Find, ErrorKind::NotFound(path.display().to_string()))
+        }
+        kind => Error::new(Phase::Find, kind),
+    })?;
     let stream = unconnected().map_err(Error::connecting)?;
     loop {
-        match rustix::net::connect(&stream, &address) {
+        match rustix::net::connect(&stream, address.get()) {
             Ok(()) => return Ok(Some(stream)),
             Err(Errno::AGAIN) => return Ok(None),
             Err(Errno::INTR) => {}

@@ -215,6 +215,8 @@ fn io(texts: &mut Texts) {
         Distrust::OtherOwner { path: path(), owner: 1000, ours: 1001 },
         Distrust::SharedDirectory { path: path(), mode: 0o777 },
         Distrust::PeerOwner { owner: 1000, ours: 1001 },
+        Distrust::UnmappedOwner { path: path(), owner: 65534 },
+        Distrust::UnmappedPeer { owner: 65534 },
         Distrust::PeerProcess { process_id: 5, expected: 7 },
     ]);
     texts.all([

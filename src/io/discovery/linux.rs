@@ -1,5 +1,6 @@
 //! What `/proc` tells about processes.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Read as _};
@@ -139,7 +140,7 @@ fn is_our_root(home: &Path) -> io::Result<bool> {
 
 /// The names of the sockets that are listened on, for each network namespace once.
 #[derive(Debug, Default)]
-pub(super) struct Listeners(Vec<(Option<PathBuf>, Option<Vec<OsString>>)>);
+pub(super) struct Listeners(Vec<(Option<PathBuf>, Option<BTreeSet<OsString>>)>);
 
 impl Listeners {
     /// Whether a socket of this name is listened on where the process is.
@@ -147,33 +148,33 @@ impl Listeners {
         let home = PathBuf::from(std::format!("/proc/{process_id}"));
         let namespace = fs::read_link(home.join("ns/net")).ok();
         if let Some((_, names)) = self.0.iter().find(|(of, _)| namespace.is_some() && *of == namespace) {
-            return is_listed(names.as_deref(), name);
+            return is_listed(names.as_ref(), name);
         }
         let names = File::open(home.join("net/unix")).and_then(|file| listeners(BufReader::new(file))).ok();
-        let listed = is_listed(names.as_deref(), name);
+        let listed = is_listed(names.as_ref(), name);
         self.0.push((namespace, names));
         listed
     }
 }
 
-fn is_listed(names: Option<&[OsString]>, name: &str) -> Listening {
+fn is_listed(names: Option<&BTreeSet<OsString>>, name: &str) -> Listening {
     match names {
         None => Listening::Unlisted,
-        Some(names) if names.iter().any(|listed| listed == name) => Listening::Yes,
+        Some(names) if names.contains(OsStr::new(name)) => Listening::Yes,
         Some(_) => Listening::No,
     }
 }
 
 /// The last parts of the paths of those sockets in a `/proc/net/unix` that are listened on, if they are of this protocol.
-fn listeners(table: impl io::BufRead) -> io::Result<Vec<OsString>> {
-    let mut names = Vec::new();
+fn listeners(table: impl io::BufRead) -> io::Result<BTreeSet<OsString>> {
+    let mut names = BTreeSet::new();
     for line in table.split(b'\n') {
         let line = line?;
         let flags = line.split(|b| *b == b' ').filter(|field| !field.is_empty()).nth(3);
         let flags = flags.and_then(|flags| u32::from_str_radix(core::str::from_utf8(flags).ok()?, 16).ok());
         let name = line.rsplit(|b| matches!(b, b'/' | b' ')).next().unwrap_or_default();
         if flags.is_some_and(|flags| flags & ACCEPTS != 0) && name.starts_with(b"dotnet") {
-            names.push(OsStr::from_bytes(name).to_os_string());
+            names.insert(OsStr::from_bytes(name).to_os_string());
         }
     }
     Ok(names)
@@ -222,6 +223,6 @@ mod tests {
             0000000000000000: 00000002 00000000 00010000 0001 01 20003 @abstract\n\
             cut";
         let names = listeners(&table[..]).unwrap();
-        assert_eq!(names, ["dotnet-diagnostic-12-3-socket", "dotnet-diagnostic-14-3-socket"]);
+        assert_eq!(names.into_iter().collect::<Vec<_>>(), ["dotnet-diagnostic-12-3-socket", "dotnet-diagnostic-14-3-socket"]);
     }
 }

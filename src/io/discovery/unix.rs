@@ -1,11 +1,9 @@
 //! Which socket is whose.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::string::{String, ToString as _};
 use std::vec::Vec;
-
-use rustix::net::SocketAddrUnix;
 
 use super::directory::{self, Candidate};
 use super::found::{DiscoveredEndpoint, Discovery, EndpointState, UnreadablePath};
@@ -16,6 +14,7 @@ use super::macos::{self as platform, Listeners};
 use super::process::{Listening, Process, Tmpdir};
 use crate::endpoint::{NamePrefix, UNKNOWN_KEY};
 use crate::io::listening_path::{Probe, probe};
+use crate::io::unix_address::UnixAddress;
 use crate::io::{Error, ErrorKind, Phase, Until};
 
 impl Process {
@@ -61,14 +60,16 @@ fn ask(candidate: &Candidate, process_id: Option<u32>, listeners: &mut Listeners
         }
     }
     // No process fits, so there is no list to look it up in: the list of which network namespace?
-    let state = match SocketAddrUnix::new(&candidate.path).map_err(std::io::Error::from).and_then(|address| probe(&address)) {
+    let probed = UnixAddress::of(&candidate.path).and_then(|address| Ok(probe(address.get())?));
+    let state = match probed {
         Ok(Probe::Listening(peer)) => {
             return Some((EndpointState::Listening, peer.and_then(|peer| peer.process_id).or(process_id)));
         }
         Ok(Probe::Refused) => EndpointState::Stale,
         Ok(Probe::Absent) => return None,
         Ok(Probe::Unknown(why)) => EndpointState::Unknown(why),
-        Err(error) => EndpointState::Unknown(error.kind()),
+        Err(ErrorKind::Io(error)) => EndpointState::Unknown(error.kind()),
+        Err(_) => EndpointState::Unknown(std::io::ErrorKind::InvalidFilename),
     };
     Some((state, process_id))
 }
@@ -78,9 +79,10 @@ fn ask(candidate: &Candidate, process_id: Option<u32>, listeners: &mut Listeners
 pub(super) fn processes() -> Result<Discovery, Error> {
     let mut unseen = Vec::new();
     let table = platform::processes(&mut unseen);
+    let by_id = Table::of(&table);
     // By what the directory is: two paths may lead to it. Ours first.
     let mut directories: BTreeMap<(u64, u64), Vec<Place>> = BTreeMap::new();
-    let mut missing: Vec<PathBuf> = Vec::new();
+    let mut missing: BTreeSet<PathBuf> = BTreeSet::new();
     let ours = our_directories().into_iter().map(|path| Place { of: None, path });
     let theirs =
         table.iter().flat_map(|process| process.directories().into_iter().map(|path| Place { of: Some(process.process_id), path }));
@@ -90,7 +92,7 @@ pub(super) fn processes() -> Result<Discovery, Error> {
             // One that is not there has no sockets in it.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound || missing.contains(&place.path) => {}
             Err(error) => {
-                missing.push(place.path.clone());
+                missing.insert(place.path.clone());
                 unseen.push(UnreadablePath { process_id: place.of, path: place.path, why: error.kind() });
             }
         }
@@ -104,7 +106,7 @@ pub(super) fn processes() -> Result<Discovery, Error> {
             directory::sockets(&place.path).inspect_err(|error| failed = failed.take().or(Some((place, error.kind())))).ok()
         });
         match (listed, failed) {
-            (Some(candidates), _) => found.extend(judge(&candidates, &places, &table, &mut listeners)),
+            (Some(candidates), _) => found.extend(judge(&candidates, &places, &by_id, &mut listeners)),
             (None, Some((place, why))) => unseen.push(UnreadablePath { process_id: place.of, path: place.path.clone(), why }),
             (None, None) => {}
         }
@@ -116,6 +118,23 @@ pub(super) fn processes() -> Result<Discovery, Error> {
     Ok(Discovery { found, unseen })
 }
 
+/// Processes by the id that they have for themselves.
+struct Table<'t>(BTreeMap<u32, Vec<&'t Process>>);
+
+impl<'t> Table<'t> {
+    fn of(processes: &'t [Process]) -> Self {
+        let mut by_id: BTreeMap<u32, Vec<&Process>> = BTreeMap::new();
+        for process in processes {
+            by_id.entry(process.inner_id).or_default().push(process);
+        }
+        Self(by_id)
+    }
+
+    fn with_inner_id(&self, inner_id: u32) -> impl Iterator<Item = &'t Process> {
+        self.0.get(&inner_id).into_iter().flatten().copied()
+    }
+}
+
 /// A directory, by the path that it has for us, or for a process.
 struct Place {
     of: Option<u32>,
@@ -123,10 +142,11 @@ struct Place {
 }
 
 /// Which process a socket in these places is of, by its name.
-fn owner_of<'t>(candidate: &Candidate, places: &[Place], table: &'t [Process]) -> Option<&'t Process> {
+fn owner_of<'t>(candidate: &Candidate, places: &[Place], table: &Table<'t>) -> Option<&'t Process> {
     // A runtime that does not know when it started names no key (F-61).
-    let is_keyless = |process: &Process| candidate.name.key == UNKNOWN_KEY && process.inner_id == candidate.name.pid;
-    let named: Vec<&Process> = table.iter().filter(|process| process.is_named(candidate) || is_keyless(process)).collect();
+    let is_keyless = candidate.name.key == UNKNOWN_KEY;
+    let same_id = table.with_inner_id(candidate.name.pid);
+    let named: Vec<&Process> = same_id.filter(|process| is_keyless || process.is_named(candidate)).collect();
     let here = named.iter().filter(|process| places.iter().any(|place| place.of == Some(process.process_id)));
     let here: Vec<&Process> = here.copied().collect();
     // The first processes of two pid namespaces may have started in the same jiffy. If both have this directory, the name does not
@@ -138,7 +158,7 @@ fn owner_of<'t>(candidate: &Candidate, places: &[Place], table: &'t [Process]) -
 }
 
 /// Whose the sockets of one directory are.
-fn judge(candidates: &[Candidate], places: &[Place], table: &[Process], listeners: &mut Listeners) -> Vec<DiscoveredEndpoint> {
+fn judge(candidates: &[Candidate], places: &[Place], table: &Table<'_>, listeners: &mut Listeners) -> Vec<DiscoveredEndpoint> {
     let mut found: Vec<DiscoveredEndpoint> = Vec::new();
     for candidate in candidates {
         let owner = owner_of(candidate, places, table).map(|process| process.process_id);
@@ -161,21 +181,18 @@ fn judge(candidates: &[Candidate], places: &[Place], table: &[Process], listener
 }
 
 /// Of several sockets of one directory and one process id, only one is the process's: that which has its key, else the newest.
-fn supersede(found: &mut [DiscoveredEndpoint], table: &[Process]) {
+fn supersede(found: &mut [DiscoveredEndpoint], table: &Table<'_>) {
     let rank = |found: &DiscoveredEndpoint| {
-        let is_named = table.iter().any(|process| {
-            Some(process.process_id) == found.process_id
-                && Some(found.id_in_name) == Some(process.inner_id)
-                && process.start_time == found.key
-        });
-        (is_named, found.key, found.prefix == NamePrefix::Current)
+        let is_its_key = |process: &Process| Some(process.process_id) == found.process_id && process.start_time == found.key;
+        (table.with_inner_id(found.id_in_name).any(is_its_key), found.key, found.prefix == NamePrefix::Current)
     };
-    let best: Vec<_> =
-        found.iter().filter(|found| !found.is_stale()).map(|found| (found.id_in_name, found.process_id, rank(found))).collect();
+    let mut best = BTreeMap::new();
+    for one in found.iter().filter(|found| !found.is_stale()) {
+        let best = best.entry((one.id_in_name, one.process_id)).or_insert_with(|| rank(one));
+        *best = (*best).max(rank(one));
+    }
     for one in found.iter_mut().filter(|found| !found.is_stale()) {
-        let mine = rank(one);
-        let same = |(id, process_id, _): &&(u32, Option<u32>, _)| *id == one.id_in_name && *process_id == one.process_id;
-        if best.iter().filter(same).any(|(_, _, other)| *other > mine) {
+        if best.get(&(one.id_in_name, one.process_id)).is_some_and(|best| *best > rank(one)) {
             one.state = EndpointState::Superseded;
         }
     }
@@ -252,7 +269,7 @@ mod tests {
         let place = |of| Place { of: Some(of), path: PathBuf::from("/x") };
         let owner = |pid, key, places: &[Place], table| {
             let candidate = Candidate { path: PathBuf::from("/x/s"), name: SocketName::new(pid, key), owner: 0 };
-            owner_of(&candidate, places, table).map(|process: &Process| process.process_id)
+            owner_of(&candidate, places, &Table::of(table)).map(|process: &Process| process.process_id)
         };
         assert_eq!(owner(1, 7, &[place(12)], &table), Some(12));
         assert_eq!(owner(1, 7, &[place(1), place(11)], &table), Some(11));
@@ -262,6 +279,30 @@ mod tests {
         assert_eq!(owner(1, 8, &[place(11)], &table), None);
         assert_eq!(owner(1, UNKNOWN_KEY, &[place(1)], &table), Some(1));
         assert_eq!(owner(12, 7, &[place(12)], &table), None);
+    }
+
+    /// As many names as anybody can give a socket: every step for each of them is a look-up.
+    #[test]
+    fn newest_of_200000_sockets_of_one_process_counts() {
+        const N: u64 = 200_000;
+        let process = Process { start_time: Some(N / 2), ..Process::unknown(12) };
+        let named = |key| DiscoveredEndpoint {
+            process_id: Some(12),
+            id_in_name: 12,
+            key: Some(key),
+            prefix: NamePrefix::Current,
+            endpoint: PathBuf::new(),
+            owner: None,
+            state: EndpointState::Listening,
+        };
+        let left = |table: &[Process]| {
+            let mut found: Vec<_> = (0..N).map(named).collect();
+            supersede(&mut found, &Table::of(table));
+            let left: Vec<_> = found.iter().filter(|found| !found.is_stale()).map(|found| found.key.unwrap()).collect();
+            left
+        };
+        assert_eq!(left(&[process]), [N / 2]);
+        assert_eq!(left(&[]), [N - 1]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Component, Path, PathBuf};
 use std::string::ToString as _;
 
+use super::user_ids::UserIds;
 use super::{Distrust, TrustPolicy};
 use crate::io::{Error, ErrorKind, Phase};
 
@@ -73,11 +74,12 @@ pub(in crate::io) fn kind_of(kind: FileType) -> &'static str {
 struct Walk {
     policy: TrustPolicy,
     ours: u32,
+    user_ids: UserIds,
 }
 
 impl Walk {
     fn new(policy: TrustPolicy) -> Self {
-        Self { policy, ours: rustix::process::geteuid().as_raw() }
+        Self { policy, ours: rustix::process::geteuid().as_raw(), user_ids: UserIds::now() }
     }
 
     /// Goes down to the end of `path` through every directory and symbolic link, and looks at each of them.
@@ -133,10 +135,14 @@ impl Walk {
     }
 
     fn check_owner(&self, path: &Path, metadata: &Metadata) -> Result<(), ErrorKind> {
-        if self.policy.trusts(metadata.uid(), self.ours) {
+        let owner = metadata.uid();
+        if self.user_ids.is_anybody(owner) && !self.policy.allows(owner) {
+            return Err(Distrust::UnmappedOwner { path: path.to_path_buf(), owner }.into());
+        }
+        if self.policy.trusts(owner, self.ours) {
             return Ok(());
         }
-        Err(Distrust::OtherOwner { path: path.to_path_buf(), owner: metadata.uid(), ours: self.ours }.into())
+        Err(Distrust::OtherOwner { path: path.to_path_buf(), owner, ours: self.ours }.into())
     }
 
     fn check_directory(&self, path: &Path, metadata: &Metadata) -> Result<(), ErrorKind> {

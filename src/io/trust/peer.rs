@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
+use super::user_ids::UserIds;
 use super::{Distrust, TrustPolicy};
 use crate::io::{Error, Phase};
 
@@ -37,6 +38,9 @@ pub fn check_peer(stream: &impl AsFd, policy: TrustPolicy, process_id: Option<u3
     }
     let peer = peer_of(stream).map_err(|error| Error::new(Phase::Trust, error))?;
     let ours = rustix::process::geteuid().as_raw();
+    if UserIds::now().is_anybody(peer.user_id) && !policy.allows(peer.user_id) {
+        return Err(Error::new(Phase::Trust, Distrust::UnmappedPeer { owner: peer.user_id }));
+    }
     if !policy.trusts(peer.user_id, ours) {
         return Err(Error::new(Phase::Trust, Distrust::PeerOwner { owner: peer.user_id, ours }));
     }

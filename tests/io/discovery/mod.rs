@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::io::trust::{Distrust, TrustPolicy, check_path, check
 use dotnet_diagnostics_ipc::io::{Error, ErrorKind, Phase, bind_private};
 
 /// Somebody who is neither us nor root.
-const NOBODY: u32 = 65534;
+const NOBODY: u32 = 65533;
 
 fn directory() -> tempfile::TempDir {
     // Not below TMPDIR: that may be shared.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use dotnet_diagnostics_ipc::io::discovery::{EndpointState, processes};
+use dotnet_diagnostics_ipc::io::{Client, Endpoint};
 
 use super::processes::*;
 use super::*;
@@ -53,6 +54,61 @@ fn discovery_pid_namespace_name_has_inner_id() {
     let seen = processes().unwrap();
     let found: Vec<_> = seen.found.iter().filter(|found| found.process_id == Some(id)).collect();
     assert_eq!((found.len(), found[0].id_in_name, found[0].state), (1, 1, EndpointState::Listening));
+}
+
+/// From here the path has `/proc/PID/root` in front, and is longer than an address has room for.
+#[test]
+fn discovery_long_tmpdir_of_other_mounts_is_reached() {
+    needs_root!();
+    let home = directory();
+    let tmpdir = home.path().join("t".repeat(68 - home.path().as_os_str().len()));
+    fs::create_dir(&tmpdir).unwrap();
+    let unshare = ["--pid", "--fork", "--mount-proc", "--kill-child"];
+    let Some(mut command) = unshared(&unshare, &std::env::current_exe().unwrap(), &tmpdir) else { return };
+    let outer = Process::listening(&mut command, &tmpdir);
+    let id = child_of(outer.id());
+    let path = find(id).unwrap();
+    assert!(path.as_os_str().len() > 107, "{}", path.display());
+    let _connection = Client::new(Endpoint::process(id)).connect().unwrap();
+    let seen = processes().unwrap();
+    assert!(seen.found.iter().any(|found| found.process_id == Some(id) && found.state == EndpointState::Listening));
+}
+
+/// In a user namespace without a map everything is user 65534's, and so are we.
+#[test]
+fn unmapped_owner_is_not_trusted() {
+    let home = directory();
+    let path = home.path().join("socket");
+    let _listener = UnixListener::bind(&path).unwrap();
+    chmod(home.path(), 0o755);
+    chmod(&path, 0o777);
+    let test = "discovery::namespaces::helper_unmapped_owner_is_not_trusted";
+    let output = Command::new("unshare")
+        .arg("--user")
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--ignored"])
+        .env("SOCKET", &path)
+        .output()
+        .unwrap();
+    let (said, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if error.contains("unshare failed") {
+        eprintln!("SKIPPED: unshare --user cannot be had here: {error}");
+        return;
+    }
+    assert!(output.status.success() && said.contains("1 passed"), "{said}{error}");
+}
+
+#[test]
+#[ignore = "started by another test"]
+fn helper_unmapped_owner_is_not_trusted() {
+    let path = PathBuf::from(std::env::var_os("SOCKET").unwrap());
+    let us = rustix::process::geteuid().as_raw();
+    assert!(matches!(refused(&path), Distrust::UnmappedOwner { owner, .. } if owner == us));
+    trusted(&path, TrustPolicy::CHECKED.allowing_owner(us));
+    let stream = UnixStream::connect(&path).unwrap();
+    let error = check_peer(&stream, TrustPolicy::CHECKED, None).unwrap_err();
+    assert_eq!(distrust(&error), &Distrust::UnmappedPeer { owner: us });
+    check_peer(&stream, TrustPolicy::CHECKED.allowing_owner(us), None).unwrap();
 }
 
 #[test]
