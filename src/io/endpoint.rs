@@ -116,10 +116,24 @@ impl Endpoint {
 }
 
 #[cfg(windows)]
+impl Endpoint {
+    /// Looks at who made the pipe, once connected.
+    pub(super) fn check_pipe(&self, pipe: &impl std::os::windows::io::AsHandle) -> Result<(), Error> {
+        let expected = match self.place {
+            Place::Process(process_id) => Some(process_id),
+            _ => None,
+        };
+        super::trust::check_pipe(super::windows::server_process_id(pipe.as_handle()), self.trust, expected)
+    }
+}
+
+#[cfg(windows)]
 impl Connect for Endpoint {
     type Transport = super::windows::PipeTransport;
 
     fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error> {
-        super::windows::PipeTransport::connect(&self.pipe_name()?, until)
+        let pipe = super::windows::PipeTransport::connect(&self.pipe_name()?, until)?;
+        self.check_pipe(&pipe)?;
+        Ok(pipe)
     }
 }

@@ -37,17 +37,23 @@
 //! takes an absolute one from our own root: [`discovery`](super::discovery) gives paths without symbolic links.
 //!
 //! # Windows
-//! Nothing of this is looked at. A pipe has no path that somebody could change; but any process can be the first to make a pipe of
-//! any name, and to read who owns one takes more of the system than this crate uses. The client allows the server to identify it,
-//! and not to act as it; who answers at a pipe is for the caller to judge.
+//! A pipe has no path that somebody could change, but any process can be the first to make a pipe of any name. So once connected, the
+//! system is asked which process made the pipe, and as whom that runs: as us or as the system itself, or it is not trusted
+//! ([`PeerUser`](Distrust::PeerUser)); and it is the process that was asked for. A process that does not let us look is another user's,
+//! as a rule: that is the system's error, at [`Phase::Trust`](super::Phase::Trust). [`TrustPolicy::allowing_owner`] names users of Unix
+//! and changes nothing here; [`TrustPolicy::allowing_other_owner`] does. The client allows the server to identify it, and not to act as
+//! it.
 
 use std::fmt;
 use std::path::PathBuf;
+use std::string::String;
 
 #[cfg(unix)]
 mod path;
 #[cfg(unix)]
 mod peer;
+#[cfg(windows)]
+mod pipe;
 #[cfg(unix)]
 mod user_ids;
 
@@ -59,6 +65,8 @@ pub(super) use path::{check_directory, kind_of};
 pub use peer::check_peer;
 #[cfg(unix)]
 pub(super) use peer::{Peer, peer_of};
+#[cfg(windows)]
+pub(super) use pipe::check_pipe;
 
 /// Why an endpoint is not trusted.
 ///
@@ -113,6 +121,13 @@ pub enum Distrust {
         /// The number that all of them have.
         owner: u32,
     },
+    /// On Windows: another user's process made the pipe.
+    PeerUser {
+        /// The user as whom it runs, as a security identifier: `S-1-5-21-…`.
+        owner: String,
+        /// Our own.
+        ours: String,
+    },
     /// Another process listens than the one that was asked for.
     PeerProcess {
         /// The process that listens.
@@ -142,6 +157,9 @@ impl fmt::Display for Distrust {
             }
             Self::UnmappedPeer { owner } => {
                 write!(f, "user {owner} listens there, as here everybody is whom this user namespace does not map")
+            }
+            Self::PeerUser { owner, ours } => {
+                write!(f, "a process of {owner} made the pipe, neither ours ({ours}) nor the system's")
             }
             Self::PeerProcess { process_id, expected } => {
                 write!(f, "process {process_id} listens there, not process {expected}")
@@ -213,6 +231,12 @@ impl TrustPolicy {
     pub const fn allowing_other_process(mut self) -> Self {
         self.checks_process = false;
         self
+    }
+
+    /// Whether the owner is looked at.
+    #[cfg(windows)]
+    const fn checks_owner(self) -> bool {
+        !matches!(self.owners, Owners::Any)
     }
 
     /// Whether this owner is trusted whoever that is.

@@ -217,6 +217,7 @@ fn io(texts: &mut Texts) {
         Distrust::PeerOwner { owner: 1000, ours: 1001 },
         Distrust::UnmappedOwner { path: path(), owner: 65534 },
         Distrust::UnmappedPeer { owner: 65534 },
+        Distrust::PeerUser { owner: "S-1-5-21-1-2-3-1001".to_owned(), ours: "S-1-5-21-1-2-3-1000".to_owned() },
         Distrust::PeerProcess { process_id: 5, expected: 7 },
     ]);
     texts.all([

@@ -69,7 +69,7 @@ fn ask(candidate: &Candidate, process_id: Option<u32>, listeners: &mut Listeners
         Ok(Probe::Absent) => return None,
         Ok(Probe::Unknown(why)) => EndpointState::Unknown(why),
         Err(ErrorKind::Io(error)) => EndpointState::Unknown(error.kind()),
-        Err(_) => EndpointState::Unknown(std::io::ErrorKind::InvalidFilename),
+        Err(_) => EndpointState::Unknown(std::io::ErrorKind::InvalidInput),
     };
     Some((state, process_id))
 }

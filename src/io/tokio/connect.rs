@@ -80,6 +80,7 @@ impl AsyncConnect for Endpoint {
         loop {
             // Its server may learn who the client is and may not act in its name: so it is by default.
             if let Some(pipe) = opened(&path, ClientOptions::new().open(path.text()))? {
+                self.check_pipe(&pipe)?;
                 return Ok(pipe);
             }
             let path = path.clone();

@@ -71,7 +71,7 @@ pub(super) fn create(path: &PipePath, first: bool) -> io::Result<OwnedHandle> {
 }
 
 /// Which process made the pipe that a client has opened.
-pub(super) fn server_process_id(pipe: BorrowedHandle<'_>) -> io::Result<u32> {
+pub(in crate::io) fn server_process_id(pipe: BorrowedHandle<'_>) -> io::Result<u32> {
     let mut pid = 0;
     // SAFETY: The handle is open, being borrowed; `pid` is written within the call.
     match unsafe { GetNamedPipeServerProcessId(pipe.as_raw_handle(), &raw mut pid) } {

@@ -27,10 +27,13 @@ mod handle;
 mod listener;
 mod path;
 mod pipe;
+mod user;
 
 pub(super) use event::Event;
+pub(super) use handle::server_process_id;
 pub use listener::PipeListener;
 pub use pipe::PipeTransport;
+pub(super) use user::Sid;
 #[cfg(feature = "tokio")]
 pub(super) use {
     path::PipePath,

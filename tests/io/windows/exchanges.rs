@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::exchange::{End, ParsedRequest, Server, ServerAction, ServerOutcome, StreamEnd};
 use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::io::trust::{Distrust, TrustPolicy};
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
 use dotnet_diagnostics_ipc::io::{Client, Connection, Deadlines, Endpoint, ErrorKind, Phase, ReplyWithin, Transport as _};
 use dotnet_diagnostics_ipc::message::AnyRequest;
@@ -83,6 +84,24 @@ fn pipe_silent_server_times_out() {
     let error = Connection::new(client).with_deadlines(deadlines).call(&ResumeRuntime {}).unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Reply, ErrorKind::TimedOut)), "{error}");
     assert!(before.elapsed() >= SHORT);
+}
+
+/// Whoever comes first can make a pipe of any name. Under wine all processes are one user's, so that another user's was not seen.
+#[test]
+fn pipe_of_other_process_is_not_trusted() {
+    // No process has this id: those of Windows are multiples of four.
+    const NO_PROCESS: u32 = 4_000_000_101;
+    let mut listener = PipeListener::bind(&format!("dotnet-diagnostic-{NO_PROCESS}")).unwrap();
+    let error = Client::new(Endpoint::process(NO_PROCESS)).connect().unwrap_err();
+    let ErrorKind::Untrusted(Distrust::PeerProcess { process_id, expected }) = error.kind() else { panic!("{error:?}") };
+    assert_eq!((error.phase(), *process_id, *expected), (Phase::Trust, std::process::id(), NO_PROCESS));
+    // It is ours, and that is enough where no process was asked for; or the policy says that any may listen.
+    drop(listener.accept(&patience()));
+    let pipe = Endpoint::pipe(format!("dotnet-diagnostic-{NO_PROCESS}"));
+    let _connection = Client::new(pipe).connect().unwrap();
+    drop(listener.accept(&patience()));
+    let policy = TrustPolicy::CHECKED.allowing_other_process();
+    let _connection = Client::new(Endpoint::process(NO_PROCESS).trusting(policy)).connect().unwrap();
 }
 
 /// A runtime of .NET 10 whose pipe `DIAG_PIPE` names: many connections, one after another, and a session that is read to its end.

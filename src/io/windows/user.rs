@@ -1,0 +1,131 @@
+//! As whom a process runs. What is safe about it: handles are open as long as they are used, and what the system writes into is as long
+//! as the system is told.
+#![allow(unsafe_code, reason = "the calls of Windows")]
+#![deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block)]
+
+use std::fmt;
+use std::io;
+use std::os::windows::io::{AsRawHandle as _, BorrowedHandle, FromRawHandle as _, OwnedHandle};
+use std::ptr::null_mut;
+use std::vec::Vec;
+
+use windows_sys::Win32::Foundation::HANDLE;
+use windows_sys::Win32::Security::{GetLengthSid, GetTokenInformation, IsValidSid, TOKEN_QUERY, TOKEN_USER, TokenUser};
+use windows_sys::Win32::System::Threading::{
+    GetCurrentProcessId, OpenProcess, OpenProcessToken, PROCESS_QUERY_LIMITED_INFORMATION,
+};
+
+/// A security identifier: its bytes, as the system has them.
+#[derive(Clone, PartialEq, Eq)]
+pub(in crate::io) struct Sid(Vec<u8>);
+
+impl Sid {
+    /// The system itself, which on Windows is what root is elsewhere.
+    const LOCAL_SYSTEM: [u8; 12] = [1, 1, 0, 0, 0, 0, 0, 5, 18, 0, 0, 0];
+
+    /// The user as whom a process runs.
+    ///
+    /// # Errors
+    /// Where the process is gone, or does not let us look: as a rule it is another user's then.
+    pub(in crate::io) fn of_process(process_id: u32) -> io::Result<Self> {
+        // SAFETY: Nothing but numbers go in.
+        let process = owned(unsafe { OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, 0, process_id) })?;
+        let mut token = null_mut();
+        // SAFETY: The process is open; `token` is written within the call.
+        if unsafe { OpenProcessToken(process.as_raw_handle(), TOKEN_QUERY, &raw mut token) } == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let token = owned(token)?;
+        of_token(std::os::windows::io::AsHandle::as_handle(&token))
+    }
+
+    /// The user as whom we run.
+    ///
+    /// # Errors
+    /// Where the system does not say.
+    pub(in crate::io) fn ours() -> io::Result<Self> {
+        // SAFETY: It takes nothing and cannot fail.
+        Self::of_process(unsafe { GetCurrentProcessId() })
+    }
+
+    pub(in crate::io) fn is_system(&self) -> bool {
+        self.0 == Self::LOCAL_SYSTEM
+    }
+}
+
+/// `S-1-5-18`: the revision, the authority, and what it has numbered.
+impl fmt::Display for Sid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (head, rest) = self.0.split_at_checked(8).unwrap_or((&self.0, &[]));
+        let authority = head.iter().skip(2).fold(0_u64, |authority, byte| authority << 8 | u64::from(*byte));
+        write!(f, "S-{}-{authority}", head.first().copied().unwrap_or_default())?;
+        rest.chunks_exact(4)
+            .try_for_each(|part| write!(f, "-{}", part.iter().rev().fold(0_u32, |n, byte| n << 8 | u32::from(*byte))))
+    }
+}
+
+impl fmt::Debug for Sid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The user of a token.
+fn of_token(token: BorrowedHandle<'_>) -> io::Result<Sid> {
+    let mut len = 0;
+    // SAFETY: Without room, nothing but the length that is needed is written.
+    unsafe { GetTokenInformation(token.as_raw_handle(), TokenUser, null_mut(), 0, &raw mut len) };
+    // As aligned as the structure in it; a SID has no more than 68 bytes.
+    let mut room =
+        std::vec![0_u64; usize::try_from(len).unwrap_or_default().min(1024).div_ceil(8).max(size_of::<TOKEN_USER>().div_ceil(8))];
+    let bytes = u32::try_from(size_of_val(&*room)).unwrap_or_default();
+    // SAFETY: `room` has so many bytes.
+    if unsafe { GetTokenInformation(token.as_raw_handle(), TokenUser, room.as_mut_ptr().cast(), bytes, &raw mut len) } == 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: The system has filled in a TOKEN_USER, for which `room` is large and aligned enough.
+    let user = unsafe { room.as_ptr().cast::<TOKEN_USER>().read() };
+    let sid = user.User.Sid;
+    // SAFETY: It points to a SID within `room`, which is still there.
+    if unsafe { IsValidSid(sid) } == 0 {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    // SAFETY: As above, and it is valid.
+    let len = unsafe { GetLengthSid(sid) };
+    // SAFETY: A valid SID has so many bytes, all within `room`.
+    let sid = unsafe { std::slice::from_raw_parts(sid.cast::<u8>(), usize::try_from(len).unwrap_or_default()) };
+    Ok(Sid(sid.to_vec()))
+}
+
+/// What a call gave, that says by a null pointer that it failed.
+fn owned(handle: HANDLE) -> io::Result<OwnedHandle> {
+    if handle.is_null() {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: It is new and valid, and nobody else has it.
+    Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::string::ToString as _;
+
+    #[test]
+    fn user_of_this_process_is_ours() {
+        let ours = Sid::ours().unwrap();
+        assert_eq!(Sid::of_process(std::process::id()).unwrap(), ours);
+        assert!(ours.to_string().starts_with("S-1-5-"), "{ours}");
+        assert!(Sid::of_process(u32::MAX).is_err());
+    }
+
+    #[test]
+    fn sid_prints_as_the_system_writes_it() {
+        let system = Sid(Sid::LOCAL_SYSTEM.to_vec());
+        assert!(system.is_system());
+        assert_eq!(system.to_string(), "S-1-5-18");
+        let user = Sid(std::vec![1, 2, 0, 0, 0, 0, 0, 5, 21, 0, 0, 0, 0xe8, 3, 0, 0]);
+        assert!(!user.is_system());
+        assert_eq!(user.to_string(), "S-1-5-21-1000");
+    }
+}
