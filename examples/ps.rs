@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             _ => "-".to_string(),
         };
         println!("{process_id:>10}  {:<12}  {command_line}", found.state.to_string());
-        println!("{:>10}  {:<12}  {}", "", "", found.endpoint.display());
+        println!("{:>10}  {:<12}  {}", "", "", found.endpoint.to_string_lossy().escape_debug());
     }
     report(&seen.unseen);
     Ok(())
@@ -41,7 +41,8 @@ fn command_line(found: &DiscoveredEndpoint) -> Result<String, Box<dyn Error>> {
     let deadlines = Deadlines { whole: Some(PATIENCE), ..Deadlines::DEFAULT };
     let answer = Client::new(endpoint.trusting(policy)).with_deadlines(deadlines).process_info()?;
     let info = answer.payload().ok_or("an answer without payload")?;
-    Ok(info.command_line.to_string())
+    // A process may call itself anything: what would move the cursor is spelled out.
+    Ok(info.command_line.to_string().escape_debug().to_string())
 }
 
 /// One line for each reason.

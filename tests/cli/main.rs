@@ -52,3 +52,32 @@ fn decode(arguments: &[&str], status: i32) -> Value {
     let output = run(&[&["decode", "--json"], arguments].concat(), b"", status);
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
+
+/// As `head` does.
+#[test]
+fn output_whose_reader_is_gone_is_no_error() {
+    for arguments in [&["check", "--json", "--only", "vectors/grammar/*"][..], &["vectors", "list", "--json"], &["scripts", "list"]]
+    {
+        let mut child = diagipc(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{arguments:?}");
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+    }
+}
+
+/// What comes from a file or a message moves no cursor.
+#[test]
+fn text_from_outside_is_spelled_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("operations\u{202e}.toml");
+    std::fs::write(&file, "[operations]\n\"na\u{9b}me\" = []\n").unwrap();
+    let output = run(&["client", "--operations", file.to_str().unwrap()], b"", 2);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(errors.contains("na\\u{9b}me") && !errors.contains(['\u{9b}', '\u{202e}']), "{errors:?}");
+    // A value with both, in `ApplyStartupHook`.
+    let hook = "444f544e45545f4950435f56310020000407000004000000";
+    let output = run(&["decode", "--json", "--hex", &format!("{hook}9b002e2061000000")], b"", 0);
+    let json = text(&output);
+    assert!(json.contains("\\u009b\\u202ea") && !json.contains(['\u{9b}', '\u{202e}']), "{json}");
+}

@@ -12,7 +12,7 @@ use dotnet_diagnostics_ipc::vectors::Hazard;
 use roxmltree::Document;
 use serde_json::{Value, json};
 
-const NASTY: &str = "<script>alert('1')</script>&\"\u{1b}[31m";
+const NASTY: &str = "<script>alert('1')</script>&\"\u{1b}[31m\u{fffe}\u{ffff}\u{202e}";
 const NASTY_AS_HTML: &str = "&lt;script&gt;";
 
 /// Two connections: a request, its error, a second request, and nothing.

@@ -1,7 +1,7 @@
 //! `diagipc call`: a client of all commands, which `diagipc client` can be tried with.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,6 +23,7 @@ use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler}
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
 use crate::Outcome;
+use crate::printable::{printable, printable_lines};
 
 /// Asks a runtime one thing.
 #[derive(Args)]
@@ -160,7 +161,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         Ok(()) => Ok(Outcome::Well),
         Err(error) => {
             // Standard error may be closed as well.
-            let _ = writeln!(io::stderr(), "diagipc call: {error:#}");
+            let _ = writeln!(io::stderr(), "diagipc call: {}", printable_lines(&format!("{error:#}")));
             Ok(Outcome::Faulty)
         }
     }
@@ -228,23 +229,32 @@ fn process_info(client: &Client, command: &str, out: &mut dyn Write) -> anyhow::
     if command == "ProcessInfo3" {
         if let Some(answer) = if_known(client.process_info3())? {
             let info = answer.payload().ok_or_else(says_nothing)?;
-            writeln!(out, "{}\n{}\n{}\n{}\n{}", info.process_id, info.runtime_cookie, info.command_line, info.os, info.arch)?;
-            writeln!(out, "{}\n{}", info.managed_entrypoint_assembly_name, info.clr_product_version)?;
-            writeln!(out, "{}", info.runtime_identifier)?;
-            return Ok(());
+            writeln!(out, "{}\n{}", info.process_id, info.runtime_cookie)?;
+            let newer = [info.managed_entrypoint_assembly_name, info.clr_product_version, info.runtime_identifier];
+            return [info.command_line, info.os, info.arch].iter().chain(&newer).try_for_each(|text| say(text, out));
         }
     }
     if command != "ProcessInfo" {
         if let Some(answer) = if_known(client.process_info2())? {
             let info = answer.payload().ok_or_else(says_nothing)?;
-            writeln!(out, "{}\n{}\n{}\n{}\n{}", info.process_id, info.runtime_cookie, info.command_line, info.os, info.arch)?;
-            writeln!(out, "{}\n{}", info.managed_entrypoint_assembly_name, info.clr_product_version)?;
-            return Ok(());
+            writeln!(out, "{}\n{}", info.process_id, info.runtime_cookie)?;
+            let newer = [info.managed_entrypoint_assembly_name, info.clr_product_version];
+            return [info.command_line, info.os, info.arch].iter().chain(&newer).try_for_each(|text| say(text, out));
         }
     }
     let answer: Answer<_> = client.process_info()?;
     let info = answer.payload().ok_or_else(says_nothing)?;
-    writeln!(out, "{}\n{}\n{}\n{}\n{}", info.process_id, info.runtime_cookie, info.command_line, info.os, info.arch)?;
+    writeln!(out, "{}\n{}", info.process_id, info.runtime_cookie)?;
+    [info.command_line, info.os, info.arch].iter().try_for_each(|text| say(text, out))
+}
+
+/// A line of the target's text: as it is for a program that reads it, and printable on a terminal.
+fn say(text: &impl std::fmt::Display, out: &mut dyn Write) -> anyhow::Result<()> {
+    if io::stdout().is_terminal() {
+        writeln!(out, "{}", printable(&text.to_string()))?;
+    } else {
+        writeln!(out, "{text}")?;
+    }
     Ok(())
 }
 
@@ -252,10 +262,10 @@ fn environment(client: &Client, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut written = Ok(());
     client.environment()?.for_each(|entry| {
         if written.is_ok() {
-            written = writeln!(out, "{}", entry.text());
+            written = say(&entry.text(), out);
         }
     })?;
-    Ok(written?)
+    written
 }
 
 fn dump(client: &Client, path: &str, dump_type: DumpType, flags: DumpFlags, command: &str) -> anyhow::Result<()> {

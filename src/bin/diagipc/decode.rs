@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         None => Splitter::new(&bytes, arguments.from, arguments.request).collect(),
     };
     if arguments.json {
-        serde_json::to_writer_pretty(&mut *out, &items)?;
+        crate::printable::json(&items, out)?;
         writeln!(out)?;
     } else {
         dump::items(out, &items, &bytes)?;

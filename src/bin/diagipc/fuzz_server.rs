@@ -117,7 +117,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     bar.finish_and_clear();
     written?;
     if arguments.json {
-        serde_json::to_writer_pretty(&mut *out, &summary)?;
+        crate::printable::json(&summary, out)?;
         writeln!(out)?;
     } else {
         text(&summary, out)?;

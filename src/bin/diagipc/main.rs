@@ -17,6 +17,7 @@ mod items;
 mod output;
 #[cfg(any(unix, windows))]
 mod place;
+mod printable;
 mod proxy;
 mod record;
 mod replay;
@@ -133,7 +134,7 @@ fn main() -> ExitCode {
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // Standard error may be closed as well.
-            let _ = writeln!(io::stderr(), "diagipc: {error:#}");
+            let _ = writeln!(io::stderr(), "diagipc: {}", printable::printable_lines(&format!("{error:#}")));
             ExitCode::from(2)
         }
     }
@@ -141,5 +142,9 @@ fn main() -> ExitCode {
 
 /// Whether the reader of our output went away, as `head` does.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).any(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    let kind = |cause: &(dyn std::error::Error + 'static)| {
+        let of_json = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
+        of_json.or_else(|| cause.downcast_ref::<io::Error>().map(io::Error::kind))
+    };
+    error.chain().any(|cause| kind(cause) == Some(io::ErrorKind::BrokenPipe))
 }

@@ -13,6 +13,7 @@ use dotnet_diagnostics_ipc::conformance::{Case, Citations, Counts, Glob, Grade, 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::Outcome;
+use crate::printable::printable;
 
 /// The options that all suites share.
 #[derive(clap::Args)]
@@ -70,7 +71,7 @@ impl Output {
         // The files first, as a reader of the output may go away; what became of them is said last.
         let files = self.files(report, &citations);
         if self.json {
-            serde_json::to_writer_pretty(&mut *out, report)?;
+            crate::printable::json(report, out)?;
             writeln!(out)?;
         } else {
             text(report, &citations, out)?;
@@ -242,15 +243,7 @@ fn deviations(report: &Report, citations: &Citations, colours: &Colours, out: &m
 
 /// Text of a target for a line of a terminal: cut, and without characters that would move its cursor.
 pub(crate) fn plain(text: &str) -> String {
-    let mut shown = String::new();
-    for character in shortened(text).chars() {
-        if character.is_control() {
-            shown.extend(character.escape_default());
-        } else {
-            shown.push(character);
-        }
-    }
-    shown
+    printable(&shortened(text))
 }
 
 /// Text for a line, said to be cut where it is.

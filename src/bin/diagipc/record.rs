@@ -136,11 +136,20 @@ pub(crate) fn write(recording: &Recording, directory: &Path, name: &str, out: &m
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
             created => created.with_context(|| json.display().to_string())?,
         };
+        // Made anew as well: what is there, or where a symbolic link leads, stays as it is.
+        let mut described = match std::fs::File::create_new(&text) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                drop(written);
+                std::fs::remove_file(&json).with_context(|| json.display().to_string())?;
+                continue;
+            }
+            created => created.with_context(|| text.display().to_string())?,
+        };
         serde_json::to_writer_pretty(&mut written, &file)?;
         writeln!(written)?;
         let mut words = Vec::new();
         describe(recording, &mut words)?;
-        std::fs::write(&text, words).with_context(|| text.display().to_string())?;
+        described.write_all(&words).with_context(|| text.display().to_string())?;
         writeln!(out, "wrote {} and {}", json.display(), text.display())?;
         break;
     }

@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     match &arguments.command {
         Command::List { json: true } => {
             let rows: Vec<_> = scripts.collect();
-            serde_json::to_writer_pretty(&mut *out, &rows)?;
+            crate::printable::json(&rows, out)?;
             writeln!(out)?;
         }
         Command::List { json: false } => list(scripts, out)?,

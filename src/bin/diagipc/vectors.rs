@@ -86,7 +86,7 @@ fn list(json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
             Ok(row)
         });
         let rows: serde_json::Result<Vec<_>> = rows.collect();
-        serde_json::to_writer_pretty(&mut *out, &rows?)?;
+        crate::printable::json(&rows?, out)?;
         writeln!(out)?;
         return Ok(());
     }

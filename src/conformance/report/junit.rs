@@ -35,7 +35,9 @@ pub fn junit(report: &Report, citations: &Citations) -> Result<String, String> {
         suite.add_test_case(TestCase::new("lost", status));
         xml.add_test_suite(suite);
     }
-    xml.to_string().map_err(|error| error.to_string())
+    let text = xml.to_string().map_err(|error| error.to_string())?;
+    // The library leaves these two in, which are no characters of XML.
+    Ok(text.replace('\u{fffe}', "\\u{fffe}").replace('\u{ffff}', "\\u{ffff}"))
 }
 
 fn status(case: &Case, citations: &Citations) -> TestCaseStatus {

@@ -88,6 +88,26 @@ fn record_client_finds_runtime_by_process() {
     assert_eq!(status, Some(3), "{said}");
 }
 
+/// A file that is there, or that a symbolic link leads to, stays as it is: the recording takes another name.
+#[test]
+fn record_keeps_files_and_links_of_its_names() {
+    let directory = TempDir::new().unwrap();
+    let (out, target) = (directory.path().join("out"), directory.path().join("target"));
+    fs::create_dir(&out).unwrap();
+    fs::write(&target, "kept").unwrap();
+    fs::write(out.join("it.json"), "kept").unwrap();
+    std::os::unix::fs::symlink(&target, out.join("it-2.txt")).unwrap();
+    with_runtime(&Runtime::new(1), |path| {
+        let (to, out) = (path.to_str().unwrap(), out.to_str().unwrap());
+        let client = ["--", env!("CARGO_BIN_EXE_diagipc"), "call", "--pid", "{pid}", "process-info"];
+        let (_, said) = diagipc(&[&["record", "--out", out, "--name", "it", "--to", to][..], &client].concat());
+        assert!(said.contains("it-3.json"), "{said}");
+    });
+    assert_eq!(fs::read_to_string(&target).unwrap(), "kept");
+    assert_eq!(fs::read_to_string(out.join("it.json")).unwrap(), "kept");
+    assert!(!out.join("it-2.json").exists() && out.join("it-3.txt").exists());
+}
+
 #[test]
 fn proxy_ended_by_signal_writes_its_file() {
     let directory = TempDir::new().unwrap();
