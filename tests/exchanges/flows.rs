@@ -17,7 +17,7 @@ const SESSION_42: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0";
 const EIGHT_BYTES_FOLLOW: &[u8] = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x08\0\0\0\0\0";
 
 /// A row of the first table.
-struct Row {
+pub(super) struct Row {
     /// As printed, such as `[2] > StopTracing`; in parentheses what may be absent.
     steps: Vec<&'static str>,
     reply: &'static str,
@@ -25,7 +25,7 @@ struct Row {
 
 impl Row {
     /// Those of the connection that carries the request, without the parentheses.
-    fn first_connection(&self) -> Vec<&'static str> {
+    pub(super) fn first_connection(&self) -> Vec<&'static str> {
         let own = self.steps.iter().filter(|step| !step.contains('['));
         own.map(|step| step.trim_matches(['(', ')', '`'])).collect()
     }
@@ -36,7 +36,7 @@ fn cells(line: &'static str) -> Option<Vec<&'static str>> {
     Some(line.split('|').map(str::trim).collect())
 }
 
-fn rows() -> BTreeMap<&'static str, Row> {
+pub(super) fn rows() -> BTreeMap<&'static str, Row> {
     let rows = FLOWS.lines().filter_map(cells).filter(|cells| cells.len() == 4 && cells[1].contains('`'));
     let rows = rows
         .map(|cells| (cells[0], Row { steps: cells[1].split(", ").map(|step| step.trim_matches('`')).collect(), reply: cells[2] }));
@@ -142,7 +142,7 @@ fn flows_client_takes_the_steps_of_the_command() {
 }
 
 /// Requests that a server takes, one or more of each flow that a command has.
-fn requests() -> [(&'static str, &'static [u8]); 8] {
+pub(super) fn requests() -> [(&'static str, &'static [u8]); 8] {
     [
         ("ask", b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0"),
         ("stop", b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x2a\0\0\0\0\0\0\0"),

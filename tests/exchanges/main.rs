@@ -1,5 +1,6 @@
 //! The exchanges without sockets: client, server, both together, the scripts and the recorded replies.
 
+mod exhaustive;
 mod flows;
 #[cfg(feature = "vectors")]
 mod pairs;

@@ -1,0 +1,145 @@
+//! Which acknowledgements are legal after which question. Those that are not must change nothing.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::fmt::Debug;
+use std::ops::Range;
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, End, Outcome, Server, ServerAction, ServerOutcome};
+use dotnet_diagnostics_ipc::hresult::HResult;
+
+pub(super) const ENDS: [End; 3] = [End::Closed, End::Reset, End::TimedOut];
+
+/// Numbers of bytes around what was asked for.
+pub(super) fn counts(asked: usize) -> [usize; 6] {
+    [0, 1, asked, asked + 1, 0x1_0000, usize::MAX]
+}
+
+/// Applies `acknowledge` to a copy, and asserts that it is taken where it is legal, and changes nothing where it is not.
+#[track_caller]
+pub(super) fn tried<M: Clone + Debug, E: Debug>(
+    machine: &M,
+    buffer: &[u8],
+    is_legal: bool,
+    what: &str,
+    acknowledge: impl FnOnce(&mut M, &mut [u8]) -> Result<(), E>,
+) {
+    let (mut copy, mut written) = (machine.clone(), buffer.to_vec());
+    let said = acknowledge(&mut copy, &mut written);
+    assert_eq!(said.is_ok(), is_legal, "{what} gives {said:?} in {machine:?}");
+    if !is_legal {
+        assert_eq!(format!("{copy:?}"), format!("{machine:?}"), "{what} is illegal and changed it");
+        assert!(written == buffer, "{what} is illegal and wrote into the buffer of {machine:?}");
+    }
+}
+
+fn len(range: Option<&Range<usize>>) -> Option<usize> {
+    range.map(ExactSizeIterator::len)
+}
+
+/// Whether this state of a machine was not tried yet: it is part of many states of a product.
+pub(super) fn is_new(machine: &impl Debug, buffer: &[u8]) -> bool {
+    thread_local!(static TRIED: RefCell<HashSet<String>> = RefCell::default());
+    TRIED.with_borrow_mut(|tried| tried.insert(format!("{machine:?}{}", String::from_utf8_lossy(buffer))))
+}
+
+pub(super) fn client(client: &Client, buffer: &[u8]) {
+    if !is_new(client, buffer) {
+        return;
+    }
+    let action = client.action();
+    assert_eq!(client.action(), action);
+    let (mut sends, mut receives, mut too_small, mut answered) = (None, None, None, false);
+    match &action {
+        ClientAction::Send(range) => sends = Some(range),
+        ClientAction::Receive(range) => receives = Some(range),
+        ClientAction::SendFd => {}
+        ClientAction::Finished(Outcome::BufferTooSmall { size }) => too_small = Some(usize::from(*size)),
+        ClientAction::Finished(outcome) => answered = matches!(outcome, Outcome::Ok { .. } | Outcome::Error { .. }),
+    }
+    let in_fd = action == ClientAction::SendFd;
+    for n in counts(len(sends.or(receives)).unwrap_or(1)) {
+        tried(client, buffer, len(sends).is_some_and(|asked| n <= asked), "sent", |client, _| client.sent(n));
+        let taken = len(receives).is_some_and(|asked| (1..=asked).contains(&n));
+        tried(client, buffer, taken, "received", |client, buffer| client.received(buffer, n));
+        let longer = [&buffer[..buffer.len().min(20)], &[0; 100]].concat();
+        tried(client, buffer, too_small.is_some_and(|size| n.min(longer.len()) >= size), "enlarged", |client, _| {
+            client.enlarged(&longer[..n.min(longer.len())])
+        });
+    }
+    let too_short = receives.map_or(0, |range| range.end - 1).min(buffer.len());
+    tried(client, buffer, false, "received in a short buffer", |client, buffer| client.received(&buffer[..too_short], 1));
+    tried(client, buffer, in_fd, "fd_sent", |client, _| client.fd_sent());
+    tried(client, buffer, sends.is_some() || in_fd, "send_failed", |client, _| client.send_failed());
+    for end in ENDS {
+        let legal = receives.is_some() || (end == End::TimedOut && (sends.is_some() || in_fd));
+        tried(client, buffer, legal, "ended", |client, _| client.ended(end));
+    }
+    let is_dump = client.command().set == Command::GENERATE_CORE_DUMP.set;
+    tried(client, buffer, answered && is_dump, "another_reply", |client, _| client.another_reply());
+}
+
+/// Whether a server waits for its client, and so can lose patience.
+pub(super) fn waits(action: &ServerAction) -> bool {
+    matches!(action, ServerAction::Receive(_) | ServerAction::ReceiveFd | ServerAction::Send(_) | ServerAction::Continue { .. })
+}
+
+pub(super) fn server(server: &Server, buffer: &[u8]) {
+    if !is_new(server, buffer) {
+        return;
+    }
+    let action = server.action();
+    assert_eq!(server.action(), action);
+    let (mut sends, mut receives, mut too_small) = (None, None, None);
+    match &action {
+        ServerAction::Send(range) => sends = Some(range),
+        ServerAction::Receive(range) => receives = Some(range),
+        ServerAction::Finished(ServerOutcome::BufferTooSmall { size }) => too_small = Some(usize::from(*size)),
+        _ => {}
+    }
+    let is = |other| action == other;
+    let (continues, left) = match action {
+        ServerAction::Continue { left } => (true, left.map(|left| left as usize)),
+        _ => (false, None),
+    };
+    for n in counts(len(sends.or(receives)).or(left).unwrap_or(1)) {
+        tried(server, buffer, len(sends).is_some_and(|asked| n <= asked), "sent", |server, _| server.sent(n));
+        let taken = len(receives).is_some_and(|asked| (1..=asked).contains(&n));
+        tried(server, buffer, taken, "received", |server, buffer| server.received(buffer, n));
+        let longer = [&buffer[..buffer.len().min(20)], &[0; 100]].concat();
+        tried(server, buffer, too_small.is_some_and(|size| n.min(longer.len()) >= size), "enlarged", |server, _| {
+            server.enlarged(&longer[..n.min(longer.len())])
+        });
+        let fits = n <= buffer.len() && left.is_none_or(|left| n <= left);
+        tried(server, buffer, continues && fits, "piece", |server, buffer| server.piece(buffer, n));
+    }
+    let too_short = receives.map_or(0, |range| range.end - 1).min(buffer.len());
+    tried(server, buffer, false, "received in a short buffer", |server, buffer| server.received(&buffer[..too_short], 1));
+    let decodes = matches!(action, ServerAction::Decode(_));
+    tried(server, buffer, decodes, "request", |server, buffer| server.request(buffer).map(|_| ()));
+    tried(server, buffer, false, "request in a short buffer", |server, buffer| server.request(&buffer[..19]).map(|_| ()));
+    tried(server, buffer, is(ServerAction::ReceiveFd), "fd_received", |server, _| server.fd_received());
+    tried(server, buffer, is(ServerAction::ReceiveFd), "fd_missing", |server, _| server.fd_missing());
+    let responds = is(ServerAction::Respond);
+    let refuses = responds || too_small.is_some() || matches!(action, ServerAction::Refuse(_));
+    tried(server, buffer, responds, "respond", |server, buffer| server.respond(&(), buffer));
+    tried(server, buffer, refuses, "refuse", |server, buffer| server.refuse(HResult::FAIL, buffer));
+    tried(server, buffer, left.is_some(), "break_off", |server, buffer| server.break_off(HResult::FAIL, buffer));
+    tried(server, buffer, false, "respond in no buffer", |server, _| server.respond(&(), &mut []));
+    tried(server, buffer, false, "refuse in no buffer", |server, _| server.refuse(HResult::FAIL, &mut []));
+    tried(server, buffer, false, "break_off in no buffer", |server, _| server.break_off(HResult::FAIL, &mut []));
+    tried(server, buffer, sends.is_some() || continues, "send_failed", |server, _| server.send_failed());
+    let ends_by_itself = is(ServerAction::Hold) || (continues && left.is_none());
+    tried(server, buffer, ends_by_itself, "continuation_ended", |server, _| server.continuation_ended());
+    tried(server, buffer, is(ServerAction::Close), "closed", |server, _| server.closed());
+    for end in ENDS {
+        let legal = match action {
+            ServerAction::Receive(_) | ServerAction::ReceiveFd => true,
+            ServerAction::Send(_) | ServerAction::Continue { .. } => end == End::TimedOut,
+            ServerAction::Hold => end != End::TimedOut,
+            _ => false,
+        };
+        tried(server, buffer, legal, "ended", |server, _| server.ended(end));
+    }
+}
