@@ -13,12 +13,14 @@ use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Mutex;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::thread;
 use std::time::Instant;
 
 /// No answer is longer than this: the largest message in hexadecimal, and its value, are well below.
 const LONGEST_LINE: u64 = 8 << 20;
+/// How many lines are read that nobody has asked for yet: a program that answers ahead then waits for its reader.
+const LINES_AHEAD: usize = 1;
 /// How much of what it said last on standard error is kept.
 const KEPT_ERRORS: usize = 4096;
 /// How long a program may take to end once its input has.
@@ -159,7 +161,7 @@ impl Running {
             return Err(AdapterError::NotStarted("no pipes".to_owned()));
         };
         let (lines, to_write) = mpsc::channel();
-        let (read, answers) = mpsc::channel();
+        let (read, answers) = mpsc::sync_channel(LINES_AHEAD);
         let (ended, errors_end) = mpsc::channel();
         let errors = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&errors);
@@ -197,6 +199,8 @@ impl Running {
     fn wait(&mut self, most: Duration) -> Option<String> {
         let begun = Instant::now();
         loop {
+            // What it says on its way is read, and not kept: it may end behind that.
+            while self.answers.try_recv().is_ok() {}
             match self.child.try_wait() {
                 Ok(Some(status)) => return Some(status.to_string()),
                 Ok(None) if begun.elapsed() < most => thread::sleep(Duration::from_millis(5)),
@@ -243,7 +247,7 @@ fn write_lines(mut stdin: ChildStdin, lines: &Receiver<String>) {
     }
 }
 
-fn read_lines(stdout: ChildStdout, answers: &Sender<io::Result<Line>>) {
+fn read_lines(stdout: ChildStdout, answers: &SyncSender<io::Result<Line>>) {
     let mut stdout = BufReader::new(stdout);
     loop {
         let mut line = Vec::new();
@@ -271,5 +275,47 @@ fn keep_errors(mut stderr: ChildStderr, kept: &Mutex<Vec<u8>>) {
         kept.extend(piece.iter().take(count));
         let surplus = kept.len().saturating_sub(KEPT_ERRORS);
         kept.drain(..surplus);
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn shell(script: &str) -> AdapterCommand {
+        AdapterCommand {
+            program: "sh".into(),
+            arguments: ["-c", script].map(Into::into).to_vec(),
+            deadline: Duration::from_secs(30),
+        }
+    }
+
+    /// 400 lines of 10,000 bytes are far more than two lines and what a pipe holds.
+    #[test]
+    fn adapter_that_answers_ahead_waits_for_its_reader() {
+        let directory = tempfile::tempdir().unwrap();
+        let count = directory.path().join("count");
+        let script = "line=$(head -c 10000 /dev/zero | tr '\\0' x); n=0
+            while [ $n -lt 400 ]; do echo \"$line\"; n=$((n + 1)); echo $n >\"$0\"; done; exec cat >/dev/null";
+        let mut command = shell(script);
+        command.arguments.push(count.clone().into());
+        let mut adapter = Adapter::start(command).unwrap();
+        let written = || fs::read_to_string(&count).ok().and_then(|text| text.trim().parse::<u32>().ok());
+        // Until it has written nothing more for a while.
+        let (mut before, mut still) = (None, 0);
+        let began = Instant::now();
+        while still < 20 && began.elapsed() < Duration::from_secs(30) {
+            thread::sleep(Duration::from_millis(25));
+            let now = written();
+            still = if now.is_some() && now == before { still + 1 } else { 0 };
+            before = now;
+        }
+        assert!(before.is_some_and(|lines| lines < 100), "{before:?} lines are written ahead");
+        assert_eq!(adapter.ask("{}").unwrap().len(), 10_000);
+        // What was never asked for does not keep it from its end.
+        assert_eq!(adapter.finish(), None);
+        assert_eq!(written(), Some(400));
     }
 }
