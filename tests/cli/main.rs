@@ -3,6 +3,7 @@
 mod check;
 mod decode;
 mod encode;
+mod replay;
 mod vectors;
 
 use std::io::Write as _;

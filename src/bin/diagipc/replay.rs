@@ -162,7 +162,7 @@ mod unix {
             let network = SocketNetwork::to_socket(path);
             let process_id = arguments.to.as_deref().and_then(|to| to.parse::<u32>().ok());
             return Ok(Some(match process_id {
-                Some(process_id) => network.with_process(move || Path::new(&format!("/proc/{process_id}")).exists()),
+                Some(process_id) => network.with_process_id(process_id),
                 None => network,
             }));
         };

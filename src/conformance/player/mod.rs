@@ -9,6 +9,8 @@ mod network;
 #[cfg(windows)]
 mod pipes;
 #[cfg(unix)]
+mod process;
+#[cfg(unix)]
 mod sockets;
 mod transcript;
 mod trouble;

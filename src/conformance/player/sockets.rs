@@ -23,6 +23,7 @@ use std::time::Instant;
 use rustix::event::PollFlags;
 
 use super::background::Background;
+use super::process;
 use super::{Drained, Link, Network, PlayerError, Received, Sent};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::exchange::End;
@@ -157,6 +158,12 @@ impl SocketNetwork {
     pub fn with_process(mut self, lives: impl FnMut() -> bool + Send + 'static) -> Self {
         self.lives = Some(Box::new(lives));
         self
+    }
+
+    /// The target is the process of this id, as we number it. One that has ended and was not waited for yet is dead.
+    #[must_use]
+    pub fn with_process_id(self, id: u32) -> Self {
+        self.with_process(move || process::lives(id))
     }
 
     /// `open` opens what stands for `user_events_data`.

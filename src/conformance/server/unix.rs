@@ -71,7 +71,7 @@ impl Reach {
             Self::Socket(path) => {
                 let network = SocketNetwork::to_socket(path.clone());
                 Ok(if let Some(id) = process_of(path) {
-                    network.with_process(move || is_there(id))
+                    network.with_process_id(id)
                 } else {
                     let path = path.clone();
                     network.with_process(move || UnixStream::connect(&path).is_ok())
@@ -144,10 +144,4 @@ fn until_it_runs(network: &mut SocketNetwork, within: Duration, settled: Duratio
 /// The process that the name of a socket tells.
 fn process_of(path: &Path) -> Option<u32> {
     SocketName::from_path(path.to_str()?).ok().map(|name| name.pid)
-}
-
-fn is_there(id: u32) -> bool {
-    let Some(pid) = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw) else { return false };
-    // A process of somebody else is there, too.
-    !matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH))
 }
