@@ -16,7 +16,7 @@
 //! assert_eq!(case.judge(&answer).grade, Grade::Pass);
 //! # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
 //! ```
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod adapter;
 #[cfg(unix)]
@@ -27,6 +27,8 @@ pub mod corpus;
 pub mod fuzz_server;
 mod glob;
 pub mod known;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod parent_death;
 pub mod player;
 pub mod record;
 pub mod report;
@@ -34,8 +36,12 @@ pub mod report;
 pub mod runtime;
 #[cfg(any(unix, windows))]
 pub mod server;
+#[cfg(unix)]
+mod started;
 pub mod vectors;
 
 pub use adapter::{Adapter, AdapterCommand, AdapterError};
 pub use glob::Glob;
-pub use report::{Case, Citations, Counts, Detail, Grade, KnownDeviation, Lost, Report, Section, Turn};
+pub use report::{Case, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost, Report, Section, Turn};
+#[cfg(unix)]
+pub use started::end_all_started;

@@ -203,7 +203,7 @@ pub(crate) fn try_connect(path: &Path) -> Result<Option<UnixStream>, Error> {
 
 /// Waits until the deadline, or until it is cancelled. The socket itself cannot be waited for: as long as it is not connected, `poll` says
 /// at once that it has hung up.
-fn pause_until(until: &Until<'_>) -> Result<(), Stopped> {
+pub(crate) fn pause_until(until: &Until<'_>) -> Result<(), Stopped> {
     if let Some(canceller) = until.canceller {
         return wait(canceller.wake(), PollFlags::IN, until);
     }

@@ -7,7 +7,9 @@ use std::process::Output;
 use crate::schema::Schema;
 use crate::tool;
 use dotnet_diagnostics_ipc::conformance::report::{TurnDirection, html, junit};
-use dotnet_diagnostics_ipc::conformance::{Case, Citations, Counts, Detail, Grade, KnownDeviation, Lost, Report, Turn};
+use dotnet_diagnostics_ipc::conformance::{
+    Case, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost, Report, Turn,
+};
 use dotnet_diagnostics_ipc::vectors::Hazard;
 use roxmltree::Document;
 use serde_json::{Value, json};
@@ -64,6 +66,17 @@ fn client() -> Report {
     report
 }
 
+/// A run of two suites, both of which were ended early.
+fn interrupted() -> Report {
+    let mut report = Report::new("check", "diagipc");
+    for (mut suite, not_run) in [(server(), 5), (client(), 6)] {
+        suite.interrupted = Some(Interrupted { not_run });
+        report.absorb(suite);
+    }
+    assert_eq!(report.interrupted, Some(Interrupted { not_run: 11 }));
+    report
+}
+
 fn value(report: &Report) -> Value {
     serde_json::to_value(report).unwrap()
 }
@@ -108,6 +121,7 @@ fn reports_match_schema_and_parse_back() {
         codec(&["--", "/nonexistent/adapter"], 3),
         server(),
         client(),
+        interrupted(),
     ];
     for report in reports {
         assert_eq!(schema.objection(&value(&report)), None, "{}", report.target);
@@ -119,18 +133,26 @@ fn reports_match_schema_and_parse_back() {
 #[test]
 fn report_other_format_is_refused() {
     let schema = Schema::load("report.schema.json");
-    for report in [server(), client()].map(|report| value(&report)) {
-        for place in
-            ["", "/counts", "/sections/0", "/sections/0/counts", "/cases/0", "/cases/1/detail", "/cases/2/deviation", "/lost"]
-        {
+    for report in [server(), client(), interrupted()].map(|report| value(&report)) {
+        for place in [
+            "",
+            "/counts",
+            "/sections/0",
+            "/sections/0/counts",
+            "/cases/0",
+            "/cases/1/detail",
+            "/cases/2/deviation",
+            "/lost",
+            "/interrupted",
+        ] {
             let mut more = report.clone();
             let Some(Value::Object(object)) = more.pointer_mut(place) else { continue };
             object.insert("more".to_owned(), json!(1));
             assert!(schema.objection(&more).is_some(), "{place}");
             assert!(Report::parse(&more.to_string()).is_err(), "{place}");
             for key in report.pointer(place).unwrap().as_object().unwrap().keys() {
-                let optional = ["runtime", "profile", "lost", "notes", "deviation", "fault", "hazard"];
-                let is_pass = place == "/cases/0" && report["suite"] == "server";
+                let optional = ["runtime", "profile", "lost", "interrupted", "notes", "deviation", "fault", "hazard"];
+                let is_pass = place == "/cases/0" && report["suite"] != "client";
                 if optional.contains(&key.as_str()) || (is_pass && key == "detail") {
                     continue;
                 }

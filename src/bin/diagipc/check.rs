@@ -12,19 +12,23 @@ use anyhow::{Context as _, bail};
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
 use dotnet_diagnostics_ipc::conformance::codec::{self, NamedFile};
 use dotnet_diagnostics_ipc::conformance::{Report, vectors};
+use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::vectors as golden;
 
-use crate::Outcome;
 use crate::output::Output;
 #[cfg(unix)]
 use crate::output::Progress;
 use crate::requirements::Coverage;
+use crate::{Outcome, interrupt};
 
 /// Checks everything that is here: this codec against every golden vector, the reference runtime by the server suite, and the built-in
 /// client by the client suite.
 ///
 /// The suites run over real sockets in directories of their own, and touch no other process.
 #[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 nothing failed, 1 something did, 2 usage, or a file that cannot be read or written, 130 or 143 interrupted by SIGINT or SIGTERM."
+)]
 pub(crate) struct Arguments {
     /// Check the files of this directory instead of those that are part of the program, and nothing else
     #[arg(long, value_name = "DIRECTORY")]
@@ -35,6 +39,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let canceller = interrupt::canceller()?;
     let mut report = Report::new("check", concat!("diagipc ", env!("CARGO_PKG_VERSION")));
     let files = match &arguments.vectors {
         Some(directory) => read(directory)?,
@@ -43,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     report.absorb(vectors::run(&files));
     report.notes.push(Coverage::read()?.line());
     if arguments.vectors.is_none() {
-        suites(&mut report, &arguments.output)?;
+        suites(&mut report, &arguments.output, &canceller)?;
     }
     arguments.output.write(&report, out)
 }
@@ -51,20 +56,20 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
 /// The suites that need sockets.
 #[cfg(not(unix))]
 #[allow(clippy::unnecessary_wraps, reason = "on Unix they may fail")]
-fn suites(report: &mut Report, _: &Output) -> anyhow::Result<()> {
+fn suites(report: &mut Report, _: &Output, _: &Canceller) -> anyhow::Result<()> {
     report.notes.push("the suites for servers and clients were not run: the reference runtime needs Unix sockets".to_owned());
     Ok(())
 }
 
 /// The suites that need sockets.
 #[cfg(unix)]
-fn suites(report: &mut Report, output: &Output) -> anyhow::Result<()> {
+fn suites(report: &mut Report, output: &Output, canceller: &Canceller) -> anyhow::Result<()> {
     let this = std::env::current_exe().context("this program's own file")?;
     let progress = Progress::new(0, output);
     // Beside each other: both mostly wait.
     let (server, client) = thread::scope(|scope| {
-        let server = scope.spawn(|| crate::server::check(&this, &progress));
-        let client = crate::client::check(&this, &progress);
+        let server = scope.spawn(|| crate::server::check(&this, &progress, canceller));
+        let client = crate::client::check(&this, &progress, canceller);
         (server.join(), client)
     });
     report.absorb(server.unwrap_or_else(|panic| resume_unwind(panic))?);

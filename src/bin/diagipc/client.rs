@@ -11,9 +11,10 @@ use anyhow::{Context as _, bail};
 use dotnet_diagnostics_ipc::conformance::client::{self, Operations, Options, Scenario, StandIn};
 use dotnet_diagnostics_ipc::conformance::known::Profile;
 use dotnet_diagnostics_ipc::conformance::{Glob, Report};
+use dotnet_diagnostics_ipc::io::Canceller;
 
-use crate::Outcome;
 use crate::output::{Output, Progress};
+use crate::{Outcome, interrupt};
 
 /// How many clients run at a time: they mostly wait.
 const JOBS: usize = 8;
@@ -26,7 +27,9 @@ const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(32).unwrap();
 /// replies, and how it ends. What it can do, and by which command lines, is in a TOML file: vectors/clients/README.md. A command
 /// behind -- is the operation `trace`.
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 nothing failed, 1 something did, 2 usage, or a file that cannot be read.")]
+#[command(
+    after_help = "Exit status: 0 nothing failed, 1 something did, 2 usage, or a file that cannot be read, 130 or 143 interrupted by SIGINT or SIGTERM."
+)]
 pub(crate) struct Arguments {
     /// What the client can do, and how it is told to
     #[arg(long, value_name = "FILE", required_unless_present_any = ["command", "list"])]
@@ -88,7 +91,12 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         operations.set_patience(Duration::from_millis(ms));
     }
     let this = env::current_exe().context("this program's own file")?;
-    let options = Options { jobs: arguments.jobs, require: arguments.output.require().to_vec(), stand_in: as_process(&this) };
+    let options = Options {
+        jobs: arguments.jobs,
+        require: arguments.output.require().to_vec(),
+        stand_in: as_process(&this),
+        canceller: Some(interrupt::canceller()?),
+    };
     let progress = Progress::new(scenarios.len(), &arguments.output);
     let mut report = client::run(&scenarios, &operations, &options, &|case| progress.done(case));
     drop(progress);
@@ -106,11 +114,12 @@ fn as_process(this: &Path) -> StandIn {
 }
 
 /// The suite against the built-in client, which is this program.
-pub(crate) fn check(this: &Path, progress: &Progress) -> anyhow::Result<Report> {
+pub(crate) fn check(this: &Path, progress: &Progress, canceller: &Canceller) -> anyhow::Result<Report> {
     let scenarios = client::scenarios()?;
     let mut operations = Operations::parse("diagipc.toml", include_str!("../../../vectors/clients/diagipc.toml"))?;
     operations.set_program("diagipc", &this.display().to_string());
-    let options = Options { jobs: CHECK_JOBS, require: vec![Glob::new("*")], stand_in: as_process(this) };
+    let options =
+        Options { jobs: CHECK_JOBS, require: vec![Glob::new("*")], stand_in: as_process(this), canceller: Some(canceller.clone()) };
     progress.expect(scenarios.len());
     Ok(client::run(&scenarios, &operations, &options, &|case| progress.done(case)))
 }

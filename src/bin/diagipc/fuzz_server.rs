@@ -18,7 +18,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use crate::items::{Side, Splitter};
 use crate::output::plain;
 use crate::place::PlaceArguments;
-use crate::{Outcome, dump};
+use crate::{Outcome, dump, interrupt};
 
 /// Sends mutated requests to a live diagnostic server, and says which of them it does not survive.
 ///
@@ -27,7 +27,7 @@ use crate::{Outcome, dump};
 /// same cases with the same version of this program.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing was found, 1 something was, 2 usage, 3 the target cannot be reached, or does not answer any more."
+    after_help = "Exit status: 0 nothing was found, 1 something was, 2 usage, 3 the target cannot be reached, or does not answer any more, 130 or 143 interrupted by SIGINT or SIGTERM."
 )]
 #[allow(clippy::struct_excessive_bools, clippy::doc_markdown, reason = "these are the switches and the help of a command")]
 pub(crate) struct Arguments {
@@ -100,6 +100,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         within,
         tries: arguments.tries,
         profile: arguments.profile,
+        canceller: Some(interrupt::canceller()?),
     };
     let target = if arguments.json { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(Some(arguments.cases), target);
@@ -121,6 +122,9 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         writeln!(out)?;
     } else {
         text(&summary, out)?;
+    }
+    if let (Some(_), Some(signal)) = (&summary.interrupted, interrupt::signal()) {
+        return Ok(Outcome::Interrupted(signal));
     }
     Ok(match (&summary.lost, summary.findings.is_empty()) {
         (Some(_), _) => Outcome::Lost,
@@ -192,6 +196,9 @@ fn text(summary: &CampaignSummary, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(out, "\n{table}")?;
     if let Some(reason) = &summary.lost {
         writeln!(out, "\nLOST  {}", plain(reason))?;
+    }
+    if let Some(interrupted) = &summary.interrupted {
+        writeln!(out, "\nINTERRUPTED  {} cases were not run", interrupted.not_run)?;
     }
     let about: Vec<&str> = [&summary.runtime, &summary.profile].into_iter().flatten().map(String::as_str).collect();
     let about = if about.is_empty() { String::new() } else { format!(" ({})", plain(&about.join(", "))) };

@@ -13,6 +13,7 @@ mod encode;
 #[cfg(unix)]
 mod fuzz_server;
 mod input;
+mod interrupt;
 mod items;
 mod output;
 #[cfg(any(unix, windows))]
@@ -38,7 +39,7 @@ use clap::{Parser, Subcommand};
 #[derive(Parser)]
 #[command(
     version,
-    after_help = "Exit status: 0 all is well, 1 malformed input or failed checks, 2 usage, or a file that cannot be read or written, 3 a target that cannot be reached, or is lost."
+    after_help = "Exit status: 0 all is well, 1 malformed input or failed checks, 2 usage, or a file that cannot be read or written, 3 a target that cannot be reached, or is lost, 130 or 143 interrupted by SIGINT or SIGTERM."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -98,6 +99,8 @@ enum Outcome {
     Faulty,
     /// A target that is not there, or does not answer any more.
     Lost,
+    /// This signal ended it before it was done.
+    Interrupted(i32),
 }
 
 fn main() -> ExitCode {
@@ -131,6 +134,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Well) => ExitCode::SUCCESS,
         Ok(Outcome::Faulty) => ExitCode::from(1),
         Ok(Outcome::Lost) => ExitCode::from(3),
+        Ok(Outcome::Interrupted(signal)) => ExitCode::from(interrupt::status(signal)),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // Standard error may be closed as well.

@@ -9,11 +9,11 @@ use anstyle::{AnsiColor, Style};
 use anyhow::{Context as _, bail};
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
 use dotnet_diagnostics_ipc::conformance::report::{html, junit};
-use dotnet_diagnostics_ipc::conformance::{Case, Citations, Counts, Glob, Grade, Lost, Report};
+use dotnet_diagnostics_ipc::conformance::{Case, Citations, Counts, Glob, Grade, Interrupted, Lost, Report};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::Outcome;
 use crate::printable::printable;
+use crate::{Outcome, interrupt};
 
 /// The options that all suites share.
 #[derive(clap::Args)]
@@ -78,6 +78,9 @@ impl Output {
         }
         out.flush()?;
         files?;
+        if let (Some(_), Some(signal)) = (&report.interrupted, interrupt::signal()) {
+            return Ok(Outcome::Interrupted(signal));
+        }
         Ok(match (&report.lost, report.counts.fail) {
             (Some(_), _) => Outcome::Lost,
             (None, 0) => Outcome::Well,
@@ -157,10 +160,13 @@ fn text(report: &Report, citations: &Citations, out: &mut dyn Write) -> anyhow::
     if let Some(Lost { reason, not_run }) = &report.lost {
         writeln!(out, "\n{}  {}; {not_run} cases were not run", colours.paint("LOST", AnsiColor::Red), plain(reason))?;
     }
+    if let Some(Interrupted { not_run }) = report.interrupted {
+        writeln!(out, "\n{}  {not_run} cases were not run", colours.paint("INTERRUPTED", AnsiColor::Red))?;
+    }
     let Counts { pass, pass_lenient, unimplemented, informational, fail } = report.counts;
     let about: Vec<String> = [&report.runtime, &report.profile].into_iter().flatten().map(|text| plain(text)).collect();
     let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
-    let colour = if fail == 0 && report.lost.is_none() { AnsiColor::Green } else { AnsiColor::Red };
+    let colour = if fail == 0 && report.lost.is_none() && report.interrupted.is_none() { AnsiColor::Green } else { AnsiColor::Red };
     let failed = colours.paint(&format!("{fail} failed"), colour);
     writeln!(
         out,

@@ -12,11 +12,13 @@ use dotnet_diagnostics_ipc::conformance::Report;
 use dotnet_diagnostics_ipc::conformance::codec;
 use dotnet_diagnostics_ipc::conformance::known::{Profile, UnknownProfile};
 use dotnet_diagnostics_ipc::conformance::server::{self, Options, ServerCase};
+#[cfg(unix)]
+use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::vectors::{Hazard, named_script_files};
 
-use crate::Outcome;
 use crate::output::{Output, Progress};
 use crate::place::PlaceArguments;
+use crate::{Outcome, interrupt};
 
 /// More targets beside each other disturb each other.
 const MOST_JOBS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
@@ -30,7 +32,7 @@ const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(48).unwrap();
 /// nothing is played, unless more is allowed.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing failed, 1 something did, 2 usage, 3 the target cannot be reached, or does not answer any more."
+    after_help = "Exit status: 0 nothing failed, 1 something did, 2 usage, 3 the target cannot be reached, or does not answer any more, 130 or 143 interrupted by SIGINT or SIGTERM."
 )]
 #[allow(clippy::struct_excessive_bools, clippy::doc_markdown, reason = "these are the switches and the help of a command")]
 pub(crate) struct Arguments {
@@ -102,6 +104,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
             .jobs
             .or_else(|| std::thread::available_parallelism().ok().map(|n| n.min(MOST_JOBS)))
             .unwrap_or(NonZeroUsize::MIN),
+        canceller: Some(interrupt::canceller()?),
     };
     let progress = Progress::new(cases.len(), &arguments.output);
     let mut report = server::run(&cases, &place, &options, &mut |case| progress.done(case));
@@ -109,7 +112,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     if let Some(name) = &arguments.name {
         report.target.clone_from(name);
     }
-    if report.cases.is_empty() && report.lost.is_none() {
+    if report.cases.is_empty() && report.lost.is_none() && report.interrupted.is_none() {
         // A run that says nothing must not look good.
         bail!("none of the {} cases was played: {}", cases.len(), report.notes.join("; "));
     }
@@ -130,7 +133,7 @@ fn list(cases: &[ServerCase<'_>], out: &mut dyn Write) -> anyhow::Result<Outcome
 
 /// The suite against the reference runtime, which is this program.
 #[cfg(unix)]
-pub(crate) fn check(this: &Path, progress: &Progress) -> anyhow::Result<Report> {
+pub(crate) fn check(this: &Path, progress: &Progress, canceller: &Canceller) -> anyhow::Result<Report> {
     let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
     let cases = server::cases(&scripts, &vectors);
     let place = crate::place::spawned(this.into(), ["runtime", "--profile", "strict"].map(Into::into).to_vec());
@@ -143,6 +146,7 @@ pub(crate) fn check(this: &Path, progress: &Progress) -> anyhow::Result<Report> 
         stand_in_for_user_events: true,
         require: Vec::new(),
         jobs: CHECK_JOBS,
+        canceller: Some(canceller.clone()),
     };
     progress.expect(cases.len());
     Ok(server::run(&cases, &place, &options, &mut |case| progress.done(case)))

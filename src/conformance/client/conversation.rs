@@ -9,7 +9,6 @@ use alloc::{
 };
 use core::time::Duration;
 use std::path::Path;
-use std::thread;
 use std::time::Instant;
 
 use super::faults::ClientFault;
@@ -188,7 +187,8 @@ impl<'s, 'n> Conversation<'s, 'n> {
             if self.client.has_ended() || begun.elapsed() > WITHIN {
                 return Err(Stop::differs("it does not listen at its port"));
             }
-            thread::sleep(PAUSE);
+            let until = self.in_a(PAUSE);
+            self.player.network().wait(until)?;
         }
         Ok(())
     }

@@ -3,13 +3,15 @@
 use alloc::{sync::Arc, vec::Vec};
 use core::time::Duration;
 use std::io::{self, Read};
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use crate::conformance::server::Death;
+use crate::conformance::started::Started;
+use crate::io::Canceller;
 
 /// How much of what it says is kept.
 const KEPT: usize = 1 << 20;
@@ -20,9 +22,9 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// A client that runs.
 pub(super) struct Running {
-    child: Child,
-    /// That it has ended, and whether well.
-    ended: Option<bool>,
+    process: Started,
+    /// How it has ended.
+    death: Option<Death>,
     stdout: Captured,
     stderr: Captured,
     began: Instant,
@@ -57,43 +59,32 @@ impl Ended {
 impl Running {
     /// Starts it as the leader of a process group of its own.
     pub(super) fn start(command: &mut Command) -> io::Result<Self> {
-        let mut child = command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        Ok(Self { child, ended: None, stdout: Captured::start(stdout), stderr: Captured::start(stderr), began: Instant::now() })
+        let mut process = Started::start(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()))?;
+        let (stdout, stderr) = process.take_output();
+        Ok(Self { process, death: None, stdout: Captured::start(stdout), stderr: Captured::start(stderr), began: Instant::now() })
     }
 
     /// Whether it has ended. Its process id stays its own until [`finish`](Self::finish).
     pub(super) fn has_ended(&mut self) -> bool {
-        if self.ended.is_none() {
-            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-            let status = self.pid().and_then(|pid| waitid(WaitId::Pid(pid), options).ok().flatten());
-            self.ended = status.map(|status| status.exit_status() == Some(0));
-        }
-        self.ended.is_some()
+        self.death = self.death.or_else(|| self.process.death());
+        self.death.is_some()
     }
 
     /// Whether it has ended, and well.
     pub(super) fn is_success(&self) -> bool {
-        self.ended == Some(true)
+        self.death == Some(Death::Status(0))
     }
 
-    /// Waits for its end, or ends it at `deadline`; and whatever it has started and left in its group.
-    pub(super) fn finish(mut self, deadline: Instant) -> Ended {
-        while !self.has_ended() && Instant::now() < deadline {
+    /// Waits for its end, or ends it at `deadline` or where `canceller` is used; and whatever it has started and left in its group.
+    pub(super) fn finish(mut self, deadline: Instant, canceller: Option<&Canceller>) -> Ended {
+        let is_cancelled = || canceller.is_some_and(Canceller::is_cancelled);
+        while !self.has_ended() && Instant::now() < deadline && !is_cancelled() {
             thread::sleep(PAUSE);
         }
         let has_ended = self.has_ended();
         let after = self.began.elapsed();
-        if let Some(group) = self.pid() {
-            // It is not waited for yet, so the number is still its own. There may be nobody left who can be ended.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-        let status = self.child.wait().ok().filter(|_| has_ended);
+        let status = self.process.end().filter(|_| has_ended);
         Ended { status, stdout: self.stdout.finish(), stderr: self.stderr.finish(), after }
-    }
-
-    fn pid(&self) -> Option<Pid> {
-        i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
     }
 }
 

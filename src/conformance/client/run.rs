@@ -22,7 +22,8 @@ use super::scenario::{Arguments, Exit, Output, Scenario};
 use super::target::{StandIn, Target, text};
 use super::{Argument, ClientFault, Operations};
 use crate::conformance::player::{Player, Transcript};
-use crate::conformance::{Case, Detail, Glob, Grade, Report, Turn};
+use crate::conformance::{Case, Detail, Glob, Grade, Interrupted, Report, Turn};
+use crate::io::Canceller;
 
 /// How long a step of a script may take.
 const WITHIN: Duration = Duration::from_secs(10);
@@ -42,6 +43,14 @@ pub struct Options {
     pub require: Vec<Glob>,
     /// The process behind `{pid}`.
     pub stand_in: StandIn,
+    /// What ends the run early: the report then says that it was interrupted, and how many scenarios were not played.
+    pub canceller: Option<Canceller>,
+}
+
+impl Options {
+    fn is_cancelled(&self) -> bool {
+        self.canceller.as_ref().is_some_and(Canceller::is_cancelled)
+    }
 }
 
 impl Scenario {
@@ -60,14 +69,22 @@ struct Verdict {
 }
 
 /// Plays `scenarios` with the client that `operations` describes. `done` is called with each case that is graded, in any order.
+///
+/// Where the canceller of `options` is used, what is being played is given up, and what was started is ended. The report has the
+/// scenarios that were over.
 pub fn run(scenarios: &[Scenario], operations: &Operations, options: &Options, done: &(dyn Fn(&Case) + Sync)) -> Report {
     let (silent, others): (Vec<usize>, Vec<usize>) =
         (0..scenarios.len()).partition(|nth| scenarios.get(*nth).is_some_and(|scenario| scenario.is_silent));
     let cases: Mutex<Vec<(usize, Case)>> = Mutex::new(Vec::new());
     let work = |list: &[usize], next: &AtomicUsize| {
         while let Some(nth) = list.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let Some(scenario) = scenarios.get(*nth) else { return };
-            let case = graded(scenario, play(scenario, operations, &options.stand_in), &options.require);
+            let Some(scenario) = scenarios.get(*nth).filter(|_| !options.is_cancelled()) else { return };
+            let verdict = play(scenario, operations, options);
+            if options.is_cancelled() {
+                // It may have gone another way for that.
+                return;
+            }
+            let case = graded(scenario, verdict, &options.require);
             done(&case);
             cases.lock().unwrap_or_else(PoisonError::into_inner).push((*nth, case));
         }
@@ -83,17 +100,20 @@ pub fn run(scenarios: &[Scenario], operations: &Operations, options: &Options, d
     });
     let mut cases = cases.into_inner().unwrap_or_else(PoisonError::into_inner);
     cases.sort_by_key(|(nth, _)| *nth);
+    let played: Vec<&Scenario> = cases.iter().filter_map(|(nth, _)| scenarios.get(*nth)).collect();
     let mut cases: Vec<Case> = cases.into_iter().map(|(_, case)| case).collect();
-    name_by_sizes(scenarios, &mut cases);
+    name_by_sizes(&played, &mut cases);
     let mut report = Report::new("client", &operations.name);
+    let not_run = scenarios.len().saturating_sub(cases.len());
+    report.interrupted = (options.is_cancelled() && not_run > 0).then_some(Interrupted { not_run });
     for case in cases {
         report.add(case);
     }
     report
 }
 
-/// Which sizes of an OK a client takes says which fault it has.
-fn name_by_sizes(scenarios: &[Scenario], cases: &mut [Case]) {
+/// Which sizes of an OK a client takes says which fault it has. `cases` are those of `scenarios`, in their order.
+fn name_by_sizes(scenarios: &[&Scenario], cases: &mut [Case]) {
     let grade_of = |cases: &[Case], size, operation| {
         let of = |scenario: &Scenario| scenario.ok_size == Some(size) && scenario.operation == operation;
         scenarios.iter().zip(cases).find(|(scenario, _)| of(scenario)).map(|(_, case)| case.grade)
@@ -145,13 +165,13 @@ fn expected(scenario: &Scenario) -> &'static str {
     }
 }
 
-fn play(scenario: &Scenario, operations: &Operations, stand_in: &StandIn) -> Verdict {
+fn play(scenario: &Scenario, operations: &Operations, options: &Options) -> Verdict {
     let verdict = |grade, text: String| Verdict { grade, found: Vec::from([text]), fault: None, transcript: Transcript::default() };
     let line = match told(scenario, operations) {
         Ok(line) => line,
         Err(lacks) => return verdict(Grade::Unimplemented, lacks),
     };
-    match converse(scenario, line, stand_in) {
+    match converse(scenario, line, options) {
         Ok(verdict) => verdict,
         Err(trouble) => verdict(Grade::Fail, trouble),
     }
@@ -174,8 +194,8 @@ fn told<'o>(scenario: &Scenario, operations: &'o Operations) -> Result<&'o Comma
     Ok(line)
 }
 
-fn converse(scenario: &Scenario, line: &CommandLine, stand_in: &StandIn) -> Result<Verdict, String> {
-    let target = Target::start(stand_in).map_err(|error| format!("no process for it: {error}"))?;
+fn converse(scenario: &Scenario, line: &CommandLine, options: &Options) -> Result<Verdict, String> {
+    let target = Target::start(&options.stand_in).map_err(|error| format!("no process for it: {error}"))?;
     let values = values(&scenario.arguments, &target).map_err(|error| format!("no file for it: {error}"))?;
     let words = line.words(&values);
     let mut command = Command::new(words.first().map_or("", String::as_str));
@@ -184,6 +204,9 @@ fn converse(scenario: &Scenario, line: &CommandLine, stand_in: &StandIn) -> Resu
         command.current_dir(directory);
     }
     let mut network = target.network()?;
+    if let Some(canceller) = &options.canceller {
+        network = network.with_canceller(canceller.clone());
+    }
     let mut client = Running::start(&mut command).map_err(|error| format!("{} cannot be started: {error}", words.join(" ")))?;
 
     let began = Instant::now();
@@ -200,7 +223,7 @@ fn converse(scenario: &Scenario, line: &CommandLine, stand_in: &StandIn) -> Resu
         Ok(()) => began.checked_add(whole).map(|deadline| deadline.max(later(MARGIN))),
         Err(_) => None,
     };
-    let ended = client.finish(deadline.unwrap_or_else(|| later(LOST)));
+    let ended = client.finish(deadline.unwrap_or_else(|| later(LOST)), options.canceller.as_ref());
 
     let mut verdict = Verdict { grade: Grade::Fail, found: Vec::new(), fault: None, transcript };
     match outcome {

@@ -13,12 +13,12 @@ use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use rustix::event::PollFlags;
-use tempfile::TempDir;
 
 use crate::conformance::player::SocketNetwork;
+use crate::conformance::started::{OwnDirectory, Started};
 use crate::endpoint::{ProcessStat, SocketName, UNKNOWN_KEY};
 use crate::io::{Until, unix, unix_fd};
 
@@ -58,9 +58,10 @@ pub fn stand_in() -> io::Result<()> {
 
 /// A live process and a private directory, which is its `TMPDIR` and the client's: there is the socket that it has by its name.
 pub(super) struct Target {
-    child: Child,
+    // First, as what runs may write to its directory.
+    process: Started,
     ours: UnixStream,
-    directory: TempDir,
+    directory: OwnDirectory,
     pub(super) socket: PathBuf,
     pub(super) output: PathBuf,
     pub(super) port: PathBuf,
@@ -71,17 +72,16 @@ pub(super) struct Target {
 impl Target {
     pub(super) fn start(stand_in: &StandIn) -> io::Result<Self> {
         // A short name: the path of a socket has little room.
-        let directory = tempfile::Builder::new().prefix("dc-").tempdir()?;
+        let directory = OwnDirectory::new("dc-")?;
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_read_timeout(Some(STARTS))?;
-        let child = Command::new(&stand_in.program)
-            .args(&stand_in.arguments)
-            .env("TMPDIR", directory.path())
-            .stdin(Stdio::from(OwnedFd::from(theirs)))
-            .stdout(Stdio::null())
-            .spawn()?;
-        let stat = fs::read(format!("/proc/{}/stat", child.id())).ok().and_then(|text| ProcessStat::parse(&text).ok());
-        let name = SocketName::new(child.id(), stat.map_or(UNKNOWN_KEY, |stat| stat.start_time));
+        let mut command = Command::new(&stand_in.program);
+        command.args(&stand_in.arguments).env("TMPDIR", directory.path());
+        let process = Started::start(command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()))?;
+        // With it the other half of the socket goes, whose end is that of a process that does not start.
+        drop(command);
+        let stat = fs::read(format!("/proc/{}/stat", process.id())).ok().and_then(|text| ProcessStat::parse(&text).ok());
+        let name = SocketName::new(process.id(), stat.map_or(UNKNOWN_KEY, |stat| stat.start_time));
         let at = |name: &str| directory.path().join(name);
         let target = Self {
             socket: at(&name.to_string()),
@@ -89,7 +89,7 @@ impl Target {
             port: at("port"),
             user_events_data: at("user_events_data"),
             client_data: at("client_data"),
-            child,
+            process,
             ours,
             directory,
         };
@@ -114,15 +114,7 @@ impl Target {
     }
 
     pub(super) fn process_id(&self) -> u32 {
-        self.child.id()
-    }
-}
-
-impl Drop for Target {
-    fn drop(&mut self) {
-        // It is ours, and nothing is lost with it.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.process.id()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Plays case after case, and makes findings of what goes wrong.
 
 use alloc::{
+    borrow::ToOwned as _,
     format,
     string::{String, ToString as _},
     vec::Vec,
@@ -18,9 +19,11 @@ use super::minimise::minimise;
 use super::play::{Observed, play};
 use super::summary::CampaignSummary;
 use super::verdict::CaseVerdict;
+use crate::conformance::Interrupted;
 use crate::conformance::known::Profile;
 use crate::conformance::server::Place;
 use crate::conformance::server::target::Subject;
+use crate::io::Canceller;
 
 /// After so many connections that were left open a target is started anew: a few hundred exhaust it (F-74).
 const LEFT_OPEN: u32 = 100;
@@ -35,9 +38,9 @@ const SETTLED: Duration = Duration::from_millis(500);
 /// use dotnet_diagnostics_ipc::conformance::fuzz_server::Options;
 ///
 /// let rate = NonZeroU32::new(100).expect("it is not 0");
-/// let options = Options { seed: 1, first: 1, cases: 1000, rate, within: Duration::from_secs(5), tries: 64, profile: None };
+/// let options = Options { seed: 1, first: 1, cases: 1000, rate, within: Duration::from_secs(5), tries: 64, profile: None, canceller: None };
 /// // Where it ended, another run goes on.
-/// let next = Options { first: options.first + options.cases, ..options };
+/// let next = Options { first: options.first + options.cases, ..options.clone() };
 /// assert_eq!(next.first, 1001);
 /// ```
 #[derive(Clone, Debug)]
@@ -56,6 +59,14 @@ pub struct Options {
     pub tries: u32,
     /// By what something is known; `None`: by what the target says of itself.
     pub profile: Option<Profile>,
+    /// What ends the campaign early: the summary then says that it was interrupted, and how many cases were not played.
+    pub canceller: Option<Canceller>,
+}
+
+impl Options {
+    fn is_cancelled(&self) -> bool {
+        self.canceller.as_ref().is_some_and(Canceller::is_cancelled)
+    }
 }
 
 /// What a campaign has to say while it goes on.
@@ -87,7 +98,7 @@ pub enum CampaignProgress<'n> {
 /// let runtime = ReferenceRuntime::start(config)?;
 ///
 /// let rate = NonZeroU32::new(1000).expect("it is not 0");
-/// let options = Options { seed: 1, first: 1, cases: 30, rate, within: Duration::from_secs(5), tries: 0, profile: None };
+/// let options = Options { seed: 1, first: 1, cases: 30, rate, within: Duration::from_secs(5), tries: 0, profile: None, canceller: None };
 /// let mut played = 0;
 /// let summary = run(&Bases::of(&vectors::files()?), &Place::Socket(runtime.socket().into()), &options, &mut |news| {
 ///     if let CampaignProgress::Played(case, _) = news {
@@ -116,9 +127,11 @@ pub fn run(bases: &Bases, place: &Place, options: &Options, news: &mut dyn FnMut
         commands: Vec::new(),
         findings: Vec::new(),
         lost: None,
+        interrupted: None,
     };
-    let subject = match Subject::find(place, options.within) {
+    let subject = match Subject::find(place, options.within, options.canceller.as_ref()) {
         Ok(subject) => subject.started_often(),
+        Err(_) if options.is_cancelled() => return CampaignSummary { interrupted: not_played(options, 0), ..summary },
         Err(reason) => return CampaignSummary { lost: Some(reason), ..summary },
     };
     let starts = u64::from(subject.can_spawn());
@@ -131,10 +144,19 @@ pub fn run(bases: &Bases, place: &Place, options: &Options, news: &mut dyn FnMut
         settles: Duration::ZERO,
         summary: CampaignSummary { starts, ..summary },
     };
-    if let Err(reason) = campaign.meet().and_then(|()| campaign.play_all(bases, news)) {
+    let ended = campaign.meet().and_then(|()| campaign.play_all(bases, news));
+    if options.is_cancelled() {
+        campaign.summary.interrupted = not_played(options, campaign.summary.cases);
+    } else if let Err(reason) = ended {
         campaign.summary.lost = Some(reason);
     }
     campaign.summary
+}
+
+/// That so many cases were played; `None` if these are all.
+fn not_played(options: &Options, played: u64) -> Option<Interrupted> {
+    let not_run = usize::try_from(options.cases.saturating_sub(played)).unwrap_or(usize::MAX);
+    (not_run > 0).then_some(Interrupted { not_run })
 }
 
 struct Campaign<'o> {
@@ -163,6 +185,9 @@ impl Campaign<'_> {
     fn play_all(&mut self, bases: &Bases, news: &mut dyn FnMut(CampaignProgress<'_>)) -> Result<(), String> {
         let pause = Duration::from_secs(1).checked_div(self.options.rate.get()).unwrap_or_default();
         for nth in 0..self.options.cases {
+            if self.options.is_cancelled() {
+                break;
+            }
             let began = Instant::now();
             let Some(case) = self.options.first.checked_add(nth).and_then(|number| bases.case(self.options.seed, number)) else {
                 break;
@@ -188,6 +213,10 @@ impl Campaign<'_> {
     /// Plays a case, and has a new target for the next one where this one is of no use any more.
     fn play(&mut self, case: &FuzzCase) -> Result<Observed, String> {
         let observed = play(&mut self.subject, case, self.options.within)?;
+        if self.options.is_cancelled() {
+            // The target may have had no time to answer.
+            return Err("the campaign was interrupted".to_owned());
+        }
         if observed.verdict == CaseVerdict::LeftOpen {
             self.left_open = self.left_open.saturating_add(1);
         }
@@ -237,23 +266,9 @@ impl Campaign<'_> {
             key,
         };
         let mut last = observed;
-        if self.subject.can_spawn() {
-            // Some of it a runtime does only when it has been there for a while.
-            let times: &[Duration] = if verdict.is_fatal() { &[Duration::ZERO, SETTLED] } else { &[Duration::ZERO] };
-            for time in times {
-                self.settles = *time;
-                let again = self.play_alone(&finding.case)?;
-                let does = does(&again, &finding.key);
-                finding.reproduced = Some(does);
-                if does {
-                    last = self.make_shorter(&mut finding, again)?;
-                    break;
-                }
-            }
-        } else if !verdict.is_fatal() {
-            let again = self.play(&finding.case)?;
-            finding.reproduced = (!does(&again, &finding.key)).then_some(false);
-        }
+        let repeated = self.repeat(&mut finding, &mut last);
+        // What was found before the interruption is kept as it is.
+        repeated.or_else(|reason| if self.options.is_cancelled() { Ok(()) } else { Err(reason) })?;
         // A machine that is busy makes a slow server of a good one.
         if finding.reproduced == Some(false) && !verdict.is_fatal() {
             return Ok(None);
@@ -264,6 +279,29 @@ impl Campaign<'_> {
         finding.seen = last.seen();
         self.summary.findings.push(finding);
         Ok(self.summary.findings.last())
+    }
+
+    /// Plays what made a finding again, and makes its message shorter where it comes again. `last`: what came of it then.
+    fn repeat(&mut self, finding: &mut Finding, last: &mut Observed) -> Result<(), String> {
+        let verdict = finding.key.verdict;
+        if self.subject.can_spawn() {
+            // Some of it a runtime does only when it has been there for a while.
+            let times: &[Duration] = if verdict.is_fatal() { &[Duration::ZERO, SETTLED] } else { &[Duration::ZERO] };
+            for time in times {
+                self.settles = *time;
+                let again = self.play_alone(&finding.case)?;
+                let does = does(&again, &finding.key);
+                finding.reproduced = Some(does);
+                if does {
+                    *last = self.make_shorter(finding, again)?;
+                    break;
+                }
+            }
+        } else if !verdict.is_fatal() {
+            let again = self.play(&finding.case)?;
+            finding.reproduced = (!does(&again, &finding.key)).then_some(false);
+        }
+        Ok(())
     }
 
     /// Takes the message of a finding that is like this one but for the mutation, or makes one; what came of what is played then.

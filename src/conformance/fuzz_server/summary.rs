@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::finding::Finding;
 use super::verdict::CaseVerdict;
 use crate::command::Command;
+use crate::conformance::Interrupted;
 
 /// The cases of one command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -43,6 +44,8 @@ pub struct CampaignSummary {
     pub findings: Vec<Finding>,
     /// Why it ended before the last case.
     pub lost: Option<String>,
+    /// That it was ended early by the canceller of its options. Then `lost` is `None`.
+    pub interrupted: Option<Interrupted>,
 }
 
 impl CampaignSummary {

@@ -27,11 +27,13 @@ use super::process;
 use super::{Drained, Link, Network, PlayerError, Received, Sent};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::exchange::End;
-use crate::io::{ErrorKind, Stopped, UnlinkOnDrop, Until, bind_private, unix, unix_fd};
+use crate::io::{Canceller, ErrorKind, Stopped, UnlinkOnDrop, Until, bind_private, unix, unix_fd};
 use crate::vectors::script::{Ending, FdKind, Life};
 
 /// How long to wait before something is looked at again.
 const PAUSE: Duration = Duration::from_millis(10);
+/// How long is waited at a time where the canceller cannot end the waiting.
+const SLICE: Duration = Duration::from_millis(50);
 /// The most that is read at once.
 const PIECE: usize = 65_536;
 
@@ -90,6 +92,7 @@ pub struct SocketNetwork {
     ports: BTreeMap<String, Port>,
     connections: Vec<Option<Connection>>,
     lives: Option<Lives>,
+    canceller: Option<Canceller>,
     user_events: Option<OpenUserEvents>,
     /// The ends of pipes whose other ends were handed over.
     kept: Vec<OwnedFd>,
@@ -109,6 +112,7 @@ impl SocketNetwork {
             ports: BTreeMap::new(),
             connections: Vec::new(),
             lives: None,
+            canceller: None,
             user_events: None,
             kept: Vec::new(),
         }
@@ -164,6 +168,13 @@ impl SocketNetwork {
     #[must_use]
     pub fn with_process_id(self, id: u32) -> Self {
         self.with_process(move || process::lives(id))
+    }
+
+    /// `canceller` ends every wait: what was waited for then went another way.
+    #[must_use]
+    pub fn with_canceller(mut self, canceller: Canceller) -> Self {
+        self.canceller = Some(canceller);
+        self
     }
 
     /// `open` opens what stands for `user_events_data`.
@@ -267,12 +278,24 @@ fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::NotConnected)
 }
 
+fn cancelled() -> PlayerError {
+    PlayerError::differs("the player was interrupted")
+}
+
+/// Whether a connection waits in time.
+fn is_called(listener: &UnixListener, until: &Until<'_>) -> Result<bool, PlayerError> {
+    match unix::wait(listener.as_fd(), PollFlags::IN, until) {
+        Ok(()) => Ok(true),
+        Err(Stopped::TimedOut) => Ok(false),
+        Err(Stopped::Cancelled) => Err(cancelled()),
+        Err(Stopped::Io(error)) => Err(failed("waiting for a connection")(error)),
+    }
+}
+
 /// Takes a connection, or `None` if none comes in time.
-fn accepted(listener: &UnixListener, until: Option<Instant>) -> Result<Option<UnixStream>, PlayerError> {
-    match unix::wait(listener.as_fd(), PollFlags::IN, &Until { deadline: until, canceller: None }) {
-        Ok(()) => {}
-        Err(Stopped::TimedOut | Stopped::Cancelled) => return Ok(None),
-        Err(Stopped::Io(error)) => return Err(failed("waiting for a connection")(error)),
+fn accepted(listener: &UnixListener, until: &Until<'_>) -> Result<Option<UnixStream>, PlayerError> {
+    if !is_called(listener, until)? {
+        return Ok(None);
     }
     let (stream, _) = listener.accept().map_err(failed("accepting"))?;
     Ok(Some(stream))
@@ -284,12 +307,14 @@ impl Network for SocketNetwork {
     }
 
     fn open(&mut self, port: Option<&str>, until: Duration) -> Result<Link, PlayerError> {
-        let deadline = self.instant(until);
+        let canceller = self.canceller.clone();
+        let until_then = Until { deadline: self.instant(until), canceller: canceller.as_ref() };
         let path = match (port, &self.default) {
             (Some(name), _) => self.port(name)?.path.clone(),
             (None, DefaultPort::Socket(path)) => path.clone(),
             (None, DefaultPort::Reversed(listener)) => {
-                let stream = accepted(listener, deadline)?.ok_or_else(|| PlayerError::differs("the runtime does not connect"))?;
+                let stream =
+                    accepted(listener, &until_then)?.ok_or_else(|| PlayerError::differs("the runtime does not connect"))?;
                 let link = self.keep(stream);
                 self.take_advertise(link, until)?;
                 return Ok(link);
@@ -299,7 +324,7 @@ impl Network for SocketNetwork {
         let mut missing = None;
         loop {
             // The file of a socket is there a moment before anybody listens: a refusal is not the last word.
-            match unix::connect(&path, &Until { deadline, canceller: None }) {
+            match unix::connect(&path, &until_then) {
                 Ok(transport) => {
                     let stream = transport.stream().try_clone().map_err(failed("a second descriptor"))?;
                     return Ok(self.keep(stream));
@@ -318,18 +343,14 @@ impl Network for SocketNetwork {
     }
 
     fn accept(&mut self, port: Option<&str>, until: Duration) -> Result<Option<Link>, PlayerError> {
-        let deadline = self.instant(until);
-        let stream = accepted(self.listener(port)?, deadline)?;
+        let until = Until { deadline: self.instant(until), canceller: self.canceller.as_ref() };
+        let stream = accepted(self.listener(port)?, &until)?;
         Ok(stream.map(|stream| self.keep(stream)))
     }
 
     fn is_called(&mut self, port: Option<&str>, until: Duration) -> Result<bool, PlayerError> {
-        let deadline = self.instant(until);
-        match unix::wait(self.listener(port)?.as_fd(), PollFlags::IN, &Until { deadline, canceller: None }) {
-            Ok(()) => Ok(true),
-            Err(Stopped::TimedOut | Stopped::Cancelled) => Ok(false),
-            Err(Stopped::Io(error)) => Err(failed("waiting for a connection")(error)),
-        }
+        let until = Until { deadline: self.instant(until), canceller: self.canceller.as_ref() };
+        is_called(self.listener(port)?, &until)
     }
 
     fn listen(&mut self, name: &str, listening: bool) -> Result<(), PlayerError> {
@@ -341,7 +362,8 @@ impl Network for SocketNetwork {
     }
 
     fn send(&mut self, link: Link, bytes: &[u8], fd: Option<FdKind>, until: Duration) -> Result<Sent, PlayerError> {
-        let until = Until { deadline: self.instant(until), canceller: None };
+        let canceller = self.canceller.clone();
+        let until = Until { deadline: self.instant(until), canceller: canceller.as_ref() };
         let mut fd = fd.map(|kind| self.descriptor(kind)).transpose()?;
         let stream = &self.connection(link)?.stream;
         let mut rest = bytes;
@@ -360,7 +382,8 @@ impl Network for SocketNetwork {
                     match unix::wait(stream.as_fd(), PollFlags::OUT, &until) {
                         Ok(()) => {}
                         Err(Stopped::Io(error)) => return Err(failed("sending")(error)),
-                        Err(_) => {
+                        Err(Stopped::Cancelled) => return Err(cancelled()),
+                        Err(Stopped::TimedOut) => {
                             return Err(PlayerError::differs(format!(
                                 "the peer does not read: {} of {} bytes could not be sent in time",
                                 rest.len(),
@@ -377,7 +400,8 @@ impl Network for SocketNetwork {
     }
 
     fn receive(&mut self, link: Link, most: usize, until: Duration) -> Result<Received, PlayerError> {
-        let until = Until { deadline: self.instant(until), canceller: None };
+        let canceller = self.canceller.clone();
+        let until = Until { deadline: self.instant(until), canceller: canceller.as_ref() };
         let stream = &self.connection(link)?.stream;
         let mut buffer = vec![0; most.min(PIECE)];
         loop {
@@ -392,7 +416,8 @@ impl Network for SocketNetwork {
                     match unix::wait(stream.as_fd(), PollFlags::IN, &until) {
                         Ok(()) => {}
                         Err(Stopped::Io(error)) => return Err(failed("receiving")(error)),
-                        Err(_) => return Ok(Received::Nothing),
+                        Err(Stopped::Cancelled) => return Err(cancelled()),
+                        Err(Stopped::TimedOut) => return Ok(Received::Nothing),
                     }
                 }
                 Err(error) if is_gone(&error) => return Ok(Received::End(End::Reset)),
@@ -408,11 +433,22 @@ impl Network for SocketNetwork {
     }
 
     fn drained(&mut self, link: Link, until: Duration) -> Result<Drained, PlayerError> {
-        let left = until.saturating_sub(self.now());
-        let Some(background) = &self.connection(link)?.background else {
-            return Err(PlayerError::differs("the connection is not read in the background"));
-        };
-        Ok(background.drained(left))
+        let canceller = self.canceller.clone();
+        loop {
+            let left = until.saturating_sub(self.now());
+            let Some(background) = &self.connection(link)?.background else {
+                return Err(PlayerError::differs("the connection is not read in the background"));
+            };
+            // Only where something can end it, it is looked for.
+            let patience = if canceller.is_some() { left.min(SLICE) } else { left };
+            let drained = background.drained(patience);
+            if drained.end.is_some() || patience == left {
+                return Ok(drained);
+            }
+            if canceller.as_ref().is_some_and(Canceller::is_cancelled) {
+                return Err(cancelled());
+            }
+        }
     }
 
     fn end(&mut self, link: Link, how: Ending) -> Result<(), PlayerError> {
@@ -432,13 +468,19 @@ impl Network for SocketNetwork {
     }
 
     fn wait(&mut self, until: Duration) -> Result<(), PlayerError> {
-        thread::sleep(until.saturating_sub(self.now()));
-        Ok(())
+        match unix::pause_until(&Until { deadline: self.instant(until), canceller: self.canceller.as_ref() }) {
+            Ok(()) | Err(Stopped::TimedOut) => Ok(()),
+            Err(Stopped::Cancelled) => Err(cancelled()),
+            Err(Stopped::Io(error)) => Err(failed("waiting")(error)),
+        }
     }
 
     fn life(&mut self, expected: Life, until: Duration) -> Result<Life, PlayerError> {
         loop {
             let over = self.began.elapsed() >= until;
+            if self.canceller.as_ref().is_some_and(Canceller::is_cancelled) {
+                return Err(cancelled());
+            }
             let Some(lives) = &mut self.lives else {
                 return Err(PlayerError::Unavailable("whose process the target is is not known".to_owned()));
             };

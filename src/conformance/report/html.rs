@@ -80,6 +80,7 @@ struct Column<'r> {
     /// Of the informational ones, those that are no deviations.
     others: usize,
     lost: Option<String>,
+    interrupted: Option<String>,
     notes: &'r [String],
 }
 
@@ -96,6 +97,7 @@ impl<'r> Column<'r> {
             deviations: of("deviation"),
             others: of("informational"),
             lost: report.lost.as_ref().map(|lost| format!("{}; {} cases were not run", lost.reason, lost.not_run)),
+            interrupted: report.interrupted.map(|interrupted| format!("{} cases were not run", interrupted.not_run)),
             notes: &report.notes,
         }
     }

@@ -13,7 +13,7 @@ use super::{Case, Citations, Grade, Report};
 /// The XML of `report`: a test suite for each section, a test case for each case.
 ///
 /// Failures say what was sent, expected and seen. What was not judged is skipped, with the reason. A target that was lost is an error
-/// of a case of its own, `lost`.
+/// of a case of its own, `lost`; a run that was ended early is one of a case `interrupted`.
 ///
 /// # Errors
 /// What the library that writes the XML objects to.
@@ -33,6 +33,13 @@ pub fn junit(report: &Report, citations: &Citations) -> Result<String, String> {
         status.set_type("lost").set_message(format!("{}; {} cases were not run", lost.reason, lost.not_run));
         let mut suite = TestSuite::new(format!("{}.lost", report.suite));
         suite.add_test_case(TestCase::new("lost", status));
+        xml.add_test_suite(suite);
+    }
+    if let Some(interrupted) = &report.interrupted {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+        status.set_type("interrupted").set_message(format!("{} cases were not run", interrupted.not_run));
+        let mut suite = TestSuite::new(format!("{}.interrupted", report.suite));
+        suite.add_test_case(TestCase::new("interrupted", status));
         xml.add_test_suite(suite);
     }
     let text = xml.to_string().map_err(|error| error.to_string())?;

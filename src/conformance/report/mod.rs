@@ -220,6 +220,24 @@ pub struct Lost {
     pub not_run: usize,
 }
 
+/// That the run was ended early from outside: by a signal, or by the canceller of its options.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::conformance::{Interrupted, Report};
+///
+/// let mut report = Report::new("server", "process 4711");
+/// report.interrupted = Some(Interrupted { not_run: 7 });
+/// let json = serde_json::to_value(&report)?;
+/// assert_eq!(json["interrupted"]["notRun"], 7);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Interrupted {
+    /// How many cases were not run for it.
+    pub not_run: usize,
+}
+
 /// A whole run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -245,6 +263,9 @@ pub struct Report {
     /// Where the run broke off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<Lost>,
+    /// That it was ended early: what is here is a part of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<Interrupted>,
     /// What there is to say that belongs to no case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -263,6 +284,7 @@ impl Report {
             sections: Vec::new(),
             cases: Vec::new(),
             lost: None,
+            interrupted: None,
             notes: Vec::new(),
         }
     }
@@ -299,6 +321,10 @@ impl Report {
         if let Some(Lost { reason, not_run }) = other.lost {
             let lost = self.lost.get_or_insert(Lost { reason: format!("{}: {reason}", other.suite), not_run: 0 });
             lost.not_run = lost.not_run.saturating_add(not_run);
+        }
+        if let Some(Interrupted { not_run }) = other.interrupted {
+            let interrupted = self.interrupted.get_or_insert(Interrupted { not_run: 0 });
+            interrupted.not_run = interrupted.not_run.saturating_add(not_run);
         }
     }
 

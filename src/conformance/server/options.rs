@@ -6,6 +6,7 @@ use core::time::Duration;
 
 use crate::conformance::Glob;
 use crate::conformance::known::Profile;
+use crate::io::Canceller;
 
 /// What a run may do, and how it judges.
 #[derive(Clone, Debug)]
@@ -24,4 +25,12 @@ pub struct Options {
     pub stand_in_for_user_events: bool,
     /// How many targets are started beside each other. A target that is not started here is one, and has one case after another (F-75).
     pub jobs: NonZeroUsize,
+    /// What ends the run early: the report then says that it was interrupted, and how many cases were not run.
+    pub canceller: Option<Canceller>,
+}
+
+impl Options {
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.canceller.as_ref().is_some_and(Canceller::is_cancelled)
+    }
 }

@@ -18,7 +18,7 @@ use super::target::Subject;
 use super::{Place, ServerCase, ServerCaseKind};
 use crate::conformance::known::Profile;
 use crate::conformance::player::Transcript;
-use crate::conformance::{Case, Grade, Lost, Report};
+use crate::conformance::{Case, Grade, Interrupted, Lost, Report};
 use crate::vectors::Hazard;
 use crate::vectors::script::Target;
 
@@ -45,15 +45,22 @@ enum News {
 }
 
 /// Plays `cases` against what is at `place`. `done` hears of each.
+///
+/// Where the canceller of `options` is used, what is being played is given up, and what was started is ended. The report has the cases
+/// that were over.
 pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mut dyn FnMut(&Case)) -> Report {
     let mut report = Report::new("server", &place.to_string());
     let within = options.within.unwrap_or(WITHIN);
-    let found = Subject::find(place, within).and_then(|mut subject| {
+    let found = Subject::find(place, within, options.canceller.as_ref()).and_then(|mut subject| {
         let identity = subject.identity()?;
         Ok((subject, identity))
     });
     let (subject, identity) = match found {
         Ok(found) => found,
+        Err(_) if options.is_cancelled() => {
+            report.interrupted = Some(Interrupted { not_run: cases.len() });
+            return report;
+        }
         Err(reason) => {
             report.lost = Some(Lost { reason, not_run: cases.len() });
             return report;
@@ -100,7 +107,9 @@ pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mu
     work(cases, &turns(cases, &to_play), first, place, &mut take);
 
     let not_run = to_play.iter().filter(|nth| entries.get(**nth).is_some_and(Option::is_none)).count();
-    report.lost = lost.map(|reason| Lost { reason, not_run: not_run.saturating_sub(unavailable.len()) });
+    let not_run = not_run.saturating_sub(unavailable.len());
+    report.interrupted = (options.is_cancelled() && not_run > 0).then_some(Interrupted { not_run });
+    report.lost = lost.map(|reason| Lost { reason, not_run });
     for case in entries.into_iter().flatten() {
         report.add(case);
     }
@@ -169,14 +178,11 @@ fn work(cases: &[ServerCase<'_>], turns: &[Vec<usize>], first: CasePlayer<'_>, p
             scope.spawn(move || {
                 let player = match first {
                     Some(player) => Ok(player),
-                    None => Subject::find(place, options.within.unwrap_or(WITHIN)).map(|subject| CasePlayer {
-                        subject,
-                        profile,
-                        options,
-                    }),
+                    None => Subject::find(place, options.within.unwrap_or(WITHIN), options.canceller.as_ref())
+                        .map(|subject| CasePlayer { subject, profile, options }),
                 };
                 let result = player.and_then(|mut player| play_all(&mut player, cases, turns, next, over, &sender));
-                if let Err(reason) = result {
+                if let Err(reason) = result.or_else(|reason| if options.is_cancelled() { Ok(()) } else { Err(reason) }) {
                     over.store(true, Ordering::Relaxed);
                     let _ = sender.send(News::Lost(reason));
                 }
@@ -198,11 +204,16 @@ fn play_all(
     over: &AtomicBool,
     sender: &Sender<News>,
 ) -> Result<(), String> {
-    while !over.load(Ordering::Relaxed) {
+    while !over.load(Ordering::Relaxed) && !player.options.is_cancelled() {
         let Some(turn) = turns.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
         for nth in turn {
             let Some(case) = cases.get(*nth).filter(|_| !over.load(Ordering::Relaxed)) else { break };
-            let _ = sender.send(News::Played(*nth, player.play(case)?));
+            let result = player.play(case)?;
+            if player.options.is_cancelled() {
+                // It may have gone another way for that.
+                return Ok(());
+            }
+            let _ = sender.send(News::Played(*nth, result));
         }
     }
     player.subject.answers().map_err(|reason| format!("after the run: {reason}"))

@@ -10,6 +10,7 @@ use super::unix as system;
 use super::windows as system;
 use super::{Death, Place};
 use crate::conformance::player::{Network as _, Player};
+use crate::io::Canceller;
 use crate::vectors::script::Target;
 pub(super) use system::with_user_events;
 use system::{Reach, Spawned, TargetNetwork};
@@ -18,14 +19,16 @@ use system::{Reach, Spawned, TargetNetwork};
 pub(in crate::conformance) struct Subject {
     reach: Reach,
     within: Duration,
+    canceller: Option<Canceller>,
     /// Whether it is started again and again.
     often: bool,
 }
 
 impl Subject {
-    /// Finds the target, and looks whether it is trusted; `within` is how long it may take, of an answer as well.
-    pub(in crate::conformance) fn find(place: &Place, within: Duration) -> Result<Self, String> {
-        Ok(Self { reach: Reach::find(place, within)?, within, often: false })
+    /// Finds the target, and looks whether it is trusted; `within` is how long it may take, of an answer as well. `canceller` ends every
+    /// wait for it.
+    pub(in crate::conformance) fn find(place: &Place, within: Duration, canceller: Option<&Canceller>) -> Result<Self, String> {
+        Ok(Self { reach: Reach::find(place, within, canceller)?, within, canceller: canceller.cloned(), often: false })
     }
 
     /// Targets that are started again and again are there as soon as they answer, whatever their own code does next, and leave their
@@ -43,12 +46,12 @@ impl Subject {
 
     /// The target that cases share. It is started if it is not there.
     pub(in crate::conformance) fn shared(&mut self) -> Result<TargetNetwork, String> {
-        self.reach.shared(self.within, self.often)
+        self.reach.shared(self.within, self.often, self.canceller.as_ref())
     }
 
     /// A target for one case alone.
     pub(super) fn own(&self, target: &Target) -> Result<(Spawned, TargetNetwork), String> {
-        self.reach.own(target, self.within)
+        self.reach.own(target, self.within, self.canceller.as_ref())
     }
 
     /// How the shared target ended, if it is known to have.

@@ -9,15 +9,15 @@ use alloc::{
 use core::time::Duration;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::Instant;
 
 use super::ask::identity_of;
 pub(super) use super::spawn::Spawned;
+use super::spawn::with_canceller;
 use super::{Death, Place, SpawnCommand};
-use crate::conformance::player::SocketNetwork;
+use crate::conformance::player::{Network as _, SocketNetwork};
 use crate::endpoint::SocketName;
-use crate::io::{Connect as _, Endpoint, UnlinkOnDrop, Until, bind_private, discovery};
+use crate::io::{Canceller, Connect as _, Endpoint, UnlinkOnDrop, Until, bind_private, discovery};
 use crate::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
 use crate::vectors::script::Target;
 
@@ -44,9 +44,10 @@ pub(super) enum Reach {
 }
 
 impl Reach {
-    pub(super) fn find(place: &Place, within: Duration) -> Result<Self, String> {
+    pub(super) fn find(place: &Place, within: Duration, canceller: Option<&Canceller>) -> Result<Self, String> {
+        let forever = Until { deadline: None, canceller };
         let reach = match place {
-            Place::Process(id) => Self::Socket(discovery::endpoint_of(*id, &Until::FOREVER).map_err(|error| format!("{error:#}"))?),
+            Place::Process(id) => Self::Socket(discovery::endpoint_of(*id, &forever).map_err(|error| format!("{error:#}"))?),
             Place::Socket(path) => Self::Socket(path.clone()),
             Place::Pipe(_) => return Err(format!("{place}: this system has no named pipes, they are Windows's")),
             Place::Port(path) => {
@@ -56,7 +57,7 @@ impl Reach {
             Place::Spawn(command) => Self::Spawn(command.clone(), None),
         };
         if let Self::Socket(path) = &reach {
-            let until = Until { deadline: Instant::now().checked_add(within), canceller: None };
+            let until = Until { deadline: Instant::now().checked_add(within), canceller };
             Endpoint::socket(path.clone()).connect(&until).map_err(|error| format!("{error:#}"))?;
         }
         Ok(reach)
@@ -66,10 +67,10 @@ impl Reach {
         matches!(self, Self::Spawn(..))
     }
 
-    pub(super) fn shared(&mut self, within: Duration, often: bool) -> Result<SocketNetwork, String> {
+    pub(super) fn shared(&mut self, within: Duration, often: bool, canceller: Option<&Canceller>) -> Result<SocketNetwork, String> {
         match self {
             Self::Socket(path) => {
-                let network = SocketNetwork::to_socket(path.clone());
+                let network = with_canceller(SocketNetwork::to_socket(path.clone()), canceller);
                 Ok(if let Some(id) = process_of(path) {
                     network.with_process_id(id)
                 } else {
@@ -77,17 +78,20 @@ impl Reach {
                     network.with_process(move || UnixStream::connect(&path).is_ok())
                 })
             }
-            Self::Port(listener, _) => Ok(SocketNetwork::at_port(listener.try_clone().map_err(|error| error.to_string())?)),
+            Self::Port(listener, _) => {
+                let listener = listener.try_clone().map_err(|error| error.to_string())?;
+                Ok(with_canceller(SocketNetwork::at_port(listener), canceller))
+            }
             Self::Spawn(command, spawned) => {
                 if let Some(running) = spawned.as_ref().filter(|spawned| spawned.death().is_none()) {
-                    return Ok(running.network());
+                    return Ok(with_canceller(running.network(), canceller));
                 }
                 *spawned = None;
                 let mut target = Target::default();
                 if often {
                     target.environment.insert(PERF_MAP_PATH.to_owned(), ".".to_owned());
                 }
-                let (started, mut network) = Spawned::start(command, &target)?;
+                let (started, mut network) = Spawned::start(command, &target, canceller)?;
                 until_it_runs(&mut network, within, if often { Duration::ZERO } else { SETTLED })?;
                 *spawned = Some(Box::new(started));
                 Ok(network)
@@ -95,9 +99,14 @@ impl Reach {
         }
     }
 
-    pub(super) fn own(&self, target: &Target, within: Duration) -> Result<(Spawned, SocketNetwork), String> {
+    pub(super) fn own(
+        &self,
+        target: &Target,
+        within: Duration,
+        canceller: Option<&Canceller>,
+    ) -> Result<(Spawned, SocketNetwork), String> {
         let Self::Spawn(command, _) = self else { return Err("this target cannot be started".to_owned()) };
-        let (spawned, mut network) = Spawned::start(command, target)?;
+        let (spawned, mut network) = Spawned::start(command, target, canceller)?;
         let suspends = [PORTS_VARIABLE, DEFAULT_PORT_SUSPEND_VARIABLE].iter().any(|name| target.environment.contains_key(*name));
         if !target.suspended && !suspends && !target.ports.iter().any(|port| port.suspend) {
             until_it_runs(&mut network, within, SETTLED)?;
@@ -135,10 +144,14 @@ fn until_it_runs(network: &mut SocketNetwork, within: Duration, settled: Duratio
         if began.elapsed() >= BEGINS {
             return Err(format!("the target's managed code does not begin within {} s", BEGINS.as_secs()));
         }
-        thread::sleep(PAUSE);
+        pause(network, PAUSE)?;
     }
-    thread::sleep(settled);
-    Ok(())
+    pause(network, settled)
+}
+
+fn pause(network: &mut SocketNetwork, time: Duration) -> Result<(), String> {
+    let until = network.now().saturating_add(time);
+    network.wait(until).map_err(|trouble| trouble.to_string())
 }
 
 /// The process that the name of a socket tells.

@@ -12,6 +12,7 @@ use core::time::Duration;
 use super::{Death, Place};
 use crate::conformance::player::{Network as _, PipeNetwork};
 use crate::endpoint::{PIPE_PREFIX, PipeName};
+use crate::io::Canceller;
 use crate::vectors::script::{Life, Target};
 
 /// Connections to a target.
@@ -24,7 +25,7 @@ pub(super) struct Reach(String);
 pub(super) enum Spawned {}
 
 impl Reach {
-    pub(super) fn find(place: &Place, _: Duration) -> Result<Self, String> {
+    pub(super) fn find(place: &Place, _: Duration, _: Option<&Canceller>) -> Result<Self, String> {
         let name = match place {
             Place::Process(id) => PipeName::new(*id).to_string(),
             Place::Pipe(name) => name.clone(),
@@ -50,12 +51,12 @@ impl Reach {
     }
 
     #[allow(clippy::unnecessary_wraps, clippy::unused_self, reason = "on Unix it may have to be started")]
-    pub(super) fn shared(&mut self, _: Duration, _: bool) -> Result<PipeNetwork, String> {
+    pub(super) fn shared(&mut self, _: Duration, _: bool, _: Option<&Canceller>) -> Result<PipeNetwork, String> {
         Ok(PipeNetwork::to_pipe(self.0.clone()))
     }
 
     #[allow(clippy::unused_self, reason = "on Unix it depends on it")]
-    pub(super) fn own(&self, _: &Target, _: Duration) -> Result<(Spawned, PipeNetwork), String> {
+    pub(super) fn own(&self, _: &Target, _: Duration, _: Option<&Canceller>) -> Result<(Spawned, PipeNetwork), String> {
         Err("this target cannot be started".to_owned())
     }
 

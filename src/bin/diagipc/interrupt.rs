@@ -1,0 +1,61 @@
+//! SIGINT and SIGTERM: a suite ends what it has started, and reports what it has.
+
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use dotnet_diagnostics_ipc::io::Canceller;
+
+/// The first signal that came; 0 for none.
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
+
+/// The signal that has ended the run, if one has.
+pub(crate) fn signal() -> Option<i32> {
+    Some(SIGNAL.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
+}
+
+/// The exit status of a program that this signal ends.
+pub(crate) fn status(signal: i32) -> u8 {
+    u8::try_from(signal).unwrap_or_default().saturating_add(128)
+}
+
+/// What the first signal cancels. A second one ends this program at once, with all that it has started.
+#[cfg(unix)]
+pub(crate) fn canceller() -> std::io::Result<Canceller> {
+    use std::process::exit;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use dotnet_diagnostics_ipc::conformance::end_all_started;
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+
+    /// `timeout` sends its signal to the process, and again to its group: these two are one.
+    const SAME: Duration = Duration::from_millis(300);
+
+    let canceller = Canceller::new()?;
+    let cancels = canceller.clone();
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        let mut first: Option<Instant> = None;
+        for signal in signals.forever() {
+            match first {
+                None => {
+                    first = Some(Instant::now());
+                    SIGNAL.store(signal, Ordering::SeqCst);
+                    cancels.cancel();
+                }
+                Some(first) if first.elapsed() < SAME => {}
+                Some(_) => {
+                    end_all_started();
+                    exit(status(signal).into());
+                }
+            }
+        }
+    })?;
+    Ok(canceller)
+}
+
+/// Nothing cancels here: nothing is started, and the system ends this program.
+#[cfg(not(unix))]
+pub(crate) fn canceller() -> std::io::Result<Canceller> {
+    Canceller::new()
+}
