@@ -25,11 +25,11 @@ pub enum LimitKind {
     NoProviders,
     /// More than 1,000 providers.
     TooManyProviders(u32),
-    /// A provider without a name.
+    /// A provider without a name, or with one that begins with NUL (P-43).
     EmptyProviderName,
     /// A `tracepoint_config` with neither a default tracepoint nor a set.
     NoTracepoint,
-    /// A `tracepoint_set` without a name.
+    /// A `tracepoint_set` without a name, or with one that begins with NUL (P-43).
     EmptyTracepointName,
     /// A tracepoint name of more bytes, in UTF-8, than a command string has room for: 436. Meant to be answered by an error (F-21);
     /// released .NET 10 builds die of it (P-19).

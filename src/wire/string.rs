@@ -93,6 +93,11 @@ impl<'a> IpcString<'a> {
         }
     }
 
+    /// Whether a runtime finds no text in it: absent, empty, or with a NUL as its first unit, where such a string ends (P-43).
+    pub(crate) fn is_empty_to_runtimes(self) -> bool {
+        self.units().next().is_none_or(|unit| unit == 0)
+    }
+
     /// The UTF-16 units without the NUL; none if absent.
     pub fn units(self) -> Units<'a> {
         Units(match self.0 {

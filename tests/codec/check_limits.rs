@@ -97,6 +97,12 @@ fn collect_tracing_1_to_4_limit_reports_offset() {
         assert_eq!(one(1, 1, &[plain(5, "")], nth), no("empty_provider_name", count + 16, "providers[0].provider_name"));
         let absent = ProviderConfig { provider_name: IpcString::ABSENT, ..good[0] };
         assert_eq!(one(1, 1, &[absent], nth), no("empty_provider_name", count + 16, "providers[0].provider_name"));
+        // P-43: what begins with NUL is over at once, and what has it inside is a name.
+        let name = |units| ProviderConfig { provider_name: IpcString::from_units(units), ..good[0] };
+        for units in [&[0][..], &[0, 0, 0], &[0, 0x41]] {
+            assert_eq!(one(1, 1, &[name(units)], nth), no("empty_provider_name", count + 16, "providers[0].provider_name"));
+        }
+        assert_eq!(one(1, 1, &[name(&[0x41, 0, 0x42])], nth), Ok(()));
         // The first takes 8 + 4 + 4 + 2 × 5 + 4 + 2 × 4 = 38 bytes: a character beyond U+FFFF is two units.
         let first = ProviderConfig { provider_name: "a\u{1f600}b".into(), arguments: "k=v".into(), ..good[0] };
         let second = |provider| [first, provider, plain(9, "")];
@@ -211,6 +217,11 @@ fn tracepoint_limit_reports_offset() {
         let sets = [set("", &[1])];
         let unnamed = "providers[0].config.tracepoints[0].tracepoint_name";
         assert_eq!(no(&[traced(5, "P", absent, &sets)], "empty_tracepoint_name", 73, unnamed), bad);
+        // P-43. A default that begins with NUL is taken, as an empty one is (P-7).
+        let sets = [set("\0T", &[1])];
+        let first = "providers[0].config.tracepoints[0].tracepoint_name";
+        assert_eq!(no(&[traced(5, "P", absent, &sets)], "empty_tracepoint_name", 73, first), bad);
+        taken(user_events(six, &[traced(5, "P", "\0T".into(), &[])]));
         let sets = [set("T", &[1, 2]), TracepointSet { tracepoint_name: absent, ..set("", &[3]) }];
         let unnamed = "providers[0].config.tracepoints[1].tracepoint_name";
         assert_eq!(no(&[traced(5, "P", absent, &sets)], "empty_tracepoint_name", 93, unnamed), bad);

@@ -180,7 +180,7 @@ g.lenient(5210, "three bytes after the only provider are ignored",
           flags=["TrailingBytes"])
 
 g = FILE.group("eventpipe-collect-tracing2-request-limits", type="request", source="derived", direction="client",
-               command="EventPipe/CollectTracing2", since="3.1", spec=["F-16", "F-72", "F-74"], made=MADE)
+               command="EventPipe/CollectTracing2", since="3.1", spec=["F-16", "F-72", "F-74", "P-43"], made=MADE)
 g.invalid(5230, "a buffer of 0 MB",
           message(0x0203, u32(0), u32(1), boolean(True), array(u64(1) + u32(2) + string("a") + string(None))),
           "limits", "zero_buffer", 20, "CollectTracing2.circularBufferMB",
@@ -224,6 +224,17 @@ g.invalid(5237, "provider name empty (length 1) in the second provider",
           value={"circularBufferMB": 250, "format": 1, "requestRundown": True,
                  "providers": [provider(1, 2, "a", None), provider(1, 2, "", "k=v")]},
           flags=["Limit", "EmptyString"], hazard="harmful")
+
+g.invalid(5238, "provider name of three NULs and the one at its end: a runtime ends it at the first",
+          message(0x0203, u32(250), u32(1), boolean(True), array(u64(1) + u32(2) + u32(4) + units(0, 0, 0, 0) + string(None))),
+          "limits", "empty_provider_name", 45, "CollectTracing2.providers[0].provider_name",
+          value={"circularBufferMB": 250, "format": 1, "requestRundown": True, "providers": [provider(1, 2, "\0\0\0", None)]},
+          flags=["Limit", "InnerNul"], hazard="harmful")
+g.invalid(5239, "provider name that begins with NUL: a runtime ends it there",
+          message(0x0203, u32(250), u32(1), boolean(True), array(u64(1) + u32(2) + u32(3) + units(0, 0x61, 0) + string(None))),
+          "limits", "empty_provider_name", 45, "CollectTracing2.providers[0].provider_name",
+          value={"circularBufferMB": 250, "format": 1, "requestRundown": True, "providers": [provider(1, 2, "\0a", None)]},
+          flags=["Limit", "InnerNul"], hazard="harmful")
 
 g = FILE.group("eventpipe-collect-tracing2-request-refused", type="request", source="derived", direction="client",
                command="EventPipe/CollectTracing2", since="3.1",

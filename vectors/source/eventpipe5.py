@@ -325,7 +325,7 @@ g.lenient(6210, "four bytes after the last set are ignored",
 
 g = FILE.group("eventpipe-collect-tracing5-user-events-request-limits", type="request", source="derived", direction="client",
                command="EventPipe/CollectTracing5", since="10.0",
-               spec=["P-7", "P-19", "F-16", "F-21", "F-72", "F-74", "F-75"], made=MADE)
+               spec=["P-7", "P-19", "F-16", "F-21", "F-72", "F-74", "F-75", "P-43"], made=MADE)
 g.invalid(6250, "no providers", message(0x0206, u32(1), u64(0), array()), "limits", "no_providers", 32,
           "CollectTracing5.providers", value=user_events(0), flags=["Limit"], hazard="harmful")
 g.invalid(6251, "level 6",
@@ -360,6 +360,13 @@ g.invalid(6255, "name of the second set empty (length 1), although there is a de
           value=user_events(0, provider(1, 2, "a", None, NO_FILTER,
                                         config("t", tracepoint_set("s", 1), tracepoint_set("", 2)))),
           flags=["Limit", "EmptyString"], hazard="harmful")
+g.invalid(6263, "name of the only set begins with NUL: a runtime ends it there",
+          message(0x0206, u32(1), u64(0),
+                  array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array()
+                        + string(None) + array(u32(3) + units(0, 0x73, 0) + array(u32(1))))),
+          "limits", "empty_tracepoint_name", 73, "CollectTracing5.providers[0].config.tracepoints[0].tracepoint_name",
+          value=user_events(0, provider(1, 2, "a", None, NO_FILTER, config(None, tracepoint_set("\0s", 1)))),
+          flags=["Limit", "InnerNul"], hazard="harmful")
 g.invalid(6256, "event id 7 in two sets",
           message(0x0206, u32(1), u64(0),
                   array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array()

@@ -155,7 +155,7 @@ g.invalid(8231, "the type written as one byte",
           flags=["Truncated", "ClientFault"], hazard="harmful")
 
 # --- 0x0407 --------------------------------------------------------------------------------------------------------
-g = request("apply-startup-hook", "ApplyStartupHook", "8.0", ["F-7", "F-11", "F-47", "F-72", "P-1", "P-2"])
+g = request("apply-startup-hook", "ApplyStartupHook", "8.0", ["F-7", "F-11", "F-47", "F-72", "P-1", "P-2", "P-43"])
 
 literal = hexa("444f544e45545f4950435f563100 2600 04 07 0000"
                "07000000 2f0068002e0064006c006c00 0000")
@@ -168,6 +168,9 @@ g.valid(8302, "a path with spaces, accents and a character of two units",
 
 g.valid(8310, "an empty path, which runtimes take",
         message(0x0407, string("")), {"startupHookPath": ""}, flags=["EmptyString"], hazard="side-effect")
+
+g.valid(8311, "a path that begins with NUL: a runtime ends it there, and takes it as it takes an empty one",
+        message(0x0407, u32(3), units(0, 0x68, 0)), {"startupHookPath": "\0h"}, flags=["InnerNul"], hazard="side-effect")
 
 g.invalid(8320, "an absent path decodes, but no server may take it",
           message(0x0407, string(None)), "limits", "absent_name", 20, "ApplyStartupHook.startupHookPath",

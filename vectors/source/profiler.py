@@ -15,7 +15,7 @@ CLSID = "cf0d821e-299b-5307-a3d8-b283c03916dd"
 # --- 0x0301 --------------------------------------------------------------------------------------------------------
 g = FILE.group("profiler-attach-profiler-request", type="request", source="derived", made=MADE, direction="client",
                command="Profiler/AttachProfiler", since="3.1",
-               spec=["F-4", "F-7", "F-8", "F-11", "F-52", "F-53", "F-54", "F-55", "F-72"])
+               spec=["F-4", "F-7", "F-8", "F-11", "F-52", "F-53", "F-54", "F-55", "F-72", "P-5", "P-43"])
 
 g.valid(7001, "smallest: no time to attach, a CLSID of zeroes, a one-character path, no client data",
         message(0x0301, u32(0), guid(ZERO), string("p"), array()),
@@ -59,6 +59,11 @@ g.valid(7008, "an empty path: count 1 and its NUL",
         message(0x0301, u32(5000), guid(CLSID), string(""), array(u8(0xFF))),
         {"attachTimeout": 5000, "profilerGuid": CLSID, "profilerPath": "", "clientData": "ff"},
         flags=["EmptyString"], hazard="side-effect")
+
+g.valid(7010, "a path that begins with NUL: a runtime ends it there, and refuses it as it refuses an empty one",
+        message(0x0301, u32(5000), guid(CLSID), u32(3), units(0, 0x70, 0), array()),
+        {"attachTimeout": 5000, "profilerGuid": CLSID, "profilerPath": "\0p", "clientData": ""},
+        flags=["InnerNul"], hazard="side-effect")
 
 g.valid(7009, "what a client that counts in seconds writes for ten of them: the bytes are good, the meaning is ten milliseconds",
         message(0x0301, u32(10), guid(CLSID), string("/opt/p.so"), array()),

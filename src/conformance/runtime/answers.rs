@@ -188,11 +188,11 @@ impl Handler for Answers {
     }
 
     fn attach_profiler(&self, request: AttachProfiler<'_>) -> Result<ResultReply, HResult> {
-        // No profiler is there to be loaded, and none can be before the start (P-5).
+        // No profiler is there to be loaded, and none can be before the start (P-5). A path that ends at once is none (P-43).
         if !self.application.state().is_started() {
             return Err(HResult::NOT_YET_AVAILABLE);
         }
-        Err(if request.profiler_path.is_absent() { HResult::FAIL } else { NO_SUCH_MODULE })
+        Err(if request.profiler_path.is_empty_to_runtimes() { HResult::FAIL } else { NO_SUCH_MODULE })
     }
 
     fn startup_profiler(&self, _: StartupProfiler<'_>) -> Result<ResultReply, HResult> {
@@ -239,10 +239,10 @@ impl Handler for Answers {
         Ok(DONE)
     }
 
-    /// P-1, P-2.
+    /// P-1, P-2, P-43.
     fn apply_startup_hook(&self, request: ApplyStartupHook<'_>) -> Result<ResultReply, HResult> {
         let (application, path) = (&self.application, request.startup_hook_path);
-        let loads = path.is_empty() || !application.state().is_started() || Path::new(&path.to_string()).exists();
+        let loads = path.is_empty_to_runtimes() || !application.state().is_started() || Path::new(&path.to_string()).exists();
         let fate = if loads { Fate::Done } else { application.profile.misses_hook() };
         self.die_if(fate == Fate::Dies);
         match fate {
@@ -270,11 +270,11 @@ impl Handler for Answers {
     }
 }
 
-/// Whether the kernel takes the tracepoints: an empty default, which is no name, it does not (P-7). The limits have refused what
+/// Whether the kernel takes the tracepoints: an empty default, which is no name, it does not (P-7, P-43). The limits have refused what
 /// else it would not take.
 fn registers(request: &UserEventsSession<'_>) -> bool {
     request.providers.iter().all(|provider| {
         let name = provider.config.default_tracepoint_name;
-        name.is_absent() || !name.is_empty()
+        name.is_absent() || !name.is_empty_to_runtimes()
     })
 }

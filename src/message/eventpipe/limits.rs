@@ -1,4 +1,4 @@
-//! What a server asks of a session request beyond its grammar (F-16, F-21, F-30, P-19).
+//! What a server asks of a session request beyond its grammar (F-16, F-21, F-30, P-19, P-43).
 
 use super::{EventLevel, Format, ProviderConfig, StreamingProviderConfig, TracepointConfig, UserEventsProviderConfig};
 use crate::wire::{self, Array, Decode, Encode, Field, IpcString, Layout, LimitError, LimitKind, clamp};
@@ -57,7 +57,7 @@ fn check_provider<'a, P: Provider<'a>>(provider: &P) -> Result<(), LimitError> {
     if level.name().is_none() {
         return provider.refuse(Field::LogLevel, LimitKind::LogLevelOutOfRange(level.0));
     }
-    if provider.provider_name().is_empty() {
+    if provider.provider_name().is_empty_to_runtimes() {
         return provider.refuse(Field::ProviderName, LimitKind::EmptyProviderName);
     }
     match provider.config() {
@@ -75,7 +75,7 @@ fn check_config(config: &TracepointConfig<'_>) -> Result<(), LimitError> {
     check_name_len(config, Field::DefaultTracepointName, config.default_tracepoint_name)?;
     let duplicate = config.duplicate_event_id();
     check_items(config.offset_of(Field::Tracepoints), config.tracepoints, |index, set| {
-        if set.tracepoint_name.is_empty() {
+        if set.tracepoint_name.is_empty_to_runtimes() {
             return set.refuse(Field::TracepointName, LimitKind::EmptyTracepointName);
         }
         check_name_len(set, Field::TracepointName, set.tracepoint_name)?;

@@ -72,6 +72,31 @@ fn profile_lacking_build_option_is_not_supported() {
     assert_eq!(answers(Profile::STRICT), [ok.clone(), ok.clone(), ok.clone(), ok]);
 }
 
+fn attach(path: &[u8], behind: &[u8]) -> Vec<u8> {
+    message(0x0301, &[&[100, 0, 0, 0], [0; 16].as_slice(), path, behind].concat())
+}
+
+fn error(hresult: u32) -> (Vec<u8>, End) {
+    (message(0xffff, &hresult.to_le_bytes()), End::Closed)
+}
+
+/// P-5, P-43: a runtime ends a string at its first NUL, and so finds none.
+#[test]
+fn string_that_begins_with_nul_is_empty() {
+    for profile in [Profile::CORECLR_8, Profile::CORECLR_9, Profile::CORECLR_10] {
+        let (runtime, _directory) = start(|config| config.profile = profile);
+        for path in [&[0; 4][..], &[1, 0, 0, 0, 0, 0], &[3, 0, 0, 0, 0, 0, b'p', 0, 0, 0]] {
+            assert_eq!(ask(runtime.socket(), &attach(path, &[0; 4])), error(0x8000_4005), "{profile} {path:?}");
+        }
+        let inside = [4, 0, 0, 0, b'p', 0, 0, 0, b'p', 0, 0, 0];
+        assert_eq!(ask(runtime.socket(), &attach(&inside, &[0; 4])), error(0x8007_007e), "{profile}");
+        let hook = message(0x0407, &[3, 0, 0, 0, 0, 0, b'h', 0, 0, 0]);
+        assert_eq!(ask(runtime.socket(), &hook), (message(0xff00, &[0; 4]), End::Closed), "{profile}");
+        let session: &[&[u8]] = &[&[1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0], &[0; 12], &[3, 0, 0, 0, 0, 0, b'P', 0, 0, 0], &[0; 4]];
+        assert_eq!(ask(runtime.socket(), &message(0x0203, &session.concat())).0, error(0x8013_1384).0, "{profile}");
+    }
+}
+
 #[test]
 fn profile_3_1_refuses_header_in_pieces() {
     let (runtime, _directory) = start(|config| config.profile = Profile::CORECLR_3_1);

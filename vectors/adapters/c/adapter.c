@@ -943,8 +943,12 @@ static const kind *session_kind(const kind *streaming, uint64_t session_type) {
     return session_type == 0 ? streaming : &user_events_session;
 }
 
+/* Absent, empty, or with a NUL first: a runtime ends it there. */
 static int has_no_text(const json *name) {
-    return is_null(name) || (name->shape == J_TEXT && name->text.count == 0);
+    if (is_null(name))
+        return 1;
+    units text = units_of(name);
+    return text.count == 0 || text.data[0] == 0;
 }
 
 /* How many bytes of UTF-8 a name has, up to its first NUL. */

@@ -364,7 +364,8 @@ def reply_kind(command):
 
 
 def is_empty_text(value):
-    return value is None or value == ""
+    """Absent, empty, or with a NUL first: a runtime ends it there."""
+    return value is None or units_of(value)[:1] in ([], [0])
 
 
 def bytes_before_nul(text):
