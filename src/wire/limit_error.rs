@@ -38,7 +38,7 @@ pub enum LimitKind {
     DuplicateEventId(u32),
     /// `sessionBufferMode` is above 1 (F-30).
     UnknownBufferMode(u32),
-    /// `perfMapType` is 0 or above 3 (F-46).
+    /// `perfMapType` is 0, or 4 to 0x7FFFFFFF (F-46). What is above is negative to runtimes, and taken (P-44).
     UnknownPerfMapType(u32),
     /// `dumpType` is 0 or above 4.
     UnknownDumpType(u32),

@@ -331,15 +331,15 @@ fn dump_limit_reports_offset() {
     }
 }
 
-/// F-46, F-80, P-1.
+/// F-46, F-80, P-1, P-44.
 #[test]
 fn process_command_limit_reports_offset() {
     let invalid = HResult(0x8007_0057);
     let perf_map = |n| AnyRequest::EnablePerfMap(EnablePerfMap { perf_map_type: PerfMapType(n) });
-    for n in [1, 2, 3] {
+    for n in [1, 2, 3, 0x8000_0000, u32::MAX] {
         taken(perf_map(n));
     }
-    for n in [0, 4, 0x0100_0001, u32::MAX] {
+    for n in [0, 4, 0x0100_0001, 0x7fff_ffff] {
         assert_eq!(refused(perf_map(n), "unknown_perf_map_type", 20, "EnablePerfMap.perfMapType"), invalid);
     }
     let set = |name, value| AnyRequest::SetEnvironmentVariable(SetEnvironmentVariable { name, value });

@@ -133,7 +133,7 @@ g.invalid(8135, "the value's NUL is neither counted nor written",
           "SetEnvironmentVariable.value", flags=["MissingTerminator", "ClientFault"], hazard="harmful")
 
 # --- 0x0405 --------------------------------------------------------------------------------------------------------
-g = request("enable-perf-map", "EnablePerfMap", "8.0", ["F-7", "F-46", "F-72"])
+g = request("enable-perf-map", "EnablePerfMap", "8.0", ["F-7", "F-46", "F-72", "P-44"])
 
 literal = hexa("444f544e45545f4950435f563100 1800 04 05 0000 01000000")
 assert literal == message(0x0405, u32(1))
@@ -149,6 +149,16 @@ g.invalid(8221, "type 4 is above the last one",
           message(0x0405, u32(4)), "limits", "unknown_perf_map_type", 20, "EnablePerfMap.perfMapType",
           value={"perfMapType": 4}, flags=["Limit", "UnknownValue"], hazard="side-effect")
 
+g.invalid(8222, "the largest type that is refused: it is compared as a signed number",
+          message(0x0405, u32(0x7FFFFFFF)), "limits", "unknown_perf_map_type", 20, "EnablePerfMap.perfMapType",
+          value={"perfMapType": 0x7FFFFFFF}, flags=["Limit", "UnknownValue"], hazard="side-effect")
+
+g.lenient(8223, "the smallest type with the top bit set: negative to a runtime, and so not above 3",
+          message(0x0405, u32(0x80000000)), {"perfMapType": 0x80000000}, flags=["UnknownValue"], canonical=True, hazard="side-effect")
+
+g.lenient(8224, "the largest type",
+          message(0x0405, u32(0xFFFFFFFF)), {"perfMapType": 0xFFFFFFFF}, flags=["UnknownValue", "MaxValue"], canonical=True,
+          hazard="side-effect")
 
 g.invalid(8231, "the type written as one byte",
           message(0x0405, u8(1)), "payload", "unexpected_end", 20, "EnablePerfMap.perfMapType",

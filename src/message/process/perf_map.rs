@@ -52,7 +52,8 @@ impl Request<'_> for EnablePerfMap {
 
     fn check_values(&self) -> Result<(), LimitError> {
         match self.perf_map_type.0 {
-            1..=3 => Ok(()),
+            // Compared as a signed number (P-44).
+            1..=3 | 0x8000_0000.. => Ok(()),
             n => self.refuse(Field::PerfMapType, LimitKind::UnknownPerfMapType(n)),
         }
     }

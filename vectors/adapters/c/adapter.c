@@ -994,7 +994,8 @@ static int is_within_limits(const struct command *command, const json *value) {
     if (!is_at_most(value, "circularBufferMB", 1, UINT32_MAX) || !is_at_most(value, "streaming_circularBufferMB", 1, UINT32_MAX) ||
         !is_at_most(value, "format", 0, 1) || !is_at_most(value, "streaming_format", 0, 1) ||
         !is_at_most(value, "sessionBufferMode", 0, 1) || !is_at_most(value, "dumpType", 1, 4) ||
-        !is_at_most(value, "perfMapType", 1, 3))
+        /* Compared as a signed number (P-44). */
+        (!is_at_most(value, "perfMapType", 1, 3) && !is_at_most(value, "perfMapType", 0x80000000, UINT32_MAX)))
         return 0;
     if (providers != NULL && (providers->count < 1 || providers->count > 1000))
         return 0;

@@ -403,7 +403,8 @@ def within_limits(command, value):
     if command.startswith("Dump/"):
         return value["dumpName"] is not None and 1 <= value["dumpType"] <= 4
     if command == "Process/EnablePerfMap":
-        return 1 <= value["perfMapType"] <= 3
+        # Compared as a signed number (P-44).
+        return 1 <= value["perfMapType"] <= 3 or value["perfMapType"] >= 0x80000000
     if command == "Process/SetEnvironmentVariable":
         return value["name"] is not None
     if command == "Process/ApplyStartupHook":

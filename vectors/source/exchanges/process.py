@@ -102,6 +102,9 @@ for sc, name, kind in ((20020, "all", 1), (20021, "jitdump", 2), (20022, "perfma
 for sc, kind in ((20023, 0), (20024, 4)):
     FILE.client(sc, f"perf-map-type-{kind}", f"EnablePerfMap with type {kind} is refused", since="8.0", hazard="side-effect",
                 spec=["F-46", "R-PRC-024"], steps=exchange("a", message(ENABLE_MAP, u32(kind)), error(INVALIDARG)))
+FILE.client(20026, "perf-map-type-with-the-top-bit", "A type with the top bit set is negative to a runtime: OK", since="8.0",
+            hazard="side-effect", spec=["P-44", "R-PRC-024", "R-PRC-026"],
+            steps=exchange("a", message(ENABLE_MAP, u32(0x80000000)), SUCCESS))
 FILE.client(20025, "perf-map-disabled-when-it-is-not-on", "DisablePerfMap, when no perf map is written", since="8.0",
             hazard="side-effect",
             spec=["R-PRC-027", "R-PRC-029"],
