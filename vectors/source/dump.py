@@ -2,6 +2,8 @@
 
 All three have one payload: string dumpName, uint dumpType, and a uint that is `diagnostics` in the first command and `flags`
 in the other two. The reply is an int32 hresult.
+
+A dump that is right can cost a runtime its socket (P-6): harmful. One whose type is refused cannot.
 """
 from notation import *
 
@@ -10,40 +12,40 @@ MADE = "spelled field by field in source/dump.py from the document's list of fie
 
 # --- 0x0101 --------------------------------------------------------------------------------------------------------
 g = FILE.group("dump-generate-core-dump-request", type="request", source="derived", made=MADE, direction="client",
-               command="Dump/GenerateCoreDump", since="3.1", spec=["F-4", "F-7", "F-8", "F-11", "F-49", "F-72"])
+               command="Dump/GenerateCoreDump", since="3.1", spec=["F-4", "F-7", "F-8", "F-11", "F-49", "F-72", "P-6"])
 
 g.valid(4001, "smallest: a one-character name, a normal dump, no diagnostics",
         message(0x0101, string("a"), u32(1), u32(0)),
-        {"dumpName": "a", "dumpType": 1, "diagnostics": 0}, flags=["Minimal"], hazard="side-effect")
+        {"dumpName": "a", "dumpType": 1, "diagnostics": 0}, flags=["Minimal"], hazard="harmful")
 
 literal = hexa("444f544e45545f4950435f563100 3c00 01 01 0000"
                "0e000000 2f0074006d0070002f0063006f00720065002e00310032003300 0000"
                "02000000 01000000")
 assert literal == message(0x0101, string("/tmp/core.123"), u32(2), u32(1))
 g.valid(4002, "every byte spelled out: a dump with heap, diagnostics on", literal,
-        {"dumpName": "/tmp/core.123", "dumpType": 2, "diagnostics": 1}, flags=["Literal"], hazard="side-effect")
+        {"dumpName": "/tmp/core.123", "dumpType": 2, "diagnostics": 1}, flags=["Literal"], hazard="harmful")
 
 g.valid(4003, "a path with Cyrillic letters and a character of two UTF-16 units, which the count counts twice",
         message(0x0101, string("/tmp/дамп-\U0001F4A5.dmp"), u32(4), u32(1)),
         {"dumpName": "/tmp/дамп-\U0001F4A5.dmp", "dumpType": 4, "diagnostics": 1},
-        flags=["Full", "SurrogatePair"], hazard="side-effect")
+        flags=["Full", "SurrogatePair"], hazard="harmful")
 
 g.valid(4004, "an empty name has count 1 and its NUL; it is not an absent one",
         message(0x0101, string(""), u32(3), u32(0)),
-        {"dumpName": "", "dumpType": 3, "diagnostics": 0}, flags=["EmptyString"], hazard="side-effect")
+        {"dumpName": "", "dumpType": 3, "diagnostics": 0}, flags=["EmptyString"], hazard="harmful")
 
 g.valid(4005, "diagnostics is a uint, not a bool: a value other than 0 and 1 is kept with every bit",
         message(0x0101, string("d"), u32(1), u32(0x80000002)),
-        {"dumpName": "d", "dumpType": 1, "diagnostics": 0x80000002}, flags=["UnknownValue"], hazard="side-effect")
+        {"dumpName": "d", "dumpType": 1, "diagnostics": 0x80000002}, flags=["UnknownValue"], hazard="harmful")
 
 g.valid(4006, "a high surrogate without its low one in the name is kept",
         message(0x0101, u32(3), units(0x0061, 0xD83D, 0x0000), u32(1), u32(0)),
         {"dumpName": {"utf16": [0x0061, 0xD83D]}, "dumpType": 1, "diagnostics": 0},
-        flags=["LoneSurrogate"], hazard="side-effect")
+        flags=["LoneSurrogate"], hazard="harmful")
 
 g.lenient(4007, "four bytes after the last field are ignored",
           message(0x0101, string("a"), u32(1), u32(0), hexa("deadbeef")),
-          {"dumpName": "a", "dumpType": 1, "diagnostics": 0}, flags=["TrailingBytes"], hazard="side-effect")
+          {"dumpName": "a", "dumpType": 1, "diagnostics": 0}, flags=["TrailingBytes"], hazard="harmful")
 
 g.invalid(4020, "an absent name decodes, but no server may take it",
           message(0x0101, string(None), u32(1), u32(0)), "limits", "absent_name", 20, "GenerateCoreDump.dumpName",
@@ -95,26 +97,26 @@ g.invalid(4038, "the count is that of UTF-8 bytes, one more than there are units
 
 # --- 0x0102 --------------------------------------------------------------------------------------------------------
 g = FILE.group("dump-generate-core-dump2-request", type="request", source="derived", made=MADE, direction="client",
-               command="Dump/GenerateCoreDump2", since="6.0", spec=["F-7", "F-8", "F-49", "F-50", "F-72"])
+               command="Dump/GenerateCoreDump2", since="6.0", spec=["F-7", "F-8", "F-49", "F-50", "F-72", "P-6"])
 
 literal = hexa("444f544e45545f4950435f563100 2400 01 02 0000"
                "02000000 6300 0000 01000000 00000000")
 assert literal == message(0x0102, string("c"), u32(1), u32(0))
 g.valid(4101, "every byte spelled out: smallest, no flags", literal,
-        {"dumpName": "c", "dumpType": 1, "flags": 0}, flags=["Literal", "Minimal"], hazard="side-effect")
+        {"dumpName": "c", "dumpType": 1, "flags": 0}, flags=["Literal", "Minimal"], hazard="harmful")
 
 g.valid(4102, "a triage dump, flag 1 (log)",
         message(0x0102, string("C:\\dumps\\app.dmp"), u32(3), u32(1)),
-        {"dumpName": "C:\\dumps\\app.dmp", "dumpType": 3, "flags": 1}, hazard="side-effect")
+        {"dumpName": "C:\\dumps\\app.dmp", "dumpType": 3, "flags": 1}, hazard="harmful")
 
 g.valid(4103, "flags are bits, not an enumeration: 1 and 2 together",
         message(0x0102, string("/dumps/été-\U0001F600"), u32(2), u32(3)),
         {"dumpName": "/dumps/été-\U0001F600", "dumpType": 2, "flags": 3},
-        flags=["Full", "SurrogatePair"], hazard="side-effect")
+        flags=["Full", "SurrogatePair"], hazard="harmful")
 
 g.valid(4104, "bits that no document names are kept, the highest one too",
         message(0x0102, string("c"), u32(4), u32(0x80000005)),
-        {"dumpName": "c", "dumpType": 4, "flags": 0x80000005}, flags=["UnknownValue"], hazard="side-effect")
+        {"dumpName": "c", "dumpType": 4, "flags": 0x80000005}, flags=["UnknownValue"], hazard="harmful")
 
 g.invalid(4120, "an absent name decodes, but no server may take it",
           message(0x0102, string(None), u32(4), u32(7)), "limits", "absent_name", 20, "GenerateCoreDump2.dumpName",
@@ -139,25 +141,25 @@ g.invalid(4132, "a count of 0xFFFFFFFF, which is -1 to a signed reader",
 
 # --- 0x0103 --------------------------------------------------------------------------------------------------------
 g = FILE.group("dump-generate-core-dump3-request", type="request", source="derived", made=MADE, direction="client",
-               command="Dump/GenerateCoreDump3", since="7.0", spec=["F-7", "F-8", "F-49", "F-50", "F-72", "F-81"])
+               command="Dump/GenerateCoreDump3", since="7.0", spec=["F-7", "F-8", "F-49", "F-50", "F-72", "F-81", "P-6"])
 
 literal = hexa("444f544e45545f4950435f563100 2800 01 03 0000"
                "04000000 2f0078007900 0000 04000000 07000000")
 assert literal == message(0x0103, string("/xy"), u32(4), u32(7))
 g.valid(4201, "every byte spelled out: a full dump with the three known flags", literal,
-        {"dumpName": "/xy", "dumpType": 4, "flags": 7}, flags=["Literal"], hazard="side-effect")
+        {"dumpName": "/xy", "dumpType": 4, "flags": 7}, flags=["Literal"], hazard="harmful")
 
 g.valid(4202, "an empty name, flag 2 (verbose)",
         message(0x0103, string(""), u32(1), u32(2)),
-        {"dumpName": "", "dumpType": 1, "flags": 2}, flags=["EmptyString"], hazard="side-effect")
+        {"dumpName": "", "dumpType": 1, "flags": 2}, flags=["EmptyString"], hazard="harmful")
 
 g.valid(4203, "flag 4 (crash report)",
         message(0x0103, string("/tmp/crash"), u32(2), u32(4)),
-        {"dumpName": "/tmp/crash", "dumpType": 2, "flags": 4}, hazard="side-effect")
+        {"dumpName": "/tmp/crash", "dumpType": 2, "flags": 4}, hazard="harmful")
 
 g.valid(4204, "known flags 2 and 4 beside the next free bit, which is kept",
         message(0x0103, string("e"), u32(3), u32(14)),
-        {"dumpName": "e", "dumpType": 3, "flags": 14}, flags=["UnknownValue"], hazard="side-effect")
+        {"dumpName": "e", "dumpType": 3, "flags": 14}, flags=["UnknownValue"], hazard="harmful")
 
 g.invalid(4220, "an absent name decodes, but no server may take it",
           message(0x0103, string(None), u32(1), u32(0)), "limits", "absent_name", 20, "GenerateCoreDump3.dumpName",

@@ -133,13 +133,15 @@ g.invalid(8135, "the value's NUL is neither counted nor written",
           "SetEnvironmentVariable.value", flags=["MissingTerminator", "ClientFault"], hazard="harmful")
 
 # --- 0x0405 --------------------------------------------------------------------------------------------------------
-g = request("enable-perf-map", "EnablePerfMap", "8.0", ["F-7", "F-46", "F-72", "P-44"])
+g = request("enable-perf-map", "EnablePerfMap", "8.0", ["F-7", "F-46", "F-72", "P-44", "P-45"])
+
+# A type that is taken kills 8 and 9 while they are suspended (P-45).
 
 literal = hexa("444f544e45545f4950435f563100 1800 04 05 0000 01000000")
 assert literal == message(0x0405, u32(1))
-g.valid(8201, "every byte spelled out: type 1, all", literal, {"perfMapType": 1}, flags=["Literal"], hazard="side-effect")
-g.valid(8202, "type 2, jitdump", message(0x0405, u32(2)), {"perfMapType": 2}, hazard="side-effect")
-g.valid(8203, "type 3, perfmap", message(0x0405, u32(3)), {"perfMapType": 3}, hazard="side-effect")
+g.valid(8201, "every byte spelled out: type 1, all", literal, {"perfMapType": 1}, flags=["Literal"], hazard="harmful")
+g.valid(8202, "type 2, jitdump", message(0x0405, u32(2)), {"perfMapType": 2}, hazard="harmful")
+g.valid(8203, "type 3, perfmap", message(0x0405, u32(3)), {"perfMapType": 3}, hazard="harmful")
 
 g.invalid(8220, "type 0 is in the document's enumeration, but enables nothing: a server refuses it",
           message(0x0405, u32(0)), "limits", "unknown_perf_map_type", 20, "EnablePerfMap.perfMapType",
@@ -154,11 +156,11 @@ g.invalid(8222, "the largest type that is refused: it is compared as a signed nu
           value={"perfMapType": 0x7FFFFFFF}, flags=["Limit", "UnknownValue"], hazard="side-effect")
 
 g.lenient(8223, "the smallest type with the top bit set: negative to a runtime, and so not above 3",
-          message(0x0405, u32(0x80000000)), {"perfMapType": 0x80000000}, flags=["UnknownValue"], canonical=True, hazard="side-effect")
+          message(0x0405, u32(0x80000000)), {"perfMapType": 0x80000000}, flags=["UnknownValue"], canonical=True, hazard="harmful")
 
 g.lenient(8224, "the largest type",
           message(0x0405, u32(0xFFFFFFFF)), {"perfMapType": 0xFFFFFFFF}, flags=["UnknownValue", "MaxValue"], canonical=True,
-          hazard="side-effect")
+          hazard="harmful")
 
 g.invalid(8231, "the type written as one byte",
           message(0x0405, u8(1)), "payload", "unexpected_end", 20, "EnablePerfMap.perfMapType",

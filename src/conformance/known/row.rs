@@ -98,6 +98,8 @@ pub(in crate::conformance) enum Shape {
     PartialDump,
     /// It is right, and names a startup hook that cannot be loaded.
     MissingHook,
+    /// It is right, and the runtime is suspended.
+    Suspended,
     /// It arrives in more than one piece.
     Pieces,
     /// Its command is unknown.
@@ -157,6 +159,8 @@ pub(in crate::conformance) struct Request {
     pub(in crate::conformance) is_harmful: bool,
     pub(in crate::conformance) is_partial_dump: bool,
     pub(in crate::conformance) has_missing_hook: bool,
+    /// The runtime is suspended.
+    pub(in crate::conformance) is_suspended: bool,
 }
 
 impl Request {
@@ -172,6 +176,7 @@ impl Request {
             is_harmful: false,
             is_partial_dump: false,
             has_missing_hook: false,
+            is_suspended: false,
         }
     }
 
@@ -296,6 +301,7 @@ impl Shape {
             Self::Right => request.reason.is_none(),
             Self::PartialDump => request.reason.is_none() && request.is_partial_dump,
             Self::MissingHook => request.reason.is_none() && request.has_missing_hook,
+            Self::Suspended => request.reason.is_none() && request.is_suspended,
             Self::Pieces => request.in_pieces,
             Self::UnknownCommand => matches!(request.reason, Some(Reason::UnknownCommand { .. })),
             Self::NoPayload => malformed.is_some() && !request.has_payload,

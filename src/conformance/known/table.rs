@@ -153,6 +153,13 @@ pub(super) static TABLE: &[Row] = &[
         Does::Dies,
         DIES,
     ),
+    server(
+        "P-45",
+        NET8_AND_9,
+        when(&[Commands::One(Command::ENABLE_PERF_MAP)], Shape::Suspended),
+        Does::Dies,
+        "a perf map that is enabled while the runtime is suspended kills it",
+    ),
     // Several truncations, by what lies behind them in memory.
     server("F-72", NET3_TO_10, harmful(ALL, Shape::Any), Does::Dies, DIES),
     // The server: answers

@@ -74,7 +74,8 @@ fn request(on: &str, script: &Script, deviation: &Deviation) -> Request {
     if request.reason.is_none() && wants_descriptor(&wire) && !has_fd {
         request.reason = Some(RefusalReason::NoDescriptor);
     }
-    Request { in_pieces, is_harmful: script.hazard == Some(Hazard::Harmful), ..request }
+    let is_suspended = matches!(&script.plays, Plays::Client(part) if part.target.suspended);
+    Request { in_pieces, is_suspended, is_harmful: script.hazard == Some(Hazard::Harmful), ..request }
 }
 
 /// Whether it is `CollectTracing5` for `user_events`.

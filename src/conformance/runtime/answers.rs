@@ -232,6 +232,8 @@ impl Handler for Answers {
     }
 
     fn enable_perf_map(&self, _: EnablePerfMap) -> Result<ResultReply, HResult> {
+        let is_suspended = !self.application.state().is_started();
+        self.die_if(is_suspended && self.application.profile.dies_suspended(Command::ENABLE_PERF_MAP));
         Ok(DONE)
     }
 

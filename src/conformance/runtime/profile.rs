@@ -52,6 +52,11 @@ impl Profile {
         rows(self, Request { has_payload, ..Request::refused(command, reason) }).any(|row| row.does == Does::Dies)
     }
 
+    /// Whether it dies of a request that is right, while it is suspended.
+    pub(super) fn dies_suspended(self, command: Command) -> bool {
+        rows(self, Request { is_suspended: true, ..Request::right(command) }).any(|row| row.does == Does::Dies)
+    }
+
     /// Whether it refuses a header that arrives in pieces.
     pub(super) fn refuses_pieces(self) -> bool {
         refusal_of(rows(self, Request { in_pieces: true, ..Request::right(Command::OK) })).is_some()

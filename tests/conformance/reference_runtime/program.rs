@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::conformance::known::Profile;
 use dotnet_diagnostics_ipc::conformance::player::{Player, SocketNetwork};
-use dotnet_diagnostics_ipc::vectors;
+use dotnet_diagnostics_ipc::vectors::{self, script::Plays};
 
 use crate::reference_runtime::{End, ask, message, request};
 use crate::tool;
@@ -107,19 +107,22 @@ fn program_unknown_option_is_refused() {
     }
 }
 
-/// Scripts of which the recorded runtimes die (F-72), and how they go then.
+/// Scripts of which the recorded runtimes die (F-72, P-45), and how they go then.
 #[test]
 fn program_dies_of_recorded_deaths() {
-    for (profile, of) in [(Profile::CORECLR_8, 14), (Profile::CORECLR_9, 16), (Profile::CORECLR_10, 17)] {
+    for (profile, of) in [(Profile::CORECLR_8, 18), (Profile::CORECLR_9, 20), (Profile::CORECLR_10, 17)] {
         let mut died = 0;
         for file in vectors::script_files().unwrap() {
             for script in &file.scripts {
                 let (steps, deviation) = script.steps_on(&profile.recorded());
-                if deviation.is_none_or(|deviation| deviation.fact != "F-72") {
+                if deviation.is_none_or(|deviation| !["F-72", "P-45"].contains(&deviation.fact.as_str())) {
                     continue;
                 }
                 let directory = tempfile::tempdir().unwrap();
-                let mut program = start(directory.path(), &["--dies", "--profile", &profile.to_string()]);
+                let is_suspended = matches!(&script.plays, Plays::Client(part) if part.target.suspended);
+                let suspended: &[&str] = if is_suspended { &["--suspended"] } else { &[] };
+                let profile = profile.to_string();
+                let mut program = start(directory.path(), &[&["--dies", "--profile", &profile], suspended].concat());
                 let socket = program.socket.clone();
                 let mut network = SocketNetwork::to_socket(socket)
                     .with_process(move || program.child.try_wait().unwrap().is_none())

@@ -120,7 +120,9 @@ fn goes_well_where_it_is_harmful(profile: Profile, at_least: usize) {
     let played = play_all(profile, &scripts, |script| {
         let is_meant = script.hazard == Some(Hazard::Harmful) && has(profile, script);
         is_meant.then(|| match script.steps_on(&profile.recorded()) {
-            (_, Some(deviation)) if ["F-7", "F-71", "F-72"].contains(&deviation.fact.as_str()) => script.steps.iter().collect(),
+            (_, Some(deviation)) if ["F-7", "F-71", "F-72", "P-45"].contains(&deviation.fact.as_str()) => {
+                script.steps.iter().collect()
+            }
             (steps, _) => steps,
         })
     });

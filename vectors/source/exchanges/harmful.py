@@ -1,7 +1,7 @@
 """vectors/exchanges/harmful.json: what kills a live runtime, or makes it give away its memory."""
 from notation import array, boolean, header, message, string, u32, u64
 from script import (BAD_ENCODING, INVALIDARG, ScriptFile, answers, anything, counted, dead, deviation, drain, ended, error, expect,
-                    expect_any_of, nothing, open_, process_info2_reply, repeated, send, session)
+                    expect_any_of, nothing, open_, process_info2_reply, repeated, send, session, target)
 
 FILE = ScriptFile("harmful", "Requests that harm live runtimes, played against one that was started for it", 20600, 20699)
 LIVE, OLD = ["net10.0.9", "net9.0.5", "net8.0.30"], "net3.1.23"
@@ -77,6 +77,11 @@ script(20630, "filter-of-2-to-the-30-ids", "An event_filter that says it has 0x3
        message(0x0206, u32(0), u32(1), u32(1), u64(0), boolean(False), array(QUIET + boolean(True) + u32(0x3FFFFFFF))), "10.0",
        deviation(LIVE[:1], "F-72", "memory for the count is filled, and the process dies", 2, ended("a", "any", within=240000),
                  dead(within=60000)))
+for sc, name, kind in ((20634, "all", 1), (20635, "jitdump", 2), (20636, "perfmap", 3), (20637, "top-bit", 0x80000000)):
+    FILE.client(sc, f"perf-map-{name}-while-suspended", f"EnablePerfMap with type {kind:#x} before the start", since="8.0",
+                hazard="harmful", needs=target(suspended=True), spec=["P-45", "R-PRC-026"],
+                steps=[open_("a"), send("a", message(0x0405, u32(kind))), expect("a", message(0xFF00, u32(0))), ended("a"), answers()],
+                deviations=[dies(LIVE[1:], "P-45")])
 script(20632, "providers-1001", "CollectTracing2 with 1001 providers", ["F-16", "F-72", "R-EVP-005"],
        [header(0x0203, 20 + 13 + 1001 * 24), u32(1), u32(1), boolean(False), u32(1001),
         repeated(u64(0) + u32(4) + string("P") + string(None), 1001)], "3.0",

@@ -95,15 +95,16 @@ FILE.client(20017, "set-variable-name-with-a-nul", "A NUL cuts the name: what st
             steps=[variable("a", "DIAG_CUT\0REST", "x", SUCCESS), variable("b", "DIAG_CUT", None, SUCCESS)])
 
 # --- perf map ------------------------------------------------------------------------------------------------------
+# A type that is taken is harmful to a suspended runtime (P-45); these run.
 for sc, name, kind in ((20020, "all", 1), (20021, "jitdump", 2), (20022, "perfmap", 3)):
-    FILE.client(sc, f"perf-map-{name}", f"EnablePerfMap with type {kind}, then DisablePerfMap", since="8.0", hazard="side-effect",
+    FILE.client(sc, f"perf-map-{name}", f"EnablePerfMap with type {kind}, then DisablePerfMap", since="8.0", hazard="harmful",
                 spec=["F-45", "R-PRC-022", "R-PRC-023", "R-PRC-026", "R-PRC-027", "R-PRC-029"],
                 steps=[exchange("a", message(ENABLE_MAP, u32(kind)), SUCCESS), exchange("b", message(DISABLE_MAP), SUCCESS)])
 for sc, kind in ((20023, 0), (20024, 4)):
     FILE.client(sc, f"perf-map-type-{kind}", f"EnablePerfMap with type {kind} is refused", since="8.0", hazard="side-effect",
                 spec=["F-46", "R-PRC-024"], steps=exchange("a", message(ENABLE_MAP, u32(kind)), error(INVALIDARG)))
 FILE.client(20026, "perf-map-type-with-the-top-bit", "A type with the top bit set is negative to a runtime: OK", since="8.0",
-            hazard="side-effect", spec=["P-44", "R-PRC-024", "R-PRC-026"],
+            hazard="harmful", spec=["P-44", "R-PRC-024", "R-PRC-026"],
             steps=exchange("a", message(ENABLE_MAP, u32(0x80000000)), SUCCESS))
 FILE.client(20025, "perf-map-disabled-when-it-is-not-on", "DisablePerfMap, when no perf map is written", since="8.0",
             hazard="side-effect",
