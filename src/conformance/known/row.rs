@@ -96,8 +96,12 @@ pub(in crate::conformance) enum Shape {
     Right,
     /// It is right, and names a dump that is not a full one.
     PartialDump,
-    /// It is right, and names a startup hook that cannot be loaded.
+    /// It is right, and names a dump that cannot be written there.
+    UnwritableDump,
+    /// It is right, names a startup hook that cannot be loaded, and the runtime runs.
     MissingHook,
+    /// The same, and the runtime is suspended.
+    MissingHookSuspended,
     /// It is right, and the runtime is suspended.
     Suspended,
     /// It arrives in more than one piece.
@@ -110,6 +114,8 @@ pub(in crate::conformance) enum Shape {
     BytesAfter,
     /// A string or an array counts more than the rest of the payload holds, and at least this.
     Count(u32),
+    /// The same of a count in this field.
+    CountIn(Field, u32),
     /// The payload ends in or before this field, or a count in it is too large.
     CutIn(Field),
     /// The payload ends in a provider's event filter, or before it.
@@ -158,6 +164,7 @@ pub(in crate::conformance) struct Request {
     pub(in crate::conformance) in_pieces: bool,
     pub(in crate::conformance) is_harmful: bool,
     pub(in crate::conformance) is_partial_dump: bool,
+    pub(in crate::conformance) is_unwritable_dump: bool,
     pub(in crate::conformance) has_missing_hook: bool,
     /// The runtime is suspended.
     pub(in crate::conformance) is_suspended: bool,
@@ -175,6 +182,7 @@ impl Request {
             in_pieces: false,
             is_harmful: false,
             is_partial_dump: false,
+            is_unwritable_dump: false,
             has_missing_hook: false,
             is_suspended: false,
         }
@@ -300,13 +308,16 @@ impl Shape {
             Self::Any => true,
             Self::Right => request.reason.is_none(),
             Self::PartialDump => request.reason.is_none() && request.is_partial_dump,
-            Self::MissingHook => request.reason.is_none() && request.has_missing_hook,
+            Self::UnwritableDump => request.reason.is_none() && request.is_unwritable_dump,
+            Self::MissingHook => request.reason.is_none() && request.has_missing_hook && !request.is_suspended,
+            Self::MissingHookSuspended => request.reason.is_none() && request.has_missing_hook && request.is_suspended,
             Self::Suspended => request.reason.is_none() && request.is_suspended,
             Self::Pieces => request.in_pieces,
             Self::UnknownCommand => matches!(request.reason, Some(Reason::UnknownCommand { .. })),
             Self::NoPayload => malformed.is_some() && !request.has_payload,
             Self::BytesAfter => request.reason.is_none() && request.is_followed,
             Self::Count(least) => matches!(malformed, Some(DecodeErrorKind::CountTooLarge { count, .. }) if count >= least),
+            Self::CountIn(field, least) => Self::Count(least).fits(request) && in_field(field),
             Self::CutIn(field) => is_cut && in_field(field),
             Self::FilterCut => malformed.is_some_and(|kind| match kind {
                 DecodeErrorKind::UnexpectedEnd { .. } => in_field(Field::Filter),

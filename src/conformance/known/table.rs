@@ -32,7 +32,7 @@ const LACKING_ON_MONO: &[Commands] = &[
     Commands::One(Command::APPLY_STARTUP_HOOK),
 ];
 
-/// From this count on .NET 10 fills memory until it dies.
+/// From this count of event ids on .NET 10 fills memory until it dies. Other counts it refuses.
 const TOO_MANY_IDS: u32 = 0x3FFF_FFFF;
 const NATIVE_AOT: Layer = Layer::Platform(Platform::NativeAot);
 const WINDOWS: Layer = Layer::Platform(Platform::Windows);
@@ -122,6 +122,27 @@ pub(super) static TABLE: &[Row] = &[
     host("P-6", NET9_SINGLE_FILE, when(DUMPS, Shape::Right), Does::Refuses(HResult::FAIL), "its createdump may not be executed"),
     host("P-31", NET10, when(DUMPS, Shape::PartialDump), Does::Refuses(HResult::FAIL), "a single file writes full dumps alone"),
     host(
+        "P-46",
+        NET10,
+        when(DUMPS, Shape::UnwritableDump),
+        Does::Refuses(HResult::FAIL),
+        "a dump that cannot be written is refused",
+    ),
+    host(
+        "P-27",
+        NET8,
+        when(HOOK, Shape::MissingHookSuspended),
+        Does::Dies,
+        "a startup hook that cannot be loaded ends the process after the resume",
+    ),
+    host(
+        "P-27",
+        NET9_SINGLE_FILE,
+        when(HOOK, Shape::MissingHookSuspended),
+        Does::Dies,
+        "a startup hook that cannot be loaded ends the process after the resume",
+    ),
+    host(
         "P-2",
         NET9_SINGLE_FILE,
         when(HOOK, Shape::MissingHook),
@@ -137,7 +158,7 @@ pub(super) static TABLE: &[Row] = &[
     ),
     // The server: deaths
     server("F-72", NET8_TO_10, when(&[Commands::AllBut(&[Command::STOP_TRACING])], Shape::NoPayload), Does::Dies, DIES),
-    server("F-72", NET10, when(TRACING, Shape::Count(TOO_MANY_IDS)), Does::Dies, DIES),
+    server("F-72", NET10, when(TRACING, Shape::CountIn(Field::EventIds, TOO_MANY_IDS)), Does::Dies, DIES),
     server("F-72", NET3_TO_10, when(DUMPS, Shape::Beyond(&[LimitKind::AbsentName])), Does::Dies, DIES),
     server(
         "F-72",

@@ -1,5 +1,6 @@
 //! What the application does for the request of one connection, and what it then says.
 
+use std::format;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::string::{String, ToString as _};
@@ -31,10 +32,12 @@ use crate::message::profiler::{AttachProfiler, StartupProfiler};
 use crate::message::server::ResultReply;
 use crate::message::{AnyRequest, Message};
 use crate::port::PortId;
-use crate::wire::LimitKind;
+use crate::wire::{IpcString, LimitKind};
 
 /// `HRESULT_FROM_WIN32(ERROR_MOD_NOT_FOUND)` (P-5).
 const NO_SUCH_MODULE: HResult = HResult(0x8007_007E);
+/// How long after the reply to a resume the runtime dies of a startup hook (P-27).
+const DIES_AFTER: Duration = Duration::from_millis(100);
 /// How long a dump takes.
 const DUMP_TAKES: Duration = Duration::from_millis(400);
 
@@ -92,7 +95,7 @@ impl Answers {
     }
 
     /// No dump is ever written. What is said of it is what the recorded single files say.
-    fn dump(&self, dump_type: DumpType) -> Result<ResultReply, Refusal> {
+    fn dump(&self, dump_type: DumpType, name: IpcString<'_>) -> Result<ResultReply, Refusal> {
         let application = &self.application;
         // Nobody else is served meanwhile (F-75).
         if !application.profile.pretends(Command::GENERATE_CORE_DUMP) {
@@ -102,9 +105,15 @@ impl Answers {
             // It may be gone already.
             let _ = std::fs::remove_file(&application.socket);
         }
-        match application.profile.dumps(dump_type) {
-            Fate::Refused(hresult) => Err(Refusal { hresult, message: application.recorded.dump_error.clone() }),
-            fate => {
+        let (profile, recorded) = (application.profile, &application.recorded);
+        match (profile.dumps(dump_type, false), profile.dumps(dump_type, !is_writable(name))) {
+            (Fate::Refused(hresult), _) => Err(Refusal { hresult, message: recorded.dump_error.clone() }),
+            (_, Fate::Refused(hresult)) => Err(Refusal { hresult, message: Some(not_written(name)) }),
+            (Fate::RefusedNotClosed(hresult), _) => {
+                self.stay_open(true);
+                Err(hresult.into())
+            }
+            (fate, _) => {
                 self.stay_open(fate == Fate::NotClosed);
                 Ok(DONE)
             }
@@ -122,7 +131,7 @@ impl Handler for Answers {
 
     fn refuse(&self, request: Option<Message<'_>>, reason: RefusalReason) -> Refusal {
         let (profile, command) = (self.application.profile, request.map(|request| request.command));
-        let kills = request.is_some_and(|Message { command, payload, .. }| profile.dies_of(command, !payload.is_empty(), reason));
+        let kills = request.is_some_and(|message| profile.dies_of(&message, reason));
         self.die_if(kills);
         // Where a runtime dies there is nothing to be like.
         self.stay_open(!kills && profile.stays_open(command, reason));
@@ -133,15 +142,15 @@ impl Handler for Answers {
     }
 
     fn generate_core_dump(&self, request: GenerateCoreDump<'_>) -> Result<ResultReply, HResult> {
-        self.dump(request.dump_type).map_err(|refusal| refusal.hresult)
+        self.dump(request.dump_type, request.dump_name).map_err(|refusal| refusal.hresult)
     }
 
     fn generate_core_dump2(&self, request: GenerateCoreDump2<'_>) -> Result<ResultReply, HResult> {
-        self.dump(request.dump_type).map_err(|refusal| refusal.hresult)
+        self.dump(request.dump_type, request.dump_name).map_err(|refusal| refusal.hresult)
     }
 
     fn generate_core_dump3(&self, request: GenerateCoreDump3<'_>) -> Result<ResultReply, Refusal> {
-        self.dump(request.dump_type)
+        self.dump(request.dump_type, request.dump_name)
     }
 
     fn stop_tracing(&self, request: StopTracing) -> Result<SessionReply, HResult> {
@@ -205,7 +214,13 @@ impl Handler for Answers {
     }
 
     fn resume_runtime(&self, _: ResumeRuntime) -> Result<ResultReply, HResult> {
-        self.application.resume(self.port);
+        if self.application.resume(self.port) && self.application.dies {
+            // After the reply.
+            std::thread::spawn(|| {
+                std::thread::sleep(DIES_AFTER);
+                std::process::abort();
+            });
+        }
         Ok(DONE)
     }
 
@@ -241,15 +256,22 @@ impl Handler for Answers {
         Ok(DONE)
     }
 
-    /// P-1, P-2, P-43.
+    /// P-1, P-2, P-27, P-43.
     fn apply_startup_hook(&self, request: ApplyStartupHook<'_>) -> Result<ResultReply, HResult> {
         let (application, path) = (&self.application, request.startup_hook_path);
-        let loads = path.is_empty_to_runtimes() || !application.state().is_started() || Path::new(&path.to_string()).exists();
-        let fate = if loads { Fate::Done } else { application.profile.misses_hook() };
+        if path.is_empty_to_runtimes() || Path::new(&path.to_string()).exists() {
+            return Ok(DONE);
+        }
+        let is_suspended = !application.state().is_started();
+        let fate = application.profile.misses_hook(is_suspended);
+        if is_suspended {
+            application.state().is_doomed |= fate == Fate::Dies;
+            return Ok(DONE);
+        }
         self.die_if(fate == Fate::Dies);
         match fate {
             Fate::Done | Fate::NotClosed => Ok(DONE),
-            Fate::Refused(hresult) => Err(hresult),
+            Fate::Refused(hresult) | Fate::RefusedNotClosed(hresult) => Err(hresult),
             // Where it may not die.
             Fate::Dies => Err(HResult::INVALID_ARG),
         }
@@ -270,6 +292,23 @@ impl Handler for Answers {
             tail: Tail::default(),
         })
     }
+}
+
+/// Whether a dump of that name could be written: its directory is there, and it is none itself (P-46). An empty name is that of a
+/// file of the runtime's own choice.
+fn is_writable(name: IpcString<'_>) -> bool {
+    let name = name.to_string();
+    let path = Path::new(name.split('\0').next().unwrap_or_default());
+    let directory = path.parent().is_none_or(|parent| parent.as_os_str().is_empty() || parent.is_dir());
+    name.is_empty() || (directory && !path.is_dir())
+}
+
+/// What a createdump says of a dump whose directory is not there (P-46).
+fn not_written(name: IpcString<'_>) -> String {
+    let took = DUMP_TAKES.as_millis();
+    format!(
+        "[createdump] Could not create output file '{name}': No such file or directory (2)\n[createdump] Failure took {took}ms\n"
+    )
 }
 
 /// Whether the kernel takes the tracepoints: an empty default, which is no name, it does not (P-7, P-43). The limits have refused what

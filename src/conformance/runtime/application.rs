@@ -52,6 +52,8 @@ pub(super) struct State {
     /// In the order in which they were set; names may stand twice (F-79).
     pub(super) environment: Vec<String>,
     pub(super) suspension: Suspension<MOST_PORTS>,
+    /// It dies once it starts.
+    pub(super) is_doomed: bool,
     /// Connections that stay open, though nothing more is said.
     pub(super) open: Vec<OwnedFd>,
     sessions: BTreeMap<u64, Session>,
@@ -67,7 +69,14 @@ struct Session {
 impl State {
     pub(super) fn new(environment: Vec<String>, suspension: Suspension<MOST_PORTS>) -> Self {
         // Runtimes give an address, of which no two are the same.
-        Self { environment, suspension, open: Vec::new(), sessions: BTreeMap::new(), last_session: 0x7f0c_bc00_1610 }
+        Self {
+            environment,
+            suspension,
+            is_doomed: false,
+            open: Vec::new(),
+            sessions: BTreeMap::new(),
+            last_session: 0x7f0c_bc00_1610,
+        }
     }
 
     /// Whether the session is to end.
@@ -110,10 +119,15 @@ impl Application {
         if self.state().is_started() { &self.recorded.running } else { &self.recorded.suspended }
     }
 
-    pub(super) fn resume(&self, port: PortId) {
+    /// Whether the runtime starts now, only to die.
+    pub(super) fn resume(&self, port: PortId) -> bool {
+        let mut state = self.state();
         // A port that is not there cannot have asked.
-        let _ = self.state().suspension.resume(port);
+        let _ = state.suspension.resume(port);
+        let dies = state.is_doomed && state.is_started();
+        drop(state);
         self.changed.notify_all();
+        dies
     }
 
     /// The id of a new session, unless there are too many.

@@ -70,7 +70,8 @@ misbehaviours! {
     NeverCloses = "never-closes", "F-74", None;
     /// The reply's payload is sent without its header.
     NoHeader = "no-header", "F-71", None;
-    /// `ProcessInfo` and `ProcessEnvironment` with payload are answered by that payload and 20 bytes 0, without a header.
+    /// `ProcessInfo` and `ProcessEnvironment` with payload are answered by that payload and 20 bytes 0, without a header;
+    /// the environment block follows.
     EchoPayload = "echo-payload", "F-71", None;
     /// The `size` of the reply is N, whatever it should be.
     Size = "size", "", Some(19);

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::string::String;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::vec::Vec;
@@ -209,7 +210,9 @@ impl Transport for Peer {
 
     fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
         let application = Arc::clone(&self.answers.application);
-        if application.profile.refuses_pieces() && (1..HEADER_LEN).contains(&self.request.len()) {
+        // The rest of a header, or of a payload (P-39).
+        let is_rest = ![0, HEADER_LEN].contains(&self.request.len()) && !self.has_replied;
+        if is_rest && application.profile.refuses_pieces() {
             return Ok(0);
         }
         let n = if self.wrong().has(Kind::Reset) { self.look(into, until)? } else { self.transport.receive(into, until)? };
@@ -224,7 +227,10 @@ impl Transport for Peer {
             return Err(ended());
         }
         if self.wrong().has(Kind::EchoPayload) && TAKE_NONE.contains(&command) && !payload.is_empty() {
-            let echo = [payload, &[0; HEADER_LEN]].concat();
+            let mut echo = [payload, &[0; HEADER_LEN]].concat();
+            if command == Command::PROCESS_ENVIRONMENT {
+                echo.extend(block(&application.state().environment));
+            }
             self.send_all(&echo, until)?;
             return Err(ended());
         }
@@ -318,6 +324,18 @@ fn distort(wrong: &Misbehaviours, command: Command, reply: &mut Vec<u8>) {
             set(at, u8::try_from(byte).unwrap_or(u8::MAX));
         }
     }
+}
+
+/// The environment block with these entries.
+fn block(entries: &[String]) -> Vec<u8> {
+    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes();
+    let mut block = count(entries.len()).to_vec();
+    for entry in entries {
+        let units: Vec<u16> = entry.encode_utf16().chain([0]).collect();
+        block.extend(count(units.len()));
+        block.extend(units.into_iter().flat_map(u16::to_le_bytes));
+    }
+    block
 }
 
 /// Changes the number at the front of `bytes`.

@@ -4,7 +4,7 @@ use crate::command::Command;
 use crate::conformance::known::{Does, Layer, Profile, Request, Row, rows};
 use crate::exchange::{RefusalReason, ServerOptions};
 use crate::hresult::HResult;
-use crate::message::dump::DumpType;
+use crate::message::{Message, dump::DumpType};
 
 /// What becomes of a request that is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub(super) enum Fate {
     Refused(HResult),
     /// It is done, and the connection stays open.
     NotClosed,
+    /// This error, and the connection stays open.
+    RefusedNotClosed(HResult),
     /// The process dies.
     Dies,
 }
@@ -48,8 +50,10 @@ impl Profile {
     }
 
     /// Whether it dies of a request that the exchange refuses for `reason`.
-    pub(super) fn dies_of(self, command: Command, has_payload: bool, reason: RefusalReason) -> bool {
-        rows(self, Request { has_payload, ..Request::refused(command, reason) }).any(|row| row.does == Does::Dies)
+    pub(super) fn dies_of(self, message: &Message<'_>, reason: RefusalReason) -> bool {
+        let path = message.request().err().map(|error| error.path());
+        let request = Request { path, has_payload: !message.payload.is_empty(), ..Request::refused(message.command, reason) };
+        rows(self, request).any(|row| row.does == Does::Dies)
     }
 
     /// Whether it dies of a request that is right, while it is suspended.
@@ -57,7 +61,7 @@ impl Profile {
         rows(self, Request { is_suspended: true, ..Request::right(command) }).any(|row| row.does == Does::Dies)
     }
 
-    /// Whether it refuses a header that arrives in pieces.
+    /// Whether it refuses a header or a payload that arrives in pieces.
     pub(super) fn refuses_pieces(self) -> bool {
         refusal_of(rows(self, Request { in_pieces: true, ..Request::right(Command::OK) })).is_some()
     }
@@ -73,13 +77,14 @@ impl Profile {
     }
 
     /// What becomes of a dump.
-    pub(super) fn dumps(self, dump_type: DumpType) -> Fate {
-        self.fate(Request { is_partial_dump: dump_type != DumpType::FULL, ..Request::right(Command::GENERATE_CORE_DUMP) })
+    pub(super) fn dumps(self, dump_type: DumpType, is_unwritable_dump: bool) -> Fate {
+        let is_partial_dump = dump_type != DumpType::FULL;
+        self.fate(Request { is_partial_dump, is_unwritable_dump, ..Request::right(Command::GENERATE_CORE_DUMP) })
     }
 
-    /// What becomes of a startup hook that cannot be loaded.
-    pub(super) fn misses_hook(self) -> Fate {
-        self.fate(Request { has_missing_hook: true, ..Request::right(Command::APPLY_STARTUP_HOOK) })
+    /// What becomes of a startup hook that cannot be loaded: at once, or after the resume.
+    pub(super) fn misses_hook(self, is_suspended: bool) -> Fate {
+        self.fate(Request { has_missing_hook: true, is_suspended, ..Request::right(Command::APPLY_STARTUP_HOOK) })
     }
 
     fn fate(self, request: Request) -> Fate {
@@ -88,6 +93,7 @@ impl Profile {
             Does::Dies => Some(Fate::Dies),
             Does::Refuses(hresult) => Some(Fate::Refused(hresult)),
             Does::LeavesOpen(HResult::OK) => Some(Fate::NotClosed),
+            Does::LeavesOpen(hresult) => Some(Fate::RefusedNotClosed(hresult)),
             _ => None,
         };
         of_host.find_map(fate).unwrap_or(Fate::Done)

@@ -118,6 +118,12 @@ fn misbehaviour_payload_is_echoed() {
     let (runtime, _directory) = wrong("echo-payload");
     assert_eq!(ask(runtime.socket(), &message(0x0404, b"PAYLOAD!")), ([b"PAYLOAD!".as_slice(), &[0; 20]].concat(), End::Closed));
     assert_eq!(ask(runtime.socket(), &request(0x0404)).0[..14], *b"DOTNET_IPC_V1\0");
+    // The block follows all the same.
+    let files = vectors::files().unwrap();
+    let mut groups = files.iter().flat_map(|file| &file.groups);
+    let block = groups.find(|group| group.name == "net10.0.9-environment-block").unwrap().tests[0].wire.clone().unwrap();
+    let echo = [b"PAYLOAD!".as_slice(), &[0; 20], &block].concat();
+    assert_eq!(ask(runtime.socket(), &message(0x0402, b"PAYLOAD!")), (echo, End::Closed));
 }
 
 #[test]

@@ -105,6 +105,72 @@ fn profile_3_1_refuses_header_in_pieces() {
     assert_eq!(ask(runtime.socket(), &request(0x0302)), bad_encoding);
 }
 
+/// The name `name`, the type `kind`, and flags of 0.
+fn dump(code: u16, name: &str, kind: u8) -> Vec<u8> {
+    let units: Vec<u16> = name.encode_utf16().chain([0]).collect();
+    let count = u32::try_from(units.len()).unwrap().to_le_bytes().to_vec();
+    let units = units.into_iter().flat_map(u16::to_le_bytes).collect();
+    message(code, &[count, units, vec![kind, 0, 0, 0], vec![0; 4]].concat())
+}
+
+/// P-40.
+#[test]
+fn profile_3_1_refuses_dumps_and_leaves_connection_open() {
+    let (runtime, _directory) = start(|config| config.profile = Profile::CORECLR_3_1);
+    let (fails, _) = error(0x8000_4005);
+    for kind in 1..=4 {
+        assert_eq!(ask(runtime.socket(), &dump(0x0101, "core", kind)), (fails.clone(), End::Open), "{kind}");
+    }
+    for kind in [0, 5] {
+        assert_eq!(ask(runtime.socket(), &dump(0x0101, "core", kind)), (fails.clone(), End::Closed), "{kind}");
+    }
+}
+
+/// P-39.
+#[test]
+fn profile_3_1_refuses_payload_in_pieces() {
+    let answer = |profile, cut: usize, magic: u8| {
+        let (runtime, _directory) = start(|config| config.profile = profile);
+        let mut stop = message(0x0201, &[5, 0, 0, 0, 0, 0, 0, 0]);
+        stop[0] = magic;
+        let mut stream = UnixStream::connect(runtime.socket()).unwrap();
+        stream.write_all(&stop[..cut]).unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+        // It may be closed by now.
+        let _ = stream.write_all(&stop[cut..]);
+        let mut reply = [0; 24];
+        stream.read_exact(&mut reply).unwrap();
+        reply.to_vec()
+    };
+    let (bad_encoding, _) = error(0x8013_1384);
+    let stopped = message(0xff00, &[5, 0, 0, 0, 0, 0, 0, 0])[..24].to_vec();
+    assert_eq!(answer(Profile::CORECLR_3_1, 24, b'D'), bad_encoding);
+    assert_eq!(answer(Profile::CORECLR_3_1, 24, b'X'), bad_encoding);
+    assert_eq!(answer(Profile::CORECLR_3_1, 20, b'D'), stopped);
+    assert_eq!(answer(Profile::CORECLR_8, 24, b'D'), stopped);
+}
+
+/// P-46.
+#[test]
+fn dump_that_cannot_be_written_is_refused_as_by_net10() {
+    let (runtime, directory) = start(|config| config.profile = Profile::CORECLR_10);
+    assert_eq!(ask(runtime.socket(), &dump(0x0101, "/no/such/directory/core", 4)), error(0x8000_4005));
+    assert_eq!(ask(runtime.socket(), &dump(0x0102, directory.path().to_str().unwrap(), 4)), error(0x8000_4005));
+    let (reply, end) = ask(runtime.socket(), &dump(0x0103, "/no/such/directory/core", 4));
+    let text = "[createdump] Could not create output file '/no/such/directory/core': No such file or directory (2)\n";
+    let units: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert_eq!(
+        (&reply[16..24], &reply[28..28 + units.len()], end),
+        (&[0xff, 0xff, 0, 0, 5, 0x40, 0, 0x80][..], &*units, End::Closed)
+    );
+    let core = directory.path().join("core");
+    assert_eq!(ask(runtime.socket(), &dump(0x0101, core.to_str().unwrap(), 4)), (message(0xff00, &[0; 4]), End::Closed));
+    // 8.0.30 says OK to it, and leaves the connection open (P-30).
+    let (runtime, _directory) = start(|config| config.profile = Profile::CORECLR_8);
+    let done = (message(0xff00, &[0; 4]), End::Open);
+    assert_eq!(ask(runtime.socket(), &dump(0x0101, "/no/such/directory/core", 4)), done);
+}
+
 /// Wherever the runtime is held up, it ends at once when it is stopped.
 #[test]
 fn runtime_stop_ends_everything_in_time() {

@@ -135,3 +135,45 @@ fn program_dies_of_recorded_deaths() {
         assert_eq!(died, of, "{profile}");
     }
 }
+
+/// `CollectTracing5` with these counts, all but one of which are right, and one provider without a filter or a set.
+fn counted(providers: u32, name: u32, event_ids: u32) -> Vec<u8> {
+    let number = |n: u32| n.to_le_bytes().to_vec();
+    let session = [number(0), number(1), number(1), vec![0; 9], number(providers), vec![0; 12]].concat();
+    let provider = [number(name), vec![b'P', 0, 0, 0], number(0), vec![1], number(event_ids), number(7)].concat();
+    message(0x0206, &[session, provider].concat())
+}
+
+/// F-72: only a count of event ids kills .NET 10. Any other is refused, however large.
+#[test]
+fn program_dies_of_huge_count_of_event_ids_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut program = start(directory.path(), &["--dies", "--profile", "coreclr-10"]);
+    let bad_encoding = message(0xffff, &[0x84, 0x13, 0x13, 0x80]);
+    for huge in [0x3fff_ffff, 0x8000_0001, u32::MAX] {
+        assert_eq!(ask(&program.socket, &counted(huge, 2, 1)).0, bad_encoding, "{huge:#x}");
+        assert_eq!(ask(&program.socket, &counted(1, huge, 1)).0, bad_encoding, "{huge:#x}");
+    }
+    let mut stream = UnixStream::connect(&program.socket).unwrap();
+    stream.write_all(&counted(1, 2, 0x3fff_ffff)).unwrap();
+    assert_eq!(program.status().signal(), Some(6));
+}
+
+/// P-27: it ends behind the reply to the resume, but not where startup hooks are not supported.
+#[test]
+fn program_dies_of_missing_hook_after_resume() {
+    let hook = message(0x0407, &[3, 0, 0, 0, b'/', 0, b'!', 0, 0, 0]);
+    let ok = (message(0xff00, &[0; 4]), End::Closed);
+    for (profile, dies) in [("coreclr-8", true), ("coreclr-9", true), ("coreclr-10", false)] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut program = start(directory.path(), &["--dies", "--suspended", "--profile", profile]);
+        assert_eq!(ask(&program.socket, &hook), ok, "{profile}");
+        assert_eq!(ask(&program.socket, &request(0x0401)), ok, "{profile}");
+        if dies {
+            assert_eq!(program.status().signal(), Some(6), "{profile}");
+        } else {
+            std::thread::sleep(Duration::from_millis(500));
+            assert!(program.child.try_wait().unwrap().is_none(), "{profile}");
+        }
+    }
+}

@@ -93,6 +93,11 @@ fn goes_as_recorded(profile: Profile, at_least: usize) {
 }
 
 #[test]
+fn scripts_harmless_pass_as_net3_1() {
+    goes_as_recorded(Profile::CORECLR_3_1, 40);
+}
+
+#[test]
 fn scripts_harmless_pass_as_net8() {
     goes_as_recorded(Profile::CORECLR_8, 110);
 }
