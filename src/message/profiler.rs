@@ -36,7 +36,7 @@ wire_struct! {
         pub profiler_guid: Clsid = ProfilerGuid,
         /// Where the target finds the profiler's library.
         pub profiler_path: IpcString<'a> = ProfilerPath,
-        /// Handed to the profiler as it is. Some runtimes judge its length wrongly (F-54).
+        /// Handed to the profiler as it is. Released runtimes check its length the wrong way round (F-54).
         pub client_data: &'a [u8] = ClientData,
     }
 }

@@ -8,6 +8,7 @@ from notation import *
 FILE = File("profiler", "Profiler commands", 7000, 7999)
 MADE = "spelled field by field in source/profiler.py from the document's list of fields"
 
+RELEASED = ["net3.1.23", "net8.0.30", "net9.0.5", "net10.0.9"]  # whose check of the client data's length is inverted (F-54)
 ZERO = "00000000-0000-0000-0000-000000000000"
 COUNTING = "03020100-0504-0706-0809-0a0b0c0d0e0f"         # its bytes on the wire are 00 01 02 … 0f
 CLSID = "cf0d821e-299b-5307-a3d8-b283c03916dd"
@@ -70,7 +71,7 @@ g.valid(7009, "what a client that counts in seconds writes for ten of them: the 
         {"attachTimeout": 10, "profilerGuid": CLSID, "profilerPath": "/opt/p.so", "clientData": ""},
         flags=["ClientFault"], hazard="side-effect")
 
-g.lenient(7015, "bytes after the client data are ignored; older runtimes refuse them",
+g.lenient(7015, "bytes after the client data are ignored; released runtimes refuse them",
           message(0x0301, u32(5000), guid(CLSID), string("p"), array(u8(1), u8(2)), hexa("0000")),
           {"attachTimeout": 5000, "profilerGuid": CLSID, "profilerPath": "p", "clientData": "0102"},
           flags=["TrailingBytes"], hazard="side-effect")
@@ -104,13 +105,13 @@ g.invalid(7025, "client data left out instead of written with length 0",
           message(0x0301, u32(5000), guid(CLSID), string("p")), "payload", "unexpected_end", 48,
           "AttachProfiler.clientData", flags=["Truncated"], hazard="harmful")
 
-g.invalid(7026, "client data of four bytes of which three are there; older runtimes take it and read past the end",
+g.invalid(7026, "client data of four bytes of which three are there; released runtimes take it and read past the end",
           message(0x0301, u32(5000), guid(CLSID), string("p"), u32(4), hexa("010203")), "payload", "count_too_large", 48,
-          "AttachProfiler.clientData", flags=["Truncated"], hazard="harmful")
+          "AttachProfiler.clientData", flags=["Truncated"], hazard="harmful", taken_by=RELEASED)
 
 g.invalid(7027, "a client data length of 0xFFFFFFFF",
           message(0x0301, u32(5000), guid(CLSID), string("p"), u32(0xFFFFFFFF), hexa("010203")), "payload",
-          "count_too_large", 48, "AttachProfiler.clientData", flags=["HugeCount", "MaxValue"], hazard="harmful")
+          "count_too_large", 48, "AttachProfiler.clientData", flags=["HugeCount", "MaxValue"], hazard="harmful", taken_by=RELEASED)
 
 g.invalid(7028, "the path's count is that of bytes, twice that of units",
           message(0x0301, u32(5000), guid(CLSID), u32(8), utf16("/p2"), u16(0), array()), "payload", "count_too_large", 40,

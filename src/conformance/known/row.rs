@@ -9,7 +9,7 @@ use crate::exchange::RefusalReason;
 use crate::header::{HEADER_LEN, Header};
 use crate::hresult::HResult;
 use crate::message::Message;
-use crate::wire::{DecodeErrorKind, Field, LimitKind, Path};
+use crate::wire::{DecodeErrorKind, Encode as _, Field, LimitKind, Path};
 
 /// One thing that runtimes are known to do, where the document says something else.
 #[derive(Debug)]
@@ -112,6 +112,8 @@ pub(in crate::conformance) enum Shape {
     NoPayload,
     /// It is right, and bytes follow it.
     BytesAfter,
+    /// It is right, and its payload goes on behind the last field.
+    Surplus,
     /// A string or an array counts more than the rest of the payload holds, and at least this.
     Count(u32),
     /// The same of a count in this field.
@@ -161,6 +163,8 @@ pub(in crate::conformance) struct Request {
     pub(in crate::conformance) has_payload: bool,
     /// Bytes follow that do not belong to it.
     pub(in crate::conformance) is_followed: bool,
+    /// Bytes of its payload follow the last field.
+    pub(in crate::conformance) has_surplus: bool,
     pub(in crate::conformance) in_pieces: bool,
     pub(in crate::conformance) is_harmful: bool,
     pub(in crate::conformance) is_partial_dump: bool,
@@ -179,6 +183,7 @@ impl Request {
             path: None,
             has_payload: true,
             is_followed: false,
+            has_surplus: false,
             in_pieces: false,
             is_harmful: false,
             is_partial_dump: false,
@@ -213,7 +218,9 @@ impl Request {
                 (limit.map(|limit| RefusalReason::OverLimit { kind: limit.kind(), offset: offset(limit.offset()) }), None)
             }
         };
-        Self { reason, path, has_payload, is_followed, ..Self::right(command) }
+        let needed = request.as_ref().ok().and_then(|request| request.encoded_len().ok());
+        let has_surplus = needed.is_some_and(|needed| wire.len().saturating_sub(HEADER_LEN) > needed);
+        Self { reason, path, has_payload, is_followed, has_surplus, ..Self::right(command) }
     }
 }
 
@@ -317,6 +324,7 @@ impl Shape {
             Self::NoPayload => malformed.is_some() && !request.has_payload,
             Self::BytesAfter => request.reason.is_none() && request.is_followed,
             Self::Count(least) => matches!(malformed, Some(DecodeErrorKind::CountTooLarge { count, .. }) if count >= least),
+            Self::Surplus => request.reason.is_none() && request.has_surplus,
             Self::CountIn(field, least) => Self::Count(least).fits(request) && in_field(field),
             Self::CutIn(field) => is_cut && in_field(field),
             Self::FilterCut => malformed.is_some_and(|kind| match kind {

@@ -19,6 +19,7 @@ const SESSIONS: &[Commands] = &[
     Commands::One(Command::COLLECT_TRACING5),
     Commands::One(Command::COLLECT_TRACING6),
 ];
+const ATTACH: &[Commands] = &[Commands::One(Command::ATTACH_PROFILER)];
 const SET_VARIABLE: &[Commands] = &[Commands::One(Command::SET_ENVIRONMENT_VARIABLE)];
 const HOOK: &[Commands] = &[Commands::One(Command::APPLY_STARTUP_HOOK)];
 const PERF_MAPS: &[Commands] = &[Commands::One(Command::ENABLE_PERF_MAP), Commands::One(Command::DISABLE_PERF_MAP)];
@@ -223,7 +224,21 @@ pub(super) static TABLE: &[Row] = &[
     server(
         "F-54",
         NET3_TO_10,
-        harmful(&[Commands::One(Command::ATTACH_PROFILER)], Shape::CutIn(Field::ClientData)),
+        when(ATTACH, Shape::Surplus),
+        Does::Refuses(HResult::BAD_ENCODING),
+        "bytes behind the client data are refused",
+    ),
+    server(
+        "F-54",
+        NET3_TO_10,
+        when(ATTACH, Shape::CountIn(Field::ClientData, 0)),
+        Does::Takes,
+        "client data that are longer than what was sent are taken",
+    ),
+    server(
+        "F-54",
+        NET3_TO_10,
+        harmful(ATTACH, Shape::CutIn(Field::ClientData)),
         Does::Takes,
         "the length of the client data is not looked at",
     ),

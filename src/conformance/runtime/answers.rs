@@ -32,7 +32,7 @@ use crate::message::profiler::{AttachProfiler, StartupProfiler};
 use crate::message::server::ResultReply;
 use crate::message::{AnyRequest, Message};
 use crate::port::PortId;
-use crate::wire::{IpcString, LimitKind};
+use crate::wire::{Decode as _, Encode as _, IpcString, LimitKind, Reader};
 
 /// `HRESULT_FROM_WIN32(ERROR_MOD_NOT_FOUND)` (P-5).
 const NO_SUCH_MODULE: HResult = HResult(0x8007_007E);
@@ -52,12 +52,14 @@ pub(super) struct Answers {
     /// A session whose reply went out before its descriptor came.
     early: Mutex<Option<Session>>,
     stays_open: AtomicBool,
+    /// The payload of the request goes on behind its last field.
+    has_surplus: AtomicBool,
 }
 
 impl Answers {
     pub(super) const fn new(application: Arc<Application>, port: PortId) -> Self {
-        let stays_open = AtomicBool::new(false);
-        Self { application, port, environment: OnceLock::new(), early: Mutex::new(None), stays_open }
+        let (stays_open, has_surplus) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { application, port, environment: OnceLock::new(), early: Mutex::new(None), stays_open, has_surplus }
     }
 
     /// Whether the connection stays open, though the runtime has nothing to say any more (F-5, F-74).
@@ -67,6 +69,27 @@ impl Answers {
 
     pub(super) fn stay_open(&self, stays_open: bool) {
         self.stays_open.store(stays_open, Ordering::Relaxed);
+    }
+
+    /// Looks at a whole request.
+    pub(super) fn look(&self, message: &Message<'_>) {
+        let needed = message.request().ok().and_then(|request| request.encoded_len().ok());
+        self.has_surplus.store(needed.is_some_and(|needed| needed < message.payload.len()), Ordering::Relaxed);
+    }
+
+    /// What becomes of a profiler with this path. None is there to be loaded, and none can be before the start (P-5). A path that ends
+    /// at once is none (P-43).
+    fn attach(&self, path: IpcString<'_>) -> HResult {
+        let application = &self.application;
+        // Before the payload is looked at.
+        if !application.state().is_started() {
+            return HResult::NOT_YET_AVAILABLE;
+        }
+        let surplus = application.profile.refuses_surplus(Command::ATTACH_PROFILER);
+        if let Some(hresult) = surplus.filter(|_| self.has_surplus.load(Ordering::Relaxed)) {
+            return hresult;
+        }
+        if path.is_empty_to_runtimes() { HResult::FAIL } else { NO_SUCH_MODULE }
     }
 
     /// Begins a session before its descriptor is there: its id, or 0.
@@ -131,6 +154,10 @@ impl Handler for Answers {
 
     fn refuse(&self, request: Option<Message<'_>>, reason: RefusalReason) -> Refusal {
         let (profile, command) = (self.application.profile, request.map(|request| request.command));
+        if let Some(path) = request.filter(|message| profile.takes(message, reason)).and_then(|message| profiler_path(&message)) {
+            // F-54.
+            return self.attach(path).into();
+        }
         let kills = request.is_some_and(|message| profile.dies_of(&message, reason));
         self.die_if(kills);
         // Where a runtime dies there is nothing to be like.
@@ -197,11 +224,7 @@ impl Handler for Answers {
     }
 
     fn attach_profiler(&self, request: AttachProfiler<'_>) -> Result<ResultReply, HResult> {
-        // No profiler is there to be loaded, and none can be before the start (P-5). A path that ends at once is none (P-43).
-        if !self.application.state().is_started() {
-            return Err(HResult::NOT_YET_AVAILABLE);
-        }
-        Err(if request.profiler_path.is_empty_to_runtimes() { HResult::FAIL } else { NO_SUCH_MODULE })
+        Err(self.attach(request.profiler_path))
     }
 
     fn startup_profiler(&self, _: StartupProfiler<'_>) -> Result<ResultReply, HResult> {
@@ -292,6 +315,12 @@ impl Handler for Answers {
             tail: Tail::default(),
         })
     }
+}
+
+/// The path in an `AttachProfiler`, whatever follows it.
+fn profiler_path<'a>(message: &Message<'a>) -> Option<IpcString<'a>> {
+    let behind_guid = message.payload.get(20..).filter(|_| message.command == Command::ATTACH_PROFILER)?;
+    IpcString::decode(&mut Reader::new(behind_guid)).ok()
 }
 
 /// Whether a dump of that name could be written: its directory is there, and it is none itself (P-46). An empty name is that of a

@@ -217,7 +217,9 @@ impl Transport for Peer {
         }
         let n = if self.wrong().has(Kind::Reset) { self.look(into, until)? } else { self.transport.receive(into, until)? };
         self.request.extend(into.get(..n).unwrap_or_default());
-        let Ok(Message { command, payload, .. }) = Message::decode(&self.request) else { return Ok(n) };
+        let Ok(message) = Message::decode(&self.request) else { return Ok(n) };
+        let Message { command, payload, .. } = message;
+        self.answers.look(&message);
         if !application.profile.knows(command) {
             return Ok(n);
         }

@@ -66,6 +66,19 @@ impl Profile {
         refusal_of(rows(self, Request { in_pieces: true, ..Request::right(Command::OK) })).is_some()
     }
 
+    /// Whether it takes a request that the exchange refuses for `reason`.
+    pub(super) fn takes(self, message: &Message<'_>, reason: RefusalReason) -> bool {
+        let path = message.request().err().map(|error| error.path());
+        rows(self, Request { path, ..Request::refused(message.command, reason) }).any(|row| row.does == Does::Takes)
+    }
+
+    /// The error for a request whose payload goes on behind its last field, where that is not passed over.
+    pub(super) fn refuses_surplus(self, command: Command) -> Option<HResult> {
+        let mut of_server =
+            rows(self, Request { has_surplus: true, ..Request::right(command) }).filter(|row| row.layer == Layer::Server);
+        refusal_of(&mut of_server)
+    }
+
     /// Whether it says OK to the command, and does nothing.
     pub(super) fn pretends(self, command: Command) -> bool {
         rows(self, Request::right(command)).any(|row| row.does == Does::Pretends)

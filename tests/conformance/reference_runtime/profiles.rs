@@ -97,6 +97,29 @@ fn string_that_begins_with_nul_is_empty() {
     }
 }
 
+/// F-54: the check of the client data's length is inverted.
+#[test]
+fn client_data_longer_than_sent_are_taken_and_bytes_behind_refused() {
+    let path = [3, 0, 0, 0, b'/', 0, b'!', 0, 0, 0];
+    let (no_module, not_yet) = (error(0x8007_007e), error(0x8013_135b));
+    for profile in [Profile::CORECLR_3_1, Profile::CORECLR_8, Profile::CORECLR_9, Profile::CORECLR_10] {
+        let (runtime, _directory) = start(|config| config.profile = profile);
+        let answer = |client_data: &[u8]| ask(runtime.socket(), &attach(&path, client_data));
+        assert_eq!(answer(&[1, 0, 0, 0, 7]), no_module, "{profile}");
+        assert_eq!(answer(&[1, 0, 0, 0, 7, 0]), error(0x8013_1384), "{profile}");
+        assert_eq!(answer(&[2, 0, 0, 0, 7]), no_module, "{profile}");
+        assert_eq!(answer(&[0xff, 0xff, 0xff, 0xff, 7]), no_module, "{profile}");
+        assert_eq!(ask(runtime.socket(), &attach(&[0; 4], &[2, 0, 0, 0, 7])), error(0x8000_4005), "{profile}");
+        let (runtime, _directory) = start(|config| (config.profile, config.suspended) = (profile, true));
+        for client_data in [&[1, 0, 0, 0, 7][..], &[1, 0, 0, 0, 7, 0], &[2, 0, 0, 0, 7]] {
+            assert_eq!(ask(runtime.socket(), &attach(&path, client_data)), not_yet, "{profile}");
+        }
+    }
+    let (runtime, _directory) = start(|config| config.profile = Profile::STRICT);
+    assert_eq!(ask(runtime.socket(), &attach(&path, &[1, 0, 0, 0, 7, 0])), no_module);
+    assert_eq!(ask(runtime.socket(), &attach(&path, &[2, 0, 0, 0, 7])).0, error(0x8013_1384).0);
+}
+
 #[test]
 fn profile_3_1_refuses_header_in_pieces() {
     let (runtime, _directory) = start(|config| config.profile = Profile::CORECLR_3_1);

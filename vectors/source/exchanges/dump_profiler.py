@@ -1,6 +1,6 @@
 """vectors/exchanges/dump_profiler.json: commands of the Dump and Profiler sets."""
 from notation import ERROR, MAGIC, array, guid, hexa, message, string, u32
-from script import (E_FAIL, ScriptFile, answers, anything, counted, deviation, ended, error, expect, expect_any_of, nothing, open_,
+from script import (BAD_ENCODING, E_FAIL, ScriptFile, answers, anything, counted, deviation, ended, error, expect, expect_any_of, nothing, open_,
                     process_info2_reply, send, target,
                     wait)
 
@@ -46,6 +46,15 @@ script(20523, "startup-profiler-while-suspended", "A profiler for the start: suc
 script(20524, "startup-profiler-too-late", "A profiler for the start of a runtime that runs already: success as well",
        ["P-4", "R-PRF-011"],
        exchange(message(STARTUP, NIL, string(NO_LIBRARY)), SUCCESS), "6.0", target(environment={"DIAG_SCRIPT": "alone"}))
+INVERTED = deviation(["net10.0.9", "net9.0.5", "net8.0.30", "net3.1.23"], "F-54", "bytes behind the client data are refused", 2,
+                     expect("a", error(BAD_ENCODING), within=15000), ended("a"), answers())
+script(20526, "attach-profiler-with-bytes-behind", "Bytes behind the client data are passed over", ["F-4", "F-54"],
+       exchange(message(ATTACH, u32(1000), SOME, string(NO_LIBRARY), array(), u32(0)), error(0x8007007E), within=15000), "3.0",
+       deviations=[INVERTED])
+script(20527, "attach-profiler-with-bytes-behind-while-suspended", "Too early, whatever is behind the client data",
+       ["F-54", "F-56", "P-5"],
+       exchange(message(ATTACH, u32(1000), SOME, string(NO_LIBRARY), array(), u32(0)), error(0x8013135B), within=15000), "5.0",
+       SUSPENDED)
 # --- dumps ---------------------------------------------------------------------------------------------------------
 # 9.0.5 comes with a createdump that may not be executed, and cannot be reached any more once it has tried.
 ALONE = target(environment={"DIAG_SCRIPT": "alone"}, platform="linux")
