@@ -36,6 +36,10 @@ pub struct UnixTransport {
     limited: AtomicBool,
     /// Whether something was sent since the last read: then nothing is there to be read yet.
     awaited: bool,
+    /// Whether the socket takes no options any more, as on macOS once its peer has closed: each wait is then a `poll`.
+    polled: bool,
+    /// Whether nothing can be sent: a send would raise a signal, for the peer had closed before that could be turned off.
+    mute: bool,
 }
 
 impl UnixTransport {
@@ -45,8 +49,10 @@ impl UnixTransport {
     /// Where it cannot be made blocking.
     pub fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(false)?;
-        stream.set_read_timeout(None)?;
-        Ok(Self { stream, limited: AtomicBool::new(false), awaited: false })
+        let mute = unix_fd::without_signal(stream.as_fd()).is_err();
+        // A peer that has closed may have said something before.
+        let polled = stream.set_read_timeout(None).is_err();
+        Ok(Self { stream, limited: AtomicBool::new(false), awaited: false, polled, mute })
     }
 
     /// The socket. It blocks; what must not wait says so for each call.
@@ -78,6 +84,14 @@ impl UnixTransport {
         }
     }
 
+    fn check_can_send(&self) -> Result<(), Stopped> {
+        if self.mute { Err(io::Error::from(io::ErrorKind::BrokenPipe).into()) } else { Ok(()) }
+    }
+
+    fn receive_polled(&self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
+        self.retried(until, PollFlags::IN, |stream| Ok(recv(stream, &mut *into, RecvFlags::DONTWAIT)?.0))
+    }
+
     /// Receives where nothing but a deadline can end the wait: the socket waits by itself, which is faster than to poll it first.
     fn receive_until(&mut self, into: &mut [u8], deadline: bool, until: &Until<'_>) -> Result<usize, Stopped> {
         if deadline && !std::mem::take(&mut self.awaited) {
@@ -90,7 +104,10 @@ impl UnixTransport {
             if deadline || *self.limited.get_mut() {
                 until.check()?;
                 // A time-out of 0 would be none.
-                self.stream.set_read_timeout(until.left().map(|left| left.max(SHORTEST)))?;
+                if self.stream.set_read_timeout(until.left().map(|left| left.max(SHORTEST))).is_err() {
+                    self.polled = true;
+                    return self.receive_polled(into, until);
+                }
                 *self.limited.get_mut() = deadline;
             }
             match recv(&self.stream, &mut *into, RecvFlags::empty()) {
@@ -115,19 +132,21 @@ impl Transport for UnixTransport {
     fn send(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<usize, Stopped> {
         until.check()?;
         self.awaited = true;
+        self.check_can_send()?;
         self.retried(until, PollFlags::OUT, |stream| Ok(send(stream, bytes, unix_fd::send_flags())?))
     }
 
     fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
         until.check()?;
-        if until.canceller.is_none() {
+        if until.canceller.is_none() && !self.polled {
             return self.receive_until(into, until.deadline.is_some(), until);
         }
-        self.retried(until, PollFlags::IN, |stream| Ok(recv(stream, &mut *into, RecvFlags::DONTWAIT)?.0))
+        self.receive_polled(into, until)
     }
 
     fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &Until<'_>) -> Result<(), Stopped> {
         until.check()?;
+        self.check_can_send()?;
         self.retried(until, PollFlags::OUT, |stream| unix_fd::send_fd(stream, fd))
     }
 }
@@ -224,6 +243,30 @@ fn unconnected() -> io::Result<UnixStream> {
 fn unconnected() -> io::Result<UnixStream> {
     let stream = UnixStream::from(rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?);
     rustix::io::fcntl_setfd(&stream, rustix::io::FdFlags::CLOEXEC)?;
+    unix_fd::without_signal(stream.as_fd())?;
     stream.set_nonblocking(true)?;
     Ok(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exchange::{End, ServerOutcome};
+    use crate::io::server::{Handler, ServeOptions, serve_connection};
+    use std::io::Write as _;
+
+    struct Nothing;
+
+    impl Handler for Nothing {}
+
+    /// Only where no send can say itself that it wants no signal.
+    #[test]
+    fn transport_whose_signal_is_not_off_reads_and_sends_nothing() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        theirs.write_all(b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0").unwrap();
+        let transport = UnixTransport { mute: true, polled: true, ..UnixTransport::new(ours).unwrap() };
+        let served = serve_connection(transport, &Nothing, &ServeOptions::DEFAULT, None).unwrap();
+        assert_eq!(served.outcome, ServerOutcome::Gone { end: End::Reset });
+        assert_eq!(std::io::Read::read(&mut theirs, &mut [0]).unwrap(), 0);
+    }
 }

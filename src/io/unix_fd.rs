@@ -62,7 +62,23 @@ pub(crate) fn send_flags() -> SendFlags {
     #[cfg(not(target_vendor = "apple"))]
     return SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     #[cfg(target_vendor = "apple")]
-    return SendFlags::DONTWAIT; // std sets `SO_NOSIGPIPE` on its sockets.
+    return SendFlags::DONTWAIT; // `without_signal` has seen to the other half.
+}
+
+/// Lets a send to a peer that is gone be an error and not a signal, where that is said once for a socket and not with each send. std
+/// says it of those that it makes itself, and not of those that it accepts, nor of pairs.
+///
+/// # Errors
+/// Once the peer has closed.
+#[cfg(target_vendor = "apple")]
+pub(crate) fn without_signal(socket: BorrowedFd<'_>) -> io::Result<()> {
+    Ok(rustix::net::sockopt::set_socket_nosigpipe(socket, true)?)
+}
+
+#[cfg(not(target_vendor = "apple"))]
+#[allow(clippy::unnecessary_wraps)]
+pub(crate) fn without_signal(_: BorrowedFd<'_>) -> io::Result<()> {
+    Ok(())
 }
 
 /// Receives one byte, and the first descriptor that is attached to it; the others are closed (P-21). `None` at the end of the

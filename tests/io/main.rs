@@ -5,6 +5,8 @@ mod auto_traits;
 mod bad_peers;
 #[cfg(unix)]
 mod client;
+#[cfg(target_os = "linux")]
+mod closed_peer;
 #[cfg(unix)]
 mod discovery;
 #[cfg(unix)]
@@ -22,14 +24,29 @@ mod windows;
 /// Whether this is that process: the test goes on in there alone.
 #[cfg(unix)]
 #[track_caller]
-fn alone<T: Fn()>(_test: T) -> bool {
-    const INSIDE: &str = "DIAG_TEST_ALONE";
-    if std::env::var_os(INSIDE).is_some() {
+fn alone<T: Fn()>(test: T) -> bool {
+    alone_with(test, |command| command)
+}
+
+/// The name of what is set in such a process.
+#[cfg(unix)]
+const INSIDE: &str = "DIAG_TEST_ALONE";
+
+#[cfg(unix)]
+fn is_alone() -> bool {
+    std::env::var_os(INSIDE).is_some()
+}
+
+/// The same in a process that is started in another way.
+#[cfg(unix)]
+#[track_caller]
+fn alone_with<T: Fn()>(_test: T, change: impl FnOnce(&mut std::process::Command) -> &mut std::process::Command) -> bool {
+    if is_alone() {
         return true;
     }
     let (_, name) = std::any::type_name::<T>().split_once("::").unwrap();
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-    let output = command.args(["--exact", "--nocapture", name]).env(INSIDE, "1").output().unwrap();
+    let output = change(command.args(["--exact", "--nocapture", name]).env(INSIDE, "1")).output().unwrap();
     let (said, complaints) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && said.contains("1 passed"), "{said}{complaints}");
     false

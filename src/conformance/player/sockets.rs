@@ -298,6 +298,8 @@ fn accepted(listener: &UnixListener, until: &Until<'_>) -> Result<Option<UnixStr
         return Ok(None);
     }
     let (stream, _) = listener.accept().map_err(failed("accepting"))?;
+    // Where the peer has closed already, what it said is there all the same.
+    let _ = unix_fd::without_signal(stream.as_fd());
     Ok(Some(stream))
 }
 

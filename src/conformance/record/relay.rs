@@ -12,6 +12,7 @@ use super::log::{Log, Side};
 use super::pieces::{self, Piece};
 use crate::header::HEADER_LEN;
 use crate::io::Canceller;
+use crate::io::unix_fd::without_signal;
 use crate::vectors::script::Ending;
 
 /// How often a socket is looked at that has a byte which is left there.
@@ -65,6 +66,8 @@ pub(super) fn relay(
 ) -> io::Result<Relayed> {
     for stream in [client, runtime] {
         stream.set_nonblocking(true)?;
+        // Of a peer that has closed already, only what it said is of interest.
+        let _ = without_signal(stream.as_fd());
     }
     let (mut there, mut back) = (Way::new(Side::Client), Way::new(Side::Runtime));
     let mut first = None;

@@ -1,6 +1,7 @@
 //! How callers speak to the thread of a port: questions in a queue, and an answer each, which can be waited for.
 
 use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::vec::Vec;
@@ -8,6 +9,7 @@ use std::vec::Vec;
 use super::{PortCounts, RuntimeFilter};
 use crate::advertise::Advertise;
 use crate::io::canceller::Sleeper;
+use crate::io::unix_fd::without_signal;
 use crate::io::{Stopped, Until};
 
 /// A question.
@@ -36,6 +38,8 @@ impl Queue {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         theirs.set_nonblocking(true)?;
+        // The thread may have ended when somebody asks.
+        without_signal(ours.as_fd())?;
         Ok((Self { asks: Mutex::new(Some(Vec::new())), wake: ours }, theirs))
     }
 

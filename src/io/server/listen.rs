@@ -147,7 +147,12 @@ mod unix {
         loop {
             until.check()?;
             match listener.accept() {
-                Ok((stream, _)) => return Ok(UnixTransport::new(stream)?),
+                Ok((stream, _)) => {
+                    // What is wrong with one connection is no fault of the listener.
+                    if let Ok(transport) = UnixTransport::new(stream) {
+                        return Ok(transport);
+                    }
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => wait(listener.as_fd(), PollFlags::IN, until)?,
                 Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
                 Err(error) => return Err(error.into()),

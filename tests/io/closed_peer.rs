@@ -1,0 +1,143 @@
+//! Peers that have closed, on a system that then takes no socket option any more. macOS is one; here a library that is loaded before
+//! libc does the same.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve};
+use dotnet_diagnostics_ipc::io::*;
+use dotnet_diagnostics_ipc::message::process::ResumeRuntime;
+use dotnet_diagnostics_ipc::message::server::ResultReply;
+
+use crate::{alone_with, is_alone};
+
+const DONE: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
+const RESUME: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
+/// The reply to `ProcessEnvironment`, and a block of one entry, `A=b`.
+const ENVIRONMENT: &[u8] = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x10\0\0\0\0\0\x01\0\0\0\x04\0\0\0A\0=\0b\0\0\0";
+
+/// Runs `test` in a process of its own where `setsockopt` fails once the peer has closed. Whether this is that process.
+#[track_caller]
+fn without_options<T: Fn()>(test: T) -> bool {
+    if is_alone() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        ours.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+        drop(theirs);
+        assert_eq!(ours.set_read_timeout(None).unwrap_err().raw_os_error(), Some(rustix::io::Errno::INVAL.raw_os_error()));
+        return true;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let library = directory.path().join("xnu.so");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/xnu_setsockopt.c");
+    let compiled = Command::new("cc")
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"])
+        .args([&library, &source])
+        .arg("-ldl")
+        .output();
+    match compiled {
+        Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
+        Err(error) => {
+            eprintln!("SKIPPED {}:{}: there is no C compiler, cc: {error}", file!(), line!());
+            return false;
+        }
+    }
+    alone_with(test, |command| command.env("LD_PRELOAD", &library))
+}
+
+/// A connection to a peer that has said this, and closed.
+fn closed_after(says: &[u8]) -> UnixStream {
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    theirs.write_all(says).unwrap();
+    ours
+}
+
+/// The reply is there before the request is sent, which fails.
+#[test]
+fn client_peer_closed_before_connection_is_taken_reply_is_read() {
+    if !without_options(client_peer_closed_before_connection_is_taken_reply_is_read) {
+        return;
+    }
+    for deadlines in [Deadlines::DEFAULT, Deadlines::NONE] {
+        let transport = UnixTransport::new(closed_after(DONE)).unwrap();
+        let answer = Connection::new(transport).with_deadlines(deadlines).call(&ResumeRuntime {}).unwrap();
+        assert!(answer.result().is_success());
+    }
+    let transport = UnixTransport::new(closed_after(ENVIRONMENT)).unwrap();
+    let mut entries = Vec::new();
+    Connection::new(transport).environment().unwrap().for_each(|entry| entries.push(entry.text().to_string())).unwrap();
+    assert_eq!(entries, ["A=b"]);
+}
+
+#[test]
+fn client_peer_closed_after_connection_is_taken_reply_is_read() {
+    if !without_options(client_peer_closed_after_connection_is_taken_reply_is_read) {
+        return;
+    }
+    for deadlines in [Deadlines::DEFAULT, Deadlines::NONE] {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let transport = UnixTransport::new(ours).unwrap();
+        theirs.write_all(DONE).unwrap();
+        drop(theirs);
+        let answer = Connection::new(transport).with_deadlines(deadlines).call(&ResumeRuntime {}).unwrap();
+        assert!(answer.result().is_success());
+    }
+}
+
+/// The time-out of one read is still set when the next read has none.
+#[test]
+fn transport_peer_closed_between_reads_rest_is_read() {
+    if !without_options(transport_peer_closed_between_reads_rest_is_read) {
+        return;
+    }
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    let (mut transport, mut bytes) = (UnixTransport::new(ours).unwrap(), [0; 4]);
+    let until = Until { deadline: Instant::now().checked_add(Duration::from_millis(20)), canceller: None };
+    assert!(matches!(transport.receive(&mut bytes, &until), Err(Stopped::TimedOut)));
+    theirs.write_all(b"rest").unwrap();
+    drop(theirs);
+    let soon = Until { deadline: Instant::now().checked_add(Duration::from_secs(60)), canceller: None };
+    assert_eq!(transport.receive(&mut bytes[..1], &Until::FOREVER).unwrap(), 1);
+    assert_eq!(transport.receive(&mut bytes[1..], &soon).unwrap(), 3);
+    assert_eq!((transport.receive(&mut [0], &Until::FOREVER).unwrap(), transport.receive(&mut [0], &soon).unwrap()), (0, 0));
+    assert_eq!(&bytes, b"rest");
+}
+
+#[derive(Default)]
+struct Counting(AtomicUsize);
+
+impl Handler for Counting {
+    fn resume_runtime(&self, _: ResumeRuntime) -> Result<ResultReply, HResult> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Ok(ResultReply { hresult: HResult::OK })
+    }
+}
+
+/// Clients that have gone before they are accepted: what they asked is done, and the next one is served.
+#[test]
+fn server_client_gone_before_accept_next_is_served() {
+    if !without_options(server_client_gone_before_accept_next_is_served) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("socket");
+    let (listener, shutdown, counting) = (UnixListener::bind(&path).unwrap(), Canceller::new().unwrap(), Counting::default());
+    drop(UnixStream::connect(&path).unwrap());
+    UnixStream::connect(&path).unwrap().write_all(RESUME).unwrap();
+    let mut client = UnixStream::connect(&path).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    std::thread::scope(|scope| {
+        let server = scope.spawn(|| serve(&listener, &counting, &ServeOptions::DEFAULT, &shutdown));
+        client.write_all(RESUME).unwrap();
+        let mut reply = Vec::new();
+        let read = client.read_to_end(&mut reply);
+        shutdown.cancel();
+        server.join().unwrap().unwrap();
+        assert_eq!((read.unwrap(), reply.as_slice()), (DONE.len(), DONE));
+    });
+    assert_eq!(counting.0.into_inner(), 2);
+}
