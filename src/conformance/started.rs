@@ -79,8 +79,6 @@ fn death(pid: Pid) -> Option<Death> {
 }
 
 /// A process that leads a group of its own. With this value it ends, and the group with it.
-///
-/// On Linux it also ends with the thread that started it: that one must keep it, or outlive it.
 pub(super) struct Started {
     child: Child,
     pid: Pid,
@@ -89,9 +87,15 @@ pub(super) struct Started {
 }
 
 impl Started {
+    /// Starts what on Linux also ends with the thread that starts it: that one must keep it, or outlive it.
     pub(super) fn start(command: &mut Command) -> io::Result<Self> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         super::parent_death::kill_with_parent(command);
+        Self::start_that_ends(command)
+    }
+
+    /// Starts what ends by itself once this process has.
+    pub(super) fn start_that_ends(command: &mut Command) -> io::Result<Self> {
         let child = command.process_group(0).spawn()?;
         let pid = Pid::from_child(&child);
         let mut started = Self { child, pid, is_waited_for: false, status: None };

@@ -276,7 +276,12 @@ fn conformance(texts: &mut Texts) {
     texts.all([Death::Status(1), Death::Signal(11), Death::Unknown]);
     texts.all(ClientFault::ALL.iter().copied());
     texts.all(CaseVerdict::ALL);
-    let spawn = SpawnCommand { program: "./app".into(), arguments: vec!["--serve".into()], patience: std::time::Duration::ZERO };
+    let spawn = SpawnCommand {
+        program: "./app".into(),
+        arguments: vec!["--serve".into()],
+        patience: std::time::Duration::ZERO,
+        ends_with_input: false,
+    };
     texts.all([
         Place::Process(4242),
         Place::Socket("/tmp/my.socket".into()),

@@ -46,6 +46,8 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         None => codec::embedded()?,
     };
     report.absorb(vectors::run(&files));
+    // Starting a process costs the more the more memory there is.
+    drop(files);
     report.notes.push(Coverage::read()?.line());
     if arguments.vectors.is_none() {
         suites(&mut report, &arguments.output, &canceller)?;

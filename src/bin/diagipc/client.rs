@@ -95,6 +95,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         jobs: arguments.jobs,
         require: arguments.output.require().to_vec(),
         stand_in: as_process(&this),
+        ends_with_runtime: false,
         canceller: Some(interrupt::canceller()?),
     };
     let progress = Progress::new(scenarios.len(), &arguments.output);
@@ -118,8 +119,13 @@ pub(crate) fn check(this: &Path, progress: &Progress, canceller: &Canceller) -> 
     let scenarios = client::scenarios()?;
     let mut operations = Operations::parse("diagipc.toml", include_str!("../../../vectors/clients/diagipc.toml"))?;
     operations.set_program("diagipc", &this.display().to_string());
-    let options =
-        Options { jobs: CHECK_JOBS, require: vec![Glob::new("*")], stand_in: as_process(this), canceller: Some(canceller.clone()) };
+    let options = Options {
+        jobs: CHECK_JOBS,
+        require: vec![Glob::new("*")],
+        stand_in: as_process(this),
+        ends_with_runtime: true,
+        canceller: Some(canceller.clone()),
+    };
     progress.expect(scenarios.len());
     Ok(client::run(&scenarios, &operations, &options, &|case| progress.done(case)))
 }

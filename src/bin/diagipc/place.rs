@@ -33,13 +33,13 @@ impl PlaceArguments {
         let mut command = self.command.iter().cloned();
         Ok(match (&self.endpoint, command.next()) {
             (Some(place), None) => place.clone(),
-            (None, Some(program)) => spawned(program, command.collect()),
+            (None, Some(program)) => spawned(program, command.collect(), false),
             _ => bail!("a command is there without --spawn"),
         })
     }
 }
 
 /// The target that a command starts.
-pub(crate) fn spawned(program: OsString, arguments: Vec<OsString>) -> Place {
-    Place::Spawn(SpawnCommand { program, arguments, patience: STARTS })
+pub(crate) fn spawned(program: OsString, arguments: Vec<OsString>, ends_with_input: bool) -> Place {
+    Place::Spawn(SpawnCommand { program, arguments, patience: STARTS, ends_with_input })
 }

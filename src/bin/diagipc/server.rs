@@ -136,7 +136,8 @@ fn list(cases: &[ServerCase<'_>], out: &mut dyn Write) -> anyhow::Result<Outcome
 pub(crate) fn check(this: &Path, progress: &Progress, canceller: &Canceller) -> anyhow::Result<Report> {
     let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
     let cases = server::cases(&scripts, &vectors);
-    let place = crate::place::spawned(this.into(), ["runtime", "--profile", "strict"].map(Into::into).to_vec());
+    let place =
+        crate::place::spawned(this.into(), ["runtime", "--profile", "strict", "--until-eof"].map(Into::into).to_vec(), true);
     let options = Options {
         profile: Some(Profile::STRICT),
         // It is a target of our own, to which nothing is harmful.

@@ -57,9 +57,10 @@ impl Ended {
 }
 
 impl Running {
-    /// Starts it as the leader of a process group of its own.
-    pub(super) fn start(command: &mut Command) -> io::Result<Self> {
-        let mut process = Started::start(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()))?;
+    /// Starts it as the leader of a process group of its own. `ends_by_itself`: also where this process is killed.
+    pub(super) fn start(command: &mut Command, ends_by_itself: bool) -> io::Result<Self> {
+        let start = if ends_by_itself { Started::start_that_ends } else { Started::start };
+        let mut process = start(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()))?;
         let (stdout, stderr) = process.take_output();
         Ok(Self { process, death: None, stdout: Captured::start(stdout), stderr: Captured::start(stderr), began: Instant::now() })
     }

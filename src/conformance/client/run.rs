@@ -43,6 +43,9 @@ pub struct Options {
     pub require: Vec<Glob>,
     /// The process behind `{pid}`.
     pub stand_in: StandIn,
+    /// Whether every client ends by itself soon after its runtime is gone. Any other one is told by the system to end with this process,
+    /// where that can be said (Linux); it costs a copy of this process's memory tables for each start.
+    pub ends_with_runtime: bool,
     /// What ends the run early: the report then says that it was interrupted, and how many scenarios were not played.
     pub canceller: Option<Canceller>,
 }
@@ -207,7 +210,8 @@ fn converse(scenario: &Scenario, line: &CommandLine, options: &Options) -> Resul
     if let Some(canceller) = &options.canceller {
         network = network.with_canceller(canceller.clone());
     }
-    let mut client = Running::start(&mut command).map_err(|error| format!("{} cannot be started: {error}", words.join(" ")))?;
+    let mut client = Running::start(&mut command, options.ends_with_runtime)
+        .map_err(|error| format!("{} cannot be started: {error}", words.join(" ")))?;
 
     let began = Instant::now();
     let gives_up = line.patience.saturating_add(MARGIN);

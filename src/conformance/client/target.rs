@@ -77,7 +77,7 @@ impl Target {
         ours.set_read_timeout(Some(STARTS))?;
         let mut command = Command::new(&stand_in.program);
         command.args(&stand_in.arguments).env("TMPDIR", directory.path());
-        let process = Started::start(command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()))?;
+        let process = Started::start_that_ends(command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()))?;
         // With it the other half of the socket goes, whose end is that of a process that does not start.
         drop(command);
         let stat = fs::read(format!("/proc/{}/stat", process.id())).ok().and_then(|text| ProcessStat::parse(&text).ok());

@@ -46,6 +46,9 @@ pub struct SpawnCommand {
     pub arguments: Vec<OsString>,
     /// How long it may take until it is reached.
     pub patience: Duration,
+    /// Whether it ends when its standard input does. Any other one is told by the system to end with this process, where that can be said
+    /// (Linux); it costs a copy of this process's memory tables for each start.
+    pub ends_with_input: bool,
 }
 
 impl FromStr for Place {

@@ -80,7 +80,8 @@ impl Spawned {
         process.envs(&target.environment);
         let errors = File::create(directory.path().join("stderr")).map_err(failed)?;
         process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
-        let mut started = Started::start(&mut process).map_err(failed)?;
+        let start = if command.ends_with_input { Started::start_that_ends } else { Started::start };
+        let mut started = start(&mut process).map_err(failed)?;
         let (id, (stdout, _)) = (started.id(), started.take_output());
         let mut spawned = Self { process: Arc::new(Mutex::new(started)), directory, socket: PathBuf::new() };
         spawned.socket = spawned.find_socket(id, stdout, command.patience, canceller)?;
@@ -230,7 +231,7 @@ mod tests {
 
     fn shell(script: &str) -> SpawnCommand {
         let arguments = ["-c", script].map(Into::into).to_vec();
-        SpawnCommand { program: "sh".into(), arguments, patience: Duration::from_secs(30) }
+        SpawnCommand { program: "sh".into(), arguments, patience: Duration::from_secs(30), ends_with_input: false }
     }
 
     #[test]
