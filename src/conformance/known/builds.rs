@@ -66,6 +66,7 @@ const LAST_10: Build = Build::new(10, 0, 11);
 pub(super) const ANY: Builds = &[];
 pub(super) const NET3: Builds = &[range(FIRST_3, FIRST_3)];
 pub(super) const NET8: Builds = &[range(FIRST_8, FIRST_8)];
+pub(super) const NET8_AND_9_0_7: Builds = &[range(FIRST_8, FIRST_8), range(LAST_9, LAST_9)];
 pub(super) const NET9_SINGLE_FILE: Builds = &[range(FIRST_9, FIRST_9)];
 pub(super) const NET10: Builds = &[range(Build::NEWEST, LAST_10)];
 pub(super) const NET8_AND_9: Builds = &[range(FIRST_8, LAST_9)];

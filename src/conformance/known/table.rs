@@ -1,6 +1,8 @@
 //! The table: one row for each thing that is known. Of several rows that fit the first one counts.
 
-use super::builds::{ANY, Builds, NET3, NET3_TO_10, NET8, NET8_AND_9, NET8_TO_10, NET9_AND_10, NET9_SINGLE_FILE, NET10};
+use super::builds::{
+    ANY, Builds, NET3, NET3_TO_10, NET8, NET8_AND_9, NET8_AND_9_0_7, NET8_TO_10, NET9_AND_10, NET9_SINGLE_FILE, NET10,
+};
 use super::row::{Commands, Does, Evidence, Layer, Platform, Row, Shape, When};
 use crate::command::Command;
 use crate::hresult::HResult;
@@ -115,7 +117,7 @@ pub(super) static TABLE: &[Row] = &[
     ),
     host(
         "P-30",
-        NET8,
+        NET8_AND_9_0_7,
         when(DUMPS, Shape::Right),
         Does::LeavesOpen(HResult::OK),
         "a child that does not end holds the connection open",

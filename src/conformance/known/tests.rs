@@ -271,6 +271,16 @@ fn deaths_are_those_of_the_version() {
     }
 }
 
+/// P-2 and P-30 depend on how a program was published, so that two builds of one version differ.
+#[test]
+fn facts_of_one_build_are_not_those_of_another() {
+    let of = |fact: &'static str, build| TABLE.iter().any(move |row| row.fact == fact && row.covers(Some(build)));
+    let builds = [Build::new(8, 0, 30), Build::new(9, 0, 5), Build::new(9, 0, 7), Build::NEWEST];
+    assert_eq!(builds.map(|build| of("P-30", build)), [true, false, true, false]);
+    assert_eq!(builds.map(|build| of("P-2", build)), [true, true, false, false]);
+    assert_eq!(builds.map(|build| of("P-6", build)), [false, true, false, false]);
+}
+
 #[test]
 fn version_that_was_not_recorded_is_held_to_the_nearest_that_was() {
     for (text, build) in
