@@ -6,12 +6,16 @@ mod program;
 mod recorded;
 mod scripts;
 
+use std::fs::DirBuilder;
 use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::conformance::runtime::{Config, ReferenceRuntime, StartError};
+use dotnet_diagnostics_ipc::endpoint::{SocketName, SocketPath};
+use dotnet_diagnostics_ipc::io::{Client, Endpoint};
 
 /// A request without payload.
 fn request(code: u16) -> Vec<u8> {
@@ -98,4 +102,17 @@ fn runtime_cookie_is_its_own() {
         assert!(format!("{runtime:?}").starts_with("ReferenceRuntime { application: Application { profile: "), "{runtime:?}");
     }
     one.stop();
+}
+
+/// R-TRN-011: what a client of a sandboxed macOS application does is to put the container in place of `TMPDIR`.
+#[test]
+fn runtime_in_group_container_is_reached_by_its_path() {
+    let home = tempfile::tempdir().unwrap();
+    let container = home.path().join("Library/Group Containers/TEAM.group");
+    DirBuilder::new().recursive(true).mode(0o700).create(&container).unwrap();
+    let path = SocketPath { directory: container.to_str().unwrap(), name: SocketName::new(12, 345) }.to_string();
+    let runtime = ReferenceRuntime::start(Config::new(&path)).unwrap();
+    assert!(path.ends_with("/Library/Group Containers/TEAM.group/dotnet-diagnostic-12-345-socket"), "{path}");
+    let answer = Client::new(Endpoint::socket(&path)).process_info().unwrap();
+    assert_eq!(answer.payload().unwrap().runtime_cookie, runtime.cookie());
 }

@@ -71,7 +71,8 @@ FILE.client(20010, "process-environment",
             steps=exchange("a", message(ENVIRONMENT), ok_head(6), anything(4, "block"), anything(2), counted("block")))
 FILE.client(20011, "process-environment-begins-with-entries",
             "The block begins with a count of entries and the count of the first one", since="5.0",
-            spec=["R-ENV-006", "R-ENV-007"],
+            # Of the NULs of the entries it says nothing: a pattern does not look into each.
+            spec=["R-ENV-006"],
             steps=[open_("a"), send("a", message(ENVIRONMENT)), expect("a", ok_head(6), anything(4, "block"), anything(2)),
                    expect("a", anything(4, "entries", [u32(0)]), text("first"), until("block", 4000000)), ended("a")])
 FILE.client(20012, "set-variable", "A variable is set", since="6.0", hazard="side-effect",
