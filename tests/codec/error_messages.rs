@@ -80,7 +80,7 @@ fn codec(texts: &mut Texts) {
     texts.all([
         EncodeError::BufferTooSmall { needed: 28 },
         EncodeError::MessageTooLarge { len: 65_536 },
-        EncodeError::CountTooLarge { count: 4_294_967_296 },
+        EncodeError::CountTooLarge { count: 70_000 },
         EncodeError::PartTooLong { len: 437, max: 436 },
         EncodeError::EventIdTooLarge { id: 65_536 },
         EncodeError::EmptyName,

@@ -61,8 +61,9 @@ script(21010, "process-info3-reply-of-a-later-version", "A reply to ProcessInfo3
        ok({"version": 2, **INFO2_VALUE, "runtimeIdentifier": "linux-x64", "tail": "01020304"}), "8.0")
 info2(21011, "process-info2-generic-ok", "The generic OK says success, but nothing about the process", ["F-2", "R-CMD-036"],
       answered(INFO2, GENERIC_OK), ok({}))
-info2(21012, "reply-in-bytes", "A reply that arrives byte by byte", ["R-HDR-002"],
-      [accept("a"), expect("a", INFO2), send("a", INFO2_REPLY, chunks=[1] * len(INFO2_REPLY)), close("a")], ok(INFO2_VALUE))
+info2(21012, "reply-in-bytes", "A reply whose first 40 bytes, the header and 20 of the payload, arrive one by one", ["R-HDR-002"],
+      [accept("a"), expect("a", INFO2), send("a", INFO2_REPLY, chunks=[*[1] * 40, len(INFO2_REPLY) - 40]), close("a")],
+      ok(INFO2_VALUE))
 info2(21013, "reply-header-in-pieces", "A header in three pieces, and the payload", ["R-HDR-002"],
       [accept("a"), expect("a", INFO2), send("a", INFO2_REPLY, chunks=[13, 2, 5, len(INFO2_REPLY) - 20]), close("a")],
       ok(INFO2_VALUE))
