@@ -112,6 +112,9 @@ g = FILE.group("table-filter-data-left-out-2019-legacy", type="legacy-request", 
 g.invalid(3080, "printed 'filter_data (optional)' and left out, as in the draft's table; true: it is always there, of length 0 if absent",
           message(0x0202, u32(250), string(None), u32(1), u64(100), u32(2), string("MyEventSource")),
           "payload", "unexpected_end", 76, "CollectTracing.providers[0].filter_data", flags=["AsPrinted", "OmittedArguments"], hazard="harmful")
+g.invalid(3081, "the same with the path of the draft's table, of 17 units: 110 bytes",
+          message(0x0202, u32(250), string("/tmp/foo.netperf"), u32(1), u64(100), u32(2), string("MyEventSource")),
+          "payload", "unexpected_end", 110, "CollectTracing.providers[0].filter_data", flags=["AsPrinted", "OmittedArguments"], hazard="harmful")
 
 g = FILE.group("corrected-collect-tracing-2019-legacy", type="legacy-request", source="corrected", edition="2019-05", section="Payloads",
                fact="F-83", direction="client", command="EventPipe/CollectTracing", since="3.1", spec=["F-83"],
@@ -160,6 +163,19 @@ g.invalid(3110, "printed in 3.x and 5: a path in 78 bytes, the 17th character of
 g.invalid(3111, "printed in 3.x and 5: all 17 characters of '/tmp/foo.nettrace' written and size 78 kept: one byte stands after the message",
           message(0x0202, u32(250), u32(16), b"/tmp/foo.nettrace", u32(1), u64(100), u32(2), u32(14), b"MyEventSource\0", size=78),
           "transport", "bytes_after_message", 78, "payload", flags=["AsPrinted"], hazard="harmful")
+TABLE_PATH = literal("44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00" "74 00" "02 02" "00 00"  # 116, 0x0202
+                     "fa 00 00 00"  # circularBufferMB 250
+                     "12 00 00 00"  # outputPath: 18 units
+                     "2f 00 74 00 6d 00 70 00 2f 00 66 00 6f 00 6f 00 2e 00 6e 00 65 00 74 00 74 00 72 00 61 00 63 00 65 00 00 00"
+                     "01 00 00 00"  # one provider
+                     "64 00 00 00 00 00 00 00" "02 00 00 00"  # keywords 100, logLevel 2
+                     "0e 00 00 00"  # provider_name: 14 units
+                     "4d 00 79 00 45 00 76 00 65 00 6e 00 74 00 53 00 6f 00 75 00 72 00 63 00 65 00 00 00"
+                     "00 00 00 00",  # filter_data: absent
+                     message(0x0202, u32(250), string("/tmp/foo.nettrace"), u32(1), u64(100), u32(2), string("MyEventSource"), string(None)))
+assert len(TABLE_PATH) == 116
+g.invalid(3112, "the table's path in two bytes a unit, 18 units: its length is the format, its first two characters the provider count",
+          TABLE_PATH, "payload", "count_too_large", 28, "CollectTracing.providers", flags=["AsPrinted", "Literal", "HugeCount"], hazard="harmful")
 
 g = FILE.group("table-collect-tracing-78-3.x-legacy", type="legacy-request", source="table", edition="3.x", section="Payloads",
                direction="client", command="EventPipe/CollectTracing", since="3.1", spec=["F-83"],
@@ -167,6 +183,16 @@ g = FILE.group("table-collect-tracing-78-3.x-legacy", type="legacy-request", sou
 g.invalid(3120, "printed in 3.x and 5, with 17 characters and size 79, by the draft's grammar: one byte off, 0x0e00 providers are announced",
           message(0x0202, u32(250), u32(16), b"/tmp/foo.nettrace", u32(1), u64(100), u32(2), u32(14), b"MyEventSource\0"),
           "payload", "count_too_large", 60, "CollectTracing.providers", flags=["AsPrinted", "HugeCount"], hazard="harmful")
+g.invalid(3121, "the table by the draft's grammar, the path of 18 units in two bytes each and no filter_data: 112 bytes",
+          message(0x0202, u32(250), string("/tmp/foo.nettrace"), u32(1), u64(100), u32(2), string("MyEventSource")),
+          "payload", "unexpected_end", 112, "CollectTracing.providers[0].filter_data", flags=["AsPrinted", "OmittedArguments"], hazard="harmful")
+
+g = FILE.group("corrected-collect-tracing-78-3.x-legacy", type="legacy-request", source="corrected", edition="3.x", section="Payloads",
+               fact="F-83", direction="client", command="EventPipe/CollectTracing", since="3.1", spec=["F-83"],
+               made="the table's values in the draft's grammar: two bytes a unit, every string with its NUL, filter_data present")
+g.valid(3122, "the table of 3.x and 5 mended by the draft's grammar: with a path of 18 units and filter_data it takes 116 bytes",
+        TABLE_PATH, {"circularBufferMB": 250, "outputPath": "/tmp/foo.nettrace", "providers": [DRAFT_EXAMPLE]}, flags=["Literal"],
+        hazard="harmful")
 
 g = FILE.group("corrected-collect-tracing-3.x", type="request", source="corrected", edition="3.x", section="Payloads", fact="F-83",
                direction="client", command="EventPipe/CollectTracing", since="3.1", spec=["F-83"],
@@ -636,18 +662,24 @@ g.valid(3600, "the reply to DisablePerfMap as shipped: size 24, one u32 hresult"
 
 # --- Errors ----------------------------------------------------------------------------------------------------------
 g = FILE.group("table-error-2019", type="error", source="table", edition="2019-05", section="Errors", direction="server", spec=["F-1"],
-               made="written cell by cell, the code widened to the 8 bytes of its cell; the second test has another code of the printed enum")
+               made="written cell by cell, the code widened to the 8 bytes of its cell; the other tests have other codes of the printed enum")
 g.lenient(3700, "printed in the draft: BadEncoding is 1, in 8 bytes; true: a code has 4 bytes, size 24, and today's code is 0x80131384",
           literal("44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00" "1c 00" "ff" "ff" "00 00" "01 00 00 00 00 00 00 00",
                   message(ERROR, u64(1))),
           {"hresult": "0x00000001"}, flags=["AsPrinted", "Literal", "TrailingBytes"])
 g.lenient(3701, "the draft's UnknownError in the same 8 bytes: 0xFFFFFFFF is a code, not -1 and not a length",
           message(ERROR, u64(0xFFFFFFFF)), {"hresult": "0xFFFFFFFF"}, flags=["AsPrinted", "TrailingBytes", "MaxValue"])
+g.lenient(3702, "the draft's UnknownCommand in the same 8 bytes",
+          message(ERROR, u64(2)), {"hresult": "0x00000002"}, flags=["AsPrinted", "TrailingBytes"])
+g.lenient(3703, "the draft's UnknownMagic in the same 8 bytes",
+          message(ERROR, u64(3)), {"hresult": "0x00000003"}, flags=["AsPrinted", "TrailingBytes"])
 
 g = FILE.group("corrected-error-2019", type="error", source="corrected", edition="2019-05", section="Errors", fact="F-1",
                direction="server", spec=["F-1"], made="the table with the uint32_t that the text above it gives to the code")
 g.valid(3710, "the draft's BadEncoding in four bytes: size 24; an unknown code is no reason to refuse the message",
         message(ERROR, u32(1)), {"hresult": "0x00000001"}, flags=["UnknownValue"])
+g.valid(3711, "the draft's UnknownCommand in four bytes", message(ERROR, u32(2)), {"hresult": "0x00000002"}, flags=["UnknownValue"])
+g.valid(3712, "the draft's UnknownMagic in four bytes", message(ERROR, u32(3)), {"hresult": "0x00000003"}, flags=["UnknownValue"])
 
 g = FILE.group("table-error", type="error", source="table", edition="3.x", section="Errors", direction="server", spec=["F-1"],
                made="written cell by cell, the code widened to the 8 bytes of its cell as each test says")
