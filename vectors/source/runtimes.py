@@ -1,6 +1,9 @@
 """Replies recorded from live runtimes: `recorded/*.json` holds the bytes, as `examples/probe.rs --record` wrote them, and those of
 Windows as `tests/live/windows.py --record` did (without the environment, which is that of the machine).
 
+The createdump of net9.0.5 could not be executed, so that its dumps fail (P-6). `net9.0.5-createdump.json` has dumps of the same build
+whose createdump can be (P-47), as `tests/live/createdump.py --record` wrote them.
+
 What the bytes mean is read here, by a decoder of its own, so that the crate's decoder has something to differ from.
 """
 import json
@@ -10,7 +13,7 @@ import uuid
 
 from notation import *
 
-SINCE = {"Dump/GenerateCoreDump3": "7.0", "EventPipe/StopTracing": "3.1", "EventPipe/CollectTracing": "3.1",
+SINCE = {"Dump/GenerateCoreDump": "3.1", "Dump/GenerateCoreDump3": "7.0", "EventPipe/StopTracing": "3.1", "EventPipe/CollectTracing": "3.1",
          "EventPipe/CollectTracing2": "3.1", "EventPipe/CollectTracing3": "9.0", "EventPipe/CollectTracing4": "9.0",
          "EventPipe/CollectTracing5": "10.0", "EventPipe/CollectTracing6": "11.0", "Profiler/AttachProfiler": "3.1",
          "Profiler/StartupProfiler": "6.0", "Process/ProcessInfo": "5.0", "Process/ResumeRuntime": "5.0",
@@ -85,6 +88,8 @@ def facts(kind, command, prefix):
             "Process/ResumeRuntime": ["F-41"], "EventPipe/StopTracing": ["F-31"]}.get(command, [])
     if prefix.startswith("net3.1"):  # which has few of these commands
         seen = []
+    if prefix.endswith("-createdump"):
+        return ["P-46", "P-47"] if kind == "error" else ["P-47"]
     if prefix.startswith("win-"):
         seen = {"EventPipe/CollectTracing5": ["P-17"] if kind == "error" else []}.get(command, seen)
     held = []
@@ -97,6 +102,8 @@ def facts(kind, command, prefix):
 def add(file, runtime, rows, prefix, first):
     """Each reply once: repeated ones (sessions get the same id again) add nothing."""
     by = "tests/live/windows.py, under wine" if prefix.startswith("win-") else "examples/probe.rs"
+    if prefix.endswith("-createdump"):
+        by = "tests/live/createdump.py, its createdump made executable"
     groups, seen, tc = {}, set(), first
     for row in rows:
         command, wire = row["command"], bytes.fromhex(row["reply"])
@@ -140,6 +147,8 @@ for nth, runtime in enumerate(["net8.0.30", "net9.0.5", "net10.0.9", "net3.1.23"
     add(FILE, runtime, load(runtime), runtime, first)
     if runtime != "net3.1.23":  # cannot be suspended
         add(FILE, runtime, load(runtime + "-suspended"), runtime + "-suspended", first + 800)
+    if runtime == "net9.0.5":
+        add(FILE, runtime, load(runtime + "-createdump"), runtime + "-createdump", first + 900)
     FILES.append(FILE)
 
 FILE = File("runtime-windows", "Recorded from .NET for Windows x64, under wine", 14000, 14999)
