@@ -2,7 +2,7 @@
 from notation import MAGIC, hexa, header, message, string, u16, u32, u64
 from script import (BAD_ENCODING, UNKNOWN_COMMAND, UNKNOWN_MAGIC, ScriptFile, answers, any_reply_head, close, counted, deviation, drain,
                     ended, error,
-                    expect, half_close, nothing, open_, process_info2_reply, repeated, send)
+                    expect, half_close, nothing, open_, process_info2_reply, repeated, send, wait)
 
 FILE = ScriptFile("framing", "Framing and errors, played against a runtime", 20100, 20199)
 INFO2, SET, STOP = 0x0404, 0x0403, 0x0201
@@ -27,6 +27,15 @@ for sc, name, chunks in ((20100, "in-bytes", [1] * 20), (20101, "cut-behind-the-
                 spec=["F-69", "R-HDR-002"],
                 steps=[open_("a"), send("a", ASK, chunks=chunks), expect("a", process_info2_reply()), ended("a")])
 STOP42 = message(STOP, u64(42))
+
+
+def pieces(chunks):
+    """So far apart that a server which takes what is there has taken the first before the second comes, also on a busy machine."""
+    if len(chunks) > 2:
+        return [send("a", STOP42, chunks=chunks, may_fail=True)]
+    return [send("a", STOP42[:chunks[0]]), wait(400), send("a", STOP42[chunks[0]:], may_fail=True)]
+
+
 for sc, name, chunks in ((20104, "in-bytes", [1] * 28), (20105, "after-the-header", [20, 8]), (20106, "cut-in-two", [24, 4]),
                          (20107, "with-the-headers-end", [19, 9])):
     FILE.client(sc, f"payload-{name}", "A request whose payload arrives " + {"in-bytes": "byte by byte",
@@ -35,7 +44,7 @@ for sc, name, chunks in ((20104, "in-bytes", [1] * 28), (20105, "after-the-heade
                 spec=["F-69", "R-HDR-002", "R-HDR-015"],
                 steps=[open_("a"), send("a", STOP42, chunks=chunks), expect("a", message(0xFF00, u64(42))), ended("a")],
                 deviations=[] if chunks[0] == 20 else [deviation(OLD, "P-39", "refused at the first piece", 1,
-                    send("a", STOP42, chunks=chunks, may_fail=True), expect("a", error(BAD_ENCODING)), ended("a", "any"))])
+                    *pieces(chunks), expect("a", error(BAD_ENCODING)), ended("a", "any"))])
 
 # --- the end of the input ------------------------------------------------------------------------------------------
 for sc, n in ((20110, 0), (20111, 1), (20112, 13), (20113, 14), (20114, 16), (20115, 19)):
