@@ -23,8 +23,10 @@ def main():
     os.mkfifo(directory + "/in")
     # Stays open in the runtime: one of them reads it, and would end with it.
     os.set_inheritable(os.open(directory + "/in", os.O_RDWR), True)
+    # While the home is still the one in which the runtimes are.
+    arguments = launch.arguments_of(name, directory)
     os.environ.update(HOME=directory, LANG="C.UTF-8", DOTNET_SYSTEM_GLOBALIZATION_INVARIANT="1", AZURE_MCP_COLLECT_TELEMETRY="false")
-    os.execv(executable, [executable, *launch.arguments_of(name, directory)])
+    os.execv(executable, [executable, *arguments])
 
 
 if __name__ == "__main__":
