@@ -369,6 +369,29 @@ def addresses(wine, command_line):
             listener.process.wait()
 
 
+def not_overtaken(check, *arguments, record):
+    """A runtime that a client overtakes, before it waits at its new pipe, serves nobody any more: then the check begins anew, with a new
+    one. Seen under wine, on a machine with other work."""
+    for attempt in range(3):
+        try:
+            return check(*arguments, record)
+        except subprocess.TimeoutExpired:
+            if attempt == 2:
+                raise
+            print("the runtime does not answer any more; once more with a new one", flush=True)
+            record.clear()
+
+
+def runs(wine, command_line, record):
+    with wine.runtime(command_line, {}) as runtime:
+        the_default_pipe(wine, runtime)
+        time.sleep(1.5)  # until managed code runs
+        who_it_is(runtime, command_line, "azmcp", "10.0.9", record)
+        the_environment(runtime, record)
+        sessions(runtime, record)
+        expect("it still runs", runtime.has_ended(0), None)
+
+
 def held(wine, command_line, entry, version, goes_on, record):
     """F-79, R-PRC-008: unlike elsewhere, the command line is whole also while the start is held."""
     variables = {"DOTNET_DefaultDiagnosticPortSuspend": "1", "WINEDEBUG": "trace+sync"}
@@ -401,16 +424,11 @@ def try_all(wine):
     """What was recorded, by the name that a file of vectors/source/recorded/ would have."""
     records = {RUNNING: [], RUNNING + "-suspended": [], HELD_ONLY + "-suspended": []}
     running = '"D:\\azmcp.exe"  server   start'  # more spaces than are needed: the text is taken whole
-    with wine.runtime(running, {}) as runtime:
-        the_default_pipe(wine, runtime)
-        time.sleep(1.5)  # until managed code runs
-        who_it_is(runtime, running, "azmcp", "10.0.9", records[RUNNING])
-        the_environment(runtime, records[RUNNING])
-        sessions(runtime, records[RUNNING])
-        expect("it still runs", runtime.has_ended(0), None)
+    not_overtaken(runs, wine, running, record=records[RUNNING])
     addresses(wine, running)
-    held(wine, '"D:\\azmcp.exe" --version', "azmcp", "10.0.9", True, records[RUNNING + "-suspended"])
-    held(wine, "E:\\Sarif.Multitool.exe --version", "Sarif.Multitool", "8.0.30", False, records[HELD_ONLY + "-suspended"])
+    not_overtaken(held, wine, '"D:\\azmcp.exe" --version', "azmcp", "10.0.9", True, record=records[RUNNING + "-suspended"])
+    not_overtaken(held, wine, "E:\\Sarif.Multitool.exe --version", "Sarif.Multitool", "8.0.30", False,
+                  record=records[HELD_ONLY + "-suspended"])
     return records
 
 

@@ -49,10 +49,13 @@ static DWORD copy(HANDLE from, HANDLE to, DWORD most)
     return copied;
 }
 
-/* Between two clients of a runtime there may for a moment be no pipe, or none that is free. */
+/* Between two clients of a runtime there may for a moment be no pipe, or none that is free. One that has just been made may not be waited
+   at yet, and a runtime that is overtaken there serves nobody any more: it has a moment first. */
 static HANDLE opened(const char *name, DWORD milliseconds)
 {
     for (DWORD waited = 0;; waited += 20) {
+        if (WaitNamedPipeA(name, 2))
+            Sleep(150);
         HANDLE pipe = CreateFileA(name, GENERIC_READ | GENERIC_WRITE, 0, NULL, OPEN_EXISTING, 0, NULL);
         if (pipe != INVALID_HANDLE_VALUE)
             return pipe;
