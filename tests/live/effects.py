@@ -7,7 +7,6 @@ exits with 1 if one differs, with 77 if a runtime cannot be had here.
 """
 import os
 import struct
-import subprocess
 import sys
 import time
 
@@ -117,12 +116,7 @@ def main():
     checks = [(check, name) for check in (a_perf_map_is_written_until_it_is_disabled, a_variable_is_set_and_deleted)
               for name in RUNTIMES]
     checks.append((diagnostics_are_written_to_the_console, DUMPS))
-    for name in RUNTIMES:
-        try:
-            launch.fetch(name)
-        except (OSError, subprocess.SubprocessError) as error:
-            print(f"SKIPPED: {name} cannot be had here: {error}", file=sys.stderr)
-            sys.exit(launch.SKIP)
+    launch.fetch_or_skip(*RUNTIMES)
     wrong = 0
     for check, name in checks:
         try:

@@ -503,12 +503,7 @@ def main():
     if not chosen:
         sys.exit("no such script")
     names = [GATE] if options.gate else options.on or list(launch.RUNTIMES)
-    for name in names:
-        try:
-            launch.fetch(name)
-        except (OSError, subprocess.SubprocessError) as error:
-            print(f"SKIPPED: {name} cannot be had here: {error}", file=sys.stderr)
-            sys.exit(launch.SKIP)
+    launch.fetch_or_skip(*names)
     report, work, later = Report(), [], 0
     for name in names:
         here = [one for one in chosen if not one[0]["since"] or version(one[0]["since"]) <= version(name)]

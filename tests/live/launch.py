@@ -86,6 +86,16 @@ def fetch_old(name):
     return os.path.join(home, "venv/bin/python")
 
 
+def fetch_or_skip(*names):
+    """Gets these runtimes; where one cannot be had, says so and ends the program with SKIP."""
+    for name in names:
+        try:
+            fetch(name)
+        except (OSError, subprocess.SubprocessError) as error:
+            print(f"SKIPPED: {name} cannot be had here: {error}", file=sys.stderr)
+            sys.exit(SKIP)
+
+
 def arguments_of(name, directory):
     if name in RUNTIMES:
         return [argument.replace("@DIR@", directory) for argument in RUNTIMES[name][2]]

@@ -46,12 +46,7 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME")
     arguments = parser.parse_args()
     names = [GATE] if arguments.gate else arguments.names or ["net10.0.9", "net9.0.5", "net8.0.30", "net3.1.23"]
-    for name in names:
-        try:
-            launch.fetch(name)
-        except (OSError, subprocess.SubprocessError) as error:
-            print(f"SKIPPED: {name} cannot be had here: {error}", file=sys.stderr)
-            sys.exit(launch.SKIP)
+    launch.fetch_or_skip(*names)
     if arguments.gate:
         runs = [(GATE, []), (GATE, ["--allow-harmful", "--only", "scripts/harmful"])]
     else:

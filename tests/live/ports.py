@@ -24,7 +24,7 @@ import launch
 RUNTIME = "net10.0.9"
 VECTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "vectors", "ports.json")
 PORTS, DEFAULT = "DOTNET_DiagnosticPorts", "DOTNET_DefaultDiagnosticPortSuspend"
-PATIENCE = 5.0  # for what must come
+PATIENCE = 30.0  # for what must come
 QUIET = 1.5     # for what must not come
 
 

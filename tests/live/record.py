@@ -59,12 +59,7 @@ def listens(path):
 
 
 def main():
-    for name in (RECORDED, OTHER):
-        try:
-            launch.fetch(name)
-        except (OSError, subprocess.SubprocessError) as error:
-            print(f"SKIPPED: {name} cannot be had here: {error}", file=sys.stderr)
-            sys.exit(launch.SKIP)
+    launch.fetch_or_skip(RECORDED, OTHER)
     home = programs()
     diagipc, info, trace = (os.path.join(home, path) for path in ("diagipc", "examples/info", "examples/trace"))
     with tempfile.TemporaryDirectory(prefix="record-") as out:

@@ -185,12 +185,7 @@ def main():
     checks = [(check, name) for check in (no_hook, a_hook_runs_after_the_resume, the_last_applied_runs_first,
                                           a_hook_that_is_not_there_ends_the_start) for name in RUNTIMES]
     checks.append((hooks_that_the_app_does_without, WITHOUT_HOOKS))
-    for name in (*RUNTIMES, WITHOUT_HOOKS):
-        try:
-            launch.fetch(name)
-        except (OSError, subprocess.SubprocessError) as error:
-            print(f"SKIPPED: {name} cannot be had here: {error}", file=sys.stderr)
-            sys.exit(launch.SKIP)
+    launch.fetch_or_skip(*RUNTIMES, WITHOUT_HOOKS)
     wrong = 0
     for check, name in checks:
         try:

@@ -31,7 +31,7 @@ import launch
 from nettrace import blobs, described, parsed
 
 RUNTIME = "net10.0.9"
-PATIENCE = 10.0  # for what must come
+PATIENCE = 60.0  # for what must come
 QUIET = 1.5      # for what must not come
 OK, E_FAIL, BAD_ENCODING = None, 0x80004005, 0x80131384
 FIELDS = " u8 version; u16 event_id; __rel_loc u8[] extension; __rel_loc u8[] payload"
@@ -165,7 +165,8 @@ class Target:
         self.process.stdin.flush()
         deadline = time.monotonic() + PATIENCE
         while not re.search(rb'"id":%d\b' % self.asked, self.output()):
-            assert time.monotonic() < deadline, f"no answer to {method[:20]}"
+            assert self.process.poll() is None, f"{method[:20]}: ended with {self.process.returncode}: {self.output()}"
+            assert time.monotonic() < deadline, f"no answer to {method[:20]} within {PATIENCE:.0f} s: {self.output()}"
             time.sleep(0.05)
 
     def output(self):
