@@ -8,7 +8,7 @@ use crate::schema::Schema;
 use crate::tool;
 use dotnet_diagnostics_ipc::conformance::report::{TurnDirection, html, junit};
 use dotnet_diagnostics_ipc::conformance::{
-    Case, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost, Report, Turn,
+    Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost, Report, Turn,
 };
 use dotnet_diagnostics_ipc::vectors::Hazard;
 use roxmltree::Document;
@@ -56,7 +56,7 @@ fn server() -> Report {
 fn client() -> Report {
     let mut report = Report::new("client", "python3 client.py");
     report.add(Case {
-        fault: Some("string-length-in-bytes".to_owned()),
+        faults: vec![CaseFault::new("string-length-in-bytes", "The length is 26, expected 13")],
         hazard: Some(Hazard::SideEffect),
         detail: Some(conversation()),
         ..Case::new("trace/strings", "trace", "requests", "Its strings", Grade::Fail)
@@ -142,6 +142,8 @@ fn report_other_format_is_refused() {
             "/cases/0",
             "/cases/1/detail",
             "/cases/2/deviation",
+            "/cases/0/faults/0",
+            "/causes/0",
             "/lost",
             "/interrupted",
         ] {
@@ -151,7 +153,7 @@ fn report_other_format_is_refused() {
             assert!(schema.objection(&more).is_some(), "{place}");
             assert!(Report::parse(&more.to_string()).is_err(), "{place}");
             for key in report.pointer(place).unwrap().as_object().unwrap().keys() {
-                let optional = ["runtime", "profile", "lost", "interrupted", "notes", "deviation", "fault", "hazard"];
+                let optional = ["runtime", "profile", "lost", "interrupted", "notes", "deviation", "faults", "hazard", "causes"];
                 let is_pass = place == "/cases/0" && report["suite"] != "client";
                 if optional.contains(&key.as_str()) || (is_pass && key == "detail") {
                     continue;
@@ -190,6 +192,37 @@ fn report_counts_cases_by_grade() {
     assert_eq!(counts, Counts { pass: 1, pass_lenient: 2, unimplemented: 3, informational: 4, fail: 5 });
     assert_eq!(Grade::ALL.map(|grade| counts.of(grade)), [1, 2, 3, 4, 5]);
     assert_eq!(counts.all(), 15);
+}
+
+#[test]
+fn report_leads_with_causes_of_most_failures() {
+    let mut report = Report::new("server", "a server");
+    let mut add = |name: &str, grade, faults: &[(&str, &str)]| {
+        let faults = faults.iter().map(|(name, text)| CaseFault::new(name, text)).collect();
+        report.add(Case { faults, detail: Some(conversation()), ..Case::new(name, "all", "all", "a case", grade) });
+    };
+    add("one", Grade::Fail, &[("magic-unchecked", "an OK to magic 00")]);
+    add("two", Grade::Fail, &[("size-field-wrong", "28, expected 26"), ("magic-unchecked", "an OK to magic 01")]);
+    add("three", Grade::Fail, &[("size-field-wrong", "20, expected 18"), ("size-field-wrong", "again")]);
+    add("four", Grade::Fail, &[("size-field-wrong", "24, expected 22")]);
+    add("five", Grade::Fail, &[]);
+    add("six", Grade::Informational, &[("size-field-wrong", "accepted")]);
+    let cause = |name: &str, text: &str, cases, example: &str| Cause {
+        name: name.to_owned(),
+        text: text.to_owned(),
+        cases,
+        example: example.to_owned(),
+    };
+    let causes = [cause("size-field-wrong", "28, expected 26", 3, "two"), cause("magic-unchecked", "an OK to magic 00", 2, "one")];
+    assert_eq!(report.causes, causes);
+
+    // The same in a report of several suites.
+    let mut check = Report::new("check", "all");
+    check.absorb(report);
+    assert_eq!(check.causes[0], cause("size-field-wrong", "28, expected 26", 3, "server/two"));
+    assert_eq!(Report::parse(&value(&check).to_string()).as_ref(), Ok(&check));
+    check.causes.reverse();
+    assert_eq!(Report::parse(&value(&check).to_string()).unwrap_err(), "the causes are not those of its cases");
 }
 
 #[test]

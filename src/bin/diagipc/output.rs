@@ -9,7 +9,7 @@ use anstyle::{AnsiColor, Style};
 use anyhow::{Context as _, bail};
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
 use dotnet_diagnostics_ipc::conformance::report::{html, junit};
-use dotnet_diagnostics_ipc::conformance::{Case, Citations, Counts, Glob, Grade, Interrupted, Lost, Report};
+use dotnet_diagnostics_ipc::conformance::{Case, Cause, Citations, Counts, Glob, Grade, Interrupted, Lost, Report};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::printable::printable;
@@ -150,6 +150,7 @@ fn text(report: &Report, citations: &Citations, out: &mut dyn Write) -> anyhow::
     if !report.sections.is_empty() {
         writeln!(out, "{}", table("section", &rows(report)))?;
     }
+    causes(report, &colours, out)?;
     for case in report.failures() {
         failure(case, citations, &colours, out)?;
     }
@@ -200,6 +201,20 @@ pub(crate) fn table(first: &str, rows: &[(String, Counts)]) -> Table {
     table
 }
 
+/// Why cases failed, where it has a name.
+fn causes(report: &Report, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
+    for Cause { name, text, cases, example } in &report.causes {
+        let cases = if *cases == 1 { "1 failure".to_owned() } else { format!("{cases} failures") };
+        writeln!(out, "\n{}  {}, {cases}: {}", colours.paint("CAUSE", AnsiColor::Red), plain(name), plain(text))?;
+        writeln!(out, "  for example {}", plain(example))?;
+    }
+    let unnamed = report.failures().filter(|case| case.faults.is_empty()).count();
+    if unnamed > 0 && !report.causes.is_empty() {
+        writeln!(out, "\n{unnamed} failures have no named cause")?;
+    }
+    Ok(())
+}
+
 fn failure(case: &Case, citations: &Citations, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(out, "\n{}: {}", plain(&case.name), plain(&case.title))?;
     for id in case.cited() {
@@ -222,8 +237,8 @@ fn failure(case: &Case, citations: &Citations, colours: &Colours, out: &mut dyn 
             writeln!(out, "  {}    {}", colours.paint("FAILED", AnsiColor::Red), plain(line))?;
         }
     }
-    if let Some(fault) = &case.fault {
-        writeln!(out, "  {}     {}", colours.paint("FAULT", AnsiColor::Red), plain(fault))?;
+    for fault in &case.faults {
+        writeln!(out, "  {}     {}: {}", colours.paint("FAULT", AnsiColor::Red), plain(&fault.name), plain(&fault.text))?;
     }
     Ok(())
 }

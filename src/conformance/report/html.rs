@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use minijinja::{AutoEscape, Environment, context};
 use serde::Serialize;
 
-use super::{Case, Citations, Counts, Detail, Grade, Report, Turn};
+use super::{Case, CaseFault, Citations, Counts, Detail, Grade, Report, Turn};
 
 const TEMPLATE: &str = include_str!("matrix.html");
 
@@ -126,7 +126,7 @@ struct Cell<'r> {
     kind: Kind,
     fact: Option<&'r str>,
     deviation: Option<&'r str>,
-    fault: Option<&'r str>,
+    faults: &'r [CaseFault],
     detail: Option<Shown<'r>>,
 }
 
@@ -154,7 +154,7 @@ impl<'r> Cell<'r> {
             kind: Kind::of(case),
             fact: deviation.map(|deviation| deviation.fact.as_str()),
             deviation: deviation.map(|deviation| deviation.text.as_str()),
-            fault: case.and_then(|case| case.fault.as_deref()),
+            faults: case.map_or(&[], |case| &case.faults),
             // A pass speaks for itself, and there are hundreds.
             detail: case.filter(|case| case.grade != Grade::Pass).and_then(|case| case.detail.as_ref()).map(Shown::from),
         }

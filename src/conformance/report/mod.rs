@@ -2,6 +2,7 @@
 //!
 //! As JSON it is format 1 of `vectors/schema/report.schema.json`, which `vectors/schema/REPORTS.md` explains.
 
+mod cause;
 mod citations;
 mod html;
 mod junit;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::vectors::{Hazard, Value};
 
 pub use super::player::TurnDirection;
+pub use cause::{CaseFault, Cause};
 pub use citations::Citations;
 pub use html::html;
 pub use junit::junit;
@@ -125,9 +127,9 @@ pub struct Case {
     /// That it went as this runtime is known to go, and not as it must. The grade is [`Grade::Informational`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deviation: Option<KnownDeviation>,
-    /// The short name of a known fault of clients that was seen: `string-length-in-bytes`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fault: Option<String>,
+    /// The faults with a name that were seen: `string-length-in-bytes`. There are none where it passed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<CaseFault>,
     /// What the case may do to a live target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hazard: Option<Hazard>,
@@ -147,7 +149,7 @@ impl Case {
             grade,
             spec: Vec::new(),
             deviation: None,
-            fault: None,
+            faults: Vec::new(),
             hazard: None,
             detail: None,
         }
@@ -258,6 +260,9 @@ pub struct Report {
     pub counts: Counts,
     /// The same by section, in the order of the cases.
     pub sections: Vec<Section>,
+    /// Why cases failed, as far as it has names: the causes of most failures first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<Cause>,
     /// The cases, in the order of the run.
     pub cases: Vec<Case>,
     /// Where the run broke off.
@@ -282,6 +287,7 @@ impl Report {
             profile: None,
             counts: Counts::default(),
             sections: Vec::new(),
+            causes: Vec::new(),
             cases: Vec::new(),
             lost: None,
             interrupted: None,
@@ -306,6 +312,9 @@ impl Report {
         report.cases.iter().for_each(|case| counted.count(case));
         if (counted.counts, &counted.sections) != (report.counts, &report.sections) {
             return Err("the counts are not those of its cases".to_owned());
+        }
+        if counted.causes != report.causes {
+            return Err("the causes are not those of its cases".to_owned());
         }
         Ok(report)
     }
@@ -346,6 +355,7 @@ impl Report {
 
     fn count(&mut self, case: &Case) {
         self.counts.add(case.grade);
+        cause::count(&mut self.causes, case);
         if let Some(section) = self.sections.iter_mut().find(|section| section.name == case.section) {
             section.counts.add(case.grade);
         } else {
