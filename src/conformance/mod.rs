@@ -19,6 +19,7 @@
 #![deny(unsafe_code)]
 
 mod adapter;
+mod adapter_program;
 #[cfg(unix)]
 pub mod client;
 pub mod codec;
