@@ -168,7 +168,7 @@ fn plain_piece(event: &Event, on: usize, of: Side) -> Option<usize> {
 fn items(bytes: &[u8], from: items::Side, connection: &RecordedConnection, out: &mut dyn Write) -> anyhow::Result<()> {
     let request = if from == items::Side::Server { connection.command } else { None };
     for item in Splitter::new(bytes, Some(from), request) {
-        dump::item(out, &item, bytes.get(item.offset..item.offset.saturating_add(item.size)).unwrap_or_default())?;
+        dump::item(out, &item, item.bytes_in(bytes))?;
     }
     Ok(())
 }
