@@ -24,7 +24,7 @@ mod adapter_program;
 pub mod client;
 pub mod codec;
 pub mod corpus;
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 pub mod fuzz_server;
 mod glob;
 pub mod known;

@@ -204,7 +204,7 @@ fn run_within(memory: u64, arguments: &[&str], input: &[u8]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A reply to ProcessEnvironment, and its block of entries without a unit.
+/// A reply to `ProcessEnvironment`, and its block of entries without a unit.
 #[cfg(target_os = "linux")]
 fn environment_of(entries: u32) -> Vec<u8> {
     let block = 4 + 4 * entries;
@@ -235,7 +235,7 @@ fn decode_memory_of_environment_block_is_bounded() {
     let items: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
     assert_eq!(items[1]["value"]["bytes"].as_str().unwrap().len(), 2 * 1_048_580);
     assert_eq!(items[1]["value"].get("entries"), None);
-    let output = run(&["decode", "--kind", "environment", "-"], &[0; (1 << 20) + 1], 2);
+    let output = run(&["decode", "--kind", "environment", "-"], &vec![0; (1 << 20) + 1], 2);
     let errors = String::from_utf8(output.stderr).unwrap();
     assert_eq!(errors, "diagipc: --kind reads 1048576 bytes at most, not 1048577\n");
 }

@@ -10,7 +10,7 @@ mod codec;
 mod decode;
 mod dump;
 mod encode;
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 mod fuzz_server;
 mod input;
 mod interrupt;
@@ -59,7 +59,7 @@ enum Command {
     #[cfg(unix)]
     Client(client::Arguments),
     /// Sends mutated requests to a live diagnostic server
-    #[cfg(unix)]
+    #[cfg(any(unix, windows))]
     FuzzServer(fuzz_server::Arguments),
     /// Stands for a process that is diagnosed
     #[cfg(unix)]
@@ -113,7 +113,7 @@ fn main() -> ExitCode {
         Command::Server(arguments) => server::run(arguments, &mut out),
         #[cfg(unix)]
         Command::Client(arguments) => client::run(arguments, &mut out),
-        #[cfg(unix)]
+        #[cfg(any(unix, windows))]
         Command::FuzzServer(arguments) => fuzz_server::run(arguments, &mut out),
         #[cfg(unix)]
         Command::StandIn => client::stand_in(),
