@@ -28,7 +28,7 @@ const LINES_AHEAD: usize = 1;
 const KEPT_ERRORS: usize = 4096;
 /// How often it is looked whether the canceller was used.
 const SLICE: Duration = Duration::from_millis(20);
-/// How long a program may take to end once its input has.
+/// How long a program may at least take to end once its input has; as long as an answer may take, if that is longer.
 const END: Duration = Duration::from_secs(5);
 
 /// What to start, and how long an answer may take.
@@ -157,8 +157,9 @@ impl Adapter {
     }
 
     /// Closes the program's input, and waits for its end. `None` if it ends as it should, with status 0; else what it did.
+    /// The canceller ends the waiting and the program.
     pub fn finish(mut self) -> Option<String> {
-        self.running.take()?.finish()
+        self.running.take()?.finish(END.max(self.command.deadline), self.canceller.as_ref())
     }
 }
 
@@ -218,7 +219,7 @@ impl Running {
 
     /// How a program ended whose output did.
     fn death(&mut self) -> String {
-        if self.ends_within(END) {
+        if self.ends_within(END, None) {
             let how = status(self.program.end());
             self.with_errors(how)
         } else {
@@ -226,7 +227,7 @@ impl Running {
         }
     }
 
-    fn ends_within(&mut self, most: Duration) -> bool {
+    fn ends_within(&mut self, most: Duration, canceller: Option<&Canceller>) -> bool {
         let begun = Instant::now();
         loop {
             // What it says on its way is read, and not kept: it may end behind that.
@@ -234,7 +235,7 @@ impl Running {
             if self.program.has_ended() {
                 return true;
             }
-            if begun.elapsed() >= most {
+            if begun.elapsed() >= most || canceller.is_some_and(Canceller::is_cancelled) {
                 return false;
             }
             thread::sleep(Duration::from_millis(5));
@@ -253,11 +254,12 @@ impl Running {
         self.program.end();
     }
 
-    fn finish(mut self) -> Option<String> {
+    fn finish(mut self, most: Duration, canceller: Option<&Canceller>) -> Option<String> {
         self.lines = None;
-        if !self.ends_within(END) {
+        if !self.ends_within(most, canceller) {
             self.kill();
-            return Some(format!("it did not end within {} s after its input", END.as_secs()));
+            let is_cancelled = canceller.is_some_and(Canceller::is_cancelled);
+            return (!is_cancelled).then(|| format!("it did not end within {} s after its input", most.as_secs()));
         }
         let ended = self.program.end();
         if ended.is_some_and(|ended| ended.success()) {

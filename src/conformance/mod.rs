@@ -43,6 +43,8 @@ pub mod vectors;
 
 pub use adapter::{Adapter, AdapterCommand, AdapterError};
 pub use glob::Glob;
-pub use report::{Case, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost, Report, Section, Turn};
+pub use report::{
+    Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost, Report, Section, Turn,
+};
 #[cfg(unix)]
 pub use started::end_all_started;

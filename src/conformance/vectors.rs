@@ -47,7 +47,7 @@ fn case(file: &str, group: &Group, test: &Test) -> Case {
         spec: group.spec.clone(),
         detail,
         deviation: None,
-        fault: None,
+        faults: alloc::vec::Vec::new(),
         hazard: test.hazard,
     }
 }

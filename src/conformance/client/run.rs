@@ -22,7 +22,7 @@ use super::scenario::{Arguments, Exit, Output, Scenario};
 use super::target::{StandIn, Target, text};
 use super::{Argument, ClientFault, Operations};
 use crate::conformance::player::{Player, Transcript};
-use crate::conformance::{Case, Detail, Glob, Grade, Interrupted, Report, Turn};
+use crate::conformance::{Case, CaseFault, Detail, Glob, Grade, Interrupted, Report, Turn};
 use crate::io::Canceller;
 
 /// How long a step of a script may take.
@@ -128,11 +128,8 @@ fn name_by_sizes(scenarios: &[&Scenario], cases: &mut [Case]) {
     let fault = ClientFault::ReplyOf24InsistedOn;
     for (nth, scenario) in scenarios.iter().enumerate().filter(|(_, scenario)| matches!(scenario.ok_size, Some(20 | 28))) {
         let named = insists_on_24(cases, scenario.operation);
-        let Some(case) = cases.get_mut(nth).filter(|case| named && case.fault.is_none()) else { continue };
-        case.fault = Some(fault.name().to_owned());
-        if let Some(detail) = &mut case.detail {
-            detail.found.push(fault.sentence().to_owned());
-        }
+        let Some(case) = cases.get_mut(nth).filter(|case| named && case.faults.is_empty()) else { continue };
+        case.faults.push(CaseFault::new(fault.name(), fault.sentence()));
     }
 }
 
@@ -142,7 +139,6 @@ fn graded(scenario: &Scenario, verdict: Verdict, require: &[Glob]) -> Case {
         grade = Grade::Fail;
         found.insert(0, "it is required".to_owned());
     }
-    found.extend(fault.map(|fault| fault.sentence().to_owned()));
     let mut spec = scenario.spec.clone();
     spec.extend(fault.iter().flat_map(|fault| fault.spec()).map(ToString::to_string));
     let mut known = Vec::new();
@@ -154,7 +150,7 @@ fn graded(scenario: &Scenario, verdict: Verdict, require: &[Glob]) -> Case {
     });
     let mut case = Case::new(&scenario.name, &scenario.section, scenario.operation.name(), &scenario.title, grade);
     case.spec = spec;
-    case.fault = fault.map(|fault| fault.name().to_owned());
+    case.faults = fault.iter().map(|fault| CaseFault::new(fault.name(), fault.sentence())).collect();
     case.detail =
         (grade != Grade::Pass).then(|| Detail::conversation(transcript.0.iter().map(Turn::from), expected(scenario), found));
     case

@@ -113,7 +113,7 @@ fn result(case: &CodecCase<'_>, grade: Grade, found: Option<String>, seen: Value
         spec: case.group.spec.clone(),
         detail: (grade != Grade::Pass).then_some(detail),
         deviation: None,
-        fault: None,
+        faults: Vec::new(),
         hazard: None,
     }
 }

@@ -63,7 +63,7 @@ fn status(case: &Case, citations: &Citations) -> TestCaseStatus {
         Grade::Fail => {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
             status.set_message(found.unwrap_or_else(|| "failed".to_string()));
-            status.set_type(case.fault.as_deref().unwrap_or("fail"));
+            status.set_type(case.faults.first().map_or("fail", |fault| fault.name.as_str()));
             status.set_description(description(case, citations));
             status
         }
@@ -81,6 +81,7 @@ fn description(case: &Case, citations: &Citations) -> String {
         lines.push(format!("expected  {}", detail.expected));
         lines.extend(detail.found.iter().map(|found| format!("FAILED    {found}")));
     }
+    lines.extend(case.faults.iter().map(|fault| format!("FAULT     {}: {}", fault.name, fault.text)));
     lines.extend(case.cited().map(|id| format!("{id}  {}", citations.line(id).unwrap_or("not known here"))));
     lines.join("\n")
 }

@@ -2,9 +2,12 @@
 //!
 //! As JSON it is format 1 of `vectors/schema/report.schema.json`, which `vectors/schema/REPORTS.md` explains.
 
+mod cause;
 mod citations;
+mod glossary;
 mod html;
 mod junit;
+mod made;
 mod turn;
 
 use alloc::{
@@ -20,9 +23,12 @@ use serde::{Deserialize, Serialize};
 use crate::vectors::{Hazard, Value};
 
 pub use super::player::TurnDirection;
+pub use cause::{CaseFault, Cause};
 pub use citations::Citations;
+pub use glossary::Glossary;
 pub use html::html;
 pub use junit::junit;
+pub use made::Made;
 pub use turn::Turn;
 
 /// The version of the form.
@@ -125,9 +131,9 @@ pub struct Case {
     /// That it went as this runtime is known to go, and not as it must. The grade is [`Grade::Informational`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deviation: Option<KnownDeviation>,
-    /// The short name of a known fault of clients that was seen: `string-length-in-bytes`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fault: Option<String>,
+    /// The faults with a name that were seen: `string-length-in-bytes`. There are none where it passed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<CaseFault>,
     /// What the case may do to a live target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hazard: Option<Hazard>,
@@ -147,7 +153,7 @@ impl Case {
             grade,
             spec: Vec::new(),
             deviation: None,
-            fault: None,
+            faults: Vec::new(),
             hazard: None,
             detail: None,
         }
@@ -254,10 +260,16 @@ pub struct Report {
     /// The profile that said which deviations are known: `coreclr-10`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
+    /// When it was made, and by what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Made>,
     /// Over all cases.
     pub counts: Counts,
     /// The same by section, in the order of the cases.
     pub sections: Vec<Section>,
+    /// Why cases failed, as far as it has names: the causes of most failures first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<Cause>,
     /// The cases, in the order of the run.
     pub cases: Vec<Case>,
     /// Where the run broke off.
@@ -280,8 +292,10 @@ impl Report {
             target: target.to_owned(),
             runtime: None,
             profile: None,
+            made: None,
             counts: Counts::default(),
             sections: Vec::new(),
+            causes: Vec::new(),
             cases: Vec::new(),
             lost: None,
             interrupted: None,
@@ -306,6 +320,9 @@ impl Report {
         report.cases.iter().for_each(|case| counted.count(case));
         if (counted.counts, &counted.sections) != (report.counts, &report.sections) {
             return Err("the counts are not those of its cases".to_owned());
+        }
+        if counted.causes != report.causes {
+            return Err("the causes are not those of its cases".to_owned());
         }
         Ok(report)
     }
@@ -346,6 +363,7 @@ impl Report {
 
     fn count(&mut self, case: &Case) {
         self.counts.add(case.grade);
+        cause::count(&mut self.causes, case);
         if let Some(section) = self.sections.iter_mut().find(|section| section.name == case.section) {
             section.counts.add(case.grade);
         } else {

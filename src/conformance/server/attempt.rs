@@ -226,7 +226,7 @@ pub(super) fn entry(options: &Options, case: &ServerCase<'_>, judgement: Judgeme
         spec: case.spec(),
         detail,
         deviation,
-        fault: None,
+        faults: Vec::new(),
         hazard: case.hazard(),
     }
 }

@@ -30,7 +30,7 @@ const LATEST: u64 = 600;
 const SEED: u64 = 20_261;
 
 /// What no signal finds at work: it reads, prints and ends.
-const INSTANT: [&str; 4] = ["report", "vectors", "scripts", "help"];
+const INSTANT: [&str; 5] = ["report", "explain", "vectors", "scripts", "help"];
 /// Those that have a test here.
 const TESTED: [&str; 14] = [
     "adapter",

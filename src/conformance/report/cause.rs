@@ -1,0 +1,77 @@
+//! Why cases failed: named faults, and how many cases each of them costs.
+
+use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
+use core::cmp::Reverse;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Case, Grade};
+
+/// A named fault that a case showed.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::conformance::report::CaseFault;
+///
+/// let fault = CaseFault::new("size-field-wrong", "the size field says 28, the message has 26 bytes");
+/// assert_eq!(fault.name, "size-field-wrong");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CaseFault {
+    /// Its short name, which keeps its meaning for good: `string-length-in-bytes`.
+    pub name: String,
+    /// What was seen, with its values.
+    pub text: String,
+}
+
+impl CaseFault {
+    /// A fault of this name, and what was seen of it.
+    pub fn new(name: &str, text: &str) -> Self {
+        Self { name: name.to_owned(), text: text.to_owned() }
+    }
+}
+
+/// A fault, and the failures that show it.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::conformance::report::{CaseFault, Cause};
+/// use dotnet_diagnostics_ipc::conformance::{Case, Grade, Report};
+///
+/// let mut report = Report::new("server", "process 4711");
+/// for name in ["requests/process/8001", "requests/process/8002"] {
+///     let mut case = Case::new(name, "requests/process", "info", "ProcessInfo", Grade::Fail);
+///     case.faults.push(CaseFault::new("size-field-wrong", "the size field says 28, the message has 26 bytes"));
+///     report.add(case);
+/// }
+/// let [Cause { name, cases: 2, example, .. }] = &report.causes[..] else { panic!("one cause of two failures") };
+/// assert_eq!((name.as_str(), example.as_str()), ("size-field-wrong", "requests/process/8001"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Cause {
+    /// The fault's name.
+    pub name: String,
+    /// What the example shows.
+    pub text: String,
+    /// How many failures show it.
+    pub cases: usize,
+    /// The name of the first case that does.
+    pub example: String,
+}
+
+/// Counts the faults of a case if it failed. The causes of most failures come first.
+pub(super) fn count(causes: &mut Vec<Cause>, of: &Case) {
+    if of.grade != Grade::Fail {
+        return;
+    }
+    for (nth, fault) in of.faults.iter().enumerate() {
+        if of.faults.iter().take(nth).any(|before| before.name == fault.name) {
+            continue;
+        }
+        match causes.iter_mut().find(|cause| cause.name == fault.name) {
+            Some(known) => known.cases = known.cases.saturating_add(1),
+            None => causes.push(Cause { name: fault.name.clone(), text: fault.text.clone(), cases: 1, example: of.name.clone() }),
+        }
+    }
+    causes.sort_by_key(|cause| Reverse(cause.cases));
+}
