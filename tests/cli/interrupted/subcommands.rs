@@ -25,6 +25,8 @@ const MOMENTS: usize = 10;
 const FROM_THE_START: usize = 3;
 /// As many more are ended by SIGINT.
 const BY_SIGINT: usize = 2;
+/// How many runs of a subcommand there are at a time.
+const AT_ONCE: usize = 4;
 /// The last moment, in milliseconds.
 const LATEST: u64 = 600;
 const SEED: u64 = 20_261;
@@ -84,10 +86,16 @@ fn interrupted(arguments: &[&str], ends: Ends, beside: impl Fn(&Path, &dyn Fn() 
     println!("{name}: seed {SEED}");
     let mut random = ChaCha8Rng::seed_from_u64(SEED ^ name.len() as u64);
     let moments: Vec<u64> = (0..MOMENTS + BY_SIGINT).map(|_| random.random_range(0..=LATEST)).collect();
+    let moments = Mutex::new(moments.into_iter().enumerate());
+    let next = || moments.lock().unwrap().next();
     thread::scope(|scope| {
-        for (nth, moment) in moments.into_iter().enumerate() {
-            let (beside, check) = (&beside, &check);
-            scope.spawn(move || one(arguments, ends, nth, moment, beside, check));
+        // Each `check` has eighty processes at a time, and other tests have deadlines.
+        for _ in 0..if name == "check" { 1 } else { AT_ONCE } {
+            scope.spawn(|| {
+                while let Some((nth, moment)) = next() {
+                    one(arguments, ends, nth, moment, &beside, &check);
+                }
+            });
         }
     });
 }
