@@ -352,4 +352,37 @@ mod tests {
         assert_eq!(adapter.finish(), None);
         assert_eq!(written(), Some(400));
     }
+
+    /// A question that is on its way ends, and so do the program and what it has started.
+    #[test]
+    fn adapter_that_is_cancelled_ends_with_its_group() {
+        let directory = tempfile::tempdir().unwrap();
+        let began = directory.path().join("began");
+        let mut command = shell("sleep 1000 & echo $! >\"$0.new\"; mv \"$0.new\" \"$0\"; wait");
+        command.deadline = Duration::from_secs(600);
+        command.arguments.push(began.clone().into());
+        let canceller = Canceller::new().unwrap();
+        let mut adapter = Adapter::start(command).unwrap().with_canceller(canceller.clone());
+        let started = thread::spawn(move || {
+            let until = Instant::now() + Duration::from_secs(60);
+            while !began.exists() && Instant::now() < until {
+                thread::sleep(Duration::from_millis(5));
+            }
+            canceller.cancel();
+            fs::read_to_string(began).unwrap().trim().parse::<i32>().unwrap()
+        });
+        assert_eq!(adapter.ask("{}"), Err(AdapterError::Cancelled));
+        let started = rustix::process::Pid::from_raw(started.join().unwrap()).unwrap();
+        let until = Instant::now() + Duration::from_secs(60);
+        // Whoever has it now may not have waited for it yet.
+        let lives = || {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", started.as_raw_nonzero())).unwrap_or_default();
+            rustix::process::test_kill_process(started).is_ok() && !stat.contains(") Z ")
+        };
+        while lives() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert!(!lives(), "what it has started goes on");
+        assert_eq!(adapter.ask("{}"), Err(AdapterError::Cancelled), "it is not started again");
+    }
 }

@@ -291,6 +291,24 @@ fn record_interrupted_leaves_nothing_but_its_recording() {
     assert!(*recordings.lock().unwrap() > 0, "no moment came after the client's request");
 }
 
+/// A client that writes its last word when it is told to end.
+#[test]
+fn record_interrupted_tells_its_client_to_end() {
+    let (peer, out) = (Peer::start(), tempfile::tempdir().unwrap());
+    let [began, ended] = ["began", "ended"].map(|name| out.path().join(name));
+    let client =
+        format!("trap 'echo so > {}; exit 7' TERM; echo > {}; while :; do sleep 0.01; done", ended.display(), began.display());
+    let directory = out.path().to_str().unwrap();
+    let run = Run::start(diagipc(&["record", "--out", directory, "--to", &peer.socket, "--", "sh", "-c", &client]));
+    super::until("the client does not start", || began.exists().then_some(()));
+    run.signal("-TERM");
+    let output = run.end("record");
+    assert_eq!(output.status.code(), Some(143));
+    assert_eq!(fs::read_to_string(ended).unwrap(), "so\n");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text, "the client ended: exit status: 7\nINTERRUPTED  the recording has what was said until then\n");
+}
+
 #[test]
 fn proxy_ended_leaves_nothing_but_its_recording() {
     let peer = Peer::start();
