@@ -10,11 +10,13 @@ use core::time::Duration;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal as _, Read as _};
 use std::os::fd::AsFd as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{ChildStdout, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Instant;
 
 use rustix::event::PollFlags;
+use rustix::process::Signal;
 
 use crate::conformance::started::{OwnDirectory, Started};
 use crate::io::{Canceller, Stopped, Until, unix};
@@ -23,6 +25,8 @@ use crate::io::{Canceller, Stopped, Until, unix};
 const LONGEST_LINE: u64 = 64 * 1024;
 /// How long to wait before a process is looked at again.
 const PAUSE: Duration = Duration::from_millis(5);
+/// How long a signal that came may take until it is seen.
+const SEEN: Duration = Duration::from_millis(500);
 /// How long a client may take to end that was told to.
 const ENDS: Duration = Duration::from_secs(2);
 /// The same at a terminal, where it hears of Ctrl-C by itself, and may have a trace to stop.
@@ -61,7 +65,7 @@ pub struct ClientRun {
     pub proxy: Option<ExitStatus>,
     /// The client; `None` where it was not started, since the proxy has no socket, or that is unknown.
     pub client: Option<ExitStatus>,
-    /// Whether the canceller ended the client, or came before it.
+    /// Whether the canceller ended the client, or came before it; or was used by a signal that ended the client as well.
     pub is_interrupted: bool,
 }
 
@@ -101,12 +105,21 @@ impl RecordedClient {
                 wait(&client, Some(ENDS), None);
             }
             run.client = client.end();
+            run.is_interrupted = run.is_interrupted || was_meant_too(run.client, canceller);
         }
         drop(input);
         wait(&proxy, None, None);
         run.proxy = proxy.end();
         Ok(run)
     }
+}
+
+/// Whether the signal that ended the client came to us as well: Ctrl-C may end it before it is seen here.
+fn was_meant_too(client: Option<ExitStatus>, canceller: &Canceller) -> bool {
+    let ends = [Signal::INT, Signal::TERM].map(Signal::as_raw);
+    let is_one = client.and_then(|status| status.signal()).is_some_and(|signal| ends.contains(&signal));
+    let until = Until { deadline: Instant::now().checked_add(SEEN), canceller: Some(canceller) };
+    is_one && matches!(unix::pause_until(&until), Err(Stopped::Cancelled))
 }
 
 /// An error with the name of the program.

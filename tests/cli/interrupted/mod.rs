@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 
 mod subcommands;
+mod terminal;
 
 use std::fs;
 use std::path::Path;

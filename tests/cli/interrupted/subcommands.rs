@@ -167,14 +167,14 @@ fn report(left: &Left<'_>) {
 }
 
 /// A runtime that others talk to.
-struct Peer {
+pub(super) struct Peer {
     process: std::process::Child,
-    socket: String,
+    pub(super) socket: String,
     _tmpdir: tempfile::TempDir,
 }
 
 impl Peer {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         let tmpdir = tempfile::tempdir().unwrap();
         let mut command = diagipc(&["runtime", "--until-eof"]);
         command.env("TMPDIR", tmpdir.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
