@@ -124,8 +124,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     if let Some(file) = &arguments.write_known {
         fs::write(file, KnownFaults::of(&report).to_toml()).with_context(|| file.display().to_string())?;
     }
-    let report = known.apply(report);
-    arguments.output.write(&report, out)
+    arguments.output.write(known.apply(report), out)
 }
 
 /// Leaves out what the runtime does not know, and says of each operation how many scenarios that is.

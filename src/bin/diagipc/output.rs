@@ -2,18 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
-use anstyle::{AnsiColor, Style};
+use anstyle::AnsiColor;
 use anyhow::{Context as _, bail};
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
-use dotnet_diagnostics_ipc::conformance::report::{html, junit};
-use dotnet_diagnostics_ipc::conformance::{Case, Cause, Citations, Counts, Glob, Grade, Interrupted, Lost, Report};
+use dotnet_diagnostics_ipc::conformance::report::{Made, html, junit};
+use dotnet_diagnostics_ipc::conformance::{Case, Citations, Counts, Glob, Grade, Interrupted, Lost, Report};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::printable::printable;
-use crate::{Outcome, interrupt};
+use crate::colours::Colours;
+use crate::printable::plain;
+use crate::{Outcome, causes, interrupt};
 
 /// The options that all suites share.
 #[derive(clap::Args)]
@@ -66,7 +67,10 @@ impl Output {
     }
 
     /// Prints `report`, writes the files that are wanted, and says how the program ends.
-    pub(crate) fn write(&self, report: &Report, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    pub(crate) fn write(&self, mut report: Report, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+        let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+        report.made = Some(Made::now(["diagipc".to_owned()].into_iter().chain(arguments)));
+        let report = &report;
         let citations = Citations::embedded();
         // The files first, as a reader of the output may go away; what became of them is said last.
         let files = self.files(report, &citations);
@@ -140,22 +144,12 @@ impl Drop for Progress {
     }
 }
 
-/// Where output is coloured: on a terminal, unless `NO_COLOR` and its like say otherwise.
-struct Colours(bool);
-
-impl Colours {
-    fn paint(&self, text: &str, colour: AnsiColor) -> String {
-        let style = Style::new().fg_color(Some(colour.into())).bold();
-        if self.0 { format!("{style}{text}{style:#}") } else { text.to_owned() }
-    }
-}
-
 fn text(report: &Report, citations: &Citations, out: &mut dyn Write) -> anyhow::Result<()> {
-    let colours = Colours(anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never);
+    let colours = Colours::of_output();
     if !report.sections.is_empty() {
         writeln!(out, "{}", table("section", &rows(report)))?;
     }
-    causes(report, &colours, out)?;
+    causes::write(report, &colours, out)?;
     for case in report.failures() {
         failure(case, citations, &colours, out)?;
     }
@@ -206,20 +200,6 @@ pub(crate) fn table(first: &str, rows: &[(String, Counts)]) -> Table {
     table
 }
 
-/// Why cases failed, where it has a name.
-fn causes(report: &Report, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
-    for Cause { name, text, cases, example } in &report.causes {
-        let cases = if *cases == 1 { "1 failure".to_owned() } else { format!("{cases} failures") };
-        writeln!(out, "\n{}  {}, {cases}: {}", colours.paint("CAUSE", AnsiColor::Red), plain(name), plain(text))?;
-        writeln!(out, "  for example {}", plain(example))?;
-    }
-    let unnamed = report.failures().filter(|case| case.faults.is_empty()).count();
-    if unnamed > 0 && !report.causes.is_empty() {
-        writeln!(out, "\n{unnamed} failures have no named cause")?;
-    }
-    Ok(())
-}
-
 fn failure(case: &Case, citations: &Citations, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(out, "\n{}: {}", plain(&case.name), plain(&case.title))?;
     for id in case.cited() {
@@ -265,20 +245,4 @@ fn deviations(report: &Report, citations: &Citations, colours: &Colours, out: &m
         }
     }
     Ok(())
-}
-
-/// Text of a target for a line of a terminal: cut, and without characters that would move its cursor.
-pub(crate) fn plain(text: &str) -> String {
-    printable(&shortened(text))
-}
-
-/// Text for a line, said to be cut where it is.
-pub(crate) fn shortened(text: &str) -> String {
-    const MOST: usize = 1000;
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => {
-            format!("{}… ({} characters more)", text.get(..end).unwrap_or_default(), text.chars().count().saturating_sub(MOST))
-        }
-        None => text.to_owned(),
-    }
 }
