@@ -42,3 +42,12 @@ fn client_faults_are_unique_and_cite_spec() {
         }
     }
 }
+
+#[test]
+fn client_faults_are_all_in_the_readme() {
+    let readme = fs::read_to_string(Path::new(ROOT).join("vectors/clients/README.md")).unwrap();
+    for fault in ClientFault::ALL {
+        let row = format!("| `{}` | {} ({}) |", fault.name(), fault.sentence(), fault.spec().join(", "));
+        assert!(readme.lines().any(|line| line == row), "{row}");
+    }
+}

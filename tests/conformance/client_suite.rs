@@ -254,6 +254,33 @@ fn client_usage_error_starts_nothing() {
     assert!(listed.lines().count() > 20 && listed.lines().all(|line| line.starts_with("silence/")), "{listed}");
 }
 
+/// A fault that is accepted fails nothing, and stays in the report; a new one fails.
+#[test]
+fn client_known_faults_are_accepted_and_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let operations = python(&directory, Some(ClientFault::AttachTimeoutInSeconds));
+    let known = directory.path().join("known.toml");
+    let known = known.to_str().unwrap();
+    let run = |option: &str| {
+        let only = ["--only", "request/plain/attach", "--only", "request/plain/resume"];
+        let output = diagipc(&[&["--json", "--operations", &operations, option, known], &only[..]].concat());
+        (output.status.code(), serde_json::from_slice::<Report>(&output.stdout).unwrap())
+    };
+    let (status, report) = run("--write-known");
+    assert_eq!((status, report.counts.fail), (Some(1), 1));
+    let written = fs::read_to_string(known).unwrap();
+    assert!(written.ends_with("faults = [\n    \"attach-timeout-in-seconds\",\n]\n"), "{written}");
+
+    let (status, report) = run("--known");
+    assert_eq!((status, report.counts.informational, report.counts.pass), (Some(0), 1, 1));
+    let accepted = report.cases.iter().find(|case| case.grade == Grade::Informational).unwrap();
+    assert_eq!(accepted.faults.iter().map(|fault| fault.name.as_str()).collect::<Vec<_>>(), ["attach-timeout-in-seconds"]);
+
+    fs::write(known, "faults = ['runs-on', 'no-such-fault']").unwrap();
+    let (status, report) = run("--known");
+    assert_eq!((status, report.counts.fail, report.notes.len()), (Some(1), 1, 2));
+}
+
 /// An older runtime is asked nothing that it does not know, and the report says how much that is.
 #[test]
 fn client_profile_omits_unknown_commands() {
