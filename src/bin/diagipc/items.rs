@@ -43,7 +43,8 @@ pub(crate) fn kind(name: &str) -> Result<Type, String> {
 }
 
 /// One message, advertise or continuation: an item of `decode --json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Item {
     /// Where it begins in the input.
     pub(crate) offset: usize,
@@ -51,7 +52,7 @@ pub(crate) struct Item {
     pub(crate) size: usize,
     pub(crate) kind: Kind,
     /// What a piece is, by its name in the vectors.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub(crate) piece: Option<Type>,
     /// The request, or what the reply answers.
     pub(crate) command: Option<String>,
@@ -60,17 +61,17 @@ pub(crate) struct Item {
     pub(crate) canonical: bool,
     pub(crate) value: Value,
     /// Why a server would refuse it, although it decodes.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) limits: Option<Problem>,
     /// Why it does not decode.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<Problem>,
     #[serde(skip)]
     pub(crate) subject: Option<Subject>,
 }
 
 /// A fault, with the words for it. `offset` counts from the start of the item.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Problem {
     #[serde(flatten)]
     pub(crate) fault: VectorFault,

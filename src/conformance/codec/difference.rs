@@ -30,7 +30,7 @@ const BEFORE: usize = 20;
 ///
 /// let files = codec::embedded()?;
 /// let cases = codec::cases(&files);
-/// let stop = cases.iter().find(|case| case.is_chosen(&Glob::new("EventPipe/StopTracing/decode"))).expect("there is one");
+/// let stop = cases.iter().find(|case| case.is_chosen(&Glob::new("eventpipe/*/5050/decode"))).expect("there is one");
 /// let answer = Answer::parse(r#"{ "result": "ok", "value": { "sessionId": 5 } }"#)?;
 /// let Some(CodecFault::WrongValue(difference)) = stop.judge(&answer).fault else { panic!("a number is no text") };
 /// assert_eq!(difference.field(), "sessionId");

@@ -9,12 +9,9 @@ use crate::conformance::server::Death;
 use crate::conformance::server::expectation::Expectation;
 use crate::conformance::server::judge::judge;
 
-/// The fact by which the rules of the server suite know it. They know of no hang.
+/// The fact by which the rules of the server suite know it. The symptom is one that they may know.
 pub(super) fn known(profile: Profile, case: &FuzzCase, observed: &Observed) -> Option<KnownDeviation> {
-    if observed.verdict == CaseVerdict::Hang {
-        return None;
-    }
-    let death = (observed.verdict == CaseVerdict::Crash).then(|| observed.death.unwrap_or(Death::Unknown));
+    let death = (observed.verdict == CaseVerdict::Crash).then(|| observed.death().unwrap_or(Death::Unknown));
     judge(profile, &Expectation::of_message(case.command(), &case.message), &observed.answered, death).deviation
 }
 
@@ -36,8 +33,9 @@ mod tests {
             message: message.to_vec(),
             delivery: Delivery::Whole,
         };
-        let answered = Answered { came: Came::End(End::Reset, Vec::new()), wrong: Vec::new(), left_open: false };
-        known(profile, &case, &Observed { verdict, death: None, answered }).map(|deviation| deviation.fact)
+        let answered =
+            Answered { came: Came::End(End::Reset, Vec::new()), wrong: Vec::new(), left_open: false, has_surplus: false };
+        known(profile, &case, &Observed { verdict, symptoms: Vec::new(), answered }).map(|deviation| deviation.fact)
     }
 
     #[test]
@@ -54,8 +52,7 @@ mod tests {
         // A byte behind the payload: within the limits, and not canonical.
         let surplus = b"DOTNET_IPC_V1\0\x15\0\x04\x01\0\0\x07";
         assert_eq!(crash(surplus), f_72());
-        // Of a hang nothing is known, and of the strict neither.
-        assert_eq!(fact(net10, without_payload, CaseVerdict::Hang), None);
+        // Of the strict nothing is known.
         assert_eq!(fact(Profile::STRICT, without_payload, CaseVerdict::Crash), None);
     }
 }
