@@ -184,16 +184,17 @@ fn message(bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
 /// The counts.
 fn text(summary: &CampaignSummary, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut table = crate::check::table(["command", "cases"]);
-    table.set_header(["command", "cases"].into_iter().chain(CaseVerdict::ALL.map(CaseVerdict::name)));
+    let came: Vec<CaseVerdict> = CaseVerdict::ALL.into_iter().filter(|verdict| summary.of(*verdict) > 0).collect();
+    table.set_header(["command", "cases"].into_iter().chain(came.iter().map(|verdict| verdict.name())));
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let mark = |count: u64| if count > 0 { count.to_string() } else { String::new() };
     for row in &summary.commands {
-        let counts = CaseVerdict::ALL.map(|verdict| mark(row.verdicts.get(&verdict).copied().unwrap_or_default()));
+        let counts = came.iter().map(|verdict| mark(row.verdicts.get(verdict).copied().unwrap_or_default()));
         table.add_row([plain(&row.command), row.verdicts.values().sum::<u64>().to_string()].into_iter().chain(counts));
     }
-    let all = CaseVerdict::ALL.map(|verdict| mark(summary.of(verdict)));
+    let all = came.iter().map(|verdict| mark(summary.of(*verdict)));
     table.add_row(["all".to_owned(), summary.cases.to_string()].into_iter().chain(all));
     writeln!(out, "\n{table}")?;
     for finding in &summary.findings {
