@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     };
     let command = AdapterCommand { program, arguments: rest, deadline: Duration::from_millis(arguments.timeout) };
     let report = ask(&cases, command, &arguments.output);
-    arguments.output.write(&report, out)
+    arguments.output.write(report, out)
 }
 
 fn ask(cases: &[CodecCase<'_>], command: AdapterCommand, output: &Output) -> Report {

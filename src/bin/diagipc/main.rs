@@ -3,6 +3,7 @@
 mod adapter;
 #[cfg(unix)]
 mod call;
+mod causes;
 mod check;
 #[cfg(unix)]
 mod client;
@@ -10,6 +11,7 @@ mod codec;
 mod decode;
 mod dump;
 mod encode;
+mod explain;
 #[cfg(unix)]
 mod fuzz_server;
 mod input;
@@ -74,6 +76,8 @@ enum Command {
     Adapter(adapter::Arguments),
     /// Puts the reports of several runs side by side
     Report(report::Arguments),
+    /// Explains a case, fact, fault, flag or word that a report names
+    Explain(explain::Arguments),
     /// Shows what bytes say: an annotated dump, or JSON
     Decode(decode::Arguments),
     /// Makes bytes from the JSON that `decode --json` prints
@@ -121,6 +125,7 @@ fn main() -> ExitCode {
         Command::Call(arguments) => call::run(arguments, &mut out),
         Command::Adapter(arguments) => adapter::run(arguments, &mut out),
         Command::Report(arguments) => report::run(arguments, &mut out),
+        Command::Explain(arguments) => explain::run(arguments, &mut out),
         Command::Decode(arguments) => decode::run(arguments, &mut out),
         Command::Encode(arguments) => encode::run(arguments, &mut out),
         Command::Runtime(arguments) => runtime::run(arguments, &mut out),

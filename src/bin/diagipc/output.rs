@@ -8,12 +8,12 @@ use std::path::PathBuf;
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context as _, bail};
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
-use dotnet_diagnostics_ipc::conformance::report::{html, junit};
-use dotnet_diagnostics_ipc::conformance::{Case, Cause, Citations, Counts, Glob, Grade, Interrupted, Lost, Report};
+use dotnet_diagnostics_ipc::conformance::report::{Made, html, junit};
+use dotnet_diagnostics_ipc::conformance::{Case, Citations, Counts, Glob, Grade, Interrupted, Lost, Report};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::printable::printable;
-use crate::{Outcome, interrupt};
+use crate::{Outcome, causes, interrupt};
 
 /// The options that all suites share.
 #[derive(clap::Args)]
@@ -66,7 +66,10 @@ impl Output {
     }
 
     /// Prints `report`, writes the files that are wanted, and says how the program ends.
-    pub(crate) fn write(&self, report: &Report, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    pub(crate) fn write(&self, mut report: Report, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+        let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+        report.made = Some(Made::now(["diagipc".to_owned()].into_iter().chain(arguments)));
+        let report = &report;
         let citations = Citations::embedded();
         // The files first, as a reader of the output may go away; what became of them is said last.
         let files = self.files(report, &citations);
@@ -136,10 +139,10 @@ impl Drop for Progress {
 }
 
 /// Where output is coloured: on a terminal, unless `NO_COLOR` and its like say otherwise.
-struct Colours(bool);
+pub(crate) struct Colours(bool);
 
 impl Colours {
-    fn paint(&self, text: &str, colour: AnsiColor) -> String {
+    pub(crate) fn paint(&self, text: &str, colour: AnsiColor) -> String {
         let style = Style::new().fg_color(Some(colour.into())).bold();
         if self.0 { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
@@ -150,7 +153,7 @@ fn text(report: &Report, citations: &Citations, out: &mut dyn Write) -> anyhow::
     if !report.sections.is_empty() {
         writeln!(out, "{}", table("section", &rows(report)))?;
     }
-    causes(report, &colours, out)?;
+    causes::write(report, &colours, out)?;
     for case in report.failures() {
         failure(case, citations, &colours, out)?;
     }
@@ -199,20 +202,6 @@ pub(crate) fn table(first: &str, rows: &[(String, Counts)]) -> Table {
         table.add_row([plain(name), counts.all().to_string()].into_iter().chain(Grade::ALL.map(mark)));
     }
     table
-}
-
-/// Why cases failed, where it has a name.
-fn causes(report: &Report, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
-    for Cause { name, text, cases, example } in &report.causes {
-        let cases = if *cases == 1 { "1 failure".to_owned() } else { format!("{cases} failures") };
-        writeln!(out, "\n{}  {}, {cases}: {}", colours.paint("CAUSE", AnsiColor::Red), plain(name), plain(text))?;
-        writeln!(out, "  for example {}", plain(example))?;
-    }
-    let unnamed = report.failures().filter(|case| case.faults.is_empty()).count();
-    if unnamed > 0 && !report.causes.is_empty() {
-        writeln!(out, "\n{unnamed} failures have no named cause")?;
-    }
-    Ok(())
 }
 
 fn failure(case: &Case, citations: &Citations, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {

@@ -75,7 +75,8 @@ fn list<'s>(scripts: impl Iterator<Item = &'s Script>, out: &mut dyn Write) -> a
     Ok(())
 }
 
-fn show(script: &Script, out: &mut dyn Write) -> anyhow::Result<()> {
+/// All that a script says.
+pub(crate) fn show(script: &Script, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(out, "scId {}: {}", script.sc_id, script.comment)?;
     writeln!(out, "  name    {}", script.name)?;
     writeln!(out, "  plays   {}", played(script))?;
