@@ -58,6 +58,27 @@ pub enum CodecFault {
     Required(Option<String>),
 }
 
+/// What each name means, and what to look at.
+const MEANINGS: [(&str, &str); 14] = [
+    ("taken-though-invalid", "the bytes are invalid, and the codec took them: it must refuse them"),
+    ("refused-though-valid", "the bytes, or the value, are valid, and the codec refused them"),
+    ("wrong-value", "the codec read the bytes as another value; behind the colon is the key that differs"),
+    ("value-missing", "an adapter that answers ok to decode must give a value; one that cannot show it answers taken"),
+    ("wrong-canonical", "canonical says whether the codec writes the value as just these bytes"),
+    ("wrong-layer", "the codec refused the bytes for another reason, and a server would answer with the wrong error"),
+    ("unknown-layer", "layer is transport, header, payload, limits or reply, or is left out"),
+    ("wire-missing", "an adapter that answers ok to encode must give the bytes"),
+    (
+        "wrong-bytes",
+        "the codec wrote other bytes; behind the colon is the field that is another one in them, or why they are malformed",
+    ),
+    ("written-though-invalid", "the value has no bytes, as it is too large or would be read otherwise: the codec must refuse it"),
+    ("leniency-written", "the codec wrote a form that readers may take and nobody writes"),
+    ("no-answer", "the adapter ended, or was silent"),
+    ("not-the-protocol", "the line is no answer, or one to another question"),
+    ("required-and-unsupported", "--require chooses the case, and the adapter answers unsupported"),
+];
+
 /// How bytes differ from those that were expected.
 ///
 /// ```
@@ -117,6 +138,19 @@ impl fmt::Display for WrongBytes {
 }
 
 impl CodecFault {
+    /// What a name of [`CodecFault::name`] means; `None` if no fault is called so.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::conformance::codec::CodecFault;
+    ///
+    /// assert!(CodecFault::meaning("wrong-value:providers[].keywords").is_some());
+    /// assert_eq!(CodecFault::meaning("string-length-in-bytes"), None);
+    /// ```
+    pub fn meaning(name: &str) -> Option<&'static str> {
+        let name = name.split_once(':').map_or(name, |(name, _)| name);
+        MEANINGS.iter().find(|(known, _)| *known == name).map(|(_, meaning)| *meaning)
+    }
+
     /// Its name: `refused-though-valid`, `wrong-value:providers[].keywords`.
     pub fn name(&self) -> String {
         let of_field = |name: &str, difference: &Difference| match difference.field() {
@@ -172,6 +206,28 @@ impl fmt::Display for CodecFault {
 mod tests {
     use super::*;
     use alloc::string::ToString as _;
+
+    #[test]
+    fn each_name_has_a_meaning() {
+        let faults = [
+            CodecFault::TakenThoughInvalid,
+            CodecFault::RefusedThoughValid,
+            CodecFault::ValueMissing,
+            CodecFault::WrongCanonical { seen: true },
+            CodecFault::WrongLayer { seen: "payload".into(), expected: "header".into() },
+            CodecFault::UnknownLayer("network".into()),
+            CodecFault::WireMissing,
+            CodecFault::WrongBytes(WrongBytes::new(&[], None, Meaning::Same)),
+            CodecFault::WrittenThoughInvalid,
+            CodecFault::LeniencyWritten,
+            CodecFault::NoAnswer(AdapterError::LineTooLong),
+            CodecFault::NotTheProtocol(String::new()),
+            CodecFault::Required(None),
+        ];
+        for fault in faults {
+            assert!(CodecFault::meaning(&fault.name()).is_some(), "{}", fault.name());
+        }
+    }
 
     #[test]
     fn other_bytes_are_told_by_the_first_of_them() {

@@ -105,11 +105,13 @@ fn begins_a_message(bytes: &[u8]) -> bool {
     bytes.iter().zip(&MAGIC).all(|(byte, magic)| byte == magic)
 }
 
-/// Whether these bytes are the header of an OK or an error in all but the magic.
+/// Whether these bytes are the header of an OK or an error in all but the magic, of which some is there: memory of a server may look
+/// like anything.
 fn is_reply_but_for_the_magic(bytes: &[u8]) -> bool {
+    let has_some = bytes.iter().zip(&MAGIC).filter(|(byte, magic)| byte == magic).count() >= MAGIC.len() / 2;
     let command = bytes.get(16..18);
     let is_reply = command == Some(&[Command::OK.set, Command::OK.id]) || command == Some(&[Command::ERROR.set, Command::ERROR.id]);
-    is_reply && numbers::size(bytes).is_some_and(|size| usize::from(size) >= HEADER_LEN)
+    has_some && is_reply && numbers::size(bytes).is_some_and(|size| usize::from(size) >= HEADER_LEN)
 }
 
 #[cfg(test)]
