@@ -23,11 +23,11 @@ const LONGEST_LINE: u64 = 8 << 20;
 const LINES_AHEAD: usize = 1;
 /// How much of what it said last on standard error is kept.
 const KEPT_ERRORS: usize = 4096;
-/// How long answers may take to come that were kept until the input ended.
-const FLUSH: Duration = Duration::from_secs(2);
+/// How long answers may take to come that were kept until the input ended: as long as any answer, within these bounds.
+const FLUSH: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(10)];
 /// The byte order marks of UTF-8 and UTF-16.
 const MARKS: [(&[u8], &str); 3] = [(b"\xef\xbb\xbf", "UTF-8"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16")];
-/// How long a program may take to end once its input has.
+/// How long a program may at least take to end once its input has; as long as an answer may take, if that is longer.
 const END: Duration = Duration::from_secs(5);
 
 /// What to start, and how long an answer may take.
@@ -177,7 +177,7 @@ impl Adapter {
 
     /// Closes the program's input, and waits for its end. `None` if it ends as it should, with status 0; else what it did.
     pub fn finish(mut self) -> Option<String> {
-        self.running.take()?.finish()
+        self.running.take()?.finish(END.max(self.command.deadline))
     }
 }
 
@@ -231,7 +231,8 @@ impl Running {
     /// Why a program is silent: its input ends, and it may write what it has kept.
     fn what_it_kept(&mut self, deadline: Duration) -> AdapterError {
         self.lines = None;
-        match self.answers.recv_timeout(FLUSH) {
+        let [least, most] = FLUSH;
+        match self.answers.recv_timeout(deadline.clamp(least, most)) {
             Ok(Ok(Line::Whole { is_ended: true, .. })) => AdapterError::NotFlushed(deadline),
             Ok(Ok(Line::Whole { is_ended: false, .. })) => AdapterError::NoLineFeed(deadline),
             Ok(Ok(Line::Marked(encoding))) => AdapterError::ByteOrderMark(encoding),
@@ -275,15 +276,15 @@ impl Running {
         let _ = self.child.wait();
     }
 
-    fn finish(mut self) -> Option<String> {
+    fn finish(mut self, most: Duration) -> Option<String> {
         self.lines = None;
-        let complaint = match self.wait(END) {
+        let complaint = match self.wait(most) {
             Some(how) if self.child.try_wait().is_ok_and(|status| status.is_some_and(|status| status.success())) => {
                 drop(how);
                 None
             }
             Some(how) => Some(self.with_errors(format!("at the end of its input: {how}"))),
-            None => Some(format!("it did not end within {} s after its input", END.as_secs())),
+            None => Some(format!("it did not end within {} s after its input", most.as_secs())),
         };
         self.kill();
         complaint
