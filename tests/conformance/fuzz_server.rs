@@ -332,3 +332,15 @@ fn campaign_text_counts_cases_by_cause() {
     // The finding is told once.
     assert_eq!(text.matches("reserved is 0x0001, expected 0").count(), 1, "{text}");
 }
+
+/// .NET 10 is known to die of much (F-72). That excuses nobody who only has its version text.
+#[test]
+fn campaign_version_text_alone_excuses_nothing() {
+    let summary = of_one_fault("claims-to-be-net10", &["--seed", "1", "--cases", "60", "--tries", "16"], 1);
+    assert_eq!((&summary["runtime"], &summary["profile"]), (&".NET 10.0.9".into(), &"strict".into()));
+    let [only] = findings(&summary) else { panic!("{summary}") };
+    assert_eq!((&only["cause"], &only["known"]), (&"crash:not-canonical".into(), &Value::Null));
+    // What is told by its profile is what the user says that it is.
+    let told = of_one_fault("claims-to-be-net10", &["--seed", "1", "--cases", "60", "--tries", "0", "--profile", "coreclr-10"], 1);
+    assert_eq!(findings(&told)[0]["known"]["fact"], "F-72");
+}

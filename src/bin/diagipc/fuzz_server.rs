@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 64)]
     tries: u32,
 
-    /// By what runtime's known deviations findings are named: coreclr-10, strict, … Without it, by those of what the target says it is
+    /// By what runtime's known deviations findings are named: coreclr-10, strict, … Without it, by those of what the target says it is, if it does what that runtime is known for
     #[arg(long, value_name = "NAME")]
     profile: Option<Profile>,
 

@@ -20,6 +20,7 @@ mod bases;
 mod campaign;
 mod case;
 mod cause;
+mod evidence;
 mod finding;
 mod findings;
 mod known;

@@ -33,7 +33,7 @@ pub struct Options {
     pub within: Duration,
     /// How many messages are tried to make that of a finding shorter, each with a new target.
     pub tries: u32,
-    /// By what something is known; `None`: by what the target says of itself.
+    /// By what something is known; `None`: by what the target says of itself, if it does what that runtime is known for.
     pub profile: Option<Profile>,
     /// What ends the campaign early: the summary then says that it was interrupted, and how many cases were not played.
     pub canceller: Option<Canceller>,

@@ -5,6 +5,7 @@ use core::time::Duration;
 use std::thread;
 
 use super::case::FuzzCase;
+use super::evidence;
 use super::memory::{Growth, WINDOW, resident};
 use super::options::Options;
 use super::play::{Observed, play};
@@ -44,7 +45,11 @@ impl<'o> Stage<'o> {
         stage.subject.answers().map_err(|reason| format!("before the first case: {reason}"))?;
         stage.runtime = identity.as_ref().map(|identity| format!(".NET {}", identity.version));
         let said = identity.and_then(|identity| Profile::of_version(&identity.version));
-        stage.profile = options.profile.or(said).unwrap_or(profile);
+        if let (None, Some(said)) = (options.profile, said) {
+            if evidence::is_of(said, &stage.play(&evidence::question())?) {
+                stage.profile = said;
+            }
+        }
         Ok(stage)
     }
 
