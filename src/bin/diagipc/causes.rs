@@ -8,9 +8,10 @@ use dotnet_diagnostics_ipc::conformance::report::TurnDirection;
 use dotnet_diagnostics_ipc::conformance::{Case, Cause, Detail, Report, Turn};
 use dotnet_diagnostics_ipc::header::Header;
 
+use crate::colours::Colours;
 use crate::dump;
 use crate::items::Splitter;
-use crate::output::{Colours, plain};
+use crate::printable::plain;
 
 /// The causes, those of most failures first.
 pub(crate) fn write(report: &Report, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {

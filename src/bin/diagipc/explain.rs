@@ -10,8 +10,9 @@ use dotnet_diagnostics_ipc::conformance::codec::{self, CodecCase, CodecFault};
 use dotnet_diagnostics_ipc::conformance::report::Glossary;
 use dotnet_diagnostics_ipc::vectors::{self as golden, Group, ScriptFile, Test, script::Script};
 
+use crate::printable::plain;
 use crate::requirements::Requirements;
-use crate::{Outcome, output, scripts, vectors};
+use crate::{Outcome, scripts, vectors};
 
 /// So many names are suggested.
 const SUGGESTED: usize = 10;
@@ -164,7 +165,7 @@ impl Known {
         writeln!(out, "{}: {}", scenario.name, scenario.title)?;
         writeln!(out, "  the client is told to {}", scenario.operation)?;
         for (argument, value) in &scenario.arguments {
-            writeln!(out, "  {:<16}  {}", argument.to_string(), output::plain(value))?;
+            writeln!(out, "  {:<16}  {}", argument.to_string(), plain(value))?;
         }
         self.cited(scenario.spec.iter().map(String::as_str), out)?;
         let mut scripts = self.all_scripts().map(|(_, script)| script);

@@ -16,8 +16,8 @@ use dotnet_diagnostics_ipc::vectors;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
 use crate::items::{Side, Splitter};
-use crate::output::plain;
 use crate::place::PlaceArguments;
+use crate::printable::plain;
 use crate::{Outcome, dump, interrupt};
 
 /// Sends mutated requests to a live diagnostic server, and says which of them it does not survive.

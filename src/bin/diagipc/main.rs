@@ -8,6 +8,7 @@ mod check;
 #[cfg(unix)]
 mod client;
 mod codec;
+mod colours;
 mod decode;
 mod dump;
 mod encode;

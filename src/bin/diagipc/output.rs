@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
-use anstyle::{AnsiColor, Style};
+use anstyle::AnsiColor;
 use anyhow::{Context as _, bail};
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
 use dotnet_diagnostics_ipc::conformance::report::{Made, html, junit};
 use dotnet_diagnostics_ipc::conformance::{Case, Citations, Counts, Glob, Grade, Interrupted, Lost, Report};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::printable::printable;
+use crate::colours::Colours;
+use crate::printable::plain;
 use crate::{Outcome, causes, interrupt};
 
 /// The options that all suites share.
@@ -138,18 +139,8 @@ impl Drop for Progress {
     }
 }
 
-/// Where output is coloured: on a terminal, unless `NO_COLOR` and its like say otherwise.
-pub(crate) struct Colours(bool);
-
-impl Colours {
-    pub(crate) fn paint(&self, text: &str, colour: AnsiColor) -> String {
-        let style = Style::new().fg_color(Some(colour.into())).bold();
-        if self.0 { format!("{style}{text}{style:#}") } else { text.to_owned() }
-    }
-}
-
 fn text(report: &Report, citations: &Citations, out: &mut dyn Write) -> anyhow::Result<()> {
-    let colours = Colours(anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never);
+    let colours = Colours::of_output();
     if !report.sections.is_empty() {
         writeln!(out, "{}", table("section", &rows(report)))?;
     }
@@ -250,20 +241,4 @@ fn deviations(report: &Report, citations: &Citations, colours: &Colours, out: &m
         }
     }
     Ok(())
-}
-
-/// Text of a target for a line of a terminal: cut, and without characters that would move its cursor.
-pub(crate) fn plain(text: &str) -> String {
-    printable(&shortened(text))
-}
-
-/// Text for a line, said to be cut where it is.
-pub(crate) fn shortened(text: &str) -> String {
-    const MOST: usize = 1000;
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => {
-            format!("{}… ({} characters more)", text.get(..end).unwrap_or_default(), text.chars().count().saturating_sub(MOST))
-        }
-        None => text.to_owned(),
-    }
 }

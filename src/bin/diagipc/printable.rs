@@ -15,7 +15,23 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
-/// The same for text of several lines.
+/// Text of a target for a line of a terminal: cut, and without characters that would move its cursor.
+pub(crate) fn plain(text: &str) -> String {
+    printable(&shortened(text))
+}
+
+/// Text for a line, said to be cut where it is.
+pub(crate) fn shortened(text: &str) -> String {
+    const MOST: usize = 1000;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => {
+            format!("{}… ({} characters more)", text.get(..end).unwrap_or_default(), text.chars().count().saturating_sub(MOST))
+        }
+        None => text.to_owned(),
+    }
+}
+
+/// The same as [`printable`], for text of several lines.
 pub(crate) fn printable_lines(text: &str) -> String {
     text.lines().map(printable).collect::<Vec<_>>().join("\n")
 }

@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::vectors as golden;
 use dotnet_diagnostics_ipc::vectors::script::{Captures, Part, Plays, Script, Step};
 
 use crate::items::{Item, Side, Splitter};
-use crate::output::shortened;
+use crate::printable::shortened;
 use crate::vectors::name;
 use crate::{Outcome, check, dump};
 
