@@ -28,6 +28,10 @@ const LINES_AHEAD: usize = 1;
 const KEPT_ERRORS: usize = 4096;
 /// How often it is looked whether the canceller was used.
 const SLICE: Duration = Duration::from_millis(20);
+/// How long answers may take to come that were kept until the input ended: as long as any answer, within these bounds.
+const FLUSH: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(10)];
+/// The byte order marks of UTF-8 and UTF-16.
+const MARKS: [(&[u8], &str); 3] = [(b"\xef\xbb\xbf", "UTF-8"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16")];
 /// How long a program may at least take to end once its input has; as long as an answer may take, if that is longer.
 const END: Duration = Duration::from_secs(5);
 
@@ -63,6 +67,12 @@ pub enum AdapterError {
     LineTooLong,
     /// The canceller was used.
     Cancelled,
+    /// Its line begins with the byte order mark of this encoding.
+    ByteOrderMark(&'static str),
+    /// It did not answer in time, and wrote a line once its input had ended.
+    NotFlushed(Duration),
+    /// It did not answer in time, and what it had written lacks the line feed.
+    NoLineFeed(Duration),
 }
 
 impl fmt::Display for AdapterError {
@@ -73,11 +83,33 @@ impl fmt::Display for AdapterError {
             Self::TimedOut(deadline) => write!(f, "no answer within {} ms", deadline.as_millis()),
             Self::LineTooLong => write!(f, "a line of more than {LONGEST_LINE} bytes"),
             Self::Cancelled => f.write_str("cancelled"),
+            Self::ByteOrderMark(encoding) => {
+                write!(f, "the answer begins with the byte order mark of {encoding}: expected UTF-8 without a byte order mark")
+            }
+            Self::NotFlushed(deadline) => write!(
+                f,
+                "no answer within {} ms, and one once the input had ended: read one line at a time, and flush the output after each answer",
+                deadline.as_millis()
+            ),
+            Self::NoLineFeed(deadline) => {
+                write!(
+                    f,
+                    "no line within {} ms, only an answer without a line feed: end each answer with one",
+                    deadline.as_millis()
+                )
+            }
         }
     }
 }
 
 impl core::error::Error for AdapterError {}
+
+impl AdapterError {
+    /// Whether it would be the same with every question.
+    pub(super) const fn is_of_every_answer(&self) -> bool {
+        matches!(self, Self::NotStarted(_) | Self::ByteOrderMark(_) | Self::NotFlushed(_) | Self::NoLineFeed(_))
+    }
+}
 
 /// A program that answers lines, started again whenever it was lost.
 ///
@@ -88,6 +120,8 @@ pub struct Adapter {
     command: AdapterCommand,
     running: Option<Running>,
     canceller: Option<Canceller>,
+    /// Whether it has ever answered, or it is known why it does not.
+    is_understood: bool,
 }
 
 #[derive(Debug)]
@@ -102,8 +136,9 @@ struct Running {
 
 #[derive(Debug)]
 enum Line {
-    Whole(String),
+    Whole { text: String, is_ended: bool },
     TooLong,
+    Marked(&'static str),
 }
 
 impl Adapter {
@@ -113,7 +148,7 @@ impl Adapter {
     /// [`AdapterError::NotStarted`].
     pub fn start(command: AdapterCommand) -> Result<Self, AdapterError> {
         let running = Some(Running::start(&command)?);
-        Ok(Self { command, running, canceller: None })
+        Ok(Self { command, running, canceller: None, is_understood: false })
     }
 
     /// `canceller` ends the waiting for an answer, and then the program.
@@ -141,7 +176,12 @@ impl Adapter {
             Some(running) => running,
             None => Running::start(&self.command)?,
         };
-        let answer = running.ask(line, self.command.deadline, self.canceller.as_ref());
+        let canceller = self.canceller.as_ref();
+        let mut answer = running.ask(line, self.command.deadline, canceller);
+        if let (Err(AdapterError::TimedOut(deadline)), false) = (&answer, self.is_understood) {
+            answer = Err(running.what_it_kept(*deadline));
+        }
+        self.is_understood = true;
         match &answer {
             Ok(_) => self.running = Some(running),
             Err(_) => running.kill(),
@@ -209,11 +249,24 @@ impl Running {
             }
         };
         match answer {
-            Ok(Ok(Line::Whole(answer))) => Ok(answer),
+            Ok(Ok(Line::Whole { text, .. })) => Ok(text),
             Ok(Ok(Line::TooLong)) => Err(AdapterError::LineTooLong),
+            Ok(Ok(Line::Marked(encoding))) => Err(AdapterError::ByteOrderMark(encoding)),
             Ok(Err(error)) => Err(AdapterError::Died(format!("its output cannot be read: {error}"))),
             Err(RecvTimeoutError::Disconnected) => Err(AdapterError::Died(self.death())),
             Err(RecvTimeoutError::Timeout) => Err(AdapterError::TimedOut(deadline)),
+        }
+    }
+
+    /// Why a program is silent: its input ends, and it may write what it has kept.
+    fn what_it_kept(&mut self, deadline: Duration) -> AdapterError {
+        self.lines = None;
+        let [least, most] = FLUSH;
+        match self.answers.recv_timeout(deadline.clamp(least, most)) {
+            Ok(Ok(Line::Whole { is_ended: true, .. })) => AdapterError::NotFlushed(deadline),
+            Ok(Ok(Line::Whole { is_ended: false, .. })) => AdapterError::NoLineFeed(deadline),
+            Ok(Ok(Line::Marked(encoding))) => AdapterError::ByteOrderMark(encoding),
+            _ => AdapterError::TimedOut(deadline),
         }
     }
 
@@ -286,16 +339,19 @@ fn read_lines(stdout: ChildStdout, answers: &SyncSender<io::Result<Line>>) {
     loop {
         let mut line = Vec::new();
         let read = stdout.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
-        let answer = match read {
-            Ok(0) => return,
+        let is_ended = line.last() == Some(&b'\n');
+        let mark = MARKS.iter().find(|(mark, _)| line.starts_with(mark));
+        let answer = match (read, mark) {
+            (Ok(0), _) => return,
+            (Ok(_), Some((_, encoding))) => Ok(Line::Marked(encoding)),
             // A line that its end cuts short is given on: it may be the last word of a program that dies.
-            Ok(_) if line.last() == Some(&b'\n') || (line.len() as u64) < LONGEST_LINE => {
-                Ok(Line::Whole(String::from_utf8_lossy(&line).trim_end().to_owned()))
+            (Ok(_), None) if is_ended || (line.len() as u64) < LONGEST_LINE => {
+                Ok(Line::Whole { text: String::from_utf8_lossy(&line).trim_end().to_owned(), is_ended })
             }
-            Ok(_) => Ok(Line::TooLong),
-            Err(error) => Err(error),
+            (Ok(_), None) => Ok(Line::TooLong),
+            (Err(error), _) => Err(error),
         };
-        let over = !matches!(answer, Ok(Line::Whole(_)));
+        let over = !matches!(answer, Ok(Line::Whole { .. }));
         if answers.send(answer).is_err() || over {
             return;
         }
