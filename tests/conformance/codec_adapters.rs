@@ -390,7 +390,8 @@ fn given_up(fault: &str, words: &str, timeout: &str) {
     assert_eq!((report.counts.pass, report.counts.fail), (4, 3), "{report:?}");
     assert!(report.failures().all(|case| case.name.contains("wchar") && found(case).contains(&words)), "{report:?}");
     let started = faulty.started();
-    assert_eq!(started.len(), 4);
+    // On a busy machine one may be ended before it has said that it started.
+    assert!((1..=4).contains(&started.len()), "{started:?}");
     for process in started {
         let running = Command::new("sh").args(["-c", &format!("kill -0 {process} 2>/dev/null")]).status().unwrap();
         assert!(!running.success(), "process {process} is still there");

@@ -10,6 +10,7 @@ use dotnet_diagnostics_ipc::conformance::codec::{self, CodecCase, CodecFault};
 use dotnet_diagnostics_ipc::conformance::report::Glossary;
 use dotnet_diagnostics_ipc::vectors::{self as golden, Group, ScriptFile, Test, script::Script};
 
+#[cfg(unix)]
 use crate::printable::plain;
 use crate::requirements::Requirements;
 use crate::{Outcome, scripts, vectors};
@@ -126,6 +127,7 @@ impl Known {
     }
 
     #[cfg(not(unix))]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as on Unix")]
     fn fault(&self, _: &str, _: &mut dyn Write) -> anyhow::Result<bool> {
         Ok(false)
     }
@@ -177,6 +179,7 @@ impl Known {
     }
 
     #[cfg(not(unix))]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as on Unix")]
     fn scenario(&self, _: &str, _: &mut dyn Write) -> anyhow::Result<bool> {
         Ok(false)
     }

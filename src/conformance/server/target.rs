@@ -59,13 +59,11 @@ impl Subject {
     }
 
     /// The process of the shared target, where it is known.
-    #[cfg(unix)]
     pub(in crate::conformance) fn process_id(&self) -> Option<u32> {
         self.reach.process_id()
     }
 
     /// Whether nobody listens any more where the shared target did.
-    #[cfg(unix)]
     pub(in crate::conformance) fn is_endpoint_gone(&self) -> bool {
         self.reach.is_endpoint_gone(self.within)
     }
