@@ -294,6 +294,7 @@ fn conformance(texts: &mut Texts) {
         AdapterError::ByteOrderMark("UTF-8"),
         AdapterError::NotFlushed(std::time::Duration::from_secs(5)),
         AdapterError::NoLineFeed(std::time::Duration::from_secs(5)),
+        AdapterError::Cancelled,
     ]);
     codec_faults(texts);
     texts.add("coreclr-x".parse::<Profile>().unwrap_err());

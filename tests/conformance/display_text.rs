@@ -24,7 +24,7 @@ const BEFORE: [&str; 15] = [
 /// What stands behind one.
 const BEHIND: [&str; 3] = ["=>", "|", "].contains("];
 /// Literals with a space that are no messages: the syntax of Markdown tables, which a report quotes.
-const SYNTAX: [&str; 2] = ["| ", " | "];
+const SYNTAX: [&str; 3] = ["| ", " |", " | "];
 
 /// The literals of `source` with which something is compared. Comments and unit tests are left out.
 fn compared(source: &str) -> Vec<String> {

@@ -175,8 +175,7 @@ fn write(finding: &Finding, directory: &Path, within: Duration) -> anyhow::Resul
 /// A message in words.
 fn message(bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
     for item in Splitter::new(bytes, Some(Side::Client), None) {
-        let end = item.offset.saturating_add(item.size);
-        dump::item(out, &item, bytes.get(item.offset..end).unwrap_or_default())?;
+        dump::item(out, &item, item.bytes_in(bytes))?;
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ mod decode;
 mod dump;
 mod encode;
 mod explain;
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 mod fuzz_server;
 mod input;
 mod interrupt;
@@ -62,7 +62,7 @@ enum Command {
     #[cfg(unix)]
     Client(client::Arguments),
     /// Sends mutated requests to a live diagnostic server
-    #[cfg(unix)]
+    #[cfg(any(unix, windows))]
     FuzzServer(fuzz_server::Arguments),
     /// Stands for a process that is diagnosed
     #[cfg(unix)]
@@ -118,7 +118,7 @@ fn main() -> ExitCode {
         Command::Server(arguments) => server::run(arguments, &mut out),
         #[cfg(unix)]
         Command::Client(arguments) => client::run(arguments, &mut out),
-        #[cfg(unix)]
+        #[cfg(any(unix, windows))]
         Command::FuzzServer(arguments) => fuzz_server::run(arguments, &mut out),
         #[cfg(unix)]
         Command::StandIn => client::stand_in(),

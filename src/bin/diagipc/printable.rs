@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer as _};
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
 /// The text without characters that are none to see: `\u{9b}`, `\u{202e}`, `\n`. Everything else stays as it is.
@@ -47,6 +47,12 @@ fn is_printable(character: char) -> bool {
 pub(crate) fn json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     let mut serializer = Serializer::with_formatter(&mut *out, Printable(PrettyFormatter::new()));
     value.serialize(&mut serializer).map_err(io::Error::from)
+}
+
+/// The same for an array, whose items are made one at a time.
+pub(crate) fn json_array(items: impl Iterator<Item: Serialize>, out: &mut dyn Write) -> io::Result<()> {
+    let mut serializer = Serializer::with_formatter(&mut *out, Printable(PrettyFormatter::new()));
+    serializer.collect_seq(items).map_err(io::Error::from)
 }
 
 struct Printable(PrettyFormatter<'static>);

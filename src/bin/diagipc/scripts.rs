@@ -146,8 +146,7 @@ fn explain(
         .next()
         .filter(|item: &Item| item.subject.is_some())
     {
-        let end = item.offset.saturating_add(item.size).min(bytes.len());
-        dump::item(out, &item, bytes.get(item.offset..end).unwrap_or_default())?;
+        dump::item(out, &item, item.bytes_in(&bytes))?;
     }
     Ok(())
 }
