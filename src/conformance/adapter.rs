@@ -26,12 +26,12 @@ const LONGEST_LINE: u64 = 8 << 20;
 const LINES_AHEAD: usize = 1;
 /// How much of what it said last on standard error is kept.
 const KEPT_ERRORS: usize = 4096;
-/// How often it is looked whether the canceller was used.
-const SLICE: Duration = Duration::from_millis(20);
 /// How long answers may take to come that were kept until the input ended: as long as any answer, within these bounds.
 const FLUSH: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(10)];
 /// The byte order marks of UTF-8 and UTF-16.
 const MARKS: [(&[u8], &str); 3] = [(b"\xef\xbb\xbf", "UTF-8"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16")];
+/// How often it is looked whether the canceller was used.
+const SLICE: Duration = Duration::from_millis(20);
 /// How long a program may at least take to end once its input has; as long as an answer may take, if that is longer.
 const END: Duration = Duration::from_secs(5);
 
@@ -65,14 +65,14 @@ pub enum AdapterError {
     TimedOut(Duration),
     /// Its line is longer than any answer.
     LineTooLong,
-    /// The canceller was used.
-    Cancelled,
     /// Its line begins with the byte order mark of this encoding.
     ByteOrderMark(&'static str),
     /// It did not answer in time, and wrote a line once its input had ended.
     NotFlushed(Duration),
     /// It did not answer in time, and what it had written lacks the line feed.
     NoLineFeed(Duration),
+    /// The canceller was used.
+    Cancelled,
 }
 
 impl fmt::Display for AdapterError {
@@ -82,7 +82,6 @@ impl fmt::Display for AdapterError {
             Self::Died(how) => write!(f, "ended in place of an answer: {how}"),
             Self::TimedOut(deadline) => write!(f, "no answer within {} ms", deadline.as_millis()),
             Self::LineTooLong => write!(f, "a line of more than {LONGEST_LINE} bytes"),
-            Self::Cancelled => f.write_str("cancelled"),
             Self::ByteOrderMark(encoding) => {
                 write!(f, "the answer begins with the byte order mark of {encoding}: expected UTF-8 without a byte order mark")
             }
@@ -98,6 +97,7 @@ impl fmt::Display for AdapterError {
                     deadline.as_millis()
                 )
             }
+            Self::Cancelled => f.write_str("cancelled"),
         }
     }
 }
@@ -119,9 +119,9 @@ impl AdapterError {
 pub struct Adapter {
     command: AdapterCommand,
     running: Option<Running>,
-    canceller: Option<Canceller>,
     /// Whether it has ever answered, or it is known why it does not.
     is_understood: bool,
+    canceller: Option<Canceller>,
 }
 
 #[derive(Debug)]
@@ -148,7 +148,7 @@ impl Adapter {
     /// [`AdapterError::NotStarted`].
     pub fn start(command: AdapterCommand) -> Result<Self, AdapterError> {
         let running = Some(Running::start(&command)?);
-        Ok(Self { command, running, canceller: None, is_understood: false })
+        Ok(Self { command, running, is_understood: false, canceller: None })
     }
 
     /// `canceller` ends the waiting for an answer, and then the program.
@@ -176,10 +176,9 @@ impl Adapter {
             Some(running) => running,
             None => Running::start(&self.command)?,
         };
-        let canceller = self.canceller.as_ref();
-        let mut answer = running.ask(line, self.command.deadline, canceller);
+        let mut answer = running.ask(line, self.command.deadline, self.canceller.as_ref());
         if let (Err(AdapterError::TimedOut(deadline)), false) = (&answer, self.is_understood) {
-            answer = Err(running.what_it_kept(*deadline));
+            answer = Err(running.what_it_kept(*deadline, self.canceller.as_ref()));
         }
         self.is_understood = true;
         match &answer {
@@ -235,20 +234,7 @@ impl Running {
     fn ask(&mut self, line: &str, deadline: Duration, canceller: Option<&Canceller>) -> Result<String, AdapterError> {
         // A writer that has ended shows as an end of the answers.
         let _ = self.lines.as_ref().map(|lines| lines.send(format!("{line}\n")));
-        let asked = Instant::now();
-        let answer = loop {
-            let left = deadline.saturating_sub(asked.elapsed());
-            // Only where something can end it, it is looked for.
-            let patience = if canceller.is_some() { left.min(SLICE) } else { left };
-            match self.answers.recv_timeout(patience) {
-                Err(RecvTimeoutError::Timeout) if canceller.is_some_and(Canceller::is_cancelled) => {
-                    return Err(AdapterError::Cancelled);
-                }
-                Err(RecvTimeoutError::Timeout) if patience < left => {}
-                answer => break answer,
-            }
-        };
-        match answer {
+        match self.next(deadline, canceller)? {
             Ok(Ok(Line::Whole { text, .. })) => Ok(text),
             Ok(Ok(Line::TooLong)) => Err(AdapterError::LineTooLong),
             Ok(Ok(Line::Marked(encoding))) => Err(AdapterError::ByteOrderMark(encoding)),
@@ -258,14 +244,36 @@ impl Running {
         }
     }
 
+    /// Waits for a line.
+    fn next(
+        &self,
+        deadline: Duration,
+        canceller: Option<&Canceller>,
+    ) -> Result<Result<io::Result<Line>, RecvTimeoutError>, AdapterError> {
+        let asked = Instant::now();
+        loop {
+            let left = deadline.saturating_sub(asked.elapsed());
+            // Only where something can end it, it is looked for.
+            let patience = if canceller.is_some() { left.min(SLICE) } else { left };
+            match self.answers.recv_timeout(patience) {
+                Err(RecvTimeoutError::Timeout) if canceller.is_some_and(Canceller::is_cancelled) => {
+                    return Err(AdapterError::Cancelled);
+                }
+                Err(RecvTimeoutError::Timeout) if patience < left => {}
+                answer => return Ok(answer),
+            }
+        }
+    }
+
     /// Why a program is silent: its input ends, and it may write what it has kept.
-    fn what_it_kept(&mut self, deadline: Duration) -> AdapterError {
+    fn what_it_kept(&mut self, deadline: Duration, canceller: Option<&Canceller>) -> AdapterError {
         self.lines = None;
         let [least, most] = FLUSH;
-        match self.answers.recv_timeout(deadline.clamp(least, most)) {
-            Ok(Ok(Line::Whole { is_ended: true, .. })) => AdapterError::NotFlushed(deadline),
-            Ok(Ok(Line::Whole { is_ended: false, .. })) => AdapterError::NoLineFeed(deadline),
-            Ok(Ok(Line::Marked(encoding))) => AdapterError::ByteOrderMark(encoding),
+        match self.next(deadline.clamp(least, most), canceller) {
+            Err(error) => error,
+            Ok(Ok(Ok(Line::Whole { is_ended: true, .. }))) => AdapterError::NotFlushed(deadline),
+            Ok(Ok(Ok(Line::Whole { is_ended: false, .. }))) => AdapterError::NoLineFeed(deadline),
+            Ok(Ok(Ok(Line::Marked(encoding)))) => AdapterError::ByteOrderMark(encoding),
             _ => AdapterError::TimedOut(deadline),
         }
     }

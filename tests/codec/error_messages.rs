@@ -291,10 +291,10 @@ fn conformance(texts: &mut Texts) {
         AdapterError::Died("exit status: 1: no module named codec".to_owned()),
         AdapterError::TimedOut(std::time::Duration::from_secs(5)),
         AdapterError::LineTooLong,
-        AdapterError::Cancelled,
         AdapterError::ByteOrderMark("UTF-8"),
         AdapterError::NotFlushed(std::time::Duration::from_secs(5)),
         AdapterError::NoLineFeed(std::time::Duration::from_secs(5)),
+        AdapterError::Cancelled,
     ]);
     codec_faults(texts);
     texts.add("coreclr-x".parse::<Profile>().unwrap_err());
