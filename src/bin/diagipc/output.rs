@@ -128,7 +128,12 @@ impl Progress {
 
     /// One case has its grade.
     pub(crate) fn done(&self, case: &Case) {
-        self.0.set_message(plain(&case.name));
+        self.named(&case.name);
+    }
+
+    /// The case of this name has its grade.
+    pub(crate) fn named(&self, name: &str) {
+        self.0.set_message(plain(name));
         self.0.inc(1);
     }
 }
