@@ -23,6 +23,8 @@ mod adapter;
 pub mod client;
 pub mod codec;
 pub mod corpus;
+#[cfg(any(unix, windows))]
+mod fault;
 #[cfg(unix)]
 pub mod fuzz_server;
 mod glob;

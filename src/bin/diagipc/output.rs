@@ -8,12 +8,15 @@ use std::path::PathBuf;
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context as _, bail};
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
-use dotnet_diagnostics_ipc::conformance::report::{html, junit};
-use dotnet_diagnostics_ipc::conformance::{Case, Cause, Citations, Counts, Glob, Grade, Interrupted, Lost, Report};
+use dotnet_diagnostics_ipc::conformance::report::{TurnDirection, html, junit};
+use dotnet_diagnostics_ipc::conformance::server::ServerFault;
+use dotnet_diagnostics_ipc::conformance::{Case, Cause, Citations, Counts, Detail, Glob, Grade, Interrupted, Lost, Report};
+use dotnet_diagnostics_ipc::message::Message;
+use dotnet_diagnostics_ipc::vectors::{Subject, Type};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::printable::printable;
-use crate::{Outcome, interrupt};
+use crate::{Outcome, dump, interrupt};
 
 /// The options that all suites share.
 #[derive(clap::Args)]
@@ -203,16 +206,47 @@ pub(crate) fn table(first: &str, rows: &[(String, Counts)]) -> Table {
 
 /// Why cases failed, where it has a name.
 fn causes(report: &Report, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
+    if !report.causes.is_empty() {
+        let causes = counted(report.causes.len(), "cause");
+        writeln!(out, "\n{causes}, {}", counted(report.failures().count(), "failure"))?;
+    }
     for Cause { name, text, cases, example } in &report.causes {
-        let cases = if *cases == 1 { "1 failure".to_owned() } else { format!("{cases} failures") };
+        let cases = counted(*cases, "failure");
         writeln!(out, "\n{}  {}, {cases}: {}", colours.paint("CAUSE", AnsiColor::Red), plain(name), plain(text))?;
+        mend(name, out)?;
         writeln!(out, "  for example {}", plain(example))?;
+        if let Some(case) = report.cases.iter().find(|case| case.name == *example) {
+            last_reply(case, out)?;
+        }
     }
     let unnamed = report.failures().filter(|case| case.faults.is_empty()).count();
     if unnamed > 0 && !report.causes.is_empty() {
         writeln!(out, "\n{unnamed} failures have no named cause")?;
     }
     Ok(())
+}
+
+fn counted(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+/// How a fault of a server is mended.
+fn mend(name: &str, out: &mut dyn Write) -> io::Result<()> {
+    let fault = ServerFault::ALL.iter().find(|fault| fault.name() == name);
+    fault.map_or(Ok(()), |fault| writeln!(out, "  {} {}", fault.sentence(), fault.mend()))
+}
+
+/// The last reply of a case, part by part.
+fn last_reply(case: &Case, out: &mut dyn Write) -> io::Result<()> {
+    let turns = case.detail.as_ref().and_then(Detail::turns).unwrap_or_default();
+    let Some(reply) = turns.iter().rev().find(|turn| turn.direction == TurnDirection::Received) else { return Ok(()) };
+    let asked = turns.iter().find(|turn| turn.direction == TurnDirection::Sent && turn.connection == reply.connection);
+    let (Some(asked), Ok(bytes)) = (asked.and_then(|turn| hex::decode(&turn.hex).ok()), hex::decode(&reply.hex)) else {
+        return Ok(());
+    };
+    let command = Message::decode_prefix(&asked).ok().map(|(message, _)| message.command);
+    let subject = Subject { kind: Type::Reply, command, from_server: true };
+    dump::fields(out, subject, &bytes, 0)
 }
 
 fn failure(case: &Case, citations: &Citations, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {

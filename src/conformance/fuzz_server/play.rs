@@ -141,7 +141,10 @@ mod tests {
         assert_eq!(mild(&answered(Came::Silence(Vec::new())), &case(Delivery::Leave, &[])), CaseVerdict::Left);
         assert_eq!(mild(&Answered { left_open: true, ..answered(ok()) }, &case(Delivery::Whole, &[])), CaseVerdict::LeftOpen);
         // What is wrong counts, but where bytes are behind the message that the server never reads (F-70).
-        let wrong = || Answered { wrong: Vec::from(["the stream: reset".into()]), ..answered(ok()) };
+        let wrong = || Answered {
+            wrong: Vec::from([crate::conformance::server::request::Wrong::Stream(Some(End::Reset))]),
+            ..answered(ok())
+        };
         assert_eq!(mild(&wrong(), &case(Delivery::Whole, &[])), CaseVerdict::Malformed);
         assert_eq!(mild(&wrong(), &case(Delivery::Whole, &[1])), CaseVerdict::Ok);
     }
