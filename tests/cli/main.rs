@@ -3,6 +3,7 @@
 mod check;
 mod decode;
 mod encode;
+mod explain;
 mod interrupted;
 mod replay;
 mod vectors;

@@ -259,6 +259,7 @@ fn conformance(texts: &mut Texts) {
         AdapterError::Died("exit status: 1: no module named codec".to_owned()),
         AdapterError::TimedOut(std::time::Duration::from_secs(5)),
         AdapterError::LineTooLong,
+        AdapterError::Cancelled,
     ]);
     texts.add("coreclr-x".parse::<Profile>().unwrap_err());
     for text in ["sleeps", "size=x", "echo-payload=1"] {

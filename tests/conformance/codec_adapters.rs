@@ -484,9 +484,10 @@ fn adapter_missing_program_is_lost() {
 
 #[test]
 fn adapter_bad_exit_is_noted() {
-    for (fault, words) in [("ends badly", "at the end of its input: exit status: 3"), ("does not end", "it did not end within 5 s")]
+    for (fault, timeout, words) in
+        [("ends badly", "120000", "at the end of its input: exit status: 3"), ("does not end", "6000", "it did not end within 6 s")]
     {
-        let report = Faulty::new(fault, "none").report(&["--only", "guid"], 0);
+        let report = Faulty::new(fault, "none").report(&["--only", "guid", "--timeout", timeout], 0);
         assert_eq!(report.notes.len(), 1, "{fault}");
         assert!(report.notes[0].contains(words), "{fault}: {:?}", report.notes);
     }

@@ -7,6 +7,8 @@ mod codec_adapters;
 mod display_text;
 #[cfg(unix)]
 mod fuzz_server;
+#[cfg(windows)]
+mod fuzz_server_windows;
 #[cfg(unix)]
 mod load;
 #[cfg(unix)]

@@ -105,7 +105,7 @@ class File:
 
     def document(self):
         assert all(group["tests"] for group in self.groups), f"{self.name} has a group without tests"
-        return {"format": 1, "title": self.title, "numberOfTests": sum(len(g["tests"]) for g in self.groups),
+        return {"schema": "vectors.schema.json", "format": 1, "title": self.title, "numberOfTests": sum(len(g["tests"]) for g in self.groups),
                 "groups": self.groups}
 
     def text(self):

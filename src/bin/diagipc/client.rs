@@ -106,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     if later > 0 {
         report.notes.push(format!("{later} scenarios were not played: {} does not know what they ask", arguments.profile));
     }
-    arguments.output.write(&report, out)
+    arguments.output.write(report, out)
 }
 
 /// This program as the process behind a scripted runtime.

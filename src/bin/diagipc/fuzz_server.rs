@@ -16,8 +16,8 @@ use dotnet_diagnostics_ipc::vectors;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
 use crate::items::{Side, Splitter};
-use crate::output::plain;
 use crate::place::PlaceArguments;
+use crate::printable::plain;
 use crate::{Outcome, dump, interrupt};
 
 /// Sends mutated requests to a live diagnostic server, and says which of them it does not survive.
@@ -173,8 +173,7 @@ fn write(finding: &Finding, directory: &Path, within: Duration) -> anyhow::Resul
 /// A message in words.
 fn message(bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
     for item in Splitter::new(bytes, Some(Side::Client), None) {
-        let end = item.offset.saturating_add(item.size);
-        dump::item(out, &item, bytes.get(item.offset..end).unwrap_or_default())?;
+        dump::item(out, &item, item.bytes_in(bytes))?;
     }
     Ok(())
 }

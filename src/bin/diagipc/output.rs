@@ -2,21 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
-use anstyle::{AnsiColor, Style};
+use anstyle::AnsiColor;
 use anyhow::{Context as _, bail};
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
-use dotnet_diagnostics_ipc::conformance::report::{TurnDirection, html, junit};
-use dotnet_diagnostics_ipc::conformance::server::ServerFault;
-use dotnet_diagnostics_ipc::conformance::{Case, Cause, Citations, Counts, Detail, Glob, Grade, Interrupted, Lost, Report};
-use dotnet_diagnostics_ipc::message::Message;
-use dotnet_diagnostics_ipc::vectors::{Subject, Type};
+use dotnet_diagnostics_ipc::conformance::report::{Made, html, junit};
+use dotnet_diagnostics_ipc::conformance::{Case, Citations, Counts, Glob, Grade, Interrupted, Lost, Report};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::printable::printable;
-use crate::{Outcome, dump, interrupt};
+use crate::colours::Colours;
+use crate::printable::plain;
+use crate::{Outcome, causes, interrupt};
 
 /// The options that all suites share.
 #[derive(clap::Args)]
@@ -69,7 +67,10 @@ impl Output {
     }
 
     /// Prints `report`, writes the files that are wanted, and says how the program ends.
-    pub(crate) fn write(&self, report: &Report, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    pub(crate) fn write(&self, mut report: Report, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+        let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+        report.made = Some(Made::now(["diagipc".to_owned()].into_iter().chain(arguments)));
+        let report = &report;
         let citations = Citations::embedded();
         // The files first, as a reader of the output may go away; what became of them is said last.
         let files = self.files(report, &citations);
@@ -138,22 +139,12 @@ impl Drop for Progress {
     }
 }
 
-/// Where output is coloured: on a terminal, unless `NO_COLOR` and its like say otherwise.
-struct Colours(bool);
-
-impl Colours {
-    fn paint(&self, text: &str, colour: AnsiColor) -> String {
-        let style = Style::new().fg_color(Some(colour.into())).bold();
-        if self.0 { format!("{style}{text}{style:#}") } else { text.to_owned() }
-    }
-}
-
 fn text(report: &Report, citations: &Citations, out: &mut dyn Write) -> anyhow::Result<()> {
-    let colours = Colours(anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never);
+    let colours = Colours::of_output();
     if !report.sections.is_empty() {
         writeln!(out, "{}", table("section", &rows(report)))?;
     }
-    causes(report, &colours, out)?;
+    causes::write(report, &colours, out)?;
     for case in report.failures() {
         failure(case, citations, &colours, out)?;
     }
@@ -204,51 +195,6 @@ pub(crate) fn table(first: &str, rows: &[(String, Counts)]) -> Table {
     table
 }
 
-/// Why cases failed, where it has a name.
-fn causes(report: &Report, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
-    if !report.causes.is_empty() {
-        let causes = counted(report.causes.len(), "cause");
-        writeln!(out, "\n{causes}, {}", counted(report.failures().count(), "failure"))?;
-    }
-    for Cause { name, text, cases, example } in &report.causes {
-        let cases = counted(*cases, "failure");
-        writeln!(out, "\n{}  {}, {cases}: {}", colours.paint("CAUSE", AnsiColor::Red), plain(name), plain(text))?;
-        mend(name, out)?;
-        writeln!(out, "  for example {}", plain(example))?;
-        if let Some(case) = report.cases.iter().find(|case| case.name == *example) {
-            last_reply(case, out)?;
-        }
-    }
-    let unnamed = report.failures().filter(|case| case.faults.is_empty()).count();
-    if unnamed > 0 && !report.causes.is_empty() {
-        writeln!(out, "\n{unnamed} failures have no named cause")?;
-    }
-    Ok(())
-}
-
-fn counted(n: usize, what: &str) -> String {
-    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
-}
-
-/// How a fault of a server is mended.
-fn mend(name: &str, out: &mut dyn Write) -> io::Result<()> {
-    let fault = ServerFault::ALL.iter().find(|fault| fault.name() == name);
-    fault.map_or(Ok(()), |fault| writeln!(out, "  {} {}", fault.sentence(), fault.mend()))
-}
-
-/// The last reply of a case, part by part.
-fn last_reply(case: &Case, out: &mut dyn Write) -> io::Result<()> {
-    let turns = case.detail.as_ref().and_then(Detail::turns).unwrap_or_default();
-    let Some(reply) = turns.iter().rev().find(|turn| turn.direction == TurnDirection::Received) else { return Ok(()) };
-    let asked = turns.iter().find(|turn| turn.direction == TurnDirection::Sent && turn.connection == reply.connection);
-    let (Some(asked), Ok(bytes)) = (asked.and_then(|turn| hex::decode(&turn.hex).ok()), hex::decode(&reply.hex)) else {
-        return Ok(());
-    };
-    let command = Message::decode_prefix(&asked).ok().map(|(message, _)| message.command);
-    let subject = Subject { kind: Type::Reply, command, from_server: true };
-    dump::fields(out, subject, &bytes, 0)
-}
-
 fn failure(case: &Case, citations: &Citations, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(out, "\n{}: {}", plain(&case.name), plain(&case.title))?;
     for id in case.cited() {
@@ -294,20 +240,4 @@ fn deviations(report: &Report, citations: &Citations, colours: &Colours, out: &m
         }
     }
     Ok(())
-}
-
-/// Text of a target for a line of a terminal: cut, and without characters that would move its cursor.
-pub(crate) fn plain(text: &str) -> String {
-    printable(&shortened(text))
-}
-
-/// Text for a line, said to be cut where it is.
-pub(crate) fn shortened(text: &str) -> String {
-    const MOST: usize = 1000;
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => {
-            format!("{}… ({} characters more)", text.get(..end).unwrap_or_default(), text.chars().count().saturating_sub(MOST))
-        }
-        None => text.to_owned(),
-    }
 }

@@ -9,7 +9,7 @@ use dotnet_diagnostics_ipc::conformance::corpus::{TARGETS, dictionary, seeds};
 use dotnet_diagnostics_ipc::vectors::{self as golden, Group, Test, Verdict};
 
 pub(crate) use crate::dump::name;
-use crate::output::shortened;
+use crate::printable::shortened;
 use crate::{Outcome, check, dump};
 
 #[derive(clap::Args)]

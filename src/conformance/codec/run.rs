@@ -3,7 +3,7 @@
 use alloc::{borrow::ToOwned as _, format, string::String, vec::Vec};
 
 use super::{Answer, CodecCase};
-use crate::conformance::{Adapter, AdapterError, Case, Detail, Glob, Grade, Lost, Report};
+use crate::conformance::{Adapter, AdapterError, Case, Detail, Glob, Grade, Interrupted, Lost, Report};
 use crate::vectors::Value;
 
 /// After so many questions in a row without an answer the last one that had one is asked again.
@@ -19,6 +19,8 @@ enum Reply {
     },
     /// There is nobody to ask.
     Gone(String),
+    /// The adapter's canceller was used.
+    Cancelled,
 }
 
 /// Asks every one of `cases`. Where one of `require` chooses a case, not having it is a failure.
@@ -26,6 +28,8 @@ enum Reply {
 /// A program that dies, is silent, or does not keep to the line protocol fails that case, is started again, and goes on with the next.
 /// After eight of these in a row the last question that was answered is asked again; if there is none, or its answer does not come either,
 /// the program is lost, and the report says how many cases were not run.
+///
+/// Where the adapter's canceller is used, the report has the cases until then, and says how many were not run.
 ///
 /// `done` is told each case once it has its grade.
 pub fn run(cases: &[CodecCase<'_>], adapter: &mut Adapter, require: &[Glob], done: &mut dyn FnMut(&Case)) -> Report {
@@ -50,12 +54,18 @@ pub fn run(cases: &[CodecCase<'_>], adapter: &mut Adapter, require: &[Glob], don
                 report.lost = Some(Lost { reason, not_run: cases.len().saturating_sub(index) });
                 return report;
             }
+            Reply::Cancelled => {
+                report.interrupted = Some(Interrupted { not_run: cases.len().saturating_sub(index) });
+                return report;
+            }
         };
         let result = result(case, grade, found, seen);
         done(&result);
         report.add(result);
         if silent >= PATIENCE {
-            if !answered.is_some_and(|case| matches!(ask(case, adapter, &mut id), Reply::Answer(_))) {
+            // A canceller that is used here is seen at the next case.
+            let answers = answered.is_some_and(|case| matches!(ask(case, adapter, &mut id), Reply::Answer(_) | Reply::Cancelled));
+            if !answers {
                 let reason = format!("no answer to {silent} questions in a row, nor to one that it had answered before");
                 let not_run = cases.len().saturating_sub(index).saturating_sub(1);
                 report.lost = Some(Lost { reason, not_run });
@@ -75,6 +85,7 @@ fn ask(case: &CodecCase<'_>, adapter: &mut Adapter, id: &mut u64) -> Reply {
     }
     let line = match adapter.ask(&format!("{request}")) {
         Ok(line) => line,
+        Err(AdapterError::Cancelled) => return Reply::Cancelled,
         Err(AdapterError::NotStarted(error)) => return Reply::Gone(format!("it cannot be started again: {error}")),
         Err(trouble) => return Reply::None { found: format!("{trouble}"), seen: Value::Null },
     };

@@ -7,7 +7,7 @@ use super::case::{Delivery, FuzzCase};
 use super::numbers;
 use super::verdict::CaseVerdict;
 use crate::command::Command;
-use crate::conformance::player::{Network as _, Player};
+use crate::conformance::player::{Network, Player};
 use crate::conformance::server::Death;
 use crate::conformance::server::ask::Came;
 use crate::conformance::server::request::{Answered, Patience, read};
@@ -80,7 +80,7 @@ pub(super) fn play(subject: &mut Subject, case: &FuzzCase, within: Duration) -> 
 }
 
 /// Whether the process ends in time. Of some targets that is not known.
-fn dies(network: &mut crate::conformance::player::SocketNetwork, within: Duration) -> bool {
+fn dies(network: &mut dyn Network, within: Duration) -> bool {
     let until = network.now().saturating_add(within);
     matches!(network.life(Life::Dead, until), Ok(Life::Dead))
 }

@@ -44,7 +44,7 @@ impl Finding {
             steps,
         };
         let title = format!("A finding of diagipc fuzz-server: {}", self.command());
-        ScriptFile { format: 1, title, within_ms, number_of_scripts: 1, scripts: Vec::from([script]) }
+        ScriptFile::new(title, within_ms, Vec::from([script]))
     }
 
     fn comment(&self) -> String {

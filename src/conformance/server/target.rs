@@ -33,7 +33,6 @@ impl Subject {
 
     /// Targets that are started again and again are there as soon as they answer, whatever their own code does next, and leave their
     /// perf maps where they run.
-    #[cfg(unix)]
     pub(in crate::conformance) fn started_often(mut self) -> Self {
         self.often = true;
         self
