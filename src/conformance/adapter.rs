@@ -26,6 +26,10 @@ const LONGEST_LINE: u64 = 8 << 20;
 const LINES_AHEAD: usize = 1;
 /// How much of what it said last on standard error is kept.
 const KEPT_ERRORS: usize = 4096;
+/// How long answers may take to come that were kept until the input ended: as long as any answer, within these bounds.
+const FLUSH: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(10)];
+/// The byte order marks of UTF-8 and UTF-16.
+const MARKS: [(&[u8], &str); 3] = [(b"\xef\xbb\xbf", "UTF-8"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16")];
 /// How often it is looked whether the canceller was used.
 const SLICE: Duration = Duration::from_millis(20);
 /// How long a program may at least take to end once its input has; as long as an answer may take, if that is longer.
@@ -61,6 +65,12 @@ pub enum AdapterError {
     TimedOut(Duration),
     /// Its line is longer than any answer.
     LineTooLong,
+    /// Its line begins with the byte order mark of this encoding.
+    ByteOrderMark(&'static str),
+    /// It did not answer in time, and wrote a line once its input had ended.
+    NotFlushed(Duration),
+    /// It did not answer in time, and what it had written lacks the line feed.
+    NoLineFeed(Duration),
     /// The canceller was used.
     Cancelled,
 }
@@ -72,12 +82,34 @@ impl fmt::Display for AdapterError {
             Self::Died(how) => write!(f, "ended in place of an answer: {how}"),
             Self::TimedOut(deadline) => write!(f, "no answer within {} ms", deadline.as_millis()),
             Self::LineTooLong => write!(f, "a line of more than {LONGEST_LINE} bytes"),
+            Self::ByteOrderMark(encoding) => {
+                write!(f, "the answer begins with the byte order mark of {encoding}: expected UTF-8 without a byte order mark")
+            }
+            Self::NotFlushed(deadline) => write!(
+                f,
+                "no answer within {} ms, and one once the input had ended: read one line at a time, and flush the output after each answer",
+                deadline.as_millis()
+            ),
+            Self::NoLineFeed(deadline) => {
+                write!(
+                    f,
+                    "no line within {} ms, only an answer without a line feed: end each answer with one",
+                    deadline.as_millis()
+                )
+            }
             Self::Cancelled => f.write_str("cancelled"),
         }
     }
 }
 
 impl core::error::Error for AdapterError {}
+
+impl AdapterError {
+    /// Whether it would be the same with every question.
+    pub(super) const fn is_of_every_answer(&self) -> bool {
+        matches!(self, Self::NotStarted(_) | Self::ByteOrderMark(_) | Self::NotFlushed(_) | Self::NoLineFeed(_))
+    }
+}
 
 /// A program that answers lines, started again whenever it was lost.
 ///
@@ -87,6 +119,8 @@ impl core::error::Error for AdapterError {}
 pub struct Adapter {
     command: AdapterCommand,
     running: Option<Running>,
+    /// Whether it has ever answered, or it is known why it does not.
+    is_understood: bool,
     canceller: Option<Canceller>,
 }
 
@@ -102,8 +136,9 @@ struct Running {
 
 #[derive(Debug)]
 enum Line {
-    Whole(String),
+    Whole { text: String, is_ended: bool },
     TooLong,
+    Marked(&'static str),
 }
 
 impl Adapter {
@@ -113,7 +148,7 @@ impl Adapter {
     /// [`AdapterError::NotStarted`].
     pub fn start(command: AdapterCommand) -> Result<Self, AdapterError> {
         let running = Some(Running::start(&command)?);
-        Ok(Self { command, running, canceller: None })
+        Ok(Self { command, running, is_understood: false, canceller: None })
     }
 
     /// `canceller` ends the waiting for an answer, and then the program.
@@ -141,7 +176,11 @@ impl Adapter {
             Some(running) => running,
             None => Running::start(&self.command)?,
         };
-        let answer = running.ask(line, self.command.deadline, self.canceller.as_ref());
+        let mut answer = running.ask(line, self.command.deadline, self.canceller.as_ref());
+        if let (Err(AdapterError::TimedOut(deadline)), false) = (&answer, self.is_understood) {
+            answer = Err(running.what_it_kept(*deadline, self.canceller.as_ref()));
+        }
+        self.is_understood = true;
         match &answer {
             Ok(_) => self.running = Some(running),
             Err(_) => running.kill(),
@@ -195,8 +234,24 @@ impl Running {
     fn ask(&mut self, line: &str, deadline: Duration, canceller: Option<&Canceller>) -> Result<String, AdapterError> {
         // A writer that has ended shows as an end of the answers.
         let _ = self.lines.as_ref().map(|lines| lines.send(format!("{line}\n")));
+        match self.next(deadline, canceller)? {
+            Ok(Ok(Line::Whole { text, .. })) => Ok(text),
+            Ok(Ok(Line::TooLong)) => Err(AdapterError::LineTooLong),
+            Ok(Ok(Line::Marked(encoding))) => Err(AdapterError::ByteOrderMark(encoding)),
+            Ok(Err(error)) => Err(AdapterError::Died(format!("its output cannot be read: {error}"))),
+            Err(RecvTimeoutError::Disconnected) => Err(AdapterError::Died(self.death())),
+            Err(RecvTimeoutError::Timeout) => Err(AdapterError::TimedOut(deadline)),
+        }
+    }
+
+    /// Waits for a line.
+    fn next(
+        &self,
+        deadline: Duration,
+        canceller: Option<&Canceller>,
+    ) -> Result<Result<io::Result<Line>, RecvTimeoutError>, AdapterError> {
         let asked = Instant::now();
-        let answer = loop {
+        loop {
             let left = deadline.saturating_sub(asked.elapsed());
             // Only where something can end it, it is looked for.
             let patience = if canceller.is_some() { left.min(SLICE) } else { left };
@@ -205,15 +260,21 @@ impl Running {
                     return Err(AdapterError::Cancelled);
                 }
                 Err(RecvTimeoutError::Timeout) if patience < left => {}
-                answer => break answer,
+                answer => return Ok(answer),
             }
-        };
-        match answer {
-            Ok(Ok(Line::Whole(answer))) => Ok(answer),
-            Ok(Ok(Line::TooLong)) => Err(AdapterError::LineTooLong),
-            Ok(Err(error)) => Err(AdapterError::Died(format!("its output cannot be read: {error}"))),
-            Err(RecvTimeoutError::Disconnected) => Err(AdapterError::Died(self.death())),
-            Err(RecvTimeoutError::Timeout) => Err(AdapterError::TimedOut(deadline)),
+        }
+    }
+
+    /// Why a program is silent: its input ends, and it may write what it has kept.
+    fn what_it_kept(&mut self, deadline: Duration, canceller: Option<&Canceller>) -> AdapterError {
+        self.lines = None;
+        let [least, most] = FLUSH;
+        match self.next(deadline.clamp(least, most), canceller) {
+            Err(error) => error,
+            Ok(Ok(Ok(Line::Whole { is_ended: true, .. }))) => AdapterError::NotFlushed(deadline),
+            Ok(Ok(Ok(Line::Whole { is_ended: false, .. }))) => AdapterError::NoLineFeed(deadline),
+            Ok(Ok(Ok(Line::Marked(encoding)))) => AdapterError::ByteOrderMark(encoding),
+            _ => AdapterError::TimedOut(deadline),
         }
     }
 
@@ -286,16 +347,19 @@ fn read_lines(stdout: ChildStdout, answers: &SyncSender<io::Result<Line>>) {
     loop {
         let mut line = Vec::new();
         let read = stdout.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
-        let answer = match read {
-            Ok(0) => return,
+        let is_ended = line.last() == Some(&b'\n');
+        let mark = MARKS.iter().find(|(mark, _)| line.starts_with(mark));
+        let answer = match (read, mark) {
+            (Ok(0), _) => return,
+            (Ok(_), Some((_, encoding))) => Ok(Line::Marked(encoding)),
             // A line that its end cuts short is given on: it may be the last word of a program that dies.
-            Ok(_) if line.last() == Some(&b'\n') || (line.len() as u64) < LONGEST_LINE => {
-                Ok(Line::Whole(String::from_utf8_lossy(&line).trim_end().to_owned()))
+            (Ok(_), None) if is_ended || (line.len() as u64) < LONGEST_LINE => {
+                Ok(Line::Whole { text: String::from_utf8_lossy(&line).trim_end().to_owned(), is_ended })
             }
-            Ok(_) => Ok(Line::TooLong),
-            Err(error) => Err(error),
+            (Ok(_), None) => Ok(Line::TooLong),
+            (Err(error), _) => Err(error),
         };
-        let over = !matches!(answer, Ok(Line::Whole(_)));
+        let over = !matches!(answer, Ok(Line::Whole { .. }));
         if answers.send(answer).is_err() || over {
             return;
         }

@@ -83,3 +83,12 @@ fn explain_knows_cases_of_every_section_and_every_fault_flag_and_word() {
     let said = text(&run(&[&["explain"], &names[..]].concat(), b"", 0));
     assert!(said.split("\n\n").count() >= names.len(), "a text for each");
 }
+
+#[test]
+fn explain_fault_of_codecs_says_what_to_look_at() {
+    let said = text(&run(&["explain", "wrong-value:providers[].keywords"], b"", 0));
+    assert!(
+        said.starts_with("wrong-value:providers[].keywords, a fault of codecs: the codec read the bytes as another value"),
+        "{said}"
+    );
+}

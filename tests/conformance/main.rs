@@ -1,6 +1,8 @@
 //! The conformance suites, as `diagipc` runs them: servers, clients, codecs, recordings, fuzzing, reports, the reference runtime.
 
 #[cfg(unix)]
+mod client_detection;
+#[cfg(unix)]
 mod client_suite;
 #[cfg(unix)]
 mod codec_adapters;

@@ -413,7 +413,7 @@ fn suite_writes_json_junit_and_html() {
     let output = diagipc(&options, 1);
     // Neither a bar nor colours where there is no terminal.
     assert_eq!((output.stderr.len(), output.stdout.contains(&0x1b)), (0, false));
-    assert!(stdout(output).contains("FAILED    unsupported"));
+    assert!(stdout(output).contains("FAULT     required-and-unsupported: unsupported, and required"));
     let (xml, page) = (fs::read_to_string(xml).unwrap(), fs::read_to_string(page).unwrap());
     let failures = Document::parse(&xml).unwrap().descendants().filter(|node| node.has_tag_name("failure")).count();
     assert_eq!(failures, page.matches("<td class=\"fail\"><details>").count());

@@ -6,11 +6,12 @@ use anyhow::bail;
 use dotnet_diagnostics_ipc::conformance::Citations;
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::conformance::client::{self, ClientFault, Scenario};
-use dotnet_diagnostics_ipc::conformance::codec::{self, CodecCase};
+use dotnet_diagnostics_ipc::conformance::codec::{self, CodecCase, CodecFault};
 use dotnet_diagnostics_ipc::conformance::report::Glossary;
 use dotnet_diagnostics_ipc::conformance::server::ServerFault;
 use dotnet_diagnostics_ipc::vectors::{self as golden, Group, ScriptFile, Test, script::Script};
 
+#[cfg(unix)]
 use crate::printable::plain;
 use crate::requirements::Requirements;
 use crate::{Outcome, scripts, vectors};
@@ -80,6 +81,7 @@ impl Known {
         let case = suites.iter().find_map(|suite| name.strip_prefix(suite));
         Ok(self.citation(name, out)?
             || self.fault(name, out)?
+            || fault_of_codecs(name, out)?
             || self.case(name, out)?
             || case.map_or(Ok(false), |case| self.case(case, out))?
             || self.meaning(name, out)?)
@@ -140,6 +142,7 @@ impl Known {
     }
 
     #[cfg(not(unix))]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as on Unix")]
     fn client_fault(&self, _: &str, _: &mut dyn Write) -> anyhow::Result<bool> {
         Ok(false)
     }
@@ -191,6 +194,7 @@ impl Known {
     }
 
     #[cfg(not(unix))]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as on Unix")]
     fn scenario(&self, _: &str, _: &mut dyn Write) -> anyhow::Result<bool> {
         Ok(false)
     }
@@ -240,4 +244,10 @@ impl Known {
         let all = words.chain(of_servers).chain(of_clients).chain(scripts).chain(questions);
         all.filter(|name| name.to_lowercase().contains(&part)).take(SUGGESTED).collect()
     }
+}
+
+fn fault_of_codecs(name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
+    let Some(meaning) = CodecFault::meaning(name) else { return Ok(false) };
+    writeln!(out, "{name}, a fault of codecs: {meaning}")?;
+    Ok(true)
 }

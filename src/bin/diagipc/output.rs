@@ -19,7 +19,7 @@ use crate::{Outcome, causes, interrupt};
 /// The options that all suites share.
 #[derive(clap::Args)]
 pub(crate) struct Output {
-    /// Run only the cases that this pattern chooses
+    /// Run only the cases that this pattern chooses. Given again, also those that the other one chooses
     #[arg(long, value_name = "GLOB", value_parser = glob)]
     only: Vec<Glob>,
 
@@ -128,7 +128,12 @@ impl Progress {
 
     /// One case has its grade.
     pub(crate) fn done(&self, case: &Case) {
-        self.0.set_message(plain(&case.name));
+        self.named(&case.name);
+    }
+
+    /// The case of this name has its grade.
+    pub(crate) fn named(&self, name: &str) {
+        self.0.set_message(plain(name));
         self.0.inc(1);
     }
 }
@@ -213,7 +218,8 @@ fn failure(case: &Case, citations: &Citations, colours: &Colours, out: &mut dyn 
         if !is_conversation {
             writeln!(out, "  seen      {}", plain(&detail.seen.to_string()))?;
         }
-        for line in &detail.found {
+        // What a fault says is said there.
+        for line in detail.found.iter().filter(|line| !case.faults.iter().any(|fault| fault.text == **line)) {
             writeln!(out, "  {}    {}", colours.paint("FAILED", AnsiColor::Red), plain(line))?;
         }
     }

@@ -35,6 +35,8 @@ pub(in crate::conformance) struct Answered {
     pub(in crate::conformance) wrong: Vec<Wrong>,
     /// Whether the connection stayed open behind a reply that ends it.
     pub(in crate::conformance) left_open: bool,
+    /// Whether more bytes came there.
+    pub(in crate::conformance) has_surplus: bool,
 }
 
 /// What is wrong with a reply, or with what followed it.
@@ -138,7 +140,7 @@ pub(in crate::conformance) fn read(
 ) -> Result<Answered, PlayerError> {
     let until = after(player, patience.reply);
     let came = next_message(player, ON, until)?;
-    let mut answered = Answered { came, wrong: Vec::new(), left_open: false };
+    let mut answered = Answered { came, wrong: Vec::new(), left_open: false, has_surplus: false };
     if matches!(answered.came, Came::NoMessage(_)) {
         hear_out(player)?;
     }
@@ -150,7 +152,7 @@ pub(in crate::conformance) fn read(
                 answered.wrong.push(Wrong::NotCanonical);
             }
             if decoded.kind != Type::Reply {
-                answered.left_open = !closes(player, patience)?;
+                close(player, patience, &mut answered)?;
                 return Ok(answered);
             }
             decoded.value
@@ -183,13 +185,13 @@ fn follow(
             if let (Some(id), Some(asked)) = (id, asked.filter(|asked| id.is_none_or(|id| id.to_string() != **asked))) {
                 answered.wrong.push(Wrong::StoppedAnother { asked: asked.to_string(), said: id });
             }
-            answered.left_open = !closes(player, patience)?;
+            close(player, patience, answered)?;
         }
         (_, Some(id)) => stop(player, id, until, answered)?,
         (Some(Command::PROCESS_ENVIRONMENT), None) => environment(player, reply, patience, answered)?,
         // A second reply may come (F-81).
         (Some(Command::GENERATE_CORE_DUMP | Command::GENERATE_CORE_DUMP2 | Command::GENERATE_CORE_DUMP3), None) => {}
-        _ => answered.left_open = !closes(player, patience)?,
+        _ => close(player, patience, answered)?,
     }
     Ok(())
 }
@@ -231,21 +233,20 @@ fn environment(player: &mut Player<'_>, reply: &Value, patience: Patience, answe
     if let Err(refusal) = subject.decode(&block) {
         answered.wrong.push(Wrong::Environment(refusal));
     }
-    answered.left_open = !closes(player, patience)?;
+    close(player, patience, answered)?;
     Ok(())
 }
 
-/// Whether the server closes the connection.
-fn closes(player: &mut Player<'_>, patience: Patience) -> Result<bool, PlayerError> {
+/// Waits for the server to close the connection.
+fn close(player: &mut Player<'_>, patience: Patience, answered: &mut Answered) -> Result<(), PlayerError> {
     let until = after(player, patience.close);
-    Ok(match player.receive(ON, 1, until)? {
-        Received::End(_) => true,
-        Received::Nothing => false,
-        Received::Bytes(..) => {
-            hear_out(player)?;
-            false
-        }
-    })
+    let came = player.receive(ON, 1, until)?;
+    answered.left_open = !matches!(came, Received::End(_));
+    answered.has_surplus = matches!(came, Received::Bytes(..));
+    if answered.has_surplus {
+        hear_out(player)?;
+    }
+    Ok(())
 }
 
 /// Takes what else is there: it says more than the first wrong byte does.

@@ -58,6 +58,16 @@ impl Subject {
         self.reach.death()
     }
 
+    /// The process of the shared target, where it is known.
+    pub(in crate::conformance) fn process_id(&self) -> Option<u32> {
+        self.reach.process_id()
+    }
+
+    /// Whether nobody listens any more where the shared target did.
+    pub(in crate::conformance) fn is_endpoint_gone(&self) -> bool {
+        self.reach.is_endpoint_gone(self.within)
+    }
+
     /// Ends the shared target, if it was started here; whether it was.
     pub(in crate::conformance) fn end_shared(&mut self) -> bool {
         self.reach.end_shared()

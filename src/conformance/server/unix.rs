@@ -17,7 +17,7 @@ use super::spawn::with_canceller;
 use super::{Death, Place, SpawnCommand};
 use crate::conformance::player::{Network as _, SocketNetwork};
 use crate::endpoint::SocketName;
-use crate::io::{Canceller, Connect as _, Endpoint, UnlinkOnDrop, Until, bind_private, discovery};
+use crate::io::{Canceller, Connect as _, Endpoint, ErrorKind, UnlinkOnDrop, Until, bind_private, discovery};
 use crate::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
 use crate::vectors::script::Target;
 
@@ -119,6 +119,26 @@ impl Reach {
             Self::Spawn(_, Some(spawned)) => spawned.death(),
             _ => None,
         }
+    }
+
+    pub(super) fn process_id(&self) -> Option<u32> {
+        match self {
+            Self::Socket(path) => process_of(path),
+            Self::Port(..) => None,
+            Self::Spawn(_, spawned) => spawned.as_ref().map(|spawned| spawned.process_id()),
+        }
+    }
+
+    /// Of a target that connects to a port nobody can tell.
+    pub(super) fn is_endpoint_gone(&self, within: Duration) -> bool {
+        let path = match self {
+            Self::Socket(path) => path.clone(),
+            Self::Spawn(_, Some(spawned)) => spawned.socket().to_owned(),
+            Self::Spawn(_, None) | Self::Port(..) => return false,
+        };
+        let until = Until { deadline: Instant::now().checked_add(within), canceller: None };
+        let connected = Endpoint::socket(path).connect(&until);
+        connected.is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound(_) | ErrorKind::NotAnEndpoint(_)))
     }
 
     pub(super) fn end_shared(&mut self) -> bool {
