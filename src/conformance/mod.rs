@@ -25,6 +25,8 @@ pub mod client;
 pub mod codec;
 pub mod corpus;
 #[cfg(any(unix, windows))]
+mod fault;
+#[cfg(any(unix, windows))]
 pub mod fuzz_server;
 mod glob;
 pub mod known;

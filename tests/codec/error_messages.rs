@@ -269,7 +269,7 @@ fn conformance(texts: &mut Texts) {
     use dotnet_diagnostics_ipc::conformance::client::{ClientFault, Operations};
     use dotnet_diagnostics_ipc::conformance::fuzz_server::CaseVerdict;
     use dotnet_diagnostics_ipc::conformance::known::Profile;
-    use dotnet_diagnostics_ipc::conformance::player::{Difference, Failure, Mismatch, PlayerError};
+    use dotnet_diagnostics_ipc::conformance::player::{Difference, Failure, FieldDifference, Mismatch, PlayerError};
     use dotnet_diagnostics_ipc::conformance::runtime::{Misbehaviour, StartError};
     use dotnet_diagnostics_ipc::conformance::server::{Death, Place, SpawnCommand};
     use dotnet_diagnostics_ipc::conformance::{AdapterError, Glob};
@@ -330,15 +330,28 @@ fn conformance(texts: &mut Texts) {
 
     let mismatch =
         |offset, expected: &str, found: &str| Mismatch { offset, expected: expected.to_owned(), found: found.to_owned() };
+    let field = |field: &str, found: &str, expected: &str| {
+        let [field, found, expected] = [field, found, expected].map(str::to_owned);
+        FieldDifference { field, found, expected }
+    };
     let came = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0".to_vec();
-    let differs = Difference::Bytes { mismatches: vec![mismatch(16, "ff00", "ffff")], came: came.clone() };
-    texts.add(Failure { step: 2, text: "{\"on\":\"a\",\"expect\":[\"00\"]}".to_owned(), trouble: differs.clone().into() });
+    let differs = Difference::Bytes { mismatches: vec![mismatch(16, "ff00", "ffff")], came: came.clone(), fields: vec![] };
+    texts.add(Failure { step: 2, text: "expect on a".to_owned(), trouble: differs.clone().into() });
     texts.all([PlayerError::Differs(Difference::NoEnd), PlayerError::Unavailable("no wine".to_owned())]);
     texts.all([
         Difference::NotConnected,
         Difference::Connected,
         differs,
-        Difference::Bytes { mismatches: vec![mismatch(0, "44", "45"), mismatch(4, "00", "01")], came: vec![0x45; 70] },
+        Difference::Bytes {
+            mismatches: vec![mismatch(0, "44", "45"), mismatch(4, "00", "01")],
+            came: vec![0x45; 70],
+            fields: vec![],
+        },
+        Difference::Bytes {
+            mismatches: vec![],
+            came: vec![],
+            fields: vec![field("clrProductVersion", "\"10.0.11\"", "\"9.0.5\"")],
+        },
         Difference::Unexpected(vec![1, 2]),
         Difference::Ended { end: End::Closed, after: came.clone() },
         Difference::Ended { end: End::Reset, after: Vec::new() },

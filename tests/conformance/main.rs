@@ -21,5 +21,7 @@ mod report;
 #[path = "../schema/mod.rs"]
 mod schema;
 #[cfg(unix)]
+mod server_faults;
+#[cfg(unix)]
 mod server_suite;
 mod tool;

@@ -5,6 +5,7 @@ use std::io::Write;
 use anstyle::AnsiColor;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::conformance::report::TurnDirection;
+use dotnet_diagnostics_ipc::conformance::server::ServerFault;
 use dotnet_diagnostics_ipc::conformance::{Case, Cause, Detail, Report, Turn};
 use dotnet_diagnostics_ipc::header::Header;
 
@@ -15,9 +16,15 @@ use crate::printable::plain;
 
 /// The causes, those of most failures first.
 pub(crate) fn write(report: &Report, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
+    if !report.causes.is_empty() {
+        writeln!(out, "\n{}, {}", counted(report.causes.len(), "cause"), counted(report.counts.fail, "failure"))?;
+    }
     for Cause { name, text, cases, example } in &report.causes {
-        let cases = if *cases == 1 { "1 failure".to_owned() } else { format!("{cases} failures") };
+        let cases = counted(*cases, "failure");
         writeln!(out, "\n{}  {}, {cases}: {}", colours.paint("CAUSE", AnsiColor::Red), plain(name), plain(text))?;
+        if let Some(fault) = ServerFault::ALL.iter().find(|fault| fault.name() == name) {
+            writeln!(out, "  to mend it: {}", fault.mend())?;
+        }
         writeln!(out, "  for example {}", plain(example))?;
         if let Some(case) = report.cases.iter().find(|case| case.name == *example) {
             last_message(case, out)?;
@@ -28,6 +35,10 @@ pub(crate) fn write(report: &Report, colours: &Colours, out: &mut dyn Write) -> 
         writeln!(out, "\n{unnamed} of {} failures have no named cause", report.counts.fail)?;
     }
     Ok(())
+}
+
+fn counted(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
 /// The last message that came from the target, if the case is a conversation in which one came.

@@ -8,6 +8,7 @@ use dotnet_diagnostics_ipc::conformance::Citations;
 use dotnet_diagnostics_ipc::conformance::client::{self, ClientFault, Scenario};
 use dotnet_diagnostics_ipc::conformance::codec::{self, CodecCase, CodecFault};
 use dotnet_diagnostics_ipc::conformance::report::Glossary;
+use dotnet_diagnostics_ipc::conformance::server::ServerFault;
 use dotnet_diagnostics_ipc::vectors::{self as golden, Group, ScriptFile, Test, script::Script};
 
 #[cfg(unix)]
@@ -118,8 +119,22 @@ impl Known {
         Ok(true)
     }
 
-    #[cfg(unix)]
     fn fault(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
+        // Servers and clients have some faults in common.
+        let is_of_servers = self.server_fault(name, out)?;
+        Ok(self.client_fault(name, out)? || is_of_servers)
+    }
+
+    fn server_fault(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
+        let Some(fault) = ServerFault::ALL.iter().find(|fault| fault.name() == name) else { return Ok(false) };
+        writeln!(out, "{fault}, a fault of servers: {}", fault.sentence())?;
+        writeln!(out, "  to mend it: {}", fault.mend())?;
+        self.cited(fault.spec().iter().copied(), out)?;
+        Ok(true)
+    }
+
+    #[cfg(unix)]
+    fn client_fault(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
         let Some(fault) = ClientFault::ALL.iter().find(|fault| fault.name() == name) else { return Ok(false) };
         writeln!(out, "{fault}, a fault of clients: {}", fault.sentence())?;
         self.cited(fault.spec().iter().copied(), out)?;
@@ -128,7 +143,7 @@ impl Known {
 
     #[cfg(not(unix))]
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as on Unix")]
-    fn fault(&self, _: &str, _: &mut dyn Write) -> anyhow::Result<bool> {
+    fn client_fault(&self, _: &str, _: &mut dyn Write) -> anyhow::Result<bool> {
         Ok(false)
     }
 
@@ -225,7 +240,8 @@ impl Known {
             .chain(self.scenarios.iter().map(|scenario| scenario.name.clone()));
         #[cfg(not(unix))]
         let of_clients = std::iter::empty();
-        let all = words.chain(of_clients).chain(scripts).chain(questions);
+        let of_servers = ServerFault::ALL.iter().map(|fault| fault.name().to_owned());
+        let all = words.chain(of_servers).chain(of_clients).chain(scripts).chain(questions);
         all.filter(|name| name.to_lowercase().contains(&part)).take(SUGGESTED).collect()
     }
 }

@@ -1,45 +1,17 @@
 //! The faults that clients are known to have, by name.
 
-use core::fmt;
+use crate::conformance::fault::named_faults;
 
-macro_rules! faults {
-    ($($(#[$doc:meta])* $Variant:ident = $name:literal, $sentence:literal, [$($spec:literal),*];)*) => {
-        /// A fault that clients are known to have.
-        ///
-        /// ```
-        /// use dotnet_diagnostics_ipc::conformance::client::ClientFault;
-        ///
-        /// assert!(ClientFault::ALL.iter().any(|fault| fault.name() == "string-length-in-bytes" && !fault.spec().is_empty()));
-        /// ```
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[non_exhaustive]
-        pub enum ClientFault {
-            $(#[doc = $sentence] $(#[$doc])* $Variant,)*
-        }
+named_faults! {
+    /// A fault that clients are known to have.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::conformance::client::ClientFault;
+    ///
+    /// assert!(ClientFault::ALL.iter().any(|fault| fault.name() == "string-length-in-bytes" && !fault.spec().is_empty()));
+    /// ```
+    enum ClientFault;
 
-        impl ClientFault {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$Variant),*];
-
-            /// Its name in reports, which keeps its meaning for good.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$Variant => $name,)* }
-            }
-
-            /// What it is.
-            pub const fn sentence(self) -> &'static str {
-                match self { $(Self::$Variant => $sentence,)* }
-            }
-
-            /// The facts and requirements that it is against.
-            pub const fn spec(self) -> &'static [&'static str] {
-                match self { $(Self::$Variant => &[$($spec),*],)* }
-            }
-        }
-    };
-}
-
-faults! {
     EmptyStringAsTwoBytes = "empty-string-as-two-bytes",
         "An empty string is written as a NUL of two bytes without its length.", ["F-11"];
     StringLengthInBytes = "string-length-in-bytes",
@@ -182,10 +154,4 @@ faults! {
         "A signal ends the client.", ["R-ERR-003"];
     RunsOn = "runs-on",
         "All is over, and the client does not end.", ["R-ERR-004"];
-}
-
-impl fmt::Display for ClientFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }

@@ -8,7 +8,7 @@ use super::numbers;
 use super::verdict::CaseVerdict;
 use crate::command::Command;
 use crate::conformance::server::ask::Came;
-use crate::conformance::server::request::Answered;
+use crate::conformance::server::request::{Answered, Wrong};
 use crate::header::{HEADER_LEN, Header, MAGIC};
 use crate::vectors::{Subject, Type};
 
@@ -80,9 +80,12 @@ fn of_message(bytes: &[u8], answered: &Answered, case: &FuzzCase) -> Vec<(Sympto
     let payload = (Subject { kind: Type::Reply, command: Some(case.command()), from_server: true }).decode(bytes).err();
     // Bytes that the server never reads make the end of its stream a reset (F-70).
     let has_unread = numbers::size(&case.message).is_some_and(|size| usize::from(size) < case.message.len());
+    // What is wrong with the reply itself has symptoms of its own.
+    let behind = answered.wrong.iter().filter(|wrong| !matches!(wrong, Wrong::NotCanonical));
+    let behind: Vec<String> = behind.map(|wrong| format!("{wrong}")).collect();
     match payload {
         Some(refusal) if is_known => add(Symptom::ReplyPayload(refusal.fault.kind.clone()), format!("{refusal}")),
-        None if !answered.wrong.is_empty() && !has_unread => add(Symptom::Continuation, answered.wrong.join("; ")),
+        None if !behind.is_empty() && !has_unread => add(Symptom::Continuation, behind.join("; ")),
         _ => {}
     }
     if header.command == Command::OK {
@@ -161,8 +164,8 @@ mod tests {
         assert_eq!((left.verdict, left.symptoms.len()), (CaseVerdict::Left, 0));
         assert_eq!(judged(&Answered { left_open: true, ..message(OK) }, RESUME).0, CaseVerdict::LeftOpen);
         // What is wrong behind the reply counts, but where bytes are behind the message that the server never reads (F-70).
-        let wrong = Answered { wrong: Vec::from(["the stream: reset".into()]), ..message(OK) };
-        assert_eq!(judged(&wrong, RESUME).1, [(Symptom::Continuation, "the stream: reset".into())]);
+        let wrong = Answered { wrong: Vec::from([Wrong::Stream(None)]), ..message(OK) };
+        assert_eq!(judged(&wrong, RESUME).1, [(Symptom::Continuation, "the stream of the stopped session does not end".into())]);
         assert_eq!(judged(&wrong, &[RESUME, &[1]].concat()), (CaseVerdict::Ok, Vec::new()));
     }
 

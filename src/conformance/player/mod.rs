@@ -5,6 +5,7 @@
 
 #[cfg(any(unix, windows))]
 mod background;
+mod fields;
 mod network;
 #[cfg(windows)]
 mod pipes;
@@ -15,6 +16,7 @@ mod sockets;
 mod transcript;
 mod trouble;
 
+pub use fields::FieldDifference;
 pub use network::{Drained, Link, Network, Received, Sent};
 #[cfg(windows)]
 pub use pipes::PipeNetwork;
@@ -47,7 +49,7 @@ const LAST_WORDS: Duration = Duration::from_millis(50);
 pub struct Failure {
     /// Its number; the first is 0.
     pub step: usize,
-    /// The step, as the script has it.
+    /// The step, in words: `expect on a`.
     pub text: String,
     /// What came instead.
     pub trouble: PlayerError,
@@ -55,8 +57,17 @@ pub struct Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "step {} {}: {}", self.step, self.text, self.trouble)
+        write!(f, "step {}, {}: {}", self.step, self.text, self.trouble)
     }
+}
+
+/// Why no more came over a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::conformance) enum Quiet {
+    /// It ended.
+    Ended,
+    /// Nothing came in time.
+    Silence,
 }
 
 struct Connection {
@@ -100,6 +111,8 @@ pub struct Player<'n> {
     captures: Captures,
     connections: BTreeMap<String, Connection>,
     transcript: Transcript,
+    /// The connections over which no more came.
+    quiet: BTreeMap<String, Quiet>,
 }
 
 impl core::error::Error for Failure {}
@@ -113,7 +126,8 @@ impl fmt::Debug for Player<'_> {
 impl<'n> Player<'n> {
     /// Where a step does not say how long it may take, it is `within`.
     pub fn new(network: &'n mut dyn Network, within: Duration) -> Self {
-        Self { network, within, captures: Captures::new(), connections: BTreeMap::new(), transcript: Transcript::default() }
+        let (captures, connections, quiet) = (Captures::new(), BTreeMap::new(), BTreeMap::new());
+        Self { network, within, captures, connections, transcript: Transcript::default(), quiet }
     }
 
     /// Plays all of `steps`. The connections that are left stay open until [`Player::close_all`].
@@ -122,10 +136,7 @@ impl<'n> Player<'n> {
     /// The first step that went another way. Where the network lacks what a step needs ([`Network::lacks`]), it is that step with
     /// [`PlayerError::Unavailable`], and none was played.
     pub fn play<'s>(&mut self, steps: impl IntoIterator<Item = &'s Step, IntoIter: Clone>) -> Result<(), Failure> {
-        let failure = |step: usize, text: &Step, trouble: PlayerError| {
-            let text = serde_json::to_string(text).unwrap_or_default();
-            Failure { step, text, trouble }
-        };
+        let failure = |step: usize, text: &Step, trouble: PlayerError| Failure { step, text: text.in_words(), trouble };
         let steps = steps.into_iter().enumerate();
         for (nth, step) in steps.clone() {
             if let Some(why) = self.network.lacks(step) {
@@ -148,7 +159,7 @@ impl<'n> Player<'n> {
         for name in names {
             let now = self.network.now();
             // What cannot be read says nothing.
-            let _ = self.receive(&name, 400, now);
+            let _ = self.receive(&name, Transcript::KEPT, now);
         }
     }
 
@@ -166,6 +177,11 @@ impl<'n> Player<'n> {
     /// What went over the connections so far.
     pub const fn transcript(&self) -> &Transcript {
         &self.transcript
+    }
+
+    /// Why no more came over a connection, if that was seen.
+    pub(in crate::conformance) fn quiet(&self, on: &str) -> Option<Quiet> {
+        self.quiet.get(on).copied()
     }
 
     /// What was captured so far.
@@ -226,8 +242,10 @@ impl<'n> Player<'n> {
     /// [`PlayerError`] of the network.
     pub fn receive(&mut self, on: &str, most: usize, until: Duration) -> Result<Received, PlayerError> {
         let received = self.network.receive(self.link(on)?, most, until)?;
-        if let Received::Bytes(bytes, fds) = &received {
-            self.transcript.push(on, TurnDirection::Received, bytes, *fds);
+        match &received {
+            Received::Bytes(bytes, fds) => self.transcript.push(on, TurnDirection::Received, bytes, *fds),
+            Received::End(_) => _ = self.quiet.insert(on.to_owned(), Quiet::Ended),
+            Received::Nothing => _ = self.quiet.insert(on.to_owned(), Quiet::Silence),
         }
         Ok(received)
     }
@@ -318,7 +336,7 @@ impl<'n> Player<'n> {
                 Sent::PeerGone(_) if step.may_fail => return Ok(()),
                 Sent::PeerGone(why) => {
                     let until = self.in_a(LAST_WORDS);
-                    let before = match self.receive(&step.on, 400, until) {
+                    let before = match self.receive(&step.on, Transcript::KEPT, until) {
                         Ok(Received::Bytes(bytes, _)) => Some(bytes),
                         _ => None,
                     };
@@ -354,10 +372,13 @@ impl<'n> Player<'n> {
             if mismatches.len() == patterns.len() {
                 // What else is there says more than the first wrong byte does.
                 let until = self.in_a(LAST_WORDS);
-                if let Ok(Received::Bytes(bytes, _)) = self.receive(on, 400, until) {
+                if let Ok(Received::Bytes(bytes, _)) = self.receive(on, Transcript::KEPT, until) {
                     so_far.extend(bytes);
                 }
-                return Err(Difference::Bytes { mismatches, came: so_far }.into());
+                let most_like = patterns.iter().zip(&mismatches).rev().max_by_key(|(_, mismatch)| mismatch.offset);
+                let fields = most_like
+                    .map_or_else(Vec::new, |(pattern, _)| fields::of_reply(&self.transcript, on, pattern, &so_far, &self.captures));
+                return Err(Difference::Bytes { mismatches, came: so_far, fields }.into());
             }
             match self.receive(on, most, until)? {
                 Received::Bytes(bytes, with) => {

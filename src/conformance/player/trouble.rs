@@ -3,6 +3,7 @@
 use alloc::{string::String, vec::Vec};
 use core::fmt;
 
+use super::fields::FieldDifference;
 use crate::exchange::End;
 
 /// Why a step was not played as it is written.
@@ -35,6 +36,8 @@ pub enum Difference {
         mismatches: Vec<Mismatch>,
         /// All that came.
         came: Vec<u8>,
+        /// The fields that differ, where it is a reply.
+        fields: Vec<FieldDifference>,
     },
     /// Bytes come where nothing, or the end, is expected.
     Unexpected(Vec<u8>),
@@ -118,10 +121,17 @@ impl fmt::Display for Difference {
         match self {
             Self::NotConnected => f.write_str("nobody connects"),
             Self::Connected => f.write_str("somebody connects"),
-            Self::Bytes { mismatches, came } => {
+            Self::Bytes { fields, .. } if !fields.is_empty() => {
+                for (nth, field) in fields.iter().enumerate() {
+                    let separator = if nth == 0 { "" } else { "; " };
+                    write!(f, "{separator}{field}")?;
+                }
+                Ok(())
+            }
+            Self::Bytes { mismatches, came, .. } => {
                 for (nth, Mismatch { offset, expected, found }) in mismatches.iter().enumerate() {
                     let or = if nth == 0 { "" } else { "; or " };
-                    write!(f, "{or}at byte {offset} expected {expected}, came {found}")?;
+                    write!(f, "{or}at byte {offset}: {found}, expected {expected}")?;
                 }
                 write!(f, " (all: {})", Excerpt(came))
             }

@@ -109,6 +109,16 @@ pub(super) fn answers(player: &mut Player<'_>, on: &str, until: Duration) -> Res
     }
 }
 
+/// Whether it still does something when it is asked a `ProcessInfo`: what is wrong with its answer, the cases say.
+pub(super) fn reacts(network: &mut dyn Network, within: Duration) -> Result<(), PlayerError> {
+    let until = network.now().saturating_add(within);
+    let mut player = Player::new(network, within);
+    match ask(&mut player, "the last one", Command::PROCESS_INFO, &ProcessInfo {}, until)? {
+        Came::Silence(_) => Err(PlayerError::differs("a complete ProcessInfo gets no answer")),
+        Came::Message(_) | Came::NoMessage(_) | Came::End(..) => Ok(()),
+    }
+}
+
 /// Opens a connection, sends a request, reads the reply, and closes.
 fn ask(player: &mut Player<'_>, on: &str, command: Command, request: &impl Encode, until: Duration) -> Result<Came, PlayerError> {
     let request = encode_to_vec(command, request).map_err(|error| PlayerError::differs(format!("{error}")))?;

@@ -10,14 +10,16 @@ use alloc::{
 use core::time::Duration;
 
 use super::ask::Came;
+use super::evidence::Evidence;
 use super::expectation::Expectation;
+use super::faults::{FaultSeen, ServerFault};
 use super::judge::{self, Judgement};
 use super::target::{Subject, with_user_events};
-use super::{Death, Options, ServerCase, ServerCaseKind, request};
+use super::{Death, Options, ServerCase, ServerCaseKind, ask, conduct, reply_faults, request};
 use crate::command::Command;
 use crate::conformance::known::{Answer, Family, Layer, Profile, Request, Row, Seen, explain};
 use crate::conformance::player::{Network, Player, PlayerError, Transcript, TurnDirection};
-use crate::conformance::{Case, Detail, Grade, Turn};
+use crate::conformance::{Case, CaseFault, Detail, Grade, Turn};
 use crate::hresult::HResult;
 use crate::message::{Message, Reply, process::ProcessInfo};
 use crate::vectors::Hazard;
@@ -38,9 +40,29 @@ pub(super) enum Played {
 /// What became of one try.
 struct Attempt {
     /// What went wrong in a script; the judgement of a request.
-    result: Result<Judgement, String>,
+    result: Result<Judgement, Failed>,
     transcript: Transcript,
     unavailable: Option<String>,
+}
+
+/// Why a try failed, where no table explains it.
+struct Failed {
+    text: String,
+    faults: Vec<FaultSeen>,
+}
+
+impl Failed {
+    const fn unnamed(text: String) -> Self {
+        Self { text, faults: Vec::new() }
+    }
+}
+
+/// What ended a try.
+enum Stopped {
+    /// The target did something else.
+    Failed(Failed),
+    /// This machine lacks what the case needs.
+    Unavailable(String),
 }
 
 /// Plays cases against a target.
@@ -72,9 +94,9 @@ impl CasePlayer<'_> {
             Err(_) if self.lacks_it(case, &attempt.transcript) => {
                 Judgement::new(Grade::Unimplemented, ["DS_IPC_E_UNKNOWN_COMMAND".to_owned()].into())
             }
-            Err(failure) => match self.refusal(case, &attempt.transcript) {
-                Some(row) => Judgement::of_row(row, [failure].into()),
-                None => Judgement::new(Grade::Fail, [failure].into()),
+            Err(Failed { text, faults }) => match self.refusal(case, &attempt.transcript) {
+                Some(row) => Judgement::of_row(row, [text].into()),
+                None => Judgement::new(Grade::Fail, [text].into()).with_faults(faults),
             },
         };
         Ok(Played::Case(Box::new(entry(self.options, case, judgement, &attempt.transcript)), note))
@@ -91,9 +113,12 @@ impl CasePlayer<'_> {
                         Ok(answered) => {
                             let lives = matches!(answered.came, Came::Message(_)) && test.hazard != Some(Hazard::Harmful);
                             let death = if lives { None } else { death(player) };
-                            Ok(judge::judge(profile, &Expectation::of_vector(group, test), &answered, death))
+                            let expectation = Expectation::of_vector(group, test);
+                            let judgement = judge::judge(profile, &expectation, &answered, death);
+                            let faults = conduct::of_answer(&Evidence::of(player), request::ON, &expectation, &answered, death);
+                            Ok(judgement.with_faults(faults))
                         }
-                        Err(PlayerError::Unavailable(why)) => Err(PlayerError::Unavailable(why)),
+                        Err(PlayerError::Unavailable(why)) => Err(Stopped::Unavailable(why)),
                         Err(trouble) => Ok(Judgement::new(Grade::Fail, [trouble.to_string()].into())),
                     }
                 })
@@ -102,34 +127,48 @@ impl CasePlayer<'_> {
                 let within = self.options.within.unwrap_or(Duration::from_millis(within_ms.into()));
                 let plain: Vec<_> = script.steps.iter().collect();
                 let Some(name) = self.profile.name_in(script) else {
-                    return self.script(&plain, own, target, within);
+                    return self.script(&plain, own, target, within, true);
                 };
                 let (steps, deviation) = script.steps_on(name);
-                let mut attempt = self.script(&steps, own, target, within)?;
+                // What is known of a target may be malformed.
+                let mut attempt = self.script(&steps, own, target, within, deviation.is_none())?;
                 if let (Ok(_), Some(deviation)) = (&attempt.result, deviation) {
                     attempt.result = Ok(Judgement::known(&deviation.fact, &deviation.text, Vec::new()));
                     return Ok(attempt);
                 }
                 // Neither is a newer build that has mended it at fault.
-                let plain = self.script(&plain, own, target, within)?;
+                let plain = self.script(&plain, own, target, within, true)?;
                 Ok(if plain.fails() { attempt } else { plain })
             }
         }
     }
 
-    fn script(&mut self, steps: &[&Step], own: bool, target: &Target, within: Duration) -> Result<Attempt, String> {
+    /// `is_checked`: the bytes of what came are looked at where the script is content with them.
+    fn script(
+        &mut self,
+        steps: &[&Step],
+        own: bool,
+        target: &Target,
+        within: Duration,
+        is_checked: bool,
+    ) -> Result<Attempt, String> {
         self.with_target(own, target, within, |player, death| {
-            let played = player.play(steps.iter().copied());
-            match played {
-                Ok(()) => Ok(Judgement::new(Grade::Pass, Vec::new())),
-                Err(failure) => match failure.trouble {
-                    PlayerError::Unavailable(why) => Err(PlayerError::Unavailable(why)),
-                    PlayerError::Differs(_) => {
-                        let death = death(player).map_or_else(String::new, |death| format!(" (the target {death})"));
-                        Err(PlayerError::differs(format!("{failure}{death}")))
-                    }
-                },
+            let Err(failure) = player.play(steps.iter().copied()) else {
+                let faults = if is_checked { reply_faults::of_case(&Evidence::of(player)) } else { Vec::new() };
+                if faults.is_empty() {
+                    return Ok(Judgement::new(Grade::Pass, Vec::new()));
+                }
+                let texts: Vec<String> = faults.iter().map(|seen| seen.text.clone()).collect();
+                return Err(Stopped::Failed(Failed { text: texts.join("; "), faults }));
+            };
+            if let PlayerError::Unavailable(why) = failure.trouble {
+                return Err(Stopped::Unavailable(why));
             }
+            let death = death(player);
+            let step = steps.get(failure.step).copied();
+            let faults = step.map(|step| conduct::of_failure(&Evidence::of(player), step, &failure, death)).unwrap_or_default();
+            let death = death.map_or_else(String::new, |death| format!(" (the target {death})"));
+            Err(Stopped::Failed(Failed { text: format!("{failure}{death}"), faults }))
         })
     }
 
@@ -139,7 +178,7 @@ impl CasePlayer<'_> {
         own: bool,
         target: &Target,
         within: Duration,
-        play: impl FnOnce(&mut Player<'_>, &dyn Fn(&mut Player<'_>) -> Option<Death>) -> Result<Judgement, PlayerError>,
+        play: impl FnOnce(&mut Player<'_>, &dyn Fn(&mut Player<'_>) -> Option<Death>) -> Result<Judgement, Stopped>,
     ) -> Result<Attempt, String> {
         if own {
             let (spawned, network) = match self.subject.own(target) {
@@ -156,7 +195,9 @@ impl CasePlayer<'_> {
         if let Some(death) = self.subject.death() {
             if let Ok(judgement) = &attempt.result {
                 if judgement.grade != Grade::Fail && judgement.deviation.is_none() {
-                    attempt.result = Err(format!("the target {death}"));
+                    let text = format!("the target {death}");
+                    let faults = [FaultSeen::new(ServerFault::TargetEnds, text.clone())].into();
+                    attempt.result = Err(Failed { text, faults });
                 }
             }
         } else if attempt.unavailable.is_none() && attempt.fails() {
@@ -167,7 +208,12 @@ impl CasePlayer<'_> {
 
     /// Whether the shared target still answers. One that does not is started anew for the next case.
     fn look_after(&mut self, attempt: &mut Attempt) -> Result<(), String> {
-        let Err(reason) = self.subject.answers() else { return Ok(()) };
+        let within = self.options.within.unwrap_or(WITHIN);
+        let Err(reason) =
+            self.subject.shared().and_then(|mut network| ask::reacts(&mut network, within).map_err(|trouble| trouble.to_string()))
+        else {
+            return Ok(());
+        };
         if !self.subject.end_shared() {
             return Err(format!("{reason}; after: {}", attempt.text()));
         }
@@ -177,7 +223,7 @@ impl CasePlayer<'_> {
                 judgement.grade = Grade::Fail;
                 judgement.found.push(reason);
             }
-            Err(failure) => *failure = format!("{failure}; {reason}"),
+            Err(failure) => failure.text = format!("{}; {reason}", failure.text),
         }
         Ok(())
     }
@@ -205,7 +251,7 @@ impl CasePlayer<'_> {
 
 /// The entry of a case in the report.
 pub(super) fn entry(options: &Options, case: &ServerCase<'_>, judgement: Judgement, transcript: &Transcript) -> Case {
-    let Judgement { mut grade, deviation, mut found } = judgement;
+    let Judgement { mut grade, deviation, mut found, faults } = judgement;
     if grade == Grade::Unimplemented && options.require.iter().any(|glob| case.is_chosen(glob)) {
         grade = Grade::Fail;
         found.insert(0, "it is required".to_owned());
@@ -226,7 +272,7 @@ pub(super) fn entry(options: &Options, case: &ServerCase<'_>, judgement: Judgeme
         spec: case.spec(),
         detail,
         deviation,
-        faults: Vec::new(),
+        faults: if grade == Grade::Fail { faults.iter().map(CaseFault::from).collect() } else { Vec::new() },
         hazard: case.hazard(),
     }
 }
@@ -248,7 +294,7 @@ fn expected(script: &Script) -> String {
 
 impl Attempt {
     fn not_started(reason: String) -> Self {
-        Self { result: Err(reason), transcript: Transcript::default(), unavailable: None }
+        Self { result: Err(Failed::unnamed(reason)), transcript: Transcript::default(), unavailable: None }
     }
 
     fn fails(&self) -> bool {
@@ -258,7 +304,7 @@ impl Attempt {
     fn text(&self) -> String {
         match &self.result {
             Ok(judgement) => judgement.found.join("; "),
-            Err(failure) => failure.clone(),
+            Err(failure) => failure.text.clone(),
         }
     }
 }
@@ -266,7 +312,7 @@ impl Attempt {
 fn attempt(
     network: &mut dyn Network,
     within: Duration,
-    play: impl FnOnce(&mut Player<'_>) -> Result<Judgement, PlayerError>,
+    play: impl FnOnce(&mut Player<'_>) -> Result<Judgement, Stopped>,
 ) -> Attempt {
     let mut player = Player::new(network, within);
     let result = play(&mut player);
@@ -275,8 +321,8 @@ fn attempt(
     let transcript = player.transcript().clone();
     match result {
         Ok(judgement) => Attempt { result: Ok(judgement), transcript, unavailable: None },
-        Err(PlayerError::Unavailable(why)) => Attempt { result: Err(why.clone()), transcript, unavailable: Some(why) },
-        Err(PlayerError::Differs(difference)) => Attempt { result: Err(difference.to_string()), transcript, unavailable: None },
+        Err(Stopped::Unavailable(why)) => Attempt { result: Err(Failed::unnamed(why.clone())), transcript, unavailable: Some(why) },
+        Err(Stopped::Failed(failed)) => Attempt { result: Err(failed), transcript, unavailable: None },
     }
 }
 

@@ -5,6 +5,7 @@ use alloc::{format, string::String, vec::Vec};
 use super::Death;
 use super::ask::Came;
 use super::expectation::Expectation;
+use super::faults::FaultSeen;
 use super::request::Answered;
 use crate::conformance::known::{Answer, Profile, Row, Seen, explain};
 use crate::conformance::{Grade, KnownDeviation};
@@ -17,15 +18,32 @@ pub(in crate::conformance) struct Judgement {
     pub(super) grade: Grade,
     pub(in crate::conformance) deviation: Option<KnownDeviation>,
     pub(super) found: Vec<String>,
+    /// The faults that a failure shows.
+    pub(super) faults: Vec<FaultSeen>,
 }
 
 impl Judgement {
     pub(super) const fn new(grade: Grade, found: Vec<String>) -> Self {
-        Self { grade, deviation: None, found }
+        Self { grade, deviation: None, found, faults: Vec::new() }
     }
 
     pub(super) fn known(fact: &str, text: &str, found: Vec<String>) -> Self {
-        Self { grade: Grade::Informational, deviation: Some(KnownDeviation { fact: fact.into(), text: text.into() }), found }
+        let deviation = Some(KnownDeviation { fact: fact.into(), text: text.into() });
+        Self { grade: Grade::Informational, deviation, found, faults: Vec::new() }
+    }
+
+    /// What the bytes show is wrong, whatever else is said of them. What is known of the target stays known.
+    pub(super) fn with_faults(mut self, faults: Vec<FaultSeen>) -> Self {
+        match self.grade {
+            Grade::Pass | Grade::PassLenient if !faults.is_empty() => {
+                self.grade = Grade::Fail;
+                self.found.extend(faults.iter().map(|seen| seen.text.clone()));
+                self.faults = faults;
+            }
+            Grade::Fail => self.faults = faults,
+            _ => {}
+        }
+        self
     }
 
     pub(super) fn of_row(row: &Row, found: Vec<String>) -> Self {
@@ -50,7 +68,7 @@ pub(in crate::conformance) fn judge(
     answered: &Answered,
     death: Option<Death>,
 ) -> Judgement {
-    let mut found = answered.wrong.clone();
+    let mut found: Vec<String> = answered.wrong.iter().map(|wrong| format!("{wrong}")).collect();
     if answered.left_open {
         found.push("the connection stays open".into());
     }

@@ -4,19 +4,26 @@
 //! the cases one after another (F-75) into a [`Report`](super::Report). Nothing that changes or harms a target is sent unless the
 //! [`Options`] allow it, and what that is, the `hazard` of vectors and scripts alone decides.
 
+mod agreement;
 pub(super) mod ask;
 mod attempt;
+mod block_faults;
 mod case;
+mod conduct;
 mod death;
+mod evidence;
 pub(super) mod expectation;
+mod faults;
 pub(super) mod judge;
 mod left_out;
 mod options;
 mod place;
+mod reply_faults;
 pub(super) mod request;
 mod run;
 #[cfg(unix)]
 mod spawn;
+mod spelling;
 pub(super) mod target;
 #[cfg(unix)]
 mod unix;
@@ -25,6 +32,7 @@ mod windows;
 
 pub use case::{ServerCase, ServerCaseKind, cases};
 pub use death::Death;
+pub use faults::ServerFault;
 pub use options::Options;
 pub use place::{Place, SpawnCommand};
 pub use run::run;

@@ -5,24 +5,26 @@ use alloc::{
     string::{String, ToString as _},
     vec::Vec,
 };
-use core::time::Duration;
+use core::{fmt, time::Duration};
 
 use byteorder::{ByteOrder as _, LittleEndian};
 
 use super::ask::{Came, next_message};
 use crate::command::Command;
-use crate::conformance::player::{Player, PlayerError, Received, Sent};
+use crate::conformance::player::{Player, PlayerError, Received, Sent, Transcript};
 use crate::exchange::End;
 use crate::message::eventpipe::StopTracing;
 use crate::message::{AnyRequest, Message, encode_to_vec};
 use crate::vectors::script::{EndStep, Ending, FdKind, Step};
-use crate::vectors::{Group, Subject, Test, Type, Value};
+use crate::vectors::{DecodeRefusal, Group, Subject, Test, Type, Value};
 
 /// The connection that the request goes over, and the one that stops its session.
 pub(in crate::conformance) const ON: &str = "a";
 const STOP: &str = "stop";
 /// How long a server may take to close a connection that is over.
 const CLOSES: Duration = Duration::from_secs(1);
+/// How long more is waited for where something is wrong already.
+const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// What a server did with a request.
 #[derive(Clone, Debug)]
@@ -30,11 +32,66 @@ pub(in crate::conformance) struct Answered {
     /// What came first.
     pub(in crate::conformance) came: Came,
     /// What is wrong with it, and with what followed.
-    pub(in crate::conformance) wrong: Vec<String>,
+    pub(in crate::conformance) wrong: Vec<Wrong>,
     /// Whether the connection stayed open behind a reply that ends it.
     pub(in crate::conformance) left_open: bool,
     /// Whether more bytes came there.
     pub(in crate::conformance) has_surplus: bool,
+}
+
+/// What is wrong with a reply, or with what followed it.
+#[derive(Clone, Debug)]
+pub(in crate::conformance) enum Wrong {
+    /// The reply is malformed.
+    Reply(DecodeRefusal),
+    /// The reply decodes, and an encoder would have written other bytes: surplus ones, or a `reserved` that is not 0.
+    NotCanonical,
+    /// Another session is said to be stopped.
+    StoppedAnother {
+        /// The session that was to be stopped.
+        asked: String,
+        /// The one that is said to be.
+        said: u64,
+    },
+    /// A session is not stopped.
+    NotStopped {
+        /// What came to the `StopTracing`.
+        came: Came,
+    },
+    /// How the stream of the stopped session ended, if it did.
+    Stream(Option<End>),
+    /// Less of the environment comes than was announced.
+    EnvironmentCut {
+        /// What was announced.
+        announced: usize,
+        /// What came.
+        came: usize,
+        /// What came then.
+        then: Received,
+    },
+    /// The environment is malformed.
+    Environment(DecodeRefusal),
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Reply(refusal) => write!(f, "the reply is malformed: {refusal}"),
+            Self::NotCanonical => f.write_str("the reply has bytes after its last field, or a `reserved` other than 0"),
+            Self::StoppedAnother { asked, said } => write!(f, "sessionId is {said}, expected {asked}"),
+            Self::NotStopped { came } => write!(f, "the session is not stopped: {came}"),
+            Self::Stream(Some(end)) => write!(f, "the stream of the stopped session: {end}"),
+            Self::Stream(None) => f.write_str("the stream of the stopped session does not end"),
+            Self::EnvironmentCut { announced, came, then } => {
+                let then = match then {
+                    Received::End(end) => format!("{end}"),
+                    Received::Bytes(..) | Received::Nothing => "nothing more comes".to_string(),
+                };
+                write!(f, "nIncomingBytes is {announced}, after {came} bytes {then}")
+            }
+            Self::Environment(refusal) => write!(f, "the environment is malformed: {refusal}"),
+        }
+    }
 }
 
 /// How long a server may take.
@@ -84,16 +141,26 @@ pub(in crate::conformance) fn read(
     let until = after(player, patience.reply);
     let came = next_message(player, ON, until)?;
     let mut answered = Answered { came, wrong: Vec::new(), left_open: false, has_surplus: false };
+    if matches!(answered.came, Came::NoMessage(_)) {
+        hear_out(player)?;
+    }
     let Came::Message(reply) = &answered.came else { return Ok(answered) };
     let subject = Subject { kind: Type::Reply, command, from_server: true };
     let value = match subject.decode(reply) {
-        Ok(decoded) if decoded.kind == Type::Reply => decoded.value,
-        Ok(_) => {
-            close(player, patience, &mut answered)?;
-            return Ok(answered);
+        Ok(decoded) => {
+            if !decoded.canonical {
+                answered.wrong.push(Wrong::NotCanonical);
+            }
+            if decoded.kind != Type::Reply {
+                close(player, patience, &mut answered)?;
+                return Ok(answered);
+            }
+            decoded.value
         }
         Err(refusal) => {
-            answered.wrong.push(format!("the reply is malformed: {refusal}"));
+            answered.wrong.push(Wrong::Reply(refusal));
+            // What is left says what the size should have been.
+            hear_out(player)?;
             return Ok(answered);
         }
     };
@@ -116,7 +183,7 @@ fn follow(
         (Some(Command::STOP_TRACING), id) => {
             let asked = asked.get("sessionId").and_then(Value::as_str);
             if let (Some(id), Some(asked)) = (id, asked.filter(|asked| id.is_none_or(|id| id.to_string() != **asked))) {
-                answered.wrong.push(format!("session {asked} was to be stopped, {id} is said to be"));
+                answered.wrong.push(Wrong::StoppedAnother { asked: asked.to_string(), said: id });
             }
             close(player, patience, answered)?;
         }
@@ -144,12 +211,11 @@ fn stop(player: &mut Player<'_>, id: u64, until: Duration, answered: &mut Answer
         _ => None,
     };
     if echo.and_then(|echo| echo.value.get("sessionId").and_then(Value::as_str).map(|text| text == id.to_string())) != Some(true) {
-        answered.wrong.push(format!("the session is not stopped: {came}"));
+        answered.wrong.push(Wrong::NotStopped { came });
     }
     match player.network().drained(stream, until)?.end {
         Some(End::Closed) => {}
-        Some(end) => answered.wrong.push(format!("the stream of the stopped session: {end}")),
-        None => answered.wrong.push("the stream of the stopped session does not end".to_string()),
+        end => answered.wrong.push(Wrong::Stream(end)),
     }
     Ok(())
 }
@@ -160,12 +226,12 @@ fn environment(player: &mut Player<'_>, reply: &Value, patience: Patience, answe
     let announced = reply.get("nIncomingBytes").and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
     let mut block = Vec::new();
     if let Some(other) = Received::fill(&mut block, announced, |missing| player.receive(ON, missing, until))? {
-        answered.wrong.push(format!("{announced} bytes were announced, behind {} comes {other:?}", block.len()));
+        answered.wrong.push(Wrong::EnvironmentCut { announced, came: block.len(), then: other });
         return Ok(());
     }
     let subject = Subject { kind: Type::Environment, command: None, from_server: true };
     if let Err(refusal) = subject.decode(&block) {
-        answered.wrong.push(format!("the environment is malformed: {refusal}"));
+        answered.wrong.push(Wrong::Environment(refusal));
     }
     close(player, patience, answered)?;
     Ok(())
@@ -177,6 +243,16 @@ fn close(player: &mut Player<'_>, patience: Patience, answered: &mut Answered) -
     let came = player.receive(ON, 1, until)?;
     answered.left_open = !matches!(came, Received::End(_));
     answered.has_surplus = matches!(came, Received::Bytes(..));
+    if answered.has_surplus {
+        hear_out(player)?;
+    }
+    Ok(())
+}
+
+/// Takes what else is there: it says more than the first wrong byte does.
+fn hear_out(player: &mut Player<'_>) -> Result<(), PlayerError> {
+    let until = after(player, LAST_WORDS);
+    while let Received::Bytes(..) = player.receive(ON, Transcript::KEPT, until)? {}
     Ok(())
 }
 

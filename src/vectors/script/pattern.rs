@@ -118,6 +118,38 @@ impl Pattern {
             Err(stopped) => stopped,
         }
     }
+
+    /// The bytes that it describes: its own where it knows them, else those that stand in `came` at the same place, or 0. They end before a
+    /// part whose length is not known.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::vectors::script::{Captures, Pattern};
+    ///
+    /// let pattern: Pattern = serde_json::from_str(r#"["ff", { "any": 2 }, "ee"]"#)?;
+    /// assert_eq!(pattern.filled_from(&[0xfe, 7], &Captures::new()), [0xff, 7, 0, 0xee]);
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub fn filled_from(&self, came: &[u8], captures: &Captures) -> Vec<u8> {
+        const MOST: usize = 65_536;
+        let mut matcher = Matcher::new(came, captures);
+        let mut bytes = Vec::new();
+        for part in &self.0 {
+            let Some(len) = matcher.len(part).ok().filter(|len| *len <= MOST) else { break };
+            if let Part::Literal(literal) = part {
+                let Ok(known) = matcher.bytes(literal) else { break };
+                bytes.extend(known);
+            } else {
+                let there = came.iter().skip(matcher.at).copied().chain(core::iter::repeat(0)).take(len);
+                let from = bytes.len();
+                bytes.extend(there);
+                if let Part::Any(Any { name: Some(name), .. }) = part {
+                    matcher.captured.insert(name.clone(), bytes.get(from..).unwrap_or_default().to_vec());
+                }
+            }
+            matcher.at = matcher.at.saturating_add(len);
+        }
+        bytes
+    }
 }
 
 struct Matcher<'a> {

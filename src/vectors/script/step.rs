@@ -59,6 +59,35 @@ macro_rules! steps {
     };
 }
 
+impl Step {
+    /// What it does, and on which connection, without its bytes.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::vectors::script::Step;
+    ///
+    /// let step: Step = serde_json::from_str(r#"{ "on": "a", "expect": ["00"] }"#)?;
+    /// assert_eq!(step.in_words(), "expect on a");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub fn in_words(&self) -> String {
+        let on = match self {
+            Self::Open(step) => &step.open,
+            Self::Accept(step) => &step.accept,
+            Self::Send(step) => &step.on,
+            Self::Expect(step) => &step.on,
+            Self::ExpectAnyOf(step) => &step.on,
+            Self::ExpectNothing(step) => &step.on,
+            Self::Drain(step) => &step.on,
+            Self::ExpectEnd(step) => &step.on,
+            Self::EndStep(step) => &step.on,
+            Self::Listen(_) | Self::ExpectNoConnection(_) | Self::Wait(_) | Self::ExpectTarget(_) => {
+                return self.verb().to_string();
+            }
+        };
+        format!("{} on {on}", self.verb())
+    }
+}
+
 steps! {
     /// A connection is opened by the player.
     Open("open");

@@ -49,7 +49,11 @@ fn replay_names_difference_and_needs_leave() {
     with_runtime(&Runtime { os: "macOS", ..Runtime::new(2) }, |path| {
         let (status, said) = diagipc(&["replay", harmless, "--to", path.to_str().unwrap()]);
         assert_eq!(status, Some(1), "{said}");
-        assert!(said.contains("step 2 ") && said.contains("a sent 20 bytes: 444f544e45545f4950435f563100140004080000\n"), "{said}");
+        let difference = "step 2, expect on a: OS is \"macOS\", expected \"Linux\"";
+        assert!(
+            said.contains(difference) && said.contains("a sent 20 bytes: 444f544e45545f4950435f563100140004080000\n"),
+            "{said}"
+        );
         assert!(said.contains("a seen "), "{said}");
     });
     let (status, said) = diagipc(&["replay", harmless, "--to", "/nonexistent"]);

@@ -72,7 +72,7 @@ fn player_unexpected_bytes_are_reported() {
         (b"", r#"{ "on": "a", "expect_nothing": 200 }"#, "the end comes: the connection was closed"),
         (b"", r#"{ "on": "a", "expect_end": "reset", "within_ms": 5000 }"#, "the end is closed"),
         (b"", r#"{ "on": "a", "expect": ["61"], "within_ms": 5000 }"#, "the connection was closed after 0 bytes"),
-        (b"b", r#"{ "on": "a", "expect": ["61"], "within_ms": 5000 }"#, "at byte 0 expected 61, came 62 (all: 1 bytes 62)"),
+        (b"b", r#"{ "on": "a", "expect": ["61"], "within_ms": 5000 }"#, "at byte 0: 62, expected 61 (all: 1 bytes 62)"),
     ] {
         let (_directory, path) = says(0, answer);
         let text = format!(r#"[{{ "open": "a" }}, {expected}]"#);

@@ -1,0 +1,60 @@
+//! How the faults of a kind of target are named: one table makes the enumeration and what is said of each.
+
+/// Makes an enumeration of faults out of a table: name, sentence, how to mend it where the table says that, facts and requirements.
+macro_rules! named_faults {
+    ($(#[$meta:meta])* enum $Fault:ident;
+        $($(#[$doc:meta])* $Variant:ident = $name:literal, $sentence:literal, [$($spec:literal),* $(,)?];)*
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        #[allow(clippy::doc_markdown, reason = "the sentences are printed as well")]
+        pub enum $Fault {
+            $(#[doc = $sentence] $(#[$doc])* $Variant,)*
+        }
+
+        impl $Fault {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$Variant),*];
+
+            /// Its name in reports, which keeps its meaning for good.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$Variant => $name,)* }
+            }
+
+            /// What it is.
+            pub const fn sentence(self) -> &'static str {
+                match self { $(Self::$Variant => $sentence,)* }
+            }
+
+            /// The facts and requirements that it is against.
+            pub const fn spec(self) -> &'static [&'static str] {
+                match self { $(Self::$Variant => &[$($spec),*],)* }
+            }
+        }
+
+        impl core::fmt::Display for $Fault {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+    ($(#[$meta:meta])* enum $Fault:ident;
+        $($(#[$doc:meta])* $Variant:ident = $name:literal, $sentence:literal, $mend:literal, [$($spec:literal),* $(,)?];)*
+    ) => {
+        $crate::conformance::fault::named_faults! {
+            $(#[$meta])*
+            enum $Fault;
+            $($(#[$doc])* $Variant = $name, $sentence, [$($spec),*];)*
+        }
+
+        impl $Fault {
+            /// How to mend it.
+            pub const fn mend(self) -> &'static str {
+                match self { $(Self::$Variant => $mend,)* }
+            }
+        }
+    };
+}
+
+pub(in crate::conformance) use named_faults;

@@ -1,0 +1,85 @@
+//! What replies of one case say differently.
+
+use alloc::{format, vec::Vec};
+
+use byteorder::{ByteOrder as _, LittleEndian};
+
+use super::evidence::{Evidence, Exchange};
+use super::faults::{FaultSeen, ServerFault};
+use crate::command::{Command, ReplyType};
+use crate::header::HEADER_LEN;
+use crate::wire::Guid;
+
+pub(super) fn of_case(evidence: &Evidence) -> Vec<FaultSeen> {
+    let mut found = processes(evidence);
+    found.extend(sessions(evidence));
+    found
+}
+
+/// The payload of an OK with a payload.
+fn ok(exchange: &Exchange) -> Option<&[u8]> {
+    let header = exchange.reply_header().filter(|header| header.command == Command::OK)?;
+    exchange.came.get(HEADER_LEN..header.size.into())
+}
+
+/// Process id and cookie of a reply to `ProcessInfo`, 2 or 3.
+fn process(exchange: &Exchange) -> Option<(u64, [u8; 16])> {
+    let skipped = match exchange.command()?.reply_type()? {
+        ReplyType::ProcessInfo | ReplyType::ProcessInfo2 => 0,
+        ReplyType::ProcessInfo3 => 4,
+        _ => return None,
+    };
+    let (id, rest) = ok(exchange)?.get(skipped..)?.split_at_checked(8)?;
+    Some((LittleEndian::read_u64(id), rest.get(..16)?.try_into().ok()?))
+}
+
+fn processes(evidence: &Evidence) -> Vec<FaultSeen> {
+    let mut all = evidence.exchanges.iter().filter_map(process);
+    let Some((id, cookie)) = all.next() else { return Vec::new() };
+    let mut found = Vec::new();
+    for (other_id, other) in all {
+        if other_id != id {
+            let text = format!("processId is {id}, and {other_id} in another reply");
+            found.push(FaultSeen::new(ServerFault::ProcessIdChanges, text));
+        }
+        if other != cookie {
+            let fault = if swapped(other) == cookie { ServerFault::GuidByteOrder } else { ServerFault::CookieChanges };
+            let (cookie, other) = (Guid::from_bytes(cookie), Guid::from_bytes(other));
+            found.push(FaultSeen::new(fault, format!("runtimeCookie is {cookie}, and {other} in another reply")));
+        }
+    }
+    found
+}
+
+/// The first three parts of a GUID with their bytes the other way round.
+fn swapped(mut guid: [u8; 16]) -> [u8; 16] {
+    for part in [0..4, 4..6, 6..8] {
+        if let Some(part) = guid.get_mut(part) {
+            part.reverse();
+        }
+    }
+    guid
+}
+
+/// Ids of sessions that run beside each other.
+fn sessions(evidence: &Evidence) -> Option<FaultSeen> {
+    let mut running: Vec<(usize, u64)> = Vec::new();
+    for (nth, is_sent) in &evidence.order {
+        let exchange = evidence.exchanges.get(*nth)?;
+        let is_stop = exchange.command() == Some(Command::STOP_TRACING);
+        if *is_sent && is_stop {
+            let stopped = exchange.sent.get(HEADER_LEN..HEADER_LEN.saturating_add(8)).map(LittleEndian::read_u64);
+            running.retain(|(_, id)| Some(*id) != stopped);
+        }
+        let is_session = !is_stop && exchange.command().and_then(Command::reply_type) == Some(ReplyType::Session);
+        let new = is_session && !is_sent && running.iter().all(|(other, _)| other != nth);
+        let id = ok(exchange).and_then(|payload| payload.get(..8)).map(LittleEndian::read_u64);
+        if let Some(id) = id.filter(|id| new && *id != 0) {
+            if running.iter().any(|(_, other)| *other == id) {
+                return Some(FaultSeen::new(ServerFault::SessionIdTwice, format!("two sessions that run have the id {id}")));
+            }
+            running.push((*nth, id));
+        }
+    }
+    None
+}

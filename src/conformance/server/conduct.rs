@@ -1,0 +1,258 @@
+//! What a server did in place of the answer that was due, where the bytes that it sent are right.
+
+use alloc::{format, string::String, vec::Vec};
+
+use super::ask::Came;
+use super::evidence::{Evidence, Exchange};
+use super::expectation::Expectation;
+use super::faults::{FaultSeen, ServerFault};
+use super::request::{Answered, Wrong, is_cut, is_too_small, message_of};
+use super::{Death, reply_faults};
+use crate::command::Command;
+use crate::conformance::player::{Difference, Failure, PlayerError};
+use crate::exchange::End;
+use crate::hresult::HResult;
+use crate::message::{Message, Reply, process::ProcessInfo};
+use crate::vectors::script::{Pattern, Step};
+use crate::vectors::{Subject, Type, Verdict};
+
+/// Why the answer to a request of the vectors is a failure.
+pub(super) fn of_answer(
+    evidence: &Evidence,
+    on: &str,
+    expectation: &Expectation<'_>,
+    answered: &Answered,
+    death: Option<Death>,
+) -> Vec<FaultSeen> {
+    let mut found = reply_faults::of_case(evidence);
+    if !found.is_empty() {
+        return found;
+    }
+    if let Some(death) = death {
+        return [FaultSeen::new(ServerFault::TargetEnds, format!("the target {death}"))].into();
+    }
+    let Some(exchange) = evidence.on(on) else { return found };
+    let due = match expectation.verdict {
+        Verdict::Valid | Verdict::Acceptable => Due::Ok,
+        Verdict::Invalid => expectation.refusal.map_or(Due::Ok, Due::Error),
+    };
+    match &answered.came {
+        Came::Message(bytes) if expectation.verdict == Verdict::Acceptable && error_of(bytes).is_none() => {}
+        Came::Message(bytes) => found.extend(answer(exchange, error_of(bytes), due, expectation.depends_on_the_machine)),
+        Came::NoMessage(_) => {}
+        Came::End(end, _) => found.push(closed(exchange, *end)),
+        Came::Silence(_) => found.push(silence(exchange)),
+    }
+    if answered.left_open {
+        found.push(left_open(exchange));
+    }
+    found.extend(answered.wrong.iter().filter_map(|wrong| of_wrong(wrong, evidence)));
+    found
+}
+
+/// Why a script went another way at a step.
+pub(super) fn of_failure(evidence: &Evidence, step: &Step, failure: &Failure, death: Option<Death>) -> Vec<FaultSeen> {
+    let found = reply_faults::of_case(evidence);
+    if !found.is_empty() {
+        return found;
+    }
+    if let Some(death) = death {
+        return [FaultSeen::new(ServerFault::TargetEnds, format!("the target {death}"))].into();
+    }
+    let PlayerError::Differs(difference) = &failure.trouble else { return found };
+    let fault = match step {
+        Step::Expect(expect) => evidence.on(&expect.on).and_then(|exchange| {
+            let due = due(&expect.expect, exchange, evidence);
+            of_reply(exchange, due.as_slice(), difference)
+        }),
+        Step::ExpectAnyOf(expect) => evidence.on(&expect.on).and_then(|exchange| {
+            let patterns = expect.expect_any_of.iter();
+            let due: Vec<Due> = patterns.filter_map(|one| due(&one.expect, exchange, evidence)).collect();
+            of_reply(exchange, &due, difference)
+        }),
+        Step::ExpectEnd(expect) => evidence.on(&expect.on).and_then(|exchange| match difference {
+            Difference::NoEnd => Some(left_open(exchange)),
+            Difference::End(End::Reset) => {
+                Some(FaultSeen::new(ServerFault::ConnectionReset, format!("{}: the connection is reset", asked(exchange))))
+            }
+            _ => None,
+        }),
+        Step::Send(send) => evidence.on(&send.on).and_then(|exchange| match difference {
+            Difference::PeerGone { before: None, .. } => Some(closed(exchange, End::Reset)),
+            _ => None,
+        }),
+        _ => None,
+    };
+    fault.into_iter().collect()
+}
+
+/// What a reply must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    Ok,
+    Error(HResult),
+}
+
+/// What a pattern says that a reply must be.
+fn due(pattern: &Pattern, exchange: &Exchange, evidence: &Evidence) -> Option<Due> {
+    let bytes = pattern.filled_from(&exchange.came, &evidence.captures);
+    let (message, _) = Message::decode_prefix(&bytes).ok()?;
+    match message.command {
+        Command::OK => Some(Due::Ok),
+        Command::ERROR => error_of(&bytes).map(Due::Error),
+        _ => None,
+    }
+}
+
+fn of_reply(exchange: &Exchange, due: &[Due], difference: &Difference) -> Option<FaultSeen> {
+    match difference {
+        Difference::Ended { end, after } if after.is_empty() => Some(closed(exchange, *end)),
+        Difference::Nothing { after } if after.is_empty() => Some(silence(exchange)),
+        Difference::Bytes { fields, .. } => {
+            let first = due.first()?;
+            let error = error_of(&exchange.came);
+            if !due.iter().any(|due| matches!((due, error), (Due::Ok, None) | (Due::Error(_), Some(_)))) {
+                return answer(exchange, error, *first, false);
+            }
+            let of_this_kind = due.iter().copied().find(|due| matches!((due, error), (Due::Error(_), Some(_))));
+            if let Some(due) = of_this_kind {
+                return answer(exchange, error, due, false);
+            }
+            let is_stop = exchange.command() == Some(Command::STOP_TRACING);
+            let fault = if is_stop { ServerFault::StopEchoesAnother } else { ServerFault::ValueDiffers };
+            let texts: Vec<String> = fields.iter().map(|field| format!("{field}")).collect();
+            (!texts.is_empty()).then(|| FaultSeen::new(fault, texts.join("; ")))
+        }
+        _ => None,
+    }
+}
+
+/// The error that came in place of what was due; `None`: an OK came.
+fn answer(exchange: &Exchange, error: Option<HResult>, due: Due, depends_on_the_machine: bool) -> Option<FaultSeen> {
+    let asked = asked(exchange);
+    match (due, error) {
+        (Due::Ok, None) => None,
+        (Due::Ok, Some(code)) => {
+            let of_bytes = [HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&code);
+            let text = format!("{asked}: hresult is {code}, expected an OK");
+            (of_bytes || !depends_on_the_machine).then(|| FaultSeen::new(ServerFault::ValidRequestRefused, text))
+        }
+        (Due::Error(due), Some(code)) if due == code => None,
+        (Due::Error(due), error) => {
+            let unchecked = unchecked(exchange);
+            let fault = match (error, unchecked) {
+                (None, unchecked) => unchecked,
+                // Whatever is said: it was not looked at first (F-69).
+                (_, ServerFault::SizeUnchecked | ServerFault::CutMessageTaken) => unchecked,
+                (Some(code), ServerFault::MagicUnchecked) if code != HResult::BAD_ENCODING => unchecked,
+                _ => ServerFault::WrongErrorCode,
+            };
+            let came = error.map_or_else(|| String::from("an OK came"), |code| format!("hresult is {code}"));
+            Some(FaultSeen::new(fault, format!("{asked}: {came}, expected {due}")))
+        }
+    }
+}
+
+/// The check without which this request is served.
+fn unchecked(exchange: &Exchange) -> ServerFault {
+    let wire = exchange.sent.as_slice();
+    if is_too_small(wire) {
+        return ServerFault::SizeUnchecked;
+    }
+    if is_cut(wire) {
+        return ServerFault::CutMessageTaken;
+    }
+    let subject = Subject { kind: Type::Request, command: exchange.command(), from_server: false };
+    match subject.decode(message_of(wire).unwrap_or(wire)) {
+        Ok(decoded) if decoded.kind == Type::Unknown => ServerFault::UnknownCommandTaken,
+        Ok(_) => ServerFault::LimitsUnchecked,
+        Err(refusal) => match refusal.fault.kind.as_str() {
+            "bad_magic" => ServerFault::MagicUnchecked,
+            "size_too_small" => ServerFault::SizeUnchecked,
+            "end_of_input" => ServerFault::CutMessageTaken,
+            "count_too_large" => ServerFault::CountUnchecked,
+            "missing_terminator" => ServerFault::TerminatorUnchecked,
+            "unknown_session_type" => ServerFault::LimitsUnchecked,
+            _ => ServerFault::TruncatedPayloadTaken,
+        },
+    }
+}
+
+fn of_wrong(wrong: &Wrong, evidence: &Evidence) -> Option<FaultSeen> {
+    match wrong {
+        Wrong::StoppedAnother { asked, said } => {
+            let text = format!("sessionId is {said}, expected {asked}");
+            Some(FaultSeen::new(ServerFault::StopEchoesAnother, text))
+        }
+        Wrong::NotStopped { came, .. } => {
+            let exchange = evidence.exchanges.iter().find(|one| one.command() == Some(Command::STOP_TRACING))?;
+            match came {
+                Came::Message(bytes) => Some(match error_of(bytes) {
+                    Some(code) => FaultSeen::new(
+                        ServerFault::ValidRequestRefused,
+                        format!("{}: hresult is {code}, expected an OK", asked(exchange)),
+                    ),
+                    None => FaultSeen::new(
+                        ServerFault::StopEchoesAnother,
+                        "the reply to StopTracing does not have the id that was asked for",
+                    ),
+                }),
+                Came::End(end, _) => Some(closed(exchange, *end)),
+                Came::Silence(_) => Some(silence(exchange)),
+                Came::NoMessage(_) => None,
+            }
+        }
+        Wrong::Stream(Some(end)) => {
+            Some(FaultSeen::new(ServerFault::ConnectionReset, format!("the stream of the stopped session: {end}")))
+        }
+        Wrong::Stream(None) => {
+            Some(FaultSeen::new(ServerFault::StreamDoesNotEnd, "the session was stopped, its stream goes on or stays open"))
+        }
+        // The bytes say it.
+        Wrong::Reply(_) | Wrong::Environment(_) | Wrong::EnvironmentCut { .. } | Wrong::NotCanonical => None,
+    }
+}
+
+fn error_of(bytes: &[u8]) -> Option<HResult> {
+    let (message, _) = Message::decode_prefix(bytes).ok()?;
+    match message.reply_as::<ProcessInfo>().ok()? {
+        Reply::Error(error) => Some(error.hresult),
+        _ => None,
+    }
+}
+
+/// The request, in words.
+fn asked(exchange: &Exchange) -> String {
+    let len = exchange.sent.len();
+    match exchange.command() {
+        Some(command) => format!("{command} of {len} bytes"),
+        None => format!("a message of {len} bytes"),
+    }
+}
+
+fn closed(exchange: &Exchange, end: End) -> FaultSeen {
+    FaultSeen::new(ServerFault::ClosesBeforeReply, format!("{}: {end}, and no reply came", asked(exchange)))
+}
+
+fn silence(exchange: &Exchange) -> FaultSeen {
+    let wire = exchange.sent.as_slice();
+    let subject = Subject { kind: Type::Request, command: exchange.command(), from_server: false };
+    let decoded = subject.decode(message_of(wire).unwrap_or(wire));
+    let is_malformed = is_too_small(wire) || is_cut(wire) || decoded.map_or(true, |decoded| decoded.limit.is_some());
+    let fault = match () {
+        () if is_malformed => ServerFault::NoAnswerToMalformedRequest,
+        () if !exchange.asks_known_command() => ServerFault::NoAnswerToUnknownCommand,
+        () => ServerFault::NoAnswer,
+    };
+    FaultSeen::new(fault, format!("{}: nothing came", asked(exchange)))
+}
+
+fn left_open(exchange: &Exchange) -> FaultSeen {
+    let is_stream =
+        exchange.command().is_some_and(|command| command != Command::STOP_TRACING && command.set == Command::STOP_TRACING.set)
+            && error_of(&exchange.came).is_none();
+    if is_stream {
+        return FaultSeen::new(ServerFault::StreamDoesNotEnd, "the session was stopped, its stream goes on or stays open");
+    }
+    FaultSeen::new(ServerFault::ConnectionLeftOpen, format!("{}: the connection stays open after the reply", asked(exchange)))
+}

@@ -1,0 +1,82 @@
+//! What a case leaves behind: what went over each of its connections, and how it ended.
+
+use alloc::{string::String, vec::Vec};
+
+use crate::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC};
+use crate::command::Command;
+use crate::conformance::player::{Player, Quiet, TurnDirection};
+use crate::header::{HEADER_LEN, Header};
+use crate::vectors::script::Captures;
+
+/// One connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Exchange {
+    /// Its name.
+    pub(super) on: String,
+    /// All that was sent.
+    pub(super) sent: Vec<u8>,
+    /// All that came, and was not read in the background.
+    pub(super) came: Vec<u8>,
+    /// Why no more came, if it was waited for.
+    pub(super) quiet: Option<Quiet>,
+}
+
+/// All of a case.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Evidence {
+    pub(super) exchanges: Vec<Exchange>,
+    /// What came and went, in its order: the number of the exchange, and whether it was sent.
+    pub(super) order: Vec<(usize, bool)>,
+    /// What scripts captured.
+    pub(super) captures: Captures,
+}
+
+impl Evidence {
+    pub(super) fn of(player: &Player<'_>) -> Self {
+        let mut evidence = Self { captures: player.captures().clone(), ..Self::default() };
+        for passage in &player.transcript().0 {
+            let known = evidence.exchanges.iter().position(|one| one.on == passage.connection);
+            let nth = known.unwrap_or_else(|| {
+                let quiet = player.quiet(&passage.connection);
+                evidence.exchanges.push(Exchange { on: passage.connection.clone(), quiet, ..Exchange::default() });
+                evidence.exchanges.len().saturating_sub(1)
+            });
+            let is_sent = passage.direction == TurnDirection::Sent;
+            if let Some(exchange) = evidence.exchanges.get_mut(nth) {
+                let bytes = if is_sent { &mut exchange.sent } else { &mut exchange.came };
+                bytes.extend_from_slice(&passage.bytes);
+                evidence.order.push((nth, is_sent));
+            }
+        }
+        for exchange in &mut evidence.exchanges {
+            if exchange.came.starts_with(&ADVERTISE_MAGIC) {
+                // What a runtime says of itself at a port is no reply.
+                exchange.came.drain(..ADVERTISE_LEN.min(exchange.came.len()));
+            }
+        }
+        evidence
+    }
+
+    /// The connection of that name.
+    pub(super) fn on(&self, name: &str) -> Option<&Exchange> {
+        self.exchanges.iter().find(|one| one.on == name)
+    }
+}
+
+impl Exchange {
+    /// The command that was asked, as far as its header was sent, whatever its magic.
+    pub(super) fn command(&self) -> Option<Command> {
+        let &[set, id] = self.sent.get(16..18)? else { return None };
+        (self.sent.len() >= HEADER_LEN).then_some(Command { set, id })
+    }
+
+    /// Whether a command was asked that is known.
+    pub(super) fn asks_known_command(&self) -> bool {
+        self.command().is_some_and(|command| command.reply_type().is_some())
+    }
+
+    /// The header of what came.
+    pub(super) fn reply_header(&self) -> Option<Header> {
+        Header::decode(&self.came).ok()
+    }
+}

@@ -1,0 +1,278 @@
+//! Strings as faulty servers spell them: a payload that is none by the grammar is read by each known wrong spelling.
+
+use alloc::{format, string::String, vec::Vec};
+use core::char::{REPLACEMENT_CHARACTER, decode_utf16};
+
+use super::faults::{FaultSeen, ServerFault};
+use crate::hresult::HResult;
+use crate::wire::fields::{Fields, Names, Source};
+use crate::wire::{Array, Field, Guid, IpcString};
+
+/// A way of writing strings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spelling {
+    /// As the grammar says.
+    Right,
+    /// A count of the units without a NUL, and no NUL.
+    WithoutNul,
+    /// A count with the NUL, and no NUL.
+    CountedNulMissing,
+    /// A count without the NUL, which is there.
+    NulUncounted,
+    /// UTF-8, a count of bytes; whether a NUL that is not counted follows.
+    Utf8 { uncounted_nul: bool },
+    /// A count of bytes; whether the NUL is not counted.
+    CountInBytes { uncounted_nul: bool },
+    /// The count's high byte first; whether the units' as well.
+    BigEndian { units: bool },
+    /// Units of four bytes.
+    Wide,
+}
+
+/// The wrong ones, the likelier first.
+const WRONG: [Spelling; 10] = [
+    Spelling::NulUncounted,
+    Spelling::WithoutNul,
+    Spelling::CountInBytes { uncounted_nul: false },
+    Spelling::CountInBytes { uncounted_nul: true },
+    Spelling::Utf8 { uncounted_nul: false },
+    Spelling::Utf8 { uncounted_nul: true },
+    Spelling::BigEndian { units: true },
+    Spelling::BigEndian { units: false },
+    Spelling::Wide,
+    Spelling::CountedNulMissing,
+];
+
+/// The bytes do not have what is read.
+pub(super) struct NoSuch;
+
+impl Spelling {
+    const fn fault(self) -> Option<ServerFault> {
+        match self {
+            Self::Right => None,
+            Self::WithoutNul | Self::CountedNulMissing => Some(ServerFault::StringWithoutNul),
+            Self::NulUncounted => Some(ServerFault::StringLengthWithoutNul),
+            Self::Utf8 { .. } => Some(ServerFault::Utf8Strings),
+            Self::CountInBytes { .. } => Some(ServerFault::CountInBytes),
+            Self::BigEndian { .. } => Some(ServerFault::WrongByteOrder),
+            Self::Wide => Some(ServerFault::WcharOf4Bytes),
+        }
+    }
+}
+
+/// The wrong spelling by which `read` takes all of `bytes`, and where its first string is.
+pub(super) fn wrong_spelling(bytes: &[u8], read: impl Fn(&mut Spelled<'_>) -> Result<(), NoSuch>) -> Option<FaultSeen> {
+    WRONG.into_iter().find_map(|spelling| {
+        let mut spelled = Spelled::new(bytes, spelling);
+        read(&mut spelled).ok()?;
+        if !spelled.rest().is_empty() {
+            return None;
+        }
+        let (fault, told) = (spelling.fault()?, spelled.told?);
+        let First { field, count, text } = told;
+        let what = match spelling {
+            Spelling::Right => return None,
+            Spelling::WithoutNul => {
+                format!("has length {count} and {} units, none of which is its NUL", text.encode_utf16().count())
+            }
+            Spelling::CountedNulMissing => format!("has length {count}, and {} units without its NUL", text.encode_utf16().count()),
+            Spelling::NulUncounted => format!("has length {count}, expected {} with its NUL", count.saturating_add(1)),
+            Spelling::Utf8 { .. } => format!("has length {count} and that many bytes, expected UTF-16 units of 2 bytes"),
+            Spelling::CountInBytes { .. } => {
+                format!("has length {count}, expected {} units with its NUL", text.encode_utf16().count().saturating_add(1))
+            }
+            Spelling::BigEndian { .. } => format!("has length {count} if its high byte is first, {} as it is", count.swap_bytes()),
+            Spelling::Wide => "has units of 4 bytes, expected 2".into(),
+        };
+        Some(FaultSeen::new(fault, format!("{field} {text:?} {what}")))
+    })
+}
+
+/// The first string with a character.
+struct First {
+    field: String,
+    count: u32,
+    text: String,
+}
+
+/// Bytes whose strings are spelled in one way.
+pub(super) struct Spelled<'b> {
+    bytes: &'b [u8],
+    at: usize,
+    spelling: Spelling,
+    field: String,
+    told: Option<First>,
+}
+
+impl<'b> Spelled<'b> {
+    pub(super) const fn new(bytes: &'b [u8], spelling: Spelling) -> Self {
+        Self { bytes, at: 0, spelling, field: String::new(), told: None }
+    }
+
+    /// What is not read yet.
+    pub(super) fn rest(&self) -> &'b [u8] {
+        self.bytes.get(self.at..).unwrap_or_default()
+    }
+
+    /// How many bytes were read.
+    pub(super) const fn read(&self) -> usize {
+        self.at
+    }
+
+    /// What the next string is called.
+    pub(super) fn call(&mut self, field: String) {
+        self.field = field;
+    }
+
+    fn take(&mut self, len: usize) -> Result<&'b [u8], NoSuch> {
+        let taken = self.rest().get(..len).ok_or(NoSuch)?;
+        self.at = self.at.saturating_add(len);
+        Ok(taken)
+    }
+
+    fn fixed<const N: usize>(&mut self) -> Result<[u8; N], NoSuch> {
+        self.take(N)?.try_into().map_err(|_| NoSuch)
+    }
+
+    /// A count of strings, or of anything but units.
+    pub(super) fn count(&mut self) -> Result<u32, NoSuch> {
+        let bytes = self.fixed()?;
+        let both = matches!(self.spelling, Spelling::BigEndian { units: true });
+        Ok(if both { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
+    }
+
+    /// A string, however it is spelled.
+    pub(super) fn text(&mut self) -> Result<(), NoSuch> {
+        let bytes: [u8; 4] = self.fixed()?;
+        let is_big = matches!(self.spelling, Spelling::BigEndian { .. });
+        let count = if is_big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };
+        let n = usize::try_from(count).map_err(|_| NoSuch)?;
+        if n > self.rest().len() {
+            return Err(NoSuch);
+        }
+        if n == 0 && !matches!(self.spelling, Spelling::NulUncounted | Spelling::Utf8 { uncounted_nul: true }) {
+            return Ok(());
+        }
+        let text = match self.spelling {
+            Spelling::Right | Spelling::BigEndian { .. } => self.units(n, true)?,
+            Spelling::WithoutNul => self.units(n, false)?,
+            Spelling::CountedNulMissing => self.units(n.saturating_sub(1), false)?,
+            Spelling::NulUncounted => self.units(n.saturating_add(1), true)?,
+            Spelling::CountInBytes { uncounted_nul } => {
+                if n % 2 == 1 {
+                    return Err(NoSuch);
+                }
+                self.units((n / 2).saturating_add(usize::from(uncounted_nul)), true)?
+            }
+            Spelling::Utf8 { uncounted_nul } => {
+                let bytes = self.take(n.saturating_add(usize::from(uncounted_nul)))?;
+                let bytes = match bytes.split_last() {
+                    Some((0, text)) => text,
+                    _ if uncounted_nul => return Err(NoSuch),
+                    _ => bytes,
+                };
+                plausible(String::from_utf8(bytes.to_vec()).map_err(|_| NoSuch)?)?
+            }
+            Spelling::Wide => {
+                let bytes = self.take(n.saturating_mul(4))?;
+                let all = bytes.chunks_exact(4).map(|unit| char::from_u32(u32::from_le_bytes(unit.try_into().ok()?)));
+                let mut text = all.collect::<Option<String>>().ok_or(NoSuch)?;
+                if text.pop() != Some('\0') {
+                    return Err(NoSuch);
+                }
+                plausible(text)?
+            }
+        };
+        if self.told.is_none() && !text.is_empty() {
+            self.told = Some(First { field: self.field.clone(), count, text });
+        }
+        Ok(())
+    }
+
+    /// `n` units, of which the last is a NUL or none is.
+    fn units(&mut self, n: usize, with_nul: bool) -> Result<String, NoSuch> {
+        let is_big = matches!(self.spelling, Spelling::BigEndian { units: true });
+        let bytes = self.take(n.saturating_mul(2))?;
+        let mut units: Vec<u16> = bytes
+            .chunks_exact(2)
+            .filter_map(|unit| unit.try_into().ok())
+            .map(|unit| if is_big { u16::from_be_bytes(unit) } else { u16::from_le_bytes(unit) })
+            .collect();
+        if with_nul && units.pop() != Some(0) {
+            return Err(NoSuch);
+        }
+        let text: String = decode_utf16(units).map(|unit| unit.unwrap_or(REPLACEMENT_CHARACTER)).collect();
+        // What is right may have any unit.
+        if self.spelling == Spelling::Right { Ok(text) } else { plausible(text) }
+    }
+}
+
+/// The text, if it can be one: a wrong reading gives control characters, or NULs inside.
+fn plausible(text: String) -> Result<String, NoSuch> {
+    let is_odd = |c: char| c.is_control() && !c.is_ascii_whitespace() || c == REPLACEMENT_CHARACTER;
+    if text.chars().any(is_odd) { Err(NoSuch) } else { Ok(text) }
+}
+
+impl<'b> Source<'b> for Spelled<'b> {
+    type Error = NoSuch;
+
+    fn byte(&mut self) -> Result<u8, NoSuch> {
+        self.fixed::<1>().map(u8::from_le_bytes)
+    }
+
+    fn ushort(&mut self) -> Result<u16, NoSuch> {
+        self.fixed().map(u16::from_le_bytes)
+    }
+
+    fn uint(&mut self) -> Result<u32, NoSuch> {
+        self.fixed().map(u32::from_le_bytes)
+    }
+
+    fn ulong(&mut self) -> Result<u64, NoSuch> {
+        self.fixed().map(u64::from_le_bytes)
+    }
+
+    fn bool(&mut self) -> Result<bool, NoSuch> {
+        self.byte().map(|byte| byte != 0)
+    }
+
+    fn hresult(&mut self) -> Result<HResult, NoSuch> {
+        self.uint().map(HResult)
+    }
+
+    fn guid(&mut self) -> Result<Guid, NoSuch> {
+        self.fixed().map(Guid::from_bytes)
+    }
+
+    fn string(&mut self) -> Result<IpcString<'b>, NoSuch> {
+        self.text().map(|()| IpcString::ABSENT)
+    }
+
+    fn bytes(&mut self) -> Result<&'b [u8], NoSuch> {
+        let count = self.uint()?;
+        self.take(usize::try_from(count).map_err(|_| NoSuch)?)
+    }
+
+    fn array<T: Fields<'b>>(&mut self) -> Result<Array<'b, T>, NoSuch> {
+        (0..self.count()?).try_for_each(|_| T::build(self).map(drop))?;
+        Ok(Array::EMPTY)
+    }
+
+    fn number(&mut self, _: Option<Names>) -> Result<u32, NoSuch> {
+        self.uint()
+    }
+
+    fn tail(&mut self) -> Result<&'b [u8], NoSuch> {
+        // What a later version appends is not for a wrong spelling to explain.
+        if self.spelling == Spelling::Right { self.take(self.rest().len()) } else { Ok(&[]) }
+    }
+
+    fn is_user_events(&mut self) -> Result<bool, NoSuch> {
+        self.uint().map(|number| number == 1)
+    }
+
+    fn field<T: Fields<'b>>(&mut self, field: Field) -> Result<T, NoSuch> {
+        self.call(field.name().into());
+        T::build(self)
+    }
+}
