@@ -4,13 +4,13 @@ use alloc::{format, vec::Vec};
 
 use byteorder::{ByteOrder as _, LittleEndian};
 
-use super::evidence::{Evidence, Exchange};
+use super::case_evidence::{CaseEvidence, Exchange};
 use super::faults::{FaultSeen, ServerFault};
 use crate::command::{Command, ReplyType};
 use crate::header::HEADER_LEN;
 use crate::wire::Guid;
 
-pub(super) fn of_case(evidence: &Evidence) -> Vec<FaultSeen> {
+pub(super) fn of_case(evidence: &CaseEvidence) -> Vec<FaultSeen> {
     let mut found = processes(evidence);
     found.extend(sessions(evidence));
     found
@@ -33,7 +33,7 @@ fn process(exchange: &Exchange) -> Option<(u64, [u8; 16])> {
     Some((LittleEndian::read_u64(id), rest.get(..16)?.try_into().ok()?))
 }
 
-fn processes(evidence: &Evidence) -> Vec<FaultSeen> {
+fn processes(evidence: &CaseEvidence) -> Vec<FaultSeen> {
     let mut all = evidence.exchanges.iter().filter_map(process);
     let Some((id, cookie)) = all.next() else { return Vec::new() };
     let mut found = Vec::new();
@@ -62,7 +62,7 @@ fn swapped(mut guid: [u8; 16]) -> [u8; 16] {
 }
 
 /// Ids of sessions that run beside each other.
-fn sessions(evidence: &Evidence) -> Option<FaultSeen> {
+fn sessions(evidence: &CaseEvidence) -> Option<FaultSeen> {
     let mut running: Vec<(usize, u64)> = Vec::new();
     for (nth, is_sent) in &evidence.order {
         let exchange = evidence.exchanges.get(*nth)?;

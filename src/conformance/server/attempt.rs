@@ -10,7 +10,7 @@ use alloc::{
 use core::time::Duration;
 
 use super::ask::Came;
-use super::evidence::Evidence;
+use super::case_evidence::CaseEvidence;
 use super::expectation::Expectation;
 use super::faults::{FaultSeen, ServerFault};
 use super::judge::{self, Judgement};
@@ -115,7 +115,7 @@ impl CasePlayer<'_> {
                             let death = if lives { None } else { death(player) };
                             let expectation = Expectation::of_vector(group, test);
                             let judgement = judge::judge(profile, &expectation, &answered, death);
-                            let faults = conduct::of_answer(&Evidence::of(player), request::ON, &expectation, &answered, death);
+                            let faults = conduct::of_answer(&CaseEvidence::of(player), request::ON, &expectation, &answered, death);
                             Ok(judgement.with_faults(faults))
                         }
                         Err(PlayerError::Unavailable(why)) => Err(Stopped::Unavailable(why)),
@@ -154,7 +154,7 @@ impl CasePlayer<'_> {
     ) -> Result<Attempt, String> {
         self.with_target(own, target, within, |player, death| {
             let Err(failure) = player.play(steps.iter().copied()) else {
-                let faults = if is_checked { reply_faults::of_case(&Evidence::of(player)) } else { Vec::new() };
+                let faults = if is_checked { reply_faults::of_case(&CaseEvidence::of(player)) } else { Vec::new() };
                 if faults.is_empty() {
                     return Ok(Judgement::new(Grade::Pass, Vec::new()));
                 }
@@ -166,7 +166,7 @@ impl CasePlayer<'_> {
             }
             let death = death(player);
             let step = steps.get(failure.step).copied();
-            let faults = step.map(|step| conduct::of_failure(&Evidence::of(player), step, &failure, death)).unwrap_or_default();
+            let faults = step.map(|step| conduct::of_failure(&CaseEvidence::of(player), step, &failure, death)).unwrap_or_default();
             let death = death.map_or_else(String::new, |death| format!(" (the target {death})"));
             Err(Stopped::Failed(Failed { text: format!("{failure}{death}"), faults }))
         })

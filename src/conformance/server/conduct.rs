@@ -3,7 +3,7 @@
 use alloc::{format, string::String, vec::Vec};
 
 use super::ask::Came;
-use super::evidence::{Evidence, Exchange};
+use super::case_evidence::{CaseEvidence, Exchange};
 use super::expectation::Expectation;
 use super::faults::{FaultSeen, ServerFault};
 use super::request::{Answered, Wrong, is_cut, is_too_small, message_of};
@@ -18,7 +18,7 @@ use crate::vectors::{Subject, Type, Verdict};
 
 /// Why the answer to a request of the vectors is a failure.
 pub(super) fn of_answer(
-    evidence: &Evidence,
+    evidence: &CaseEvidence,
     on: &str,
     expectation: &Expectation<'_>,
     answered: &Answered,
@@ -51,7 +51,7 @@ pub(super) fn of_answer(
 }
 
 /// Why a script went another way at a step.
-pub(super) fn of_failure(evidence: &Evidence, step: &Step, failure: &Failure, death: Option<Death>) -> Vec<FaultSeen> {
+pub(super) fn of_failure(evidence: &CaseEvidence, step: &Step, failure: &Failure, death: Option<Death>) -> Vec<FaultSeen> {
     let found = reply_faults::of_case(evidence);
     if !found.is_empty() {
         return found;
@@ -94,7 +94,7 @@ enum Due {
 }
 
 /// What a pattern says that a reply must be.
-fn due(pattern: &Pattern, exchange: &Exchange, evidence: &Evidence) -> Option<Due> {
+fn due(pattern: &Pattern, exchange: &Exchange, evidence: &CaseEvidence) -> Option<Due> {
     let bytes = pattern.filled_from(&exchange.came, &evidence.captures);
     let (message, _) = Message::decode_prefix(&bytes).ok()?;
     match message.command {
@@ -178,7 +178,7 @@ fn unchecked(exchange: &Exchange) -> ServerFault {
     }
 }
 
-fn of_wrong(wrong: &Wrong, evidence: &Evidence) -> Option<FaultSeen> {
+fn of_wrong(wrong: &Wrong, evidence: &CaseEvidence) -> Option<FaultSeen> {
     match wrong {
         Wrong::StoppedAnother { asked, said } => {
             let text = format!("sessionId is {said}, expected {asked}");

@@ -4,7 +4,7 @@ use alloc::{format, string::String, vec, vec::Vec};
 
 use byteorder::{ByteOrder as _, LittleEndian};
 
-use super::evidence::{Evidence, Exchange};
+use super::case_evidence::{CaseEvidence, Exchange};
 use super::faults::{FaultSeen, ServerFault};
 use super::spelling::{NoSuch, Spelled, Spelling, wrong_spelling};
 use crate::command::{Command, ReplyType};
@@ -24,7 +24,7 @@ fn begins_stream(bytes: &[u8]) -> bool {
 }
 
 /// What is wrong with what came over the connections of a case.
-pub(super) fn of_case(evidence: &Evidence) -> Vec<FaultSeen> {
+pub(super) fn of_case(evidence: &CaseEvidence) -> Vec<FaultSeen> {
     let mut found: Vec<FaultSeen> = evidence.exchanges.iter().flat_map(of_exchange).collect();
     found.extend(super::agreement::of_case(evidence));
     let mut seen: Vec<FaultSeen> = Vec::new();

@@ -23,7 +23,7 @@ pub(super) struct Exchange {
 
 /// All of a case.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Evidence {
+pub(super) struct CaseEvidence {
     pub(super) exchanges: Vec<Exchange>,
     /// What came and went, in its order: the number of the exchange, and whether it was sent.
     pub(super) order: Vec<(usize, bool)>,
@@ -31,7 +31,7 @@ pub(super) struct Evidence {
     pub(super) captures: Captures,
 }
 
-impl Evidence {
+impl CaseEvidence {
     pub(super) fn of(player: &Player<'_>) -> Self {
         let mut evidence = Self { captures: player.captures().clone(), ..Self::default() };
         for passage in &player.transcript().0 {
