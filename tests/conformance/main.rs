@@ -17,5 +17,7 @@ mod report;
 #[path = "../schema/mod.rs"]
 mod schema;
 #[cfg(unix)]
+mod server_profiles;
+#[cfg(unix)]
 mod server_suite;
 mod tool;

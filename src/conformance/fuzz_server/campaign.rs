@@ -24,6 +24,7 @@ use crate::conformance::known::Profile;
 use crate::conformance::server::Place;
 use crate::conformance::server::target::Subject;
 use crate::io::Canceller;
+use crate::io::trust::TrustPolicy;
 
 /// After so many connections that were left open a target is started anew: a few hundred exhaust it (F-74).
 const LEFT_OPEN: u32 = 100;
@@ -129,7 +130,7 @@ pub fn run(bases: &Bases, place: &Place, options: &Options, news: &mut dyn FnMut
         lost: None,
         interrupted: None,
     };
-    let subject = match Subject::find(place, options.within, options.canceller.as_ref()) {
+    let subject = match Subject::find(place, options.within, TrustPolicy::CHECKED, options.canceller.as_ref()) {
         Ok(subject) => subject.started_often(),
         Err(_) if options.is_cancelled() => return CampaignSummary { interrupted: not_played(options, 0), ..summary },
         Err(reason) => return CampaignSummary { lost: Some(reason), ..summary },

@@ -81,6 +81,7 @@ struct Column<'r> {
     others: usize,
     lost: Option<String>,
     interrupted: Option<String>,
+    too_few_judged: Option<String>,
     notes: &'r [String],
 }
 
@@ -98,6 +99,7 @@ impl<'r> Column<'r> {
             others: of("informational"),
             lost: report.lost.as_ref().map(|lost| format!("{}; {} cases were not run", lost.reason, lost.not_run)),
             interrupted: report.interrupted.map(|interrupted| format!("{} cases were not run", interrupted.not_run)),
+            too_few_judged: report.too_few_judged.map(|few| few.to_string()),
             notes: &report.notes,
         }
     }

@@ -4,15 +4,22 @@
 //! the cases one after another (F-75) into a [`Report`](super::Report). Nothing that changes or harms a target is sent unless the
 //! [`Options`] allow it, and what that is, the `hazard` of vectors and scripts alone decides.
 
+mod abilities;
 pub(super) mod ask;
 mod attempt;
 mod case;
+mod claims;
 mod death;
+mod evidence;
 pub(super) mod expectation;
+mod habits;
 pub(super) mod judge;
 mod left_out;
+mod meet;
 mod options;
+mod pace;
 mod place;
+mod probe;
 pub(super) mod request;
 mod run;
 #[cfg(unix)]
@@ -24,6 +31,7 @@ mod unix;
 mod windows;
 
 pub use case::{ServerCase, ServerCaseKind, cases};
+pub use claims::Claims;
 pub use death::Death;
 pub use options::Options;
 pub use place::{Place, SpawnCommand};
