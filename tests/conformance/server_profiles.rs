@@ -93,10 +93,10 @@ macro_rules! right_servers {
 }
 
 right_servers! {
-    server_right_and_small_has_no_failure: 80, [];
-    server_right_and_concurrent_has_no_failure: 80, ["--concurrent"];
-    server_right_that_says_another_version_has_no_failure: 80, ["--version", "9.0.5-engine"];
-    server_right_that_replies_in_many_writes_has_no_failure: 80, ["--many-writes"];
+    server_right_and_small_has_no_failure: 70, [];
+    server_right_and_concurrent_has_no_failure: 70, ["--concurrent"];
+    server_right_that_says_another_version_has_no_failure: 70, ["--version", "9.0.5-engine"];
+    server_right_that_replies_in_many_writes_has_no_failure: 70, ["--many-writes"];
     server_right_that_keeps_connections_open_has_no_failure: 70, ["--keep-open", "--concurrent"];
     server_right_with_one_command_has_no_failure: 20, ["--commands", "ProcessInfo"];
 }
