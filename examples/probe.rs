@@ -4,7 +4,7 @@
 //! cargo run --features cli --example probe -- /tmp/dotnet-diagnostic-PID-KEY-socket
 //! ```
 //!
-//! The socket may also come from the variable `DIAG_SOCKET`. By default it only asks: what the process is, its
+//! On Windows it is a pipe: `\\.\pipe\dotnet-diagnostic-PID`. The socket may also come from the variable `DIAG_SOCKET`. By default it only asks: what the process is, its
 //! environment, and a short trace with each `CollectTracing…`. With `--side-effects` it also sets and deletes an
 //! environment variable, switches the perf map on and off, resumes, and sends requests that a runtime must refuse; with
 //! `--dump` it ends by asking for a dump that cannot be written (which may cost the runtime its socket: P-6). With
@@ -12,17 +12,17 @@
 
 use std::error::Error;
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::Shutdown;
-use std::os::unix::net::UnixStream;
+use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Parser;
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
+use dotnet_diagnostics_ipc::io::{Connect as _, Endpoint, Stopped, Transport, Until};
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6, DEFAULT_RUNDOWN_KEYWORD,
@@ -42,9 +42,9 @@ type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 /// Asks a live runtime everything that can be asked without harm, and prints what it answers.
 #[derive(Parser)]
 struct Arguments {
-    /// The runtime's socket
+    /// The runtime's socket; on Windows its pipe
     #[arg(env = "DIAG_SOCKET")]
-    socket: PathBuf,
+    socket: String,
 
     /// Also ask for what changes the runtime; only for one that you started for the purpose
     #[arg(long)]
@@ -65,32 +65,65 @@ struct Arguments {
 
 /// A runtime, and what was said so far.
 struct Probe {
-    socket: PathBuf,
+    endpoint: Endpoint,
     record: Vec<serde_json::Value>,
     /// Replies whose bytes do not come back when they are encoded again.
     changed: usize,
 }
 
+/// A connection to a runtime, which gives up after a while.
+struct Link<T>(T);
+
+fn within(time: Duration) -> Until<'static> {
+    Until { deadline: Instant::now().checked_add(time), ..Until::FOREVER }
+}
+
+fn error(stopped: Stopped) -> io::Error {
+    match stopped {
+        Stopped::Io(error) => error,
+        _ => io::ErrorKind::TimedOut.into(),
+    }
+}
+
+impl<T: Transport> Read for Link<T> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.0.receive(into, &within(Duration::from_secs(20))).map_err(error)
+    }
+}
+
+impl<T: Transport> Write for Link<T> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.send(bytes, &within(Duration::from_secs(5))).map_err(error)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(unix)]
+type Connection = Link<dotnet_diagnostics_ipc::io::UnixTransport>;
+#[cfg(windows)]
+type Connection = Link<dotnet_diagnostics_ipc::io::windows::PipeTransport>;
+
 impl Probe {
-    fn connect(&self) -> Outcome<UnixStream> {
-        let stream = UnixStream::connect(&self.socket)?;
-        stream.set_read_timeout(Some(Duration::from_secs(20)))?;
-        stream.set_write_timeout(Some(Duration::from_secs(5)))?;
-        Ok(stream)
+    fn connect(&self) -> Outcome<Connection> {
+        Ok(Link(self.endpoint.connect(&within(Duration::from_secs(20)))?))
     }
 
     /// Asks, and prints the answer. Gives the connection for what follows, and the reply's bytes.
-    fn ask<'a, R: Request<'a>>(&mut self, comment: &str, request: &R) -> Outcome<(UnixStream, Vec<u8>)> {
+    fn ask<'a, R: Request<'a>>(&mut self, comment: &str, request: &R) -> Outcome<(Connection, Vec<u8>)> {
         let mut buffer = [0; 4096];
         let len = request.encode_message(&mut buffer)?;
         self.ask_bytes(comment, R::COMMAND, &buffer[..len])
     }
 
-    fn ask_bytes(&mut self, comment: &str, command: Command, request: &[u8]) -> Outcome<(UnixStream, Vec<u8>)> {
+    fn ask_bytes(&mut self, comment: &str, command: Command, request: &[u8]) -> Outcome<(Connection, Vec<u8>)> {
         let mut stream = self.connect()?;
         stream.write_all(request)?;
+        #[cfg(unix)]
         if request.len() < HEADER_LEN {
-            stream.shutdown(Shutdown::Write)?;
+            stream.0.stream().shutdown(std::net::Shutdown::Write)?;
         }
         let bytes = read_message(&mut stream)?;
         let message = Message::decode(&bytes)?;
@@ -229,7 +262,10 @@ impl Probe {
         self.ask_bytes("a magic that says version 2", Command::PROCESS_INFO, &bad)?;
         let short = Header { size: 19, ..Header::decode(&good)? }.to_bytes();
         self.ask_bytes("a size of 19", Command::PROCESS_INFO, &short)?;
-        self.ask_bytes("half a header, and the end", Command::PROCESS_INFO, &good[..10])?;
+        // A pipe has no end of one direction alone.
+        if cfg!(unix) {
+            self.ask_bytes("half a header, and the end", Command::PROCESS_INFO, &good[..10])?;
+        }
         let reserved = Header { reserved: 0xffff, ..Header::decode(&good)? }.to_bytes();
         let (_, reply) = self.ask_bytes("a reserved field that is not 0", Command::PROCESS_INFO, &reserved)?;
         let Command { set, id } = Message::decode(&reply)?.command;
@@ -239,7 +275,7 @@ impl Probe {
 }
 
 /// One message, and nothing behind it.
-fn read_message(stream: &mut UnixStream) -> Outcome<Vec<u8>> {
+fn read_message(stream: &mut impl Read) -> Outcome<Vec<u8>> {
     let mut bytes = vec![0; HEADER_LEN];
     stream.read_exact(&mut bytes)?;
     let header = Header::decode(&bytes)?;
@@ -250,7 +286,10 @@ fn read_message(stream: &mut UnixStream) -> Outcome<Vec<u8>> {
 
 fn main() -> Outcome {
     let arguments = Arguments::parse();
-    let mut probe = Probe { socket: arguments.socket, record: Vec::new(), changed: 0 };
+    let endpoint = if cfg!(windows) { Endpoint::pipe(arguments.socket) } else { Endpoint::socket(arguments.socket) };
+    // Only what you name is asked.
+    let endpoint = endpoint.trusting(TrustPolicy::UNCHECKED);
+    let mut probe = Probe { endpoint, record: Vec::new(), changed: 0 };
     probe.info()?;
     if !arguments.info_only {
         probe.environment()?;

@@ -11,11 +11,14 @@ use core::fmt;
 use core::time::Duration;
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
 use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::thread;
 use std::time::Instant;
+
+use super::adapter_program::Program;
+use crate::io::Canceller;
 
 /// No answer is longer than this: the largest message in hexadecimal, and its value, are well below.
 const LONGEST_LINE: u64 = 8 << 20;
@@ -23,7 +26,13 @@ const LONGEST_LINE: u64 = 8 << 20;
 const LINES_AHEAD: usize = 1;
 /// How much of what it said last on standard error is kept.
 const KEPT_ERRORS: usize = 4096;
-/// How long a program may take to end once its input has.
+/// How long answers may take to come that were kept until the input ended: as long as any answer, within these bounds.
+const FLUSH: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(10)];
+/// The byte order marks of UTF-8 and UTF-16.
+const MARKS: [(&[u8], &str); 3] = [(b"\xef\xbb\xbf", "UTF-8"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16")];
+/// How often it is looked whether the canceller was used.
+const SLICE: Duration = Duration::from_millis(20);
+/// How long a program may at least take to end once its input has; as long as an answer may take, if that is longer.
 const END: Duration = Duration::from_secs(5);
 
 /// What to start, and how long an answer may take.
@@ -56,6 +65,14 @@ pub enum AdapterError {
     TimedOut(Duration),
     /// Its line is longer than any answer.
     LineTooLong,
+    /// Its line begins with the byte order mark of this encoding.
+    ByteOrderMark(&'static str),
+    /// It did not answer in time, and wrote a line once its input had ended.
+    NotFlushed(Duration),
+    /// It did not answer in time, and what it had written lacks the line feed.
+    NoLineFeed(Duration),
+    /// The canceller was used.
+    Cancelled,
 }
 
 impl fmt::Display for AdapterError {
@@ -65,25 +82,51 @@ impl fmt::Display for AdapterError {
             Self::Died(how) => write!(f, "ended in place of an answer: {how}"),
             Self::TimedOut(deadline) => write!(f, "no answer within {} ms", deadline.as_millis()),
             Self::LineTooLong => write!(f, "a line of more than {LONGEST_LINE} bytes"),
+            Self::ByteOrderMark(encoding) => {
+                write!(f, "the answer begins with the byte order mark of {encoding}: expected UTF-8 without a byte order mark")
+            }
+            Self::NotFlushed(deadline) => write!(
+                f,
+                "no answer within {} ms, and one once the input had ended: read one line at a time, and flush the output after each answer",
+                deadline.as_millis()
+            ),
+            Self::NoLineFeed(deadline) => {
+                write!(
+                    f,
+                    "no line within {} ms, only an answer without a line feed: end each answer with one",
+                    deadline.as_millis()
+                )
+            }
+            Self::Cancelled => f.write_str("cancelled"),
         }
     }
 }
 
 impl core::error::Error for AdapterError {}
 
+impl AdapterError {
+    /// Whether it would be the same with every question.
+    pub(super) const fn is_of_every_answer(&self) -> bool {
+        matches!(self, Self::NotStarted(_) | Self::ByteOrderMark(_) | Self::NotFlushed(_) | Self::NoLineFeed(_))
+    }
+}
+
 /// A program that answers lines, started again whenever it was lost.
 ///
-/// Nothing here waits without a deadline: threads of their own write, read, and collect what it says on standard error. Only the
-/// program itself is ever ended, never what it has started in turn.
+/// Nothing here waits without a deadline: threads of their own write, read, and collect what it says on standard error. On Unix the
+/// program leads a process group of its own, which is ended with it; elsewhere only the program itself is.
 #[derive(Debug)]
 pub struct Adapter {
     command: AdapterCommand,
     running: Option<Running>,
+    /// Whether it has ever answered, or it is known why it does not.
+    is_understood: bool,
+    canceller: Option<Canceller>,
 }
 
 #[derive(Debug)]
 struct Running {
-    child: Child,
+    program: Program,
     /// To the thread that writes; dropped, it closes the program's input.
     lines: Option<Sender<String>>,
     answers: Receiver<io::Result<Line>>,
@@ -93,8 +136,9 @@ struct Running {
 
 #[derive(Debug)]
 enum Line {
-    Whole(String),
+    Whole { text: String, is_ended: bool },
     TooLong,
+    Marked(&'static str),
 }
 
 impl Adapter {
@@ -104,7 +148,14 @@ impl Adapter {
     /// [`AdapterError::NotStarted`].
     pub fn start(command: AdapterCommand) -> Result<Self, AdapterError> {
         let running = Some(Running::start(&command)?);
-        Ok(Self { command, running })
+        Ok(Self { command, running, is_understood: false, canceller: None })
+    }
+
+    /// `canceller` ends the waiting for an answer, and then the program.
+    #[must_use]
+    pub fn with_canceller(mut self, canceller: Canceller) -> Self {
+        self.canceller = Some(canceller);
+        self
     }
 
     /// What was started.
@@ -117,11 +168,19 @@ impl Adapter {
     /// # Errors
     /// Why there is none. The program is not running any more then.
     pub fn ask(&mut self, line: &str) -> Result<String, AdapterError> {
+        if self.canceller.as_ref().is_some_and(Canceller::is_cancelled) {
+            self.drop_it();
+            return Err(AdapterError::Cancelled);
+        }
         let mut running = match self.running.take() {
             Some(running) => running,
             None => Running::start(&self.command)?,
         };
-        let answer = running.ask(line, self.command.deadline);
+        let mut answer = running.ask(line, self.command.deadline, self.canceller.as_ref());
+        if let (Err(AdapterError::TimedOut(deadline)), false) = (&answer, self.is_understood) {
+            answer = Err(running.what_it_kept(*deadline, self.canceller.as_ref()));
+        }
+        self.is_understood = true;
         match &answer {
             Ok(_) => self.running = Some(running),
             Err(_) => running.kill(),
@@ -137,8 +196,9 @@ impl Adapter {
     }
 
     /// Closes the program's input, and waits for its end. `None` if it ends as it should, with status 0; else what it did.
+    /// The canceller ends the waiting and the program.
     pub fn finish(mut self) -> Option<String> {
-        self.running.take()?.finish()
+        self.running.take()?.finish(END.max(self.command.deadline), self.canceller.as_ref())
     }
 }
 
@@ -150,14 +210,9 @@ impl Drop for Adapter {
 
 impl Running {
     fn start(command: &AdapterCommand) -> Result<Self, AdapterError> {
-        let started = Command::new(&command.program)
-            .args(&command.arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn();
-        let mut child = started.map_err(|error| AdapterError::NotStarted(error.to_string()))?;
-        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
+        let started = Program::start(Command::new(&command.program).args(&command.arguments));
+        let (program, pipes) = started.map_err(|error| AdapterError::NotStarted(error.to_string()))?;
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(AdapterError::NotStarted("no pipes".to_owned()));
         };
         let (lines, to_write) = mpsc::channel();
@@ -173,40 +228,78 @@ impl Running {
             // Nobody may be listening any more.
             let _ = ended.send(());
         });
-        Ok(Self { child, lines: Some(lines), answers, errors, errors_end })
+        Ok(Self { program, lines: Some(lines), answers, errors, errors_end })
     }
 
-    fn ask(&mut self, line: &str, deadline: Duration) -> Result<String, AdapterError> {
+    fn ask(&mut self, line: &str, deadline: Duration, canceller: Option<&Canceller>) -> Result<String, AdapterError> {
         // A writer that has ended shows as an end of the answers.
         let _ = self.lines.as_ref().map(|lines| lines.send(format!("{line}\n")));
-        match self.answers.recv_timeout(deadline) {
-            Ok(Ok(Line::Whole(answer))) => Ok(answer),
+        match self.next(deadline, canceller)? {
+            Ok(Ok(Line::Whole { text, .. })) => Ok(text),
             Ok(Ok(Line::TooLong)) => Err(AdapterError::LineTooLong),
+            Ok(Ok(Line::Marked(encoding))) => Err(AdapterError::ByteOrderMark(encoding)),
             Ok(Err(error)) => Err(AdapterError::Died(format!("its output cannot be read: {error}"))),
             Err(RecvTimeoutError::Disconnected) => Err(AdapterError::Died(self.death())),
             Err(RecvTimeoutError::Timeout) => Err(AdapterError::TimedOut(deadline)),
         }
     }
 
-    /// How a program ended whose output did.
-    fn death(&mut self) -> String {
-        match self.wait(END) {
-            Some(how) => self.with_errors(how),
-            None => self.with_errors("it closed its output, and runs on".to_owned()),
+    /// Waits for a line.
+    fn next(
+        &self,
+        deadline: Duration,
+        canceller: Option<&Canceller>,
+    ) -> Result<Result<io::Result<Line>, RecvTimeoutError>, AdapterError> {
+        let asked = Instant::now();
+        loop {
+            let left = deadline.saturating_sub(asked.elapsed());
+            // Only where something can end it, it is looked for.
+            let patience = if canceller.is_some() { left.min(SLICE) } else { left };
+            match self.answers.recv_timeout(patience) {
+                Err(RecvTimeoutError::Timeout) if canceller.is_some_and(Canceller::is_cancelled) => {
+                    return Err(AdapterError::Cancelled);
+                }
+                Err(RecvTimeoutError::Timeout) if patience < left => {}
+                answer => return Ok(answer),
+            }
         }
     }
 
-    fn wait(&mut self, most: Duration) -> Option<String> {
+    /// Why a program is silent: its input ends, and it may write what it has kept.
+    fn what_it_kept(&mut self, deadline: Duration, canceller: Option<&Canceller>) -> AdapterError {
+        self.lines = None;
+        let [least, most] = FLUSH;
+        match self.next(deadline.clamp(least, most), canceller) {
+            Err(error) => error,
+            Ok(Ok(Ok(Line::Whole { is_ended: true, .. }))) => AdapterError::NotFlushed(deadline),
+            Ok(Ok(Ok(Line::Whole { is_ended: false, .. }))) => AdapterError::NoLineFeed(deadline),
+            Ok(Ok(Ok(Line::Marked(encoding)))) => AdapterError::ByteOrderMark(encoding),
+            _ => AdapterError::TimedOut(deadline),
+        }
+    }
+
+    /// How a program ended whose output did.
+    fn death(&mut self) -> String {
+        if self.ends_within(END, None) {
+            let how = status(self.program.end());
+            self.with_errors(how)
+        } else {
+            self.with_errors("it closed its output, and runs on".to_owned())
+        }
+    }
+
+    fn ends_within(&mut self, most: Duration, canceller: Option<&Canceller>) -> bool {
         let begun = Instant::now();
         loop {
             // What it says on its way is read, and not kept: it may end behind that.
             while self.answers.try_recv().is_ok() {}
-            match self.child.try_wait() {
-                Ok(Some(status)) => return Some(status.to_string()),
-                Ok(None) if begun.elapsed() < most => thread::sleep(Duration::from_millis(5)),
-                Ok(None) => return None,
-                Err(error) => return Some(error.to_string()),
+            if self.program.has_ended() {
+                return true;
             }
+            if begun.elapsed() >= most || canceller.is_some_and(Canceller::is_cancelled) {
+                return false;
+            }
+            thread::sleep(Duration::from_millis(5));
         }
     }
 
@@ -219,24 +312,26 @@ impl Running {
     }
 
     fn kill(mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.program.end();
     }
 
-    fn finish(mut self) -> Option<String> {
+    fn finish(mut self, most: Duration, canceller: Option<&Canceller>) -> Option<String> {
         self.lines = None;
-        let complaint = match self.wait(END) {
-            Some(how) if self.child.try_wait().is_ok_and(|status| status.is_some_and(|status| status.success())) => {
-                drop(how);
-                None
-            }
-            Some(how) => Some(self.with_errors(format!("at the end of its input: {how}"))),
-            None => Some(format!("it did not end within {} s after its input", END.as_secs())),
-        };
-        self.kill();
-        complaint
+        if !self.ends_within(most, canceller) {
+            self.kill();
+            let is_cancelled = canceller.is_some_and(Canceller::is_cancelled);
+            return (!is_cancelled).then(|| format!("it did not end within {} s after its input", most.as_secs()));
+        }
+        let ended = self.program.end();
+        if ended.is_some_and(|ended| ended.success()) {
+            return None;
+        }
+        Some(self.with_errors(format!("at the end of its input: {}", status(ended))))
     }
+}
+
+fn status(ended: Option<ExitStatus>) -> String {
+    ended.map_or_else(|| "how it ended is unknown".to_owned(), |status| status.to_string())
 }
 
 fn write_lines(mut stdin: ChildStdin, lines: &Receiver<String>) {
@@ -252,16 +347,19 @@ fn read_lines(stdout: ChildStdout, answers: &SyncSender<io::Result<Line>>) {
     loop {
         let mut line = Vec::new();
         let read = stdout.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
-        let answer = match read {
-            Ok(0) => return,
+        let is_ended = line.last() == Some(&b'\n');
+        let mark = MARKS.iter().find(|(mark, _)| line.starts_with(mark));
+        let answer = match (read, mark) {
+            (Ok(0), _) => return,
+            (Ok(_), Some((_, encoding))) => Ok(Line::Marked(encoding)),
             // A line that its end cuts short is given on: it may be the last word of a program that dies.
-            Ok(_) if line.last() == Some(&b'\n') || (line.len() as u64) < LONGEST_LINE => {
-                Ok(Line::Whole(String::from_utf8_lossy(&line).trim_end().to_owned()))
+            (Ok(_), None) if is_ended || (line.len() as u64) < LONGEST_LINE => {
+                Ok(Line::Whole { text: String::from_utf8_lossy(&line).trim_end().to_owned(), is_ended })
             }
-            Ok(_) => Ok(Line::TooLong),
-            Err(error) => Err(error),
+            (Ok(_), None) => Ok(Line::TooLong),
+            (Err(error), _) => Err(error),
         };
-        let over = !matches!(answer, Ok(Line::Whole(_)));
+        let over = !matches!(answer, Ok(Line::Whole { .. }));
         if answers.send(answer).is_err() || over {
             return;
         }
@@ -317,5 +415,38 @@ mod tests {
         // What was never asked for does not keep it from its end.
         assert_eq!(adapter.finish(), None);
         assert_eq!(written(), Some(400));
+    }
+
+    /// A question that is on its way ends, and so do the program and what it has started.
+    #[test]
+    fn adapter_that_is_cancelled_ends_with_its_group() {
+        let directory = tempfile::tempdir().unwrap();
+        let began = directory.path().join("began");
+        let mut command = shell("sleep 1000 & echo $! >\"$0.new\"; mv \"$0.new\" \"$0\"; wait");
+        command.deadline = Duration::from_secs(600);
+        command.arguments.push(began.clone().into());
+        let canceller = Canceller::new().unwrap();
+        let mut adapter = Adapter::start(command).unwrap().with_canceller(canceller.clone());
+        let started = thread::spawn(move || {
+            let until = Instant::now() + Duration::from_secs(60);
+            while !began.exists() && Instant::now() < until {
+                thread::sleep(Duration::from_millis(5));
+            }
+            canceller.cancel();
+            fs::read_to_string(began).unwrap().trim().parse::<i32>().unwrap()
+        });
+        assert_eq!(adapter.ask("{}"), Err(AdapterError::Cancelled));
+        let started = rustix::process::Pid::from_raw(started.join().unwrap()).unwrap();
+        let until = Instant::now() + Duration::from_secs(60);
+        // Whoever has it now may not have waited for it yet.
+        let lives = || {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", started.as_raw_nonzero())).unwrap_or_default();
+            rustix::process::test_kill_process(started).is_ok() && !stat.contains(") Z ")
+        };
+        while lives() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert!(!lives(), "what it has started goes on");
+        assert_eq!(adapter.ask("{}"), Err(AdapterError::Cancelled), "it is not started again");
     }
 }

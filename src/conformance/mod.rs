@@ -19,11 +19,12 @@
 #![deny(unsafe_code)]
 
 mod adapter;
+mod adapter_program;
 #[cfg(unix)]
 pub mod client;
 pub mod codec;
 pub mod corpus;
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 pub mod fuzz_server;
 mod glob;
 pub mod known;

@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -78,7 +78,8 @@ fn death(pid: Pid) -> Option<Death> {
     }
 }
 
-/// A process that leads a group of its own. With this value it ends, and the group with it.
+/// A process, which mostly leads a group of its own. With this value it ends, and the group with it.
+#[derive(Debug)]
 pub(super) struct Started {
     child: Child,
     pid: Pid,
@@ -96,7 +97,19 @@ impl Started {
 
     /// Starts what ends by itself once this process has.
     pub(super) fn start_that_ends(command: &mut Command) -> io::Result<Self> {
-        let child = command.process_group(0).spawn()?;
+        Self::spawn(command.process_group(0))
+    }
+
+    /// Starts it as [`start`](Self::start) does, but in the group of this process: what is to read from the terminal must be in the
+    /// one that has it. Only the process itself is ended then.
+    pub(super) fn start_in_our_group(command: &mut Command) -> io::Result<Self> {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        super::parent_death::kill_with_parent(command);
+        Self::spawn(command)
+    }
+
+    fn spawn(command: &mut Command) -> io::Result<Self> {
+        let child = command.spawn()?;
         let pid = Pid::from_child(&child);
         let mut started = Self { child, pid, is_waited_for: false, status: None };
         let mut everything = everything();
@@ -117,6 +130,20 @@ impl Started {
     /// Its standard output and standard error, where they are pipes and were not taken yet.
     pub(super) fn take_output(&mut self) -> (Option<ChildStdout>, Option<ChildStderr>) {
         (self.child.stdout.take(), self.child.stderr.take())
+    }
+
+    /// Its standard input, where it is a pipe and was not taken yet.
+    pub(super) fn take_input(&mut self) -> Option<ChildStdin> {
+        self.child.stdin.take()
+    }
+
+    /// Tells the group that it is to end (SIGTERM). It may take its time, or not care.
+    pub(super) fn ask_to_end(&self) {
+        if !self.is_waited_for {
+            // It may have ended by itself.
+            let _ = kill_process_group(self.pid, Signal::TERM);
+            let _ = kill_process(self.pid, Signal::TERM);
+        }
     }
 
     /// How it ended, if it has. It is not waited for: its number stays its own.

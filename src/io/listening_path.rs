@@ -220,7 +220,7 @@ impl Drop for UnlinkOnDrop {
         // Where the lock is not to be had, the socket stays: the next one who listens there removes it.
         let Ok(_lock) = PathLock::take(&self.path) else { return };
         if fs::symlink_metadata(&self.path).is_ok_and(|metadata| identity(&metadata) == self.identity) {
-            let _ = fs::remove_file(&self.path);
+            let _ = remove(&self.path, self.identity);
         }
     }
 }

@@ -11,6 +11,9 @@ use crate::command::Command;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct File {
+    /// The file of `vectors/schema/` that describes it: `vectors.schema.json`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
     /// 1.
     pub format: u32,
     /// What the file is about.

@@ -22,6 +22,9 @@ use super::script::Script;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ScriptFile {
+    /// The file of `vectors/schema/` that describes it: `exchanges.schema.json`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
     /// 1.
     pub format: u32,
     /// What the file is about.
@@ -35,10 +38,19 @@ pub struct ScriptFile {
     pub scripts: Vec<Script>,
 }
 
+impl ScriptFile {
+    /// A file of this form with these scripts.
+    pub fn new(title: String, within_ms: u32, scripts: Vec<Script>) -> Self {
+        let schema = Some("exchanges.schema.json".into());
+        Self { schema, format: 1, title, within_ms, number_of_scripts: scripts.len(), scripts }
+    }
+}
+
 /// Its scripts are read one by one, so that an error can say which of them it is in.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Head {
+    schema: Option<String>,
     format: u32,
     title: String,
     #[serde(rename = "within_ms")]
@@ -95,8 +107,8 @@ pub fn parse_scripts(name: &str, text: &str) -> Result<ScriptFile, LoadError> {
     if head.number_of_scripts != scripts.len() {
         return Err(fail(format!("numberOfScripts is {}, and there are {}", head.number_of_scripts, scripts.len())));
     }
-    let Head { format, title, within_ms, number_of_scripts, .. } = head;
-    Ok(ScriptFile { format, title, within_ms, number_of_scripts, scripts })
+    let Head { schema, format, title, within_ms, number_of_scripts, .. } = head;
+    Ok(ScriptFile { schema, format, title, within_ms, number_of_scripts, scripts })
 }
 
 macro_rules! embedded {

@@ -184,3 +184,58 @@ fn output_closed_by_reader_is_no_error() {
     writer.join().unwrap();
     assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
 }
+
+/// The memory of a process that it may write to, in bytes.
+#[cfg(target_os = "linux")]
+#[track_caller]
+fn run_within(memory: u64, arguments: &[&str], input: &[u8]) -> String {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
+    let mut child = diagipc(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // It waits for its input.
+    let limit = Rlimit { current: Some(memory), maximum: Some(memory) };
+    prlimit(Some(Pid::from_child(&child)), Resource::Data, limit).unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    let writer = std::thread::spawn(move || stdin.write_all(&input).is_ok());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(writer.join().unwrap());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A reply to `ProcessEnvironment`, and its block of entries without a unit.
+#[cfg(target_os = "linux")]
+fn environment_of(entries: u32) -> Vec<u8> {
+    let block = 4 + 4 * entries;
+    let head = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0";
+    [&head[..], &block.to_le_bytes(), &[0, 0], &entries.to_le_bytes(), &vec![0; 4 * entries as usize]].concat()
+}
+
+/// 50,000 messages of 28 bytes, 1.3 MiB, whose fields take 40 MiB together.
+#[test]
+#[cfg(target_os = "linux")]
+fn decode_memory_does_not_grow_with_number_of_messages() {
+    let input = hex::decode(STOP).unwrap().repeat(50_000);
+    let shown = run_within(20 << 20, &["decode", "-"], &input);
+    assert_eq!(shown.matches("EventPipe/StopTracing, 0x0201, 28 bytes").count(), 50_000);
+    let json = run_within(20 << 20, &["decode", "--json", "-"], &input);
+    assert_eq!(serde_json::from_str::<Vec<serde_json::Value>>(&json).unwrap().len(), 50_000);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn decode_memory_of_environment_block_is_bounded() {
+    // 4 bytes of count, and the longest block has 1 MiB.
+    let shown = run_within(256 << 20, &["decode", "--request", "0x0402", "-"], &environment_of((1 << 18) - 1));
+    assert!(shown.contains("[262142]  length 0, without NUL"));
+    let shown = run_within(20 << 20, &["decode", "--request", "0x0402", "-"], &environment_of(1 << 18));
+    assert!(shown.contains("1048580 bytes at offset 26") && !shown.contains("length 0"));
+    let json = run_within(20 << 20, &["decode", "--json", "--request", "0x0402", "-"], &environment_of(1 << 18));
+    let items: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
+    assert_eq!(items[1]["value"]["bytes"].as_str().unwrap().len(), 2 * 1_048_580);
+    assert_eq!(items[1]["value"].get("entries"), None);
+    let output = run(&["decode", "--kind", "environment", "-"], &vec![0; (1 << 20) + 1], 2);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(errors, "diagipc: --kind reads 1048576 bytes at most, not 1048577\n");
+}

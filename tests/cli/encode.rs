@@ -87,3 +87,32 @@ fn encode_noncanonical_is_noted() {
     assert_eq!(text(&output).trim(), STOP);
     assert!(String::from_utf8_lossy(&output.stderr).contains("item 0 was not canonical"));
 }
+
+#[test]
+fn encode_kind_command_and_value_are_enough() {
+    let items = json!([
+        { "kind": "request", "command": "EventPipe/StopTracing", "value": { "sessionId": "513" } },
+        { "kind": "environment", "value": [{ "name": "A", "value": "1" }] },
+        { "kind": "continuation", "value": { "entries": [{ "name": "A", "value": "1" }] } },
+        { "kind": "string", "value": "a" },
+    ]);
+    let output = run(&["encode", "--hex", "-"], items.to_string().as_bytes(), 0);
+    let block = "010000000400000041003d0031000000";
+    let stop = "444f544e45545f4950435f5631001c00020100000102000000000000";
+    assert_eq!(text(&output).lines().collect::<Vec<_>>(), [stop, block, block, "0200000061000000"]);
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+fn encode_unknown_kind_or_key_is_named() {
+    for (item, message) in [
+        (json!({ "kind": "enviroment", "value": [] }), "item 0: the kind \"enviroment\" is not known"),
+        (json!({ "kind": "piece", "value": [] }), "item 0: a piece needs a `type`"),
+        (json!({ "kind": "continuation", "value": {} }), "item 0: a continuation needs `bytes` or `entries`"),
+        (json!({ "kind": "request", "comand": "EventPipe/StopTracing", "value": {} }), "unknown field `comand`"),
+    ] {
+        let output = run(&["encode", "-"], item.to_string().as_bytes(), 1);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(errors.contains(message), "{errors}");
+    }
+}

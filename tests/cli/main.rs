@@ -3,6 +3,8 @@
 mod check;
 mod decode;
 mod encode;
+#[cfg(unix)]
+mod explain;
 mod interrupted;
 mod replay;
 mod vectors;

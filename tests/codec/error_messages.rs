@@ -232,6 +232,38 @@ fn io(texts: &mut Texts) {
 fn io(_: &mut Texts) {}
 
 /// Vectors and conformance.
+/// What is wrong with answers of codecs.
+#[cfg(all(feature = "conformance", unix))]
+fn codec_faults(texts: &mut Texts) {
+    use dotnet_diagnostics_ipc::conformance::codec::{self, Answer, CodecFault};
+    use dotnet_diagnostics_ipc::conformance::{AdapterError, Glob};
+
+    texts.all([
+        CodecFault::TakenThoughInvalid,
+        CodecFault::RefusedThoughValid,
+        CodecFault::ValueMissing,
+        CodecFault::WrongCanonical { seen: true },
+        CodecFault::WrongLayer { seen: "payload".to_owned(), expected: "header".to_owned() },
+        CodecFault::UnknownLayer("network".to_owned()),
+        CodecFault::WireMissing,
+        CodecFault::WrittenThoughInvalid,
+        CodecFault::LeniencyWritten,
+        CodecFault::NoAnswer(AdapterError::LineTooLong),
+        CodecFault::NotTheProtocol("an answer to question 8, not to question 7".to_owned()),
+        CodecFault::Required(Some("there are no replies".to_owned())),
+    ]);
+    let files = codec::embedded().unwrap();
+    let cases = codec::cases(&files);
+    let judge = |name: &str, answer: &str| {
+        let case = cases.iter().find(|case| case.is_chosen(&Glob::new(name))).unwrap();
+        case.judge(&Answer::parse(answer).unwrap()).fault.unwrap()
+    };
+    texts.all([
+        judge("eventpipe/*/5050/decode", r#"{ "result": "ok", "value": { "sessionId": 1 } }"#),
+        judge("eventpipe/*/5050/encode", r#"{ "result": "ok", "wire": "444f544e45545f4950435f563100" }"#),
+    ]);
+}
+
 #[cfg(all(feature = "conformance", unix))]
 fn conformance(texts: &mut Texts) {
     use dotnet_diagnostics_ipc::conformance::client::{ClientFault, Operations};
@@ -259,7 +291,12 @@ fn conformance(texts: &mut Texts) {
         AdapterError::Died("exit status: 1: no module named codec".to_owned()),
         AdapterError::TimedOut(std::time::Duration::from_secs(5)),
         AdapterError::LineTooLong,
+        AdapterError::ByteOrderMark("UTF-8"),
+        AdapterError::NotFlushed(std::time::Duration::from_secs(5)),
+        AdapterError::NoLineFeed(std::time::Duration::from_secs(5)),
+        AdapterError::Cancelled,
     ]);
+    codec_faults(texts);
     texts.add("coreclr-x".parse::<Profile>().unwrap_err());
     for text in ["sleeps", "size=x", "echo-payload=1"] {
         texts.all(Misbehaviour::parse(text).err());

@@ -54,7 +54,7 @@ fn every_file_is_valid_by_the_schema() {
 #[test]
 fn schema_unknown_or_contradictory_keys_are_refused() {
     let schema = Schema::load("vectors.schema.json");
-    let good: Value = r#"{ "format": 1, "title": "t", "numberOfTests": 3, "groups": [{
+    let good: Value = r#"{ "schema": "vectors.schema.json", "format": 1, "title": "t", "numberOfTests": 3, "groups": [{
         "name": "g", "type": "request", "source": { "kind": "derived" }, "made": "by hand", "direction": "client",
         "command": "Process/ProcessInfo", "since": "5.0", "spec": ["F-4"], "tests": [
             { "tcId": 1, "comment": "c", "flags": ["Literal"], "wire": "00ff", "value": {}, "result": "valid", "canonical": true,

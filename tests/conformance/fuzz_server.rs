@@ -1,6 +1,7 @@
 //! `diagipc fuzz-server`: finds what was planted into the reference runtime, makes it small, plays the same for the same seed, and
 //! finds nothing where nothing is wrong.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -41,9 +42,28 @@ fn findings(summary: &Value) -> &[Value] {
     summary["findings"].as_array().expect("there is a list")
 }
 
-/// The findings of this verdict that have a message of their own.
+/// The findings of this verdict.
 fn own<'s>(summary: &'s Value, verdict: &str) -> Vec<&'s Value> {
-    findings(summary).iter().filter(|one| one["verdict"] == verdict && one["sameAs"].is_null()).collect()
+    findings(summary).iter().filter(|one| one["verdict"] == verdict).collect()
+}
+
+/// A finding, and the requests of other commands that lead to it.
+fn members(finding: &Value) -> Vec<&Value> {
+    let further = finding["further"].as_array().expect("there is a list");
+    std::iter::once(finding).chain(further).collect()
+}
+
+/// A server in Python, right but for this.
+fn one_fault(fault: &str) -> Vec<String> {
+    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/servers/one_fault.py");
+    vec!["python3".to_owned(), server.display().to_string(), fault.to_owned()]
+}
+
+/// The findings of a campaign against such a server.
+#[track_caller]
+fn of_one_fault(fault: &str, options: &[&str], status: i32) -> Value {
+    let target = one_fault(fault);
+    against(options, &target.iter().map(String::as_str).collect::<Vec<_>>(), status)
 }
 
 /// The script of a finding, played to a runtime that is started for it.
@@ -134,12 +154,15 @@ fn campaign_death_is_found_and_minimised() {
     let out = directory.path().to_str().unwrap();
     let target = runtime(&["--profile", "coreclr-8", "--dies"]);
     let first = against(&["--seed", "1", "--cases", "150", "--out", out], &target, 1);
-    let deaths = own(&first, "crash");
-    assert!(deaths.len() >= 3, "{first}");
+    let [only] = own(&first, "crash")[..] else { panic!("one cause is one finding: {first}") };
+    let deaths = members(only);
+    assert!(deaths.len() >= 3 && only["times"].as_u64() >= Some(3), "{first}");
     for death in &deaths {
         assert_eq!(death["death"], "was killed by signal 6");
         assert_eq!((&death["known"]["fact"], &death["reproduced"]), (&"F-72".into(), &true.into()), "{death}");
     }
+    let commands: BTreeSet<_> = deaths.iter().map(|death| death["command"].as_str().unwrap()).collect();
+    assert_eq!(commands.len(), deaths.len(), "each command has one request");
     let small = |one: &&&Value| {
         let message = one["minimised"]["message"].as_str().unwrap();
         message.len() == 40 && message.starts_with(&format!("{MAGIC}1400"))
@@ -153,7 +176,7 @@ fn campaign_death_is_found_and_minimised() {
 
     // Each has its script, which is one, and its words.
     let schema = Schema::load("exchanges.schema.json");
-    for finding in findings(&first) {
+    for finding in findings(&first).iter().flat_map(members) {
         let name = finding["name"].as_str().unwrap();
         let script: Value = serde_json::from_slice(&fs::read(directory.path().join(format!("{name}.json"))).unwrap()).unwrap();
         assert_eq!(schema.objection(&script), None, "{name}");
@@ -177,15 +200,16 @@ fn campaign_memory_leak_is_found() {
     let arguments = ["--profile", "coreclr-8", "--misbehave", "echo-payload"];
     let out = ["--out", directory.path().to_str().unwrap()];
     let summary = against(&[&["--seed", "1", "--cases", "60"], &out[..]].concat(), &runtime(&arguments), 1);
-    let leaks = own(&summary, "leaked");
-    assert!(!leaks.is_empty(), "{summary}");
-    replay(directory.path(), leaks[0], &arguments, 0);
-    replay(directory.path(), leaks[0], &["--profile", "coreclr-8"], 1);
-    for leak in leaks {
+    let [leak] = own(&summary, "leaked")[..] else { panic!("one cause is one finding: {summary}") };
+    assert!(leak["times"].as_u64() >= Some(3), "{summary}");
+    replay(directory.path(), leak, &arguments, 0);
+    replay(directory.path(), leak, &["--profile", "coreclr-8"], 1);
+    assert_eq!(leak["cause"], "leaked:not-canonical");
+    for member in members(leak) {
         // One byte of payload, which is 0.
-        let message = leak["minimised"]["message"].as_str().unwrap();
+        let message = member["minimised"]["message"].as_str().unwrap();
         assert!(message.len() == 42 && message.starts_with(&format!("{MAGIC}1500")) && message.ends_with("00"), "{message}");
-        assert_eq!(leak["known"]["fact"], "F-71");
+        assert_eq!(member["known"]["fact"], "F-71");
     }
 }
 
@@ -210,6 +234,7 @@ fn campaign_hang_is_found_and_target_restarted() {
     assert_eq!((&summary["cases"], &summary["lost"]), (&100.into(), &Value::Null));
     let hangs = own(&summary, "hang");
     assert_eq!(hangs.len(), 1, "{summary}");
+    assert_eq!(hangs[0]["cause"], "hang:not-canonical");
     assert_eq!(hangs[0]["command"], "Process/ResumeRuntime");
     // The least that it takes: 3 bytes of payload.
     assert_eq!(hangs[0]["minimised"]["message"], format!("{MAGIC}170004010000000000"));
@@ -228,4 +253,94 @@ fn campaign_foreign_target_dies_once() {
     assert_eq!((&only["verdict"], &only["reproduced"]), (&"crash".into(), &Value::Null));
     assert_eq!(only["found"], only["minimised"]);
     assert!(summary["lost"].as_str().unwrap().starts_with("the target does not serve any more"), "{summary}");
+}
+
+#[test]
+fn campaign_vanished_endpoint_is_no_hang() {
+    let summary = of_one_fault("vanishes", &["--seed", "1", "--cases", "100", "--timeout", &scaled(400)], 1);
+    assert_eq!((&summary["cases"], &summary["lost"]), (&100.into(), &Value::Null));
+    let [only] = findings(&summary) else { panic!("{summary}") };
+    assert_eq!((&only["verdict"], &only["cause"]), (&"endpoint-gone".into(), &"endpoint-gone:not-canonical".into()));
+    // The least that it takes: 3 bytes of payload.
+    assert_eq!(only["minimised"]["message"], format!("{MAGIC}170004010000000000"));
+    assert_eq!((&only["known"], &only["death"], &only["reproduced"]), (&Value::Null, &Value::Null, &true.into()));
+}
+
+/// Each fault is its one cause, and a server without any has none.
+#[test]
+fn campaign_each_wrong_reply_is_one_finding() {
+    for (fault, cause, text) in [
+        ("none", "", ""),
+        ("reply-magic", "reply-magic-wrong", "the magic is 444f544e45545f4950435f563200"),
+        ("reply-size-too-large", "reply-size-wrong", "the size field says 28, 24 bytes came"),
+        ("reply-size-too-small", "reply-size-wrong", "the size field says 24, more bytes came"),
+        ("reply-set", "reply-set-wrong", "the command set is 0x04, expected 0xff"),
+        ("reply-id", "reply-id-wrong", "the command id is 0x01, expected 0x00 or 0xff"),
+        ("reply-reserved", "reply-reserved-wrong", "reserved is 0x0001, expected 0"),
+        ("reply-shape", "reply-malformed:unexpected-end", "the field takes 4 bytes, 2 are left"),
+    ] {
+        let status = i32::from(!cause.is_empty());
+        let summary = of_one_fault(fault, &["--seed", "1", "--cases", "60", "--tries", "8"], status);
+        let causes: Vec<&str> = findings(&summary).iter().map(|one| one["cause"].as_str().unwrap()).collect();
+        assert_eq!(causes, if cause.is_empty() { vec![] } else { vec![cause] }, "{fault}: {summary}");
+        for finding in findings(&summary) {
+            assert!(finding["text"].as_str().unwrap().contains(text), "{fault}: {finding}");
+            // Of one of them nobody needs to see each command.
+            assert!(members(finding).len() > 1 && finding["times"].as_u64() > Some(2), "{fault}: {finding}");
+        }
+    }
+}
+
+#[test]
+fn campaign_unchecked_magic_is_found() {
+    let summary = of_one_fault("magic-unchecked", &["--seed", "1", "--cases", "300"], 1);
+    let [only] = findings(&summary) else { panic!("{summary}") };
+    assert_eq!((&only["verdict"], &only["cause"]), (&"unchecked".into(), &"magic-unchecked".into()));
+    assert!(only["text"].as_str().unwrap().starts_with("an OK to a request whose magic is "), "{only}");
+    assert_eq!((&only["known"], &only["reproduced"]), (&Value::Null, &true.into()));
+    // It comes down to a header.
+    let message = only["minimised"]["message"].as_str().unwrap();
+    assert!(message.len() == 40 && !message.starts_with(MAGIC), "{message}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn campaign_growing_memory_is_found_with_figures() {
+    let summary = of_one_fault("leaks", &["--seed", "1", "--cases", "200"], 1);
+    let [only] = findings(&summary) else { panic!("{summary}") };
+    assert_eq!(
+        (&only["verdict"], &only["cause"], &only["reproduced"]),
+        (&"memory-growth".into(), &"memory-growth".into(), &true.into())
+    );
+    assert!(only["command"].as_str().unwrap().starts_with("EventPipe/"), "{only}");
+    // 1 MiB for each request, as it was measured with this request alone.
+    let of = |key: &str| only["memory"][key].as_u64().unwrap();
+    let each = (of("after") - of("before")) / of("requests");
+    assert!((1000..1100).contains(&each) && of("requests") == 128, "{only}");
+}
+
+#[test]
+fn campaign_text_counts_cases_by_cause() {
+    let target = one_fault("reply-reserved");
+    let target: Vec<&str> = target.iter().map(String::as_str).collect();
+    let fixed = ["--allow-harmful", "--rate", "1000", "--cases", "60", "--tries", "0", "--spawn", "--"];
+    let output = fuzz(&[&fixed[..], &target].concat(), 1);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("CAUSE  ")).collect();
+    let [line] = lines[..] else { panic!("{text}") };
+    assert!(line.starts_with("CAUSE  1 reply-reserved-wrong: ") && line.contains(" cases, by "), "{line}");
+    // The finding is told once.
+    assert_eq!(text.matches("reserved is 0x0001, expected 0").count(), 1, "{text}");
+}
+
+/// .NET 10 is known to die of much (F-72). That excuses nobody who only has its version text.
+#[test]
+fn campaign_version_text_alone_excuses_nothing() {
+    let summary = of_one_fault("claims-to-be-net10", &["--seed", "1", "--cases", "60", "--tries", "16"], 1);
+    assert_eq!((&summary["runtime"], &summary["profile"]), (&".NET 10.0.9".into(), &"strict".into()));
+    let [only] = findings(&summary) else { panic!("{summary}") };
+    assert_eq!((&only["cause"], &only["known"]), (&"crash:not-canonical".into(), &Value::Null));
+    // What is told by its profile is what the user says that it is.
+    let told = of_one_fault("claims-to-be-net10", &["--seed", "1", "--cases", "60", "--tries", "0", "--profile", "coreclr-10"], 1);
+    assert_eq!(findings(&told)[0]["known"]["fact"], "F-72");
 }

@@ -1,12 +1,16 @@
 //! The conformance suites, as `diagipc` runs them: servers, clients, codecs, recordings, fuzzing, reports, the reference runtime.
 
 #[cfg(unix)]
+mod client_detection;
+#[cfg(unix)]
 mod client_suite;
 #[cfg(unix)]
 mod codec_adapters;
 mod display_text;
 #[cfg(unix)]
 mod fuzz_server;
+#[cfg(windows)]
+mod fuzz_server_windows;
 #[cfg(unix)]
 mod load;
 #[cfg(unix)]

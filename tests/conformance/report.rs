@@ -1,12 +1,13 @@
 //! Reports: their form, what is made of them, and that what a target says stays text.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Output;
 
 use crate::schema::Schema;
 use crate::tool;
-use dotnet_diagnostics_ipc::conformance::report::{TurnDirection, html, junit};
+use dotnet_diagnostics_ipc::conformance::report::{Glossary, Made, TurnDirection, html, junit};
 use dotnet_diagnostics_ipc::conformance::{
     Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost, Report, Turn,
 };
@@ -63,6 +64,8 @@ fn client() -> Report {
     });
     report.lost = Some(Lost { reason: format!("it cannot be started again {NASTY}"), not_run: 7 });
     report.notes.push("a note".to_owned());
+    let command = ["diagipc", "client", NASTY].map(str::to_owned).to_vec();
+    report.made = Some(Made { by: "diagipc 0.1.0".to_owned(), at: "2026-11-22T21:04:05Z".to_owned(), command });
     report
 }
 
@@ -144,6 +147,7 @@ fn report_other_format_is_refused() {
             "/cases/2/deviation",
             "/cases/0/faults/0",
             "/causes/0",
+            "/made",
             "/lost",
             "/interrupted",
         ] {
@@ -153,7 +157,8 @@ fn report_other_format_is_refused() {
             assert!(schema.objection(&more).is_some(), "{place}");
             assert!(Report::parse(&more.to_string()).is_err(), "{place}");
             for key in report.pointer(place).unwrap().as_object().unwrap().keys() {
-                let optional = ["runtime", "profile", "lost", "interrupted", "notes", "deviation", "faults", "hazard", "causes"];
+                let optional =
+                    ["runtime", "profile", "lost", "interrupted", "notes", "deviation", "faults", "hazard", "causes", "made"];
                 let is_pass = place == "/cases/0" && report["suite"] != "client";
                 if optional.contains(&key.as_str()) || (is_pass && key == "detail") {
                     continue;
@@ -315,8 +320,9 @@ fn junit_has_suite_per_section_and_reason() {
 fn html_escapes_target_text() {
     let page = html(&[server(), client()], &Citations::embedded()).unwrap();
     assert_eq!(page.matches("<script").count(), 1, "only the page's own");
-    // The target twice (summary, head of its column), why it was lost, and what was found in three cases.
-    assert_eq!(page.matches(NASTY_AS_HTML).count(), 2 + 1 + 3);
+    // The target twice (summary, head of its column), why it was lost, what was found in three cases, one of which is listed as a
+    // failure without a name, and a command line.
+    assert_eq!(page.matches(NASTY_AS_HTML).count(), 2 + 1 + 3 + 1 + 1);
     for part in ["http:", "https:", " src=", "url(", "@import", "<link"] {
         assert!(!page.contains(part), "{part}");
     }
@@ -344,7 +350,7 @@ fn html_aligns_reports_by_case_name() {
     assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["server", "another", "2", "1", "1"]);
     let page = fs::read_to_string(page).unwrap();
     // The kinds of each row's cells, in the order of the rows.
-    let kinds: Vec<&str> = page.lines().filter_map(|line| line.split("<tr data-kinds=\"").nth(1)?.split('"').next()).collect();
+    let kinds: Vec<&str> = page.lines().filter_map(|line| line.split(" data-kinds=\"").nth(1)?.split('"').next()).collect();
     assert_eq!(
         kinds,
         ["not-run pass", "fail not-run", "deviation not-run pass", "not-run unimplemented", "not-run pass-lenient", "fail not-run"]
@@ -362,6 +368,42 @@ fn html_aligns_reports_by_case_name() {
     }
 }
 
+/// Above the table of all cases: causes with their failures, then failures without one, each with a link to its row.
+#[test]
+fn html_leads_with_failures_by_cause() {
+    let page = html(&[server(), client()], &Citations::embedded()).unwrap().replace("&#x2f;", "/");
+    let top = &page[..page.find("<h2>Cases</h2>").unwrap()];
+    for part in [
+        "<b>string-length-in-bytes</b>, 1 failure: The length is 26, expected 13",
+        "Without a named cause, 1 failure",
+        "<a href=\"#case-2\"><code>framing/cut</code></a> step 3: still open",
+        "<a href=\"#case-5\"><code>trace/strings</code></a>",
+        "diagipc 0.1.0, 2026-11-22T21:04:05Z: <code>diagipc client ",
+    ] {
+        assert!(top.contains(part), "{part}\n{top}");
+    }
+    for row in ["<tr id=\"case-2\" data-kinds=\"fail", "<tr id=\"case-5\" data-kinds=\"fail", "<dt>advertise</dt>"] {
+        assert!(page[top.len()..].contains(row), "{row}");
+    }
+    let mut good = Report::new("server", "a server");
+    good.add(Case::new("one", "all", "all", "a case", Grade::Pass));
+    assert!(!html(&[good], &Citations::embedded()).unwrap().contains("<h2>Failures</h2>"));
+}
+
+/// A flag without a line in the glossary is a word that nobody explains, and a line without a flag a promise.
+#[test]
+fn glossary_has_every_flag_of_vectors_and_no_other() {
+    let glossary = Glossary::embedded();
+    let files = dotnet_diagnostics_ipc::vectors::files().unwrap();
+    let tests = files.iter().flat_map(|file| &file.groups).flat_map(|group| &group.tests);
+    let flags: BTreeSet<&str> = tests.flat_map(|test| test.flags.iter().map(String::as_str)).collect();
+    let explained: BTreeSet<&str> = glossary.flags().iter().map(|(flag, _)| flag.as_str()).collect();
+    assert_eq!(flags, explained);
+    for word in Grade::ALL.map(Grade::name).iter().filter(|word| !["pass", "fail"].contains(word)) {
+        assert!(glossary.meaning(word).is_some(), "{word}");
+    }
+}
+
 #[test]
 fn suite_writes_json_junit_and_html() {
     let directory = tempfile::tempdir().unwrap();
@@ -371,7 +413,7 @@ fn suite_writes_json_junit_and_html() {
     let output = diagipc(&options, 1);
     // Neither a bar nor colours where there is no terminal.
     assert_eq!((output.stderr.len(), output.stdout.contains(&0x1b)), (0, false));
-    assert!(stdout(output).contains("FAILED    unsupported"));
+    assert!(stdout(output).contains("FAULT     required-and-unsupported: unsupported, and required"));
     let (xml, page) = (fs::read_to_string(xml).unwrap(), fs::read_to_string(page).unwrap());
     let failures = Document::parse(&xml).unwrap().descendants().filter(|node| node.has_tag_name("failure")).count();
     assert_eq!(failures, page.matches("<td class=\"fail\"><details>").count());

@@ -135,6 +135,11 @@ fn server_client_gone_before_accept_next_is_served() {
         client.write_all(RESUME).unwrap();
         let mut reply = Vec::new();
         let read = client.read_to_end(&mut reply);
+        // The other connection has a thread of its own, which may be behind.
+        let until = Instant::now() + Duration::from_secs(60);
+        while counting.0.load(Ordering::SeqCst) < 2 && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         shutdown.cancel();
         server.join().unwrap().unwrap();
         assert_eq!((read.unwrap(), reply.as_slice()), (DONE.len(), DONE));

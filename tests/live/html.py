@@ -38,9 +38,24 @@ document.getElementById("f").onload = event => {
   said.filter = !filter.hidden;
   const rows = () => [...page.querySelectorAll("tr[data-kinds]")].filter(row => row.getClientRects().length).length;
   said.rows = rows();
-  for (const input of filter.querySelectorAll("input")) if (input.value != "fail") input.click();
+  const boxes = [...filter.querySelectorAll("input[type=checkbox]")].filter(box => box.value != "fail");
+  for (const box of boxes) box.click();
   said.failures = rows();
-  for (const input of filter.querySelectorAll("input")) if (input.value != "fail") input.click();
+  for (const box of boxes) box.click();
+  const search = page.getElementById("search");
+  search.value = "is-cut-7 framing";
+  search.dispatchEvent(new Event("input"));
+  said.searched = rows();
+  search.value = "";
+  search.dispatchEvent(new Event("input"));
+  // Where the verdict of the first row is, before anything is scrolled sideways.
+  box.scrollTo(0, 0);
+  const verdict = page.querySelector("#cases tr[data-kinds] td .kind").getBoundingClientRect();
+  said.verdict = [verdict.left, verdict.right];
+  said.causes = [...page.querySelectorAll(".causes > li > details > summary")].map(cause => cause.textContent);
+  const failures = [...page.querySelectorAll(".causes a")];
+  said.linked = failures.filter(a => page.getElementById(a.getAttribute("href").slice(1)).querySelector("td.fail")).length;
+  said.order = [".causes", "#filter", "#cases"].map(one => page.querySelector(one)?.getBoundingClientRect().top ?? -1);
   root.scrollTo(0, %(down)d);
   document.getElementById("measured").textContent = JSON.stringify(said);
 };
@@ -63,6 +78,8 @@ def case(number, column):
         seen = {"turn": 2, "connection": "a", "direction": "received", "hex": MAGIC + "1800ffff000084131380"}
         more["detail"] = {"sent": [sent], "seen": [seen], "expected": "the error BAD_ENCODING, then the end of the connection",
                           "found": ["step 3: nothing came within 5000 ms, where the end was expected"]}
+    if grade == "fail":
+        more["faults"] = [{"name": "no-end-after-an-error", "text": f"the connection is open after {1000 + number} ms"}]
     hazard = {"hazard": "harmful"} if number % 37 == 5 else {}
     title = "A request of which only a part arrives, and whose sender then waits"
     return {"name": f"{section}/a-request-that-is-cut-{number}", "section": section, "group": "scripts", "title": title,
@@ -73,13 +90,21 @@ def counts(cases):
     return {name: sum(case["grade"] == grade for case in cases) for grade, name in GRADES.items()}
 
 
+def causes(cases):
+    failed = [case for case in cases if case["grade"] == "fail"]
+    if not failed:
+        return []
+    return [{**failed[0]["faults"][0], "cases": len(failed), "example": failed[0]["name"]}]
+
+
 def report(column):
     runtime, profile = TARGETS[column]
     cases = sorted((case(number, column) for number in range(600)), key=lambda case: SECTIONS.index(case["section"]))
     sections = [{"name": name, "counts": counts([case for case in cases if case["section"] == name])} for name in SECTIONS]
     target = f"dotnet-diagnostic-{4000 + column}-12345678-socket" + (" <script>document.title='taken'</script>" if column == 2 else "")
-    return {"format": 1, "suite": "server", "target": target, "runtime": runtime, "profile": profile,
-            "counts": counts(cases), "sections": sections, "cases": cases}
+    made = {"by": "diagipc 0.1.0", "at": "2026-11-22T21:04:05Z", "command": ["diagipc", "server", "--process-id", str(4000 + column)]}
+    return {"format": 1, "suite": "server", "target": target, "runtime": runtime, "profile": profile, "made": made,
+            "counts": counts(cases), "sections": sections, **({"causes": causes(cases)} if causes(cases) else {}), "cases": cases}
 
 
 def chromium(program, directory, *arguments):
@@ -127,13 +152,18 @@ def main():
         pictures = sys.argv[1] if len(sys.argv) > 1 else directory
         os.makedirs(pictures, exist_ok=True)
         failed = sum(any(case(number, column)["grade"] == "fail" for column in range(4)) for number in range(600))
+        # All words are in the row: the name, here, and the section before it.
+        searched = sum("is-cut-7" in case(number, 0)["name"] and case(number, 0)["section"] == "framing" for number in range(600))
+        failed_of_last = sum(case(number, 3)["grade"] == "fail" for number in range(600))
+        first = min((number for number in range(600) if case(number, 3)["grade"] == "fail"), key=lambda number: (number % len(SECTIONS), number))
+        said_cause = f"no-end-after-an-error, {failed_of_last} failures: the connection is open after {1000 + first} ms"
         dark = "--blink-settings=preferredColorScheme=0"
         for name, width, height, options, down, opened in [
             ("desktop", 1280, 900, [], 0, [1]),
             ("desktop-dark", 1280, 900, [dark], 0, [1]),
-            ("phone", 375, 812, [], 0, []),
-            ("phone-cases", 375, 812, [], 450, [1]),
-            ("phone-dark", 375, 812, [dark], 450, []),
+            ("phone", 390, 844, [], 0, []),
+            ("phone-cases", 390, 844, [], 450, [1]),
+            ("phone-dark", 390, 844, [dark], 450, []),
         ]:
             said = measured(program, directory, width, height, options, os.path.join(pictures, f"{name}.png"), down, opened)
             check(f"{name}: the page is as wide as the screen", said["scroll"] <= said["client"] and said["client"] <= width, said["scroll"])
@@ -141,7 +171,13 @@ def main():
             check(f"{name}: header and first column stay", all(abs(edge) <= 2 for edge in said["sticky"]), said["sticky"])
             check(f"{name}: the filter is there, and leaves the rows with a failure", said["filter"] and said["rows"] == 600 and said["failures"] == failed,
                   f"{said['rows']}, {said['failures']}")
+            check(f"{name}: the search leaves the rows with all its words", said["searched"] == searched, said["searched"])
+            check(f"{name}: failures come first, then the filter, then the cases", said["order"] == sorted(said["order"]) and said["order"][0] > 0,
+                  said["order"])
+            check(f"{name}: a cause is counted, and links to its cases", said["causes"] == [said_cause] and said["linked"] == failed_of_last,
+                  said["causes"])
             if width < 500:
+                check(f"{name}: the verdict is on the screen", 0 < said["verdict"][0] and said["verdict"][1] <= width, said["verdict"])
                 check(f"{name}: the table scrolls in its box", said["table"] > said["box"], f"{said['table']} in {said['box']}")
         dom = chromium(program, directory, "--dump-dom", f"file://{page}")
         check("a target's markup is text", "<title>Conformance" in dom and "&lt;script&gt;document.title" in dom, "escaped")
@@ -152,7 +188,7 @@ def main():
         picture = os.path.join(pictures, "no-script.png")
         chromium(program, directory, "--window-size=1280,900", f"--screenshot={picture}", f"file://{bare}")
         dom = chromium(program, directory, "--dump-dom", f"file://{bare}")
-        check("without scripts all rows are there, and no filter", dom.count("<tr data-kinds") == 600 and re.search(r'<fieldset[^>]* hidden', dom), "600")
+        check("without scripts all rows are there, and no filter", dom.count(' data-kinds="') == 600 and re.search(r'<fieldset[^>]* hidden', dom), "600")
     sys.exit(1 if wrong else 0)
 
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""windows_server.py DIAGIPC
+"""windows_server.py DIAGIPC [PROBE]
 
 Holds .NET runtimes for Windows to the protocol by `DIAGIPC server`, all of it under wine: DIAGIPC is a diagipc.exe. Nothing may fail;
-which deviations are named, and what a pipe cannot do, is written out here. Prints one line a check. Exits with 1 if a check fails,
+which deviations are named, and what a pipe cannot do, is written out here. PROBE is examples/probe as a program for Windows, which asks
+one of them too; and `DIAGIPC fuzz-server` has the last word with it. Prints one line a check. Exits with 1 if a check fails,
 with 77 if wine, a compiler for Windows or a runtime cannot be had here.
 """
 import json
@@ -86,6 +87,28 @@ def held_to_the_protocol(wine, program, endpoint, runtime, profile, only, fewest
     expect(f"{runtime}: whatever else is not played, or went at the second try only", notes, [])
 
 
+def probed(wine, probe, runtime):
+    """What may be asked without harm, and that each reply encodes to its own bytes."""
+    done = subprocess.run([wine.wine, probe, runtime.pipe()], env=wine.environment, cwd=wine.directory, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, timeout=LONGEST)
+    last = done.stdout.decode(errors="replace").strip().splitlines()[-1:]
+    print(f"probe: {last}")
+    expect("probe: exit status, and all replies are canonical", (done.returncode, [line.endswith(", 0 not canonical") for line in last]),
+           (0, [True]))
+
+
+def fuzzed(wine, program, runtime, profile):
+    """A campaign of a few cases, of which one kills: it knows the runtime and the fact, and says that there is none any more."""
+    done = subprocess.run([wine.wine, program, "fuzz-server", "--json", "--allow-harmful", "--cases", "30", runtime.pipe()],
+                          env=wine.environment, cwd=wine.directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=LONGEST)
+    summary = json.loads(done.stdout)
+    findings = [(one["verdict"], one["known"] and one["known"]["fact"]) for one in summary["findings"]]
+    print(f"fuzz-server: {summary['cases']} cases, lost: {summary['lost']}, findings: {findings}")
+    expect("fuzz-server: exit status, the profile", (done.returncode, summary["profile"]), (3, profile))
+    expect("fuzz-server: the death by a dump without a name, last", findings[-1:], [("crash", "F-72")])
+    expect("fuzz-server: not all cases", (0 < summary["cases"] < 30, bool(summary["lost"])), (True, True))
+
+
 def what_windows_does_not_have(wine, program):
     """Each is told from a failure by its exit status, and says what is missing."""
     for arguments, said in (["4000000001"], "is not there"), (["C:\\a.socket"], "on Windows a runtime has a pipe, no socket"), \
@@ -95,14 +118,17 @@ def what_windows_does_not_have(wine, program):
         expect(f"server {' '.join(arguments)}", (done.returncode, said in done.stdout.decode()), (3, True))
 
 
-def try_all(wine, program):
+def try_all(wine, program, probe):
     add_random_numbers(wine)
     what_windows_does_not_have(wine, program)
     with wine.runtime('"D:\\azmcp.exe" server start', {}) as runtime:
         runtime.exchange(windows.message(0x0400))  # its pipe is there
         time.sleep(1.5)                            # until managed code runs
         held_to_the_protocol(wine, program, str(runtime.pid), "10.0.9", "coreclr-10", [], 120)
+        if probe:
+            probed(wine, probe, runtime)
         expect("it still runs", runtime.has_ended(0), None)
+        fuzzed(wine, program, runtime, "coreclr-10")
     with wine.runtime("E:\\Sarif.Multitool.exe --version", {"DOTNET_DefaultDiagnosticPortSuspend": "1"}) as runtime:
         runtime.exchange(windows.message(0x0400))
         held_to_the_protocol(wine, program, runtime.pipe(), "8.0.30", "coreclr-8", WHILE_HELD, 70)
@@ -110,11 +136,12 @@ def try_all(wine, program):
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
-    program = os.path.abspath(sys.argv[1])
-    if not os.path.exists(program):
-        sys.exit(f"there is no {program}")
+    program, probe = [*map(os.path.abspath, sys.argv[1:]), None][:2]
+    for path in program, probe:
+        if path and not os.path.exists(path):
+            sys.exit(f"there is no {path}")
     missing = windows.what_is_missing()
     if missing:
         print(f"SKIPPED: a runtime for Windows cannot be had here: {missing}", file=sys.stderr)
@@ -127,7 +154,7 @@ def main():
             print(f"SKIPPED: wine cannot be used here: {error}", file=sys.stderr)
             sys.exit(launch.SKIP)
         try:
-            try_all(wine, program)
+            try_all(wine, program, probe)
         finally:
             wine.close()
     finally:

@@ -105,7 +105,7 @@ class File:
 
     def document(self):
         assert all(group["tests"] for group in self.groups), f"{self.name} has a group without tests"
-        return {"format": 1, "title": self.title, "numberOfTests": sum(len(g["tests"]) for g in self.groups),
+        return {"schema": "vectors.schema.json", "format": 1, "title": self.title, "numberOfTests": sum(len(g["tests"]) for g in self.groups),
                 "groups": self.groups}
 
     def text(self):
@@ -128,7 +128,7 @@ class File:
 
 class Group:
     def __init__(self, file, group):
-        self.file, self.tests = file, group["tests"]
+        self.file, self.group, self.tests = file, group, group["tests"]
 
     def _add(self, tc, comment, wire, value, result, flags, canonical, error, hazard, acceptable_on, chunks):
         assert self.file.first <= tc <= self.file.last, f"tcId {tc} is outside of {self.file.name}"
@@ -156,5 +156,8 @@ class Group:
 
     def invalid(self, tc, comment, wire, layer, kind, offset, field, *, value=None, flags=(), hazard=None, taken_by=(), chunks=None):
         """Must be refused. `value` only at layer `limits`: the bytes do decode. `taken_by`: runtimes that take it all the same."""
+        # A server answers a wrong magic with UNKNOWN_MAGIC, and whatever else is wrong with the bytes with BAD_ENCODING.
+        if self.group["direction"] == "client" and kind == "bad_magic":
+            flags = [*flags, "LayerMatters"]
         self._add(tc, comment, wire, value, "invalid", flags, value is not None and wire is not None, {"layer": layer, "kind": kind, "offset": offset,
                   "field": field}, hazard, taken_by, chunks)

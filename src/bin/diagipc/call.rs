@@ -12,7 +12,7 @@ use dotnet_diagnostics_ipc::exchange::StreamEnd;
 use dotnet_diagnostics_ipc::exchange::fallback::{FallbackRequest as _, TracingFallback};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, PortRuntime, RuntimeFilter};
-use dotnet_diagnostics_ipc::io::{Answer, Client, Connect, Deadlines, Endpoint, Error, ErrorKind, ReplyWithin, Until};
+use dotnet_diagnostics_ipc::io::{Answer, Canceller, Client, Connect, Deadlines, Endpoint, Error, ErrorKind, ReplyWithin, Until};
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing, CollectTracing5, CollectTracing6, EventFilter, EventLevel, Format, ProviderConfig, SessionBufferMode,
@@ -22,8 +22,8 @@ use dotnet_diagnostics_ipc::message::process::PerfMapType;
 use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler};
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
-use crate::Outcome;
 use crate::printable::{printable, printable_lines};
+use crate::{Outcome, interrupt};
 
 /// Asks a runtime one thing.
 #[derive(Args)]
@@ -87,18 +87,7 @@ enum Operation {
     Stop {
         session: u64,
     },
-    UserEvents {
-        #[command(flatten)]
-        provider: Provider,
-        #[arg(long)]
-        tracepoint: String,
-        #[arg(long)]
-        data: PathBuf,
-        #[arg(long, default_value = "CollectTracing5")]
-        command: String,
-        #[arg(long)]
-        duration: u64,
-    },
+    UserEvents(UserEvents),
     ListenPort {
         path: PathBuf,
     },
@@ -120,6 +109,20 @@ struct Provider {
     level: u32,
     #[arg(long, default_value = "", allow_hyphen_values = true)]
     arguments: String,
+}
+
+#[derive(Args)]
+struct UserEvents {
+    #[command(flatten)]
+    provider: Provider,
+    #[arg(long)]
+    tracepoint: String,
+    #[arg(long)]
+    data: PathBuf,
+    #[arg(long, default_value = "CollectTracing5")]
+    command: String,
+    #[arg(long)]
+    duration: u64,
 }
 
 #[derive(Args)]
@@ -157,9 +160,11 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         (Some(path), _) => Endpoint::socket(path),
         (None, pid) => Endpoint::process(pid.context("a process or a socket")?),
     };
-    match ask(&arguments.operation, &Client::new(endpoint).with_deadlines(deadlines), deadlines, out) {
-        Ok(()) => Ok(Outcome::Well),
-        Err(error) => {
+    let waits = Waits { deadlines, canceller: interrupt::canceller()? };
+    match (ask(&arguments.operation, &waits.client(endpoint), &waits, out), interrupt::signal()) {
+        (Ok(()), _) => Ok(Outcome::Well),
+        (Err(_), Some(signal)) => Ok(Outcome::Interrupted(signal)),
+        (Err(error), None) => {
             // Standard error may be closed as well.
             let _ = writeln!(io::stderr(), "diagipc call: {}", printable_lines(&format!("{error:#}")));
             Ok(Outcome::Faulty)
@@ -167,7 +172,19 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     }
 }
 
-fn ask(operation: &Operation, client: &Client, deadlines: Deadlines, out: &mut dyn Write) -> anyhow::Result<()> {
+/// What ends a wait: its deadline, or a signal.
+struct Waits {
+    deadlines: Deadlines,
+    canceller: Canceller,
+}
+
+impl Waits {
+    fn client<C: Connect>(&self, at: C) -> Client<C> {
+        Client::new(at).with_deadlines(self.deadlines).with_canceller(self.canceller.clone())
+    }
+}
+
+fn ask(operation: &Operation, client: &Client, waits: &Waits, out: &mut dyn Write) -> anyhow::Result<()> {
     match operation {
         Operation::ProcessInfo { command } => process_info(client, command, out),
         Operation::Environment => environment(client, out),
@@ -193,25 +210,23 @@ fn ask(operation: &Operation, client: &Client, deadlines: Deadlines, out: &mut d
             Some(other) if other != *session => bail!("session {other} was stopped"),
             _ => Ok(()),
         },
-        Operation::UserEvents { provider, tracepoint, data, command, duration } => {
-            user_events(client, provider, tracepoint, data, command, Duration::from_millis(*duration))
-        }
+        Operation::UserEvents(user_events) => user_events.run(client, &waits.canceller),
         Operation::ListenPort { path } => {
-            let (_port, runtime) = at_port(path, deadlines)?;
-            Ok(Client::new(runtime).with_deadlines(deadlines).resume()?)
+            let (_port, runtime) = at_port(path, waits)?;
+            Ok(waits.client(runtime).resume()?)
         }
         Operation::TracePort { port, trace } => {
-            let (_port, runtime) = at_port(port, deadlines)?;
-            trace.run(&Client::new(runtime).with_deadlines(deadlines))
+            let (_port, runtime) = at_port(port, waits)?;
+            trace.run(&waits.client(runtime))
         }
     }
 }
 
 /// The first runtime that connects, and the port, which lasts as long as it is held.
-fn at_port(path: &Path, deadlines: Deadlines) -> anyhow::Result<(PortListener, PortRuntime)> {
+fn at_port(path: &Path, waits: &Waits) -> anyhow::Result<(PortListener, PortRuntime)> {
     let port = PortListener::bind(path, PortOptions::DEFAULT)?;
-    let deadline = deadlines.connect.and_then(|patience| Instant::now().checked_add(patience));
-    let runtime = port.wait_for(RuntimeFilter::Any, &Until { deadline, ..Until::FOREVER })?;
+    let deadline = waits.deadlines.connect.and_then(|patience| Instant::now().checked_add(patience));
+    let runtime = port.wait_for(RuntimeFilter::Any, &Until { deadline, canceller: Some(&waits.canceller) })?;
     Ok((port, runtime))
 }
 
@@ -286,32 +301,28 @@ fn dump(client: &Client, path: &str, dump_type: DumpType, flags: DumpFlags, comm
     Ok(client.generate_core_dump(&GenerateCoreDump { dump_name, dump_type, diagnostics: flags.0 & 1 })?)
 }
 
-fn user_events(
-    client: &Client,
-    provider: &Provider,
-    tracepoint: &str,
-    data: &Path,
-    command: &str,
-    duration: Duration,
-) -> anyhow::Result<()> {
-    let data = File::options().read(true).write(true).open(data).with_context(|| data.display().to_string())?;
-    let providers = [UserEventsProviderConfig {
-        keywords: provider.keywords,
-        log_level: EventLevel(provider.level),
-        provider_name: provider.name.as_str().into(),
-        arguments: provider.arguments(),
-        filter: EventFilter::ALL,
-        config: TracepointConfig { default_tracepoint_name: tracepoint.into(), tracepoints: Array::EMPTY },
-    }];
-    let session = UserEventsSession { rundown_keyword: 0, providers: Array::new(&providers) };
-    let session = if command == "CollectTracing6" {
-        client.user_events(&CollectTracing6::UserEvents(session), &data)?
-    } else {
-        client.user_events(&CollectTracing5::UserEvents(session), &data)?
-    };
-    match session.wait(&Until { deadline: Instant::now().checked_add(duration), ..Until::FOREVER }) {
-        Err(error) if !matches!(error.kind(), ErrorKind::TimedOut) => Err(error.into()),
-        _ => Ok(()),
+impl UserEvents {
+    fn run(&self, client: &Client, canceller: &Canceller) -> anyhow::Result<()> {
+        let data = File::options().read(true).write(true).open(&self.data).with_context(|| self.data.display().to_string())?;
+        let providers = [UserEventsProviderConfig {
+            keywords: self.provider.keywords,
+            log_level: EventLevel(self.provider.level),
+            provider_name: self.provider.name.as_str().into(),
+            arguments: self.provider.arguments(),
+            filter: EventFilter::ALL,
+            config: TracepointConfig { default_tracepoint_name: self.tracepoint.as_str().into(), tracepoints: Array::EMPTY },
+        }];
+        let session = UserEventsSession { rundown_keyword: 0, providers: Array::new(&providers) };
+        let session = if self.command == "CollectTracing6" {
+            client.user_events(&CollectTracing6::UserEvents(session), &data)?
+        } else {
+            client.user_events(&CollectTracing5::UserEvents(session), &data)?
+        };
+        let deadline = Instant::now().checked_add(Duration::from_millis(self.duration));
+        match session.wait(&Until { deadline, canceller: Some(canceller) }) {
+            Err(error) if !matches!(error.kind(), ErrorKind::TimedOut) => Err(error.into()),
+            _ => Ok(()),
+        }
     }
 }
 

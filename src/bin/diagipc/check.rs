@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     if arguments.vectors.is_none() {
         suites(&mut report, &arguments.output, &canceller)?;
     }
-    arguments.output.write(&report, out)
+    arguments.output.write(report, out)
 }
 
 /// The suites that need sockets.

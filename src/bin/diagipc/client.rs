@@ -1,5 +1,6 @@
 //! `diagipc client`.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::io::Write;
@@ -8,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use dotnet_diagnostics_ipc::conformance::client::{self, Operations, Options, Scenario, StandIn};
-use dotnet_diagnostics_ipc::conformance::known::Profile;
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::conformance::client::{self, KnownFaults, Operations, Options, Scenario, StandIn};
+use dotnet_diagnostics_ipc::conformance::known::{Family, Profile};
 use dotnet_diagnostics_ipc::conformance::{Glob, Report};
 use dotnet_diagnostics_ipc::io::Canceller;
 
@@ -47,12 +49,20 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     timeout: Option<u64>,
 
+    /// The file of the faults that are accepted: what they fail is informational, and what is new fails
+    #[arg(long, value_name = "FILE")]
+    known: Option<PathBuf>,
+
+    /// Write such a file, with the faults that fail something now
+    #[arg(long, value_name = "FILE")]
+    write_known: Option<PathBuf>,
+
     /// How many clients run at a time
     #[arg(long, value_name = "N", default_value_t = NonZeroUsize::new(JOBS).unwrap_or(NonZeroUsize::MIN))]
     jobs: NonZeroUsize,
 
     /// List the scenarios, and start no client
-    #[arg(long, conflicts_with_all = ["json", "require", "junit", "html"])]
+    #[arg(long, conflicts_with_all = ["json", "require", "junit", "html", "known", "write_known"])]
     list: bool,
 
     /// A client that only traces, and its arguments
@@ -68,8 +78,7 @@ pub(crate) fn stand_in() -> anyhow::Result<Outcome> {
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let mut scenarios = arguments.output.choose(client::scenarios()?, Scenario::is_chosen)?;
-    let all = scenarios.len();
-    scenarios.retain(|scenario| scenario.since().is_none_or(|since| arguments.profile.has(&since.to_string())));
+    let left_out = leave_out(&mut scenarios, arguments.profile);
     if scenarios.is_empty() {
         bail!("{} knows nothing of what was chosen", arguments.profile);
     }
@@ -90,6 +99,14 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     if let Some(ms) = arguments.timeout {
         operations.set_patience(Duration::from_millis(ms));
     }
+    let known = match &arguments.known {
+        Some(file) => {
+            let name = file.display().to_string();
+            let text = fs::read_to_string(file).with_context(|| name.clone())?;
+            KnownFaults::parse(&name, &text).map_err(anyhow::Error::msg)?
+        }
+        None => KnownFaults::default(),
+    };
     let this = env::current_exe().context("this program's own file")?;
     let options = Options {
         jobs: arguments.jobs,
@@ -98,15 +115,49 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         ends_with_runtime: false,
         canceller: Some(interrupt::canceller()?),
     };
+    operations.find_programs(scenarios.iter().map(|scenario| scenario.operation))?;
     let progress = Progress::new(scenarios.len(), &arguments.output);
-    let mut report = client::run(&scenarios, &operations, &options, &|case| progress.done(case));
+    let mut report = client::run(&scenarios, &operations, &options, &|name, _| progress.named(name));
     drop(progress);
     report.profile = Some(arguments.profile.to_string());
-    let later = all.saturating_sub(scenarios.len());
-    if later > 0 {
-        report.notes.push(format!("{later} scenarios were not played: {} does not know what they ask", arguments.profile));
+    report.notes.extend(left_out);
+    if let Some(file) = &arguments.write_known {
+        fs::write(file, KnownFaults::of(&report).to_toml()).with_context(|| file.display().to_string())?;
     }
-    arguments.output.write(&report, out)
+    arguments.output.write(known.apply(report), out)
+}
+
+/// Leaves out what the runtime does not know, and says of each operation how many scenarios that is.
+fn leave_out(scenarios: &mut Vec<Scenario>, profile: Profile) -> Vec<String> {
+    let mut left_out: BTreeMap<client::Operation, usize> = BTreeMap::new();
+    let knows = |command: Command| profile.knows(command) && !is_refused_by(profile.family(), command);
+    for scenario in std::mem::take(scenarios) {
+        let operation = scenario.operation;
+        match scenario.for_runtime(knows) {
+            Some(scenario) => scenarios.push(scenario),
+            None => *left_out.entry(operation).or_default() += 1,
+        }
+    }
+    let note =
+        |(operation, count)| format!("{count} scenarios of {operation} were not played: {profile} does not know what they ask");
+    left_out.into_iter().map(note).collect()
+}
+
+/// What such a runtime answers with NOTSUPPORTED, whatever is in the request (F-63, F-91 to F-93).
+fn is_refused_by(family: Family, command: Command) -> bool {
+    let of_none = [
+        Command::ATTACH_PROFILER,
+        Command::STARTUP_PROFILER,
+        Command::ENABLE_PERF_MAP,
+        Command::DISABLE_PERF_MAP,
+        Command::APPLY_STARTUP_HOOK,
+    ];
+    let of_mono = [Command::GENERATE_CORE_DUMP, Command::GENERATE_CORE_DUMP2, Command::GENERATE_CORE_DUMP3];
+    match family {
+        Family::NativeAot => of_none.contains(&command),
+        Family::Mono => of_none.contains(&command) || of_mono.contains(&command),
+        _ => false,
+    }
 }
 
 /// This program as the process behind a scripted runtime.
@@ -127,5 +178,5 @@ pub(crate) fn check(this: &Path, progress: &Progress, canceller: &Canceller) -> 
         canceller: Some(canceller.clone()),
     };
     progress.expect(scenarios.len());
-    Ok(client::run(&scenarios, &operations, &options, &|case| progress.done(case)))
+    Ok(client::run(&scenarios, &operations, &options, &|name, _| progress.named(name)))
 }

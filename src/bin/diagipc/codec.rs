@@ -10,9 +10,10 @@ use dotnet_diagnostics_ipc::conformance::{
     Adapter, AdapterCommand, Lost, Report,
     codec::{self, CodecCase},
 };
+use dotnet_diagnostics_ipc::io::Canceller;
 
-use crate::Outcome;
 use crate::output::{Output, Progress};
+use crate::{Outcome, interrupt};
 
 /// Asks a codec in any language everything that the golden vectors know.
 ///
@@ -20,7 +21,7 @@ use crate::output::{Output, Progress};
 /// is judged how, is in vectors/adapters/README.md.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing failed, 1 something did, 2 usage, 3 the adapter cannot be started, or does not answer any more."
+    after_help = "Exit status: 0 nothing failed, 1 something did, 2 usage, 3 the adapter cannot be started, or does not answer any more, 130 or 143 interrupted by SIGINT or SIGTERM."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -59,17 +60,21 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         None => (env::current_exe().context("this program's own file")?.into(), vec!["adapter".into()]),
     };
     let command = AdapterCommand { program, arguments: rest, deadline: Duration::from_millis(arguments.timeout) };
-    let report = ask(&cases, command, &arguments.output);
-    arguments.output.write(&report, out)
+    let canceller = interrupt::canceller()?;
+    let report = ask(&cases, command, canceller, &arguments.output);
+    arguments.output.write(report, out)
 }
 
-fn ask(cases: &[CodecCase<'_>], command: AdapterCommand, output: &Output) -> Report {
+fn ask(cases: &[CodecCase<'_>], command: AdapterCommand, canceller: Canceller, output: &Output) -> Report {
     let target = command.to_string();
     match Adapter::start(command) {
-        Ok(mut adapter) => {
+        Ok(adapter) => {
+            let mut adapter = adapter.with_canceller(canceller);
             let progress = Progress::new(cases.len(), output);
             let mut report = codec::run(cases, &mut adapter, output.require(), &mut |case| progress.done(case));
-            report.notes.extend(adapter.finish());
+            if report.interrupted.is_none() {
+                report.notes.extend(adapter.finish());
+            }
             report
         }
         Err(trouble) => {

@@ -1,18 +1,23 @@
 //! `diagipc decode`.
 
 use std::io::Write;
+use std::iter;
 
+use anyhow::bail;
 use dotnet_diagnostics_ipc::command::Command;
-
 use dotnet_diagnostics_ipc::vectors::Type;
 
-use crate::items::{Item, Side, Splitter, kind};
-use crate::{Outcome, dump, input::Input};
+use crate::items::{Item, MOST_IN_FIELDS, Side, Splitter, kind};
+use crate::{Outcome, dump, input::Input, printable};
 
 /// Shows what bytes say.
 ///
 /// The input is one side of a connection, or both one after the other: messages, advertises, and what follows a reply.
 /// Offsets of errors count from the start of the item, as in the vectors.
+///
+/// The input is held in memory once, a stream in it a second time in hexadecimal; messages are taken apart one at a time. An environment
+/// block of more than 1 MiB is shown as bytes, without its entries, and what --kind reads must not have more. One of 1 MiB takes 200 MiB of
+/// memory at most.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -39,16 +44,25 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let bytes = arguments.input.read()?;
-    let items: Vec<Item> = match arguments.kind {
-        Some(kind) => Vec::from([Item::whole(kind, &bytes)]),
-        None => Splitter::new(&bytes, arguments.from, arguments.request).collect(),
+    let items: Box<dyn Iterator<Item = Item>> = match arguments.kind {
+        Some(_) if bytes.len() > MOST_IN_FIELDS => bail!("--kind reads {MOST_IN_FIELDS} bytes at most, not {}", bytes.len()),
+        Some(kind) => Box::new(iter::once(Item::whole(kind, &bytes))),
+        None => Box::new(Splitter::new(&bytes, arguments.from, arguments.request)),
     };
+    let (mut is_empty, mut is_faulty) = (true, false);
+    // One at a time: an item takes many times what its bytes do.
+    let mut items = items.inspect(|item| {
+        is_empty = false;
+        is_faulty |= item.error.is_some();
+    });
     if arguments.json {
-        crate::printable::json(&items, out)?;
+        printable::json_array(items, out)?;
         writeln!(out)?;
     } else {
-        dump::items(out, &items, &bytes)?;
+        items.try_for_each(|item| dump::item(out, &item, item.bytes_in(&bytes)))?;
+        if is_empty {
+            writeln!(out, "no bytes")?;
+        }
     }
-    let faulty = items.is_empty() || items.iter().any(|item| item.error.is_some());
-    Ok(if faulty { Outcome::Faulty } else { Outcome::Well })
+    Ok(if is_empty || is_faulty { Outcome::Faulty } else { Outcome::Well })
 }

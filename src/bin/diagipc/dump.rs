@@ -16,17 +16,6 @@ pub(crate) fn name(word: &impl serde::Serialize) -> serde_json::Result<String> {
     Ok(serde_json::to_value(word)?.as_str().unwrap_or_default().to_owned())
 }
 
-/// All that was found in `bytes`.
-pub(crate) fn items(out: &mut dyn Write, items: &[Item], bytes: &[u8]) -> io::Result<()> {
-    for found in items {
-        item(out, found, bytes.get(found.offset..found.offset.saturating_add(found.size)).unwrap_or_default())?;
-    }
-    if items.is_empty() {
-        writeln!(out, "no bytes")?;
-    }
-    Ok(())
-}
-
 pub(crate) fn item(out: &mut dyn Write, item: &Item, bytes: &[u8]) -> io::Result<()> {
     let kind = match item.kind {
         Kind::Request => "request",

@@ -7,14 +7,17 @@ use std::path::PathBuf;
 use anyhow::{Context as _, anyhow, bail};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::vectors::{Subject, Type, Value};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
-use crate::items::{Item, Kind};
+use crate::items::{self, Kind};
 use crate::{Outcome, input};
 
 /// Makes bytes from the JSON that `decode --json` prints.
 ///
-/// Of each item `kind`, `command` and `value` count. The bytes are canonical: what `decode` called not canonical comes out
-/// in its canonical form, which a line on standard error says.
+/// Of each item `kind`, `command` and `value` count, and `type` where the kind is `piece`; a kind may also be any type of the vectors:
+/// `{"kind": "environment", "value": [{"name": "A", "value": "1"}]}`. What else `decode` prints may be left out. The bytes are canonical:
+/// what `decode` called not canonical comes out in its canonical form, which a line on standard error says.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// A file of JSON, or `-` for standard input
@@ -50,38 +53,81 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     Ok(Outcome::Well)
 }
 
+/// An item: all keys of `decode --json`, of which few are needed.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Given {
+    kind: String,
+    /// Of a piece.
+    #[serde(rename = "type")]
+    piece: Option<Type>,
+    command: Option<String>,
+    value: Value,
+    /// `decode` says so of what it could read only leniently.
+    canonical: Option<bool>,
+    /// Of what `decode` could not read.
+    #[serde(default)]
+    error: Value,
+    /// What the value says as well.
+    #[serde(rename = "offset")]
+    _offset: Option<IgnoredAny>,
+    #[serde(rename = "size")]
+    _size: Option<IgnoredAny>,
+    #[serde(rename = "code")]
+    _code: Option<IgnoredAny>,
+    #[serde(rename = "limits")]
+    _limits: Option<IgnoredAny>,
+}
+
 /// A list of items, or one item.
-fn parse(text: &[u8]) -> anyhow::Result<Vec<Item>> {
+fn parse(text: &[u8]) -> anyhow::Result<Vec<Given>> {
     let value: Value = serde_json::from_slice(text)?;
     let items = if value.is_array() { value } else { Value::Array(vec![value]) };
     Ok(serde_json::from_value(items)?)
 }
 
-fn encode((nth, item): (usize, &Item)) -> anyhow::Result<Vec<u8>> {
+fn encode((nth, item): (usize, &Given)) -> anyhow::Result<Vec<u8>> {
     let context = || format!("item {nth}");
-    if item.error.is_some() {
+    if !item.error.is_null() {
         bail!("item {nth}: it has an error and no value");
     }
-    if !item.canonical {
+    if item.canonical == Some(false) {
         writeln!(std::io::stderr(), "diagipc: item {nth} was not canonical; its canonical form differs")?;
     }
     let command = item.command.as_deref().map(str::parse::<Command>);
-    let kind = match (item.kind, &command) {
-        (Kind::Continuation, _) => {
-            let digits = item.value.get("bytes").and_then(Value::as_str);
-            return hex::decode(digits.ok_or_else(|| anyhow!("no bytes")).with_context(context)?).with_context(context);
-        }
-        (Kind::Unknown, _) => Type::Unknown,
-        (Kind::Request, _) => Type::Request,
-        (Kind::Reply, _) => Type::Reply,
-        (Kind::Error, _) => Type::Error,
-        (Kind::Advertise, _) => Type::Advertise,
-        (Kind::Piece, _) => item.piece.ok_or_else(|| anyhow!("no type")).with_context(context)?,
-    };
+    let Some(kind) = kind(item).with_context(context)? else { return continuation(&item.value).with_context(context) };
     let command = match (kind, command) {
         (Type::Unknown, _) | (_, None) => None,
         (_, Some(command)) => Some(command.with_context(context)?),
     };
-    let subject = Subject { kind, command, from_server: matches!(item.kind, Kind::Reply | Kind::Error | Kind::Advertise) };
+    let subject = Subject { kind, command, from_server: matches!(kind, Type::Reply | Type::Error | Type::Advertise) };
     subject.encode(&item.value).with_context(context)
+}
+
+/// What an item is; `None` for a continuation.
+fn kind(item: &Given) -> anyhow::Result<Option<Type>> {
+    let Ok(kind) = serde_json::from_value::<Kind>(Value::from(item.kind.as_str())) else {
+        return items::kind(&item.kind).map(Some).map_err(|known| anyhow!("the kind {:?} is not known: {known}", item.kind));
+    };
+    Ok(Some(match kind {
+        Kind::Continuation => return Ok(None),
+        Kind::Unknown => Type::Unknown,
+        Kind::Request => Type::Request,
+        Kind::Reply => Type::Reply,
+        Kind::Error => Type::Error,
+        Kind::Advertise => Type::Advertise,
+        Kind::Piece => item.piece.ok_or_else(|| anyhow!("a piece needs a `type`"))?,
+    }))
+}
+
+/// What follows a reply: its bytes as they are, or the entries of an environment.
+fn continuation(value: &Value) -> anyhow::Result<Vec<u8>> {
+    match (value.get("bytes").and_then(Value::as_str), value.get("entries")) {
+        (Some(digits), _) => Ok(hex::decode(digits)?),
+        (None, Some(entries)) => {
+            let subject = Subject { kind: Type::Environment, command: None, from_server: true };
+            Ok(subject.encode(entries)?)
+        }
+        (None, None) => bail!("a continuation needs `bytes` or `entries`"),
+    }
 }

@@ -16,15 +16,16 @@ use dotnet_diagnostics_ipc::vectors;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
 use crate::items::{Side, Splitter};
-use crate::output::plain;
 use crate::place::PlaceArguments;
+use crate::printable::plain;
 use crate::{Outcome, dump, interrupt};
 
 /// Sends mutated requests to a live diagnostic server, and says which of them it does not survive.
 ///
 /// The requests are valid ones of the vectors whose counts, numbers, strings, items, sizes and ends are changed. After each the target
-/// is asked a complete ProcessInfo. With --spawn what is found is made shorter, each try with a new target. The same seed gives the
-/// same cases with the same version of this program.
+/// is asked a complete ProcessInfo, its reply is looked at, and the memory of its process, where that is known. One cause is one finding,
+/// with a request for each command that leads to it. With --spawn what is found is made shorter, each try with a new target. The same
+/// seed gives the same cases with the same version of this program.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 nothing was found, 1 something was, 2 usage, 3 the target cannot be reached, or does not answer any more, 130 or 143 interrupted by SIGINT or SIGTERM."
@@ -62,7 +63,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 64)]
     tries: u32,
 
-    /// By what runtime's known deviations findings are named: coreclr-10, strict, … Without it, by those of what the target says it is
+    /// By what runtime's known deviations findings are named: coreclr-10, strict, … Without it, by those of what the target says it is, if it does what that runtime is known for
     #[arg(long, value_name = "NAME")]
     profile: Option<Profile>,
 
@@ -108,8 +109,9 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let mut written = Ok(());
     let summary = campaign(&bases, &place, &options, &mut |news| match news {
         CampaignProgress::Played(..) => bar.inc(1),
-        CampaignProgress::Found(finding) => {
-            let wrote = bar.suspend(|| found(finding, arguments, within, out));
+        CampaignProgress::Found(finding) | CampaignProgress::Further(finding) => {
+            let is_new = matches!(news, CampaignProgress::Found(_));
+            let wrote = bar.suspend(|| found(finding, is_new, arguments, within, out));
             if written.is_ok() {
                 written = wrote;
             }
@@ -142,9 +144,9 @@ fn list(arguments: &Arguments, bases: &Bases, out: &mut dyn Write) -> anyhow::Re
     Ok(Outcome::Well)
 }
 
-/// Says what was found, and writes its files.
-fn found(finding: &Finding, arguments: &Arguments, within: Duration, out: &mut dyn Write) -> anyhow::Result<()> {
-    if !arguments.json {
+/// Says what was found, where its cause is new, and writes its files.
+fn found(finding: &Finding, is_new: bool, arguments: &Arguments, within: Duration, out: &mut dyn Write) -> anyhow::Result<()> {
+    if !arguments.json && is_new {
         writeln!(out, "{}", plain(&finding.to_string()))?;
         out.flush()?;
     }
@@ -161,9 +163,9 @@ fn write(finding: &Finding, directory: &Path, within: Duration) -> anyhow::Resul
     writeln!(file)?;
     let text = directory.join(format!("{}.txt", finding.name()));
     let mut words = Vec::new();
-    writeln!(words, "{finding}\n\nThe message, {}:\n", finding.played().delivery.name())?;
-    message(&finding.played().message, &mut words)?;
-    if finding.played() != &finding.case {
+    writeln!(words, "{finding}\n\nThe message, {}:\n", finding.minimised.delivery.name())?;
+    message(&finding.minimised.message, &mut words)?;
+    if finding.minimised != finding.case {
         writeln!(words, "As it was found, {}:\n", finding.case.delivery.name())?;
         message(&finding.case.message, &mut words)?;
     }
@@ -173,8 +175,7 @@ fn write(finding: &Finding, directory: &Path, within: Duration) -> anyhow::Resul
 /// A message in words.
 fn message(bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
     for item in Splitter::new(bytes, Some(Side::Client), None) {
-        let end = item.offset.saturating_add(item.size);
-        dump::item(out, &item, bytes.get(item.offset..end).unwrap_or_default())?;
+        dump::item(out, &item, item.bytes_in(bytes))?;
     }
     Ok(())
 }
@@ -182,18 +183,26 @@ fn message(bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
 /// The counts.
 fn text(summary: &CampaignSummary, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut table = crate::check::table(["command", "cases"]);
-    table.set_header(["command", "cases"].into_iter().chain(CaseVerdict::ALL.map(CaseVerdict::name)));
+    let came: Vec<CaseVerdict> = CaseVerdict::ALL.into_iter().filter(|verdict| summary.of(*verdict) > 0).collect();
+    table.set_header(["command", "cases"].into_iter().chain(came.iter().map(|verdict| verdict.name())));
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let mark = |count: u64| if count > 0 { count.to_string() } else { String::new() };
     for row in &summary.commands {
-        let counts = CaseVerdict::ALL.map(|verdict| mark(row.verdicts.get(&verdict).copied().unwrap_or_default()));
+        let counts = came.iter().map(|verdict| mark(row.verdicts.get(verdict).copied().unwrap_or_default()));
         table.add_row([plain(&row.command), row.verdicts.values().sum::<u64>().to_string()].into_iter().chain(counts));
     }
-    let all = CaseVerdict::ALL.map(|verdict| mark(summary.of(verdict)));
+    let all = came.iter().map(|verdict| mark(summary.of(*verdict)));
     table.add_row(["all".to_owned(), summary.cases.to_string()].into_iter().chain(all));
     writeln!(out, "\n{table}")?;
+    for finding in &summary.findings {
+        let fact = finding.known.as_ref().map(|known| format!(" ({})", known.fact)).unwrap_or_default();
+        let commands = finding.further.iter().map(Finding::command).map(|command| command.to_string());
+        let commands: Vec<_> = std::iter::once(finding.command().to_string()).chain(commands).collect();
+        let line = format!("{} {}{fact}: {} cases, by {}", finding.number, finding.cause(), finding.times, commands.join(", "));
+        writeln!(out, "\nCAUSE  {}", plain(&line))?;
+    }
     if let Some(reason) = &summary.lost {
         writeln!(out, "\nLOST  {}", plain(reason))?;
     }
@@ -202,14 +211,11 @@ fn text(summary: &CampaignSummary, out: &mut dyn Write) -> anyhow::Result<()> {
     }
     let about: Vec<&str> = [&summary.runtime, &summary.profile].into_iter().flatten().map(String::as_str).collect();
     let about = if about.is_empty() { String::new() } else { format!(" ({})", plain(&about.join(", "))) };
-    let (known, own) = (
-        summary.findings.iter().filter(|finding| finding.known.is_some()).count(),
-        summary.findings.iter().filter(|finding| finding.same_as.is_none()).count(),
-    );
+    let known = summary.findings.iter().filter(|finding| finding.known.is_some()).count();
     let last = summary.first.saturating_add(summary.cases).saturating_sub(1);
     writeln!(
         out,
-        "\n{}{about}: seed {}, cases {} to {last}, {} starts, {} findings with {own} messages, {known} of them known",
+        "\n{}{about}: seed {}, cases {} to {last}, {} starts, {} findings, {known} of them known",
         plain(&summary.target),
         summary.seed,
         summary.first,

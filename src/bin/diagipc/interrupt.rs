@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: a suite ends what it has started, and reports what it has.
+//! SIGINT and SIGTERM: a run ends what it has started, and reports what it has.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -18,8 +18,15 @@ pub(crate) fn status(signal: i32) -> u8 {
 }
 
 /// What the first signal cancels. A second one ends this program at once, with all that it has started.
-#[cfg(unix)]
 pub(crate) fn canceller() -> std::io::Result<Canceller> {
+    let canceller = Canceller::new()?;
+    cancels(vec![canceller.clone()])?;
+    Ok(canceller)
+}
+
+/// The same for several.
+#[cfg(unix)]
+pub(crate) fn cancels(cancellers: Vec<Canceller>) -> std::io::Result<()> {
     use std::process::exit;
     use std::thread;
     use std::time::{Duration, Instant};
@@ -31,8 +38,6 @@ pub(crate) fn canceller() -> std::io::Result<Canceller> {
     /// `timeout` sends its signal to the process, and again to its group: these two are one.
     const SAME: Duration = Duration::from_millis(300);
 
-    let canceller = Canceller::new()?;
-    let cancels = canceller.clone();
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         let mut first: Option<Instant> = None;
@@ -41,7 +46,7 @@ pub(crate) fn canceller() -> std::io::Result<Canceller> {
                 None => {
                     first = Some(Instant::now());
                     SIGNAL.store(signal, Ordering::SeqCst);
-                    cancels.cancel();
+                    cancellers.iter().for_each(Canceller::cancel);
                 }
                 Some(first) if first.elapsed() < SAME => {}
                 Some(_) => {
@@ -51,11 +56,12 @@ pub(crate) fn canceller() -> std::io::Result<Canceller> {
             }
         }
     })?;
-    Ok(canceller)
+    Ok(())
 }
 
-/// Nothing cancels here: nothing is started, and the system ends this program.
+/// Nothing cancels here: the system ends this program.
 #[cfg(not(unix))]
-pub(crate) fn canceller() -> std::io::Result<Canceller> {
-    Canceller::new()
+#[allow(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
+fn cancels(_: Vec<Canceller>) -> std::io::Result<()> {
+    Ok(())
 }

@@ -9,6 +9,10 @@ use dotnet_diagnostics_ipc::vectors::{DecodeRefusal, Subject, Type, Value, Vecto
 use dotnet_diagnostics_ipc::wire::{WireError, WireErrorKind};
 use serde::{Deserialize, Serialize};
 
+/// The longest environment block whose entries are shown, and the longest piece that is read: an entry of 4 bytes takes 700 of memory in
+/// an annotated dump. Messages are shorter by themselves.
+pub(crate) const MOST_IN_FIELDS: usize = 1 << 20;
+
 /// Who sent the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Side {
@@ -152,6 +156,11 @@ impl<'b> Splitter<'b> {
 }
 
 impl Item {
+    /// Its bytes in the input.
+    pub(crate) fn bytes_in<'b>(&self, input: &'b [u8]) -> &'b [u8] {
+        input.get(self.offset..self.offset.saturating_add(self.size)).unwrap_or_default()
+    }
+
     /// All of `bytes` as one of `kind`.
     pub(crate) fn whole(kind: Type, bytes: &[u8]) -> Self {
         let from_server = matches!(kind, Type::Advertise | Type::Reply | Type::Error);
@@ -205,7 +214,7 @@ impl Iterator for Splitter<'_> {
         if let Some(len) = self.continuation.take().filter(|len| *len > 0) {
             let bytes = rest.get(..len).unwrap_or(rest);
             // An environment block can be read; a stream is what it is.
-            let environment = self.request == Some(Command::PROCESS_ENVIRONMENT);
+            let environment = self.request == Some(Command::PROCESS_ENVIRONMENT) && bytes.len() <= MOST_IN_FIELDS;
             let subject = environment.then_some(Subject { kind: Type::Environment, command: None, from_server: true });
             let mut value = serde_json::json!({ "bytes": hex::encode(bytes) });
             let entries = subject.map(|subject| subject.decode(bytes));

@@ -3,14 +3,17 @@
 mod adapter;
 #[cfg(unix)]
 mod call;
+mod causes;
 mod check;
 #[cfg(unix)]
 mod client;
 mod codec;
+mod colours;
 mod decode;
 mod dump;
 mod encode;
-#[cfg(unix)]
+mod explain;
+#[cfg(any(unix, windows))]
 mod fuzz_server;
 mod input;
 mod interrupt;
@@ -59,7 +62,7 @@ enum Command {
     #[cfg(unix)]
     Client(client::Arguments),
     /// Sends mutated requests to a live diagnostic server
-    #[cfg(unix)]
+    #[cfg(any(unix, windows))]
     FuzzServer(fuzz_server::Arguments),
     /// Stands for a process that is diagnosed
     #[cfg(unix)]
@@ -74,6 +77,8 @@ enum Command {
     Adapter(adapter::Arguments),
     /// Puts the reports of several runs side by side
     Report(report::Arguments),
+    /// Explains a case, fact, fault, flag or word that a report names
+    Explain(explain::Arguments),
     /// Shows what bytes say: an annotated dump, or JSON
     Decode(decode::Arguments),
     /// Makes bytes from the JSON that `decode --json` prints
@@ -113,7 +118,7 @@ fn main() -> ExitCode {
         Command::Server(arguments) => server::run(arguments, &mut out),
         #[cfg(unix)]
         Command::Client(arguments) => client::run(arguments, &mut out),
-        #[cfg(unix)]
+        #[cfg(any(unix, windows))]
         Command::FuzzServer(arguments) => fuzz_server::run(arguments, &mut out),
         #[cfg(unix)]
         Command::StandIn => client::stand_in(),
@@ -121,6 +126,7 @@ fn main() -> ExitCode {
         Command::Call(arguments) => call::run(arguments, &mut out),
         Command::Adapter(arguments) => adapter::run(arguments, &mut out),
         Command::Report(arguments) => report::run(arguments, &mut out),
+        Command::Explain(arguments) => explain::run(arguments, &mut out),
         Command::Decode(arguments) => decode::run(arguments, &mut out),
         Command::Encode(arguments) => encode::run(arguments, &mut out),
         Command::Runtime(arguments) => runtime::run(arguments, &mut out),

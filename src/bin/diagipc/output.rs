@@ -2,23 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
-use anstyle::{AnsiColor, Style};
+use anstyle::AnsiColor;
 use anyhow::{Context as _, bail};
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
-use dotnet_diagnostics_ipc::conformance::report::{html, junit};
-use dotnet_diagnostics_ipc::conformance::{Case, Cause, Citations, Counts, Glob, Grade, Interrupted, Lost, Report};
+use dotnet_diagnostics_ipc::conformance::report::{Made, html, junit};
+use dotnet_diagnostics_ipc::conformance::{Case, Citations, Counts, Glob, Grade, Interrupted, Lost, Report};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::printable::printable;
-use crate::{Outcome, interrupt};
+use crate::colours::Colours;
+use crate::printable::plain;
+use crate::{Outcome, causes, interrupt};
 
 /// The options that all suites share.
 #[derive(clap::Args)]
 pub(crate) struct Output {
-    /// Run only the cases that this pattern chooses
+    /// Run only the cases that this pattern chooses. Given again, also those that the other one chooses
     #[arg(long, value_name = "GLOB", value_parser = glob)]
     only: Vec<Glob>,
 
@@ -66,7 +67,10 @@ impl Output {
     }
 
     /// Prints `report`, writes the files that are wanted, and says how the program ends.
-    pub(crate) fn write(&self, report: &Report, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    pub(crate) fn write(&self, mut report: Report, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+        let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+        report.made = Some(Made::now(["diagipc".to_owned()].into_iter().chain(arguments)));
+        let report = &report;
         let citations = Citations::embedded();
         // The files first, as a reader of the output may go away; what became of them is said last.
         let files = self.files(report, &citations);
@@ -127,10 +131,10 @@ impl Progress {
     pub(crate) fn judged(&self, case: &Case) {
         if case.grade == Grade::Fail {
             let found = case.detail.as_ref().and_then(|detail| detail.found.first()).map_or("", String::as_str);
-            let line = format!("FAILED  {}: {}", plain(&case.name), printable(&beginning(found)));
+            let line = format!("FAILED  {}: {}", plain(&case.name), plain(&beginning(found)));
             if self.0.is_hidden() {
                 // Standard error may be closed; the report has it all the same.
-                let _ = writeln!(io::stderr(), "{line}");
+                let _ = writeln!(std::io::stderr(), "{line}");
             } else {
                 self.0.println(line);
             }
@@ -140,7 +144,12 @@ impl Progress {
 
     /// One case has its grade.
     pub(crate) fn done(&self, case: &Case) {
-        self.0.set_message(plain(&case.name));
+        self.named(&case.name);
+    }
+
+    /// The case of this name has its grade.
+    pub(crate) fn named(&self, name: &str) {
+        self.0.set_message(plain(name));
         self.0.inc(1);
     }
 }
@@ -151,22 +160,12 @@ impl Drop for Progress {
     }
 }
 
-/// Where output is coloured: on a terminal, unless `NO_COLOR` and its like say otherwise.
-struct Colours(bool);
-
-impl Colours {
-    fn paint(&self, text: &str, colour: AnsiColor) -> String {
-        let style = Style::new().fg_color(Some(colour.into())).bold();
-        if self.0 { format!("{style}{text}{style:#}") } else { text.to_owned() }
-    }
-}
-
 fn text(report: &Report, citations: &Citations, out: &mut dyn Write) -> anyhow::Result<()> {
-    let colours = Colours(anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never);
+    let colours = Colours::of_output();
     if !report.sections.is_empty() {
         writeln!(out, "{}", table("section", &rows(report)))?;
     }
-    causes(report, &colours, out)?;
+    causes::write(report, &colours, out)?;
     for case in report.failures() {
         failure(case, citations, &colours, out)?;
     }
@@ -221,20 +220,6 @@ pub(crate) fn table(first: &str, rows: &[(String, Counts)]) -> Table {
     table
 }
 
-/// Why cases failed, where it has a name.
-fn causes(report: &Report, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
-    for Cause { name, text, cases, example } in &report.causes {
-        let cases = if *cases == 1 { "1 failure".to_owned() } else { format!("{cases} failures") };
-        writeln!(out, "\n{}  {}, {cases}: {}", colours.paint("CAUSE", AnsiColor::Red), plain(name), plain(text))?;
-        writeln!(out, "  for example {}", plain(example))?;
-    }
-    let unnamed = report.failures().filter(|case| case.faults.is_empty()).count();
-    if unnamed > 0 && !report.causes.is_empty() {
-        writeln!(out, "\n{unnamed} failures have no named cause")?;
-    }
-    Ok(())
-}
-
 fn failure(case: &Case, citations: &Citations, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(out, "\n{}: {}", plain(&case.name), plain(&case.title))?;
     for id in case.cited() {
@@ -253,7 +238,8 @@ fn failure(case: &Case, citations: &Citations, colours: &Colours, out: &mut dyn 
         if !is_conversation {
             writeln!(out, "  seen      {}", plain(&detail.seen.to_string()))?;
         }
-        for line in &detail.found {
+        // What a fault says is said there.
+        for line in detail.found.iter().filter(|line| !case.faults.iter().any(|fault| fault.text == **line)) {
             writeln!(out, "  {}    {}", colours.paint("FAILED", AnsiColor::Red), plain(line))?;
         }
     }
@@ -282,27 +268,11 @@ fn deviations(report: &Report, citations: &Citations, colours: &Colours, out: &m
     Ok(())
 }
 
-/// Text of a target for a line of a terminal: cut, and without characters that would move its cursor.
-pub(crate) fn plain(text: &str) -> String {
-    printable(&shortened(text))
-}
-
 /// The beginning of what a report has whole.
 fn beginning(text: &str) -> String {
     const MOST: usize = 120;
     match text.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
-}
-
-/// Text for a line, said to be cut where it is.
-pub(crate) fn shortened(text: &str) -> String {
-    const MOST: usize = 1000;
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => {
-            format!("{}… ({} characters more)", text.get(..end).unwrap_or_default(), text.chars().count().saturating_sub(MOST))
-        }
         None => text.to_owned(),
     }
 }

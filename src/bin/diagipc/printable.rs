@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer as _};
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
 /// The text without characters that are none to see: `\u{9b}`, `\u{202e}`, `\n`. Everything else stays as it is.
@@ -15,7 +15,23 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
-/// The same for text of several lines.
+/// Text of a target for a line of a terminal: cut, and without characters that would move its cursor.
+pub(crate) fn plain(text: &str) -> String {
+    printable(&shortened(text))
+}
+
+/// Text for a line, said to be cut where it is.
+pub(crate) fn shortened(text: &str) -> String {
+    const MOST: usize = 1000;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => {
+            format!("{}… ({} characters more)", text.get(..end).unwrap_or_default(), text.chars().count().saturating_sub(MOST))
+        }
+        None => text.to_owned(),
+    }
+}
+
+/// The same as [`printable`], for text of several lines.
 pub(crate) fn printable_lines(text: &str) -> String {
     text.lines().map(printable).collect::<Vec<_>>().join("\n")
 }
@@ -31,6 +47,12 @@ fn is_printable(character: char) -> bool {
 pub(crate) fn json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     let mut serializer = Serializer::with_formatter(&mut *out, Printable(PrettyFormatter::new()));
     value.serialize(&mut serializer).map_err(io::Error::from)
+}
+
+/// The same for an array, whose items are made one at a time.
+pub(crate) fn json_array(items: impl Iterator<Item: Serialize>, out: &mut dyn Write) -> io::Result<()> {
+    let mut serializer = Serializer::with_formatter(&mut *out, Printable(PrettyFormatter::new()));
+    serializer.collect_seq(items).map_err(io::Error::from)
 }
 
 struct Printable(PrettyFormatter<'static>);

@@ -75,10 +75,9 @@ mod unix {
     use dotnet_diagnostics_ipc::endpoint::{self as names, ProcessStat, SocketName};
     use dotnet_diagnostics_ipc::io::{Canceller, Endpoint, Until, bind_private, discovery};
     use dotnet_diagnostics_ipc::vectors::script::Ending;
-    use signal_hook::consts::{SIGINT, SIGTERM};
 
     use super::Arguments;
-    use crate::{Outcome, record};
+    use crate::{Outcome, interrupt, record};
 
     /// How long connections may go on whose client has ended.
     const GRACE: Duration = Duration::from_secs(2);
@@ -98,8 +97,9 @@ mod unix {
         if let Some(directory) = &arguments.out {
             fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
         }
-        let (listener, guard) = bind_private(&at)?;
         let (canceller, closing) = (Canceller::new()?, Canceller::new()?);
+        interrupt::cancels(vec![canceller.clone(), closing.clone()])?;
+        let (listener, guard) = bind_private(&at)?;
         let mut proxy = Proxy::new(listener, to).until(closing.clone());
         if arguments.port.is_some() {
             proxy = proxy.of_a_port();
@@ -107,14 +107,6 @@ mod unix {
         if arguments.out.is_some() {
             proxy = proxy.recording();
         }
-        let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
-        let (told, closed) = (canceller.clone(), closing.clone());
-        thread::spawn(move || {
-            if signals.forever().next().is_some() {
-                told.cancel();
-                closed.cancel();
-            }
-        });
         if arguments.until_eof {
             let canceller = canceller.clone();
             thread::spawn(move || {

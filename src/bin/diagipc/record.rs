@@ -18,7 +18,7 @@ use crate::{Outcome, dump};
 /// and NAME.txt, what was said in words.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 the client was content, 1 it was not, 2 usage, or a file that cannot be written, 3 the runtime is not there."
+    after_help = "Exit status: 0 the client was content, 1 it was not, 2 usage, or a file that cannot be written, 3 the runtime is not there, 130 or 143 interrupted by SIGINT or SIGTERM."
 )]
 #[cfg_attr(not(unix), allow(dead_code))]
 pub(crate) struct Arguments {
@@ -46,77 +46,35 @@ pub(crate) fn run(_: &Arguments, _: &mut dyn Write) -> anyhow::Result<Outcome> {
 
 #[cfg(unix)]
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    use std::io::{BufRead as _, BufReader};
-    use std::process::{Command, Stdio};
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering};
-    use std::time::Duration;
-    use std::{env, thread};
-
     use anyhow::bail;
-    use signal_hook::consts::{SIGINT, SIGTERM};
+    use dotnet_diagnostics_ipc::conformance::record::RecordedClient;
 
-    let directory = tempfile::Builder::new().prefix("diagipc-").tempdir()?;
+    use crate::interrupt;
+
+    let canceller = interrupt::canceller()?;
     let program = arguments.client.first().map(Path::new).and_then(Path::file_stem);
     let name = arguments.name.clone().or_else(|| program.map(|name| name.to_string_lossy().into_owned())).unwrap_or_default();
-    // A process of its own stands for the runtime, since clients look who listens, and what its TMPDIR is.
-    let mut proxy = Command::new(env::current_exe().context("this program's own file")?)
-        .args(["proxy", "--until-eof", "--to", &arguments.to, "--name", &name, "--listen"])
-        .arg(directory.path())
-        .arg("--out")
-        .arg(&arguments.out)
-        .env("TMPDIR", directory.path())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("the proxy")?;
-    let mut socket = String::new();
-    if let Some(said) = proxy.stdout.take() {
-        BufReader::new(said).read_line(&mut socket)?;
+    let mut proxy = vec![std::env::current_exe().context("this program's own file")?.into()];
+    proxy.extend(
+        ["proxy", "--until-eof", "--to", &arguments.to, "--name", &name, "--listen", "{tmpdir}", "--out"].map(OsString::from),
+    );
+    proxy.push(arguments.out.clone().into());
+    let run = RecordedClient { proxy, client: arguments.client.clone() }.run(&canceller)?;
+    if let Some(status) = run.client {
+        writeln!(out, "the client ended: {status}")?;
     }
-    let socket = socket.trim_end().to_owned();
-    if socket.is_empty() {
-        return match proxy.wait()?.code() {
-            Some(3) => Ok(Outcome::Lost),
-            _ => bail!("the proxy did not start"),
-        };
-    }
-
-    let ended = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, ended.clone())?;
-    }
-    let pid = proxy.id().to_string();
-    let filled = |text: &OsString| match text.to_str() {
-        Some(text) => {
-            let tmpdir = directory.path().to_string_lossy();
-            OsString::from(text.replace("{pid}", &pid).replace("{socket}", &socket).replace("{tmpdir}", &tmpdir))
+    let is_written = run.proxy.is_some_and(|status| status.success());
+    match (run.client, interrupt::signal()) {
+        (None, _) if run.proxy.and_then(|status| status.code()) == Some(3) => Ok(Outcome::Lost),
+        (_, Some(signal)) if run.is_interrupted => {
+            let recording = if is_written { "the recording has what was said until then" } else { "nothing was recorded" };
+            writeln!(out, "INTERRUPTED  {recording}")?;
+            Ok(Outcome::Interrupted(signal))
         }
-        None => text.clone(),
-    };
-    let mut words = arguments.client.iter().map(filled);
-    let program = words.next().unwrap_or_default();
-    let client = Command::new(&program).args(words).env("TMPDIR", directory.path()).spawn();
-    let status = client.and_then(|mut client| {
-        loop {
-            if let Some(status) = client.try_wait()? {
-                return Ok(status);
-            }
-            if ended.swap(false, Ordering::SeqCst) {
-                client.kill()?;
-            }
-            thread::sleep(Duration::from_millis(10));
-        }
-    });
-    // The end of its input is the proxy's sign to write.
-    drop(proxy.stdin.take());
-    let wrote = proxy.wait()?;
-    let status = status.with_context(|| program.to_string_lossy().into_owned())?;
-    writeln!(out, "the client ended: {status}")?;
-    if !wrote.success() {
-        bail!("the recording could not be written");
+        (None, _) => bail!("the proxy did not start"),
+        (Some(_), _) if !is_written => bail!("the recording could not be written"),
+        (Some(status), _) => Ok(if status.success() { Outcome::Well } else { Outcome::Faulty }),
     }
-    Ok(if status.success() { Outcome::Well } else { Outcome::Faulty })
 }
 
 /// Writes the files of a recording, under a name that is not taken, and says where.
@@ -131,6 +89,11 @@ pub(crate) fn write(recording: &Recording, directory: &Path, name: &str, out: &m
         let stem = if nth == 1 { stem.clone() } else { format!("{stem}-{nth}") };
         (directory.join(format!("{stem}.json")), directory.join(format!("{stem}.txt")))
     });
+    // Before there is a file: one that is there is whole.
+    let mut script = serde_json::to_vec_pretty(&file)?;
+    script.push(b'\n');
+    let mut words = Vec::new();
+    describe(recording, &mut words)?;
     for (json, text) in paths {
         let mut written = match std::fs::File::create_new(&json) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
@@ -145,10 +108,7 @@ pub(crate) fn write(recording: &Recording, directory: &Path, name: &str, out: &m
             }
             created => created.with_context(|| text.display().to_string())?,
         };
-        serde_json::to_writer_pretty(&mut written, &file)?;
-        writeln!(written)?;
-        let mut words = Vec::new();
-        describe(recording, &mut words)?;
+        written.write_all(&script).with_context(|| json.display().to_string())?;
         described.write_all(&words).with_context(|| text.display().to_string())?;
         writeln!(out, "wrote {} and {}", json.display(), text.display())?;
         break;
@@ -208,7 +168,7 @@ fn plain_piece(event: &Event, on: usize, of: Side) -> Option<usize> {
 fn items(bytes: &[u8], from: items::Side, connection: &RecordedConnection, out: &mut dyn Write) -> anyhow::Result<()> {
     let request = if from == items::Side::Server { connection.command } else { None };
     for item in Splitter::new(bytes, Some(from), request) {
-        dump::item(out, &item, bytes.get(item.offset..item.offset.saturating_add(item.size)).unwrap_or_default())?;
+        dump::item(out, &item, item.bytes_in(bytes))?;
     }
     Ok(())
 }

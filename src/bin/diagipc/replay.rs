@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// has to be named.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 it went as the script says, 1 it did not, 2 usage, or a script that is not to be played here, 3 the other side cannot be reached, or nobody came."
+    after_help = "Exit status: 0 it went as the script says, 1 it did not, 2 usage, or a script that is not to be played here, 3 the other side cannot be reached, or nobody came, 130 or 143 interrupted by SIGINT or SIGTERM."
 )]
 #[cfg_attr(not(unix), allow(dead_code))]
 pub(crate) struct Arguments {
@@ -66,7 +66,7 @@ mod unix {
     use dotnet_diagnostics_ipc::vectors::{Hazard, parse_scripts};
 
     use super::Arguments;
-    use crate::Outcome;
+    use crate::{Outcome, interrupt};
 
     /// The most bytes of one passage that are shown.
     const SHOWN: usize = 256;
@@ -85,7 +85,9 @@ mod unix {
             }
             _ => {}
         }
-        let Some(mut network) = network(script, arguments)? else { return Ok(Outcome::Lost) };
+        let canceller = interrupt::canceller()?;
+        let Some(network) = network(script, arguments)? else { return Ok(Outcome::Lost) };
+        let mut network = network.with_canceller(canceller);
         let within = Duration::from_millis(arguments.within.unwrap_or(file.within_ms).into());
         let mut player = Player::new(&mut network, within);
         let outcome = player.play(&script.steps);
@@ -100,6 +102,11 @@ mod unix {
                 Err(anyhow!("{}: step {step} cannot be played here: {why}", script.name))
             }
             Err(failure) => {
+                if let Some(signal) = interrupt::signal() {
+                    writeln!(out, "INTERRUPTED  {}: in step {} of {}", script.name, failure.step, script.steps.len())?;
+                    show(&transcript, out)?;
+                    return Ok(Outcome::Interrupted(signal));
+                }
                 writeln!(out, "{}: {failure}", script.name)?;
                 show(&transcript, out)?;
                 let meets = matches!(script.steps.get(failure.step), Some(Step::Open(_) | Step::Accept(_)));

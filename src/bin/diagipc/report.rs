@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use dotnet_diagnostics_ipc::conformance::report::html;
 use dotnet_diagnostics_ipc::conformance::{Citations, Report};
 
-use crate::{Outcome, input, output};
+use crate::{Outcome, input, output, printable};
 
 /// Puts the reports of several runs side by side.
 #[derive(clap::Args)]
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         match report {
             Ok(report) => reports.push(report),
             Err(error) => {
-                writeln!(io::stderr(), "diagipc: {file} is no report: {}", output::plain(&error))?;
+                writeln!(io::stderr(), "diagipc: {file} is no report: {}", printable::plain(&error))?;
                 return Ok(Outcome::Faulty);
             }
         }

@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::vectors as golden;
 use dotnet_diagnostics_ipc::vectors::script::{Captures, Part, Plays, Script, Step};
 
 use crate::items::{Item, Side, Splitter};
-use crate::output::shortened;
+use crate::printable::shortened;
 use crate::vectors::name;
 use crate::{Outcome, check, dump};
 
@@ -75,7 +75,8 @@ fn list<'s>(scripts: impl Iterator<Item = &'s Script>, out: &mut dyn Write) -> a
     Ok(())
 }
 
-fn show(script: &Script, out: &mut dyn Write) -> anyhow::Result<()> {
+/// All that a script says.
+pub(crate) fn show(script: &Script, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(out, "scId {}: {}", script.sc_id, script.comment)?;
     writeln!(out, "  name    {}", script.name)?;
     writeln!(out, "  plays   {}", played(script))?;
@@ -145,8 +146,7 @@ fn explain(
         .next()
         .filter(|item: &Item| item.subject.is_some())
     {
-        let end = item.offset.saturating_add(item.size).min(bytes.len());
-        dump::item(out, &item, bytes.get(item.offset..end).unwrap_or_default())?;
+        dump::item(out, &item, item.bytes_in(&bytes))?;
     }
     Ok(())
 }

@@ -153,7 +153,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         // A run that says nothing must not look good.
         bail!("none of the {} cases was played: {}", cases.len(), report.notes.join("; "));
     }
-    arguments.output.write(&report, out)
+    arguments.output.write(report, out)
 }
 
 fn list(cases: &[ServerCase<'_>], out: &mut dyn Write) -> anyhow::Result<Outcome> {

@@ -9,7 +9,7 @@ use dotnet_diagnostics_ipc::conformance::corpus::{TARGETS, dictionary, seeds};
 use dotnet_diagnostics_ipc::vectors::{self as golden, Group, Test, Verdict};
 
 pub(crate) use crate::dump::name;
-use crate::output::shortened;
+use crate::printable::shortened;
 use crate::{Outcome, check, dump};
 
 #[derive(clap::Args)]
@@ -61,7 +61,9 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("clients/README.md", include_str!("../../../vectors/clients/README.md")),
     ("clients/diagipc.toml", include_str!("../../../vectors/clients/diagipc.toml")),
     ("clients/examples.toml", include_str!("../../../vectors/clients/examples.toml")),
-    ("clients/dotnet-tools.toml", include_str!("../../../vectors/clients/dotnet-tools.toml")),
+    ("clients/csclient.toml", include_str!("../../../vectors/clients/csclient.toml")),
+    ("clients/dotnet-counters.toml", include_str!("../../../vectors/clients/dotnet-counters.toml")),
+    ("clients/dotnet-trace.toml", include_str!("../../../vectors/clients/dotnet-trace.toml")),
 ];
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {

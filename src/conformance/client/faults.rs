@@ -1,6 +1,5 @@
 //! The faults that clients are known to have, by name.
 
-use alloc::vec::Vec;
 use core::fmt;
 
 macro_rules! faults {
@@ -81,105 +80,112 @@ faults! {
         "An entry of the environment without `=` is lost, or ends the client.", ["F-79"];
     NoReadTimeout = "no-read-timeout",
         "The client waits for ever for a target that does not answer.", ["F-75", "R-ERR-004"];
+    StringInUtf8 = "string-in-utf-8",
+        "A string is written in UTF-8, not in UTF-16.", ["R-GRM-008"];
+    BytesAsUnits = "bytes-as-units",
+        "Each byte of a text in UTF-8 is written as a UTF-16 unit of its own.", ["R-GRM-008"];
+    UnitsSignExtended = "units-sign-extended",
+        "Each byte of a text in UTF-8 is widened to a UTF-16 unit with its sign: `é` becomes ffc3 ffa9.", ["R-GRM-008"];
+    SizeOf4ByteUnits = "size-of-4-byte-units",
+        "The message's size counts four bytes for each character: zeroes follow the last field.", ["R-HDR-002"];
+    RequestMagicWrong = "request-magic-wrong",
+        "The magic of the request is not `DOTNET_IPC_V1` and a NUL.", ["R-HDR-010"];
+    RequestSizeWrong = "request-size-wrong",
+        "The size field of the request is not its size.", ["R-HDR-009"];
+    RequestReservedNotZero = "request-reserved-not-zero",
+        "The reserved field of the request is not 0.", ["R-HDR-013"];
+    BytesBehindTheRequest = "bytes-behind-the-request",
+        "More bytes are sent after the request, which no server reads.", ["F-70"];
+    AnotherCommandSent = "another-command-sent",
+        "The command of the request does not do what was asked for.", ["R-HDR-012"];
+    RequestMalformed = "request-malformed",
+        "The payload of the request cannot be decoded.", ["R-HDR-002"];
+    RequestNotCanonical = "request-not-canonical",
+        "The request has a bool other than 0 and 1, or bytes after its last field.", ["F-4", "F-16"];
+    NumbersBigEndian = "numbers-big-endian",
+        "Numbers are written with their highest byte first.", ["R-GRM-002"];
+    GuidBigEndian = "guid-big-endian",
+        "A GUID is written in the order of its text: its first three fields are little-endian numbers.", ["R-GRM-021"];
+    OutsideTheLimits = "outside-the-limits",
+        "The request has a value that every server refuses.", ["F-16"];
+    ValueNotAsked = "value-not-asked",
+        "A value of the request is not the one that the client was told.", ["R-FLW-011"];
+    UnsetByEmptyValue = "unset-by-empty-value",
+        "A variable is to be deleted, and is set to an empty value.", ["F-44"];
+    BeyondTheLargestMessage = "beyond-the-largest-message",
+        "What no message can hold is sent all the same.", ["R-HDR-011"];
+    LargestMessageRefused = "largest-message-refused",
+        "A message of at most 65,535 bytes is not sent.", ["F-40"];
+    DescriptorMissing = "descriptor-missing",
+        "No descriptor is handed over after the request for `user_events`.", ["F-19"];
+    FallsBackAfterAnyError = "falls-back-after-any-error",
+        "The older command is asked after another error than `UNKNOWN_COMMAND`.", ["R-ERR-009"];
+    NoReplyTakenForOk = "no-reply-taken-for-ok",
+        "The connection ends before a reply, and that is taken for success.", ["R-ERR-003"];
+    ReplyCutUnnoticed = "reply-cut-unnoticed",
+        "A reply, or the block that belongs to it, is cut, and that is taken for success.", ["R-ERR-003"];
+    ReplyTooShortAccepted = "reply-too-short-accepted",
+        "A reply that is shorter than its command's is taken for success.", ["R-ERR-003"];
+    ErrorTakenForOk = "error-taken-for-ok",
+        "The runtime refuses, and that is taken for success.", ["R-ERR-001"];
+    ErrorCode0TakenForOk = "error-code-0-taken-for-ok",
+        "An error whose code is 0 is taken for success: the header decides.", ["R-ERR-005"];
+    FailingHresultIgnored = "failing-hresult-ignored",
+        "An OK whose HRESULT says that it failed is taken for success.", ["F-41"];
+    HresultNotTold = "hresult-not-told",
+        "The runtime refuses, and what the client prints does not have the HRESULT.", ["R-ERR-007"];
+    ErrorTextNotTold = "error-text-not-told",
+        "The runtime says why it refuses, and what the client prints does not have that text.", ["F-50"];
+    OkTakenForError = "ok-taken-for-error",
+        "The runtime answers OK as runtimes do, and the client ends as if it had refused.", ["R-FLW-011"];
+    ReplyOf20Refused = "reply-of-20-refused",
+        "An OK of 20 bytes is refused.", ["F-2"];
+    ReplySurplusRefused = "reply-surplus-refused",
+        "An OK that is longer than its fields is refused.", ["F-2"];
+    ReplyReservedInsistedOn = "reply-reserved-insisted-on",
+        "A reply whose reserved field is not 0 is refused.", ["R-HDR-014"];
+    ReplyInPiecesMisread = "reply-in-pieces-misread",
+        "One read is taken for a whole reply: a reply that arrives in pieces is not understood.", ["R-HDR-002"];
+    ReadsUntilClose = "reads-until-close",
+        "A reply, or the environment, is read until the connection closes, and not by its size.", ["F-5", "F-43"];
+    EnvironmentLost = "environment-lost",
+        "What the client gives out is not the environment that came.", ["F-43"];
+    ProcessInfoLost = "process-info-lost",
+        "A text of the reply is not in what the client gives out.", ["F-34"];
+    StringOfLength0Misread = "string-of-length-0-misread",
+        "A string of length 0 has no NUL: what follows is read from the wrong byte.", ["F-11"];
+    StringWithoutNulCut = "string-without-nul-cut",
+        "Of a string that does not end with a NUL the last character is lost.", ["F-11"];
+    StreamNotAsSent = "stream-not-as-sent",
+        "What the client gives out is not the stream that came.", ["F-76"];
+    StopWithoutReading = "stop-without-reading",
+        "The stream is not read while the stop waits for its reply: both sides wait for each other.", ["F-75"];
+    StopOnTheStream = "stop-on-the-stream",
+        "`StopTracing` is sent on the connection of the stream, where no server reads it.", ["F-76"];
+    SessionNeverStopped = "session-never-stopped",
+        "No `StopTracing` comes for the session.", ["R-EVP-018"];
+    AnotherSessionStopped = "another-session-stopped",
+        "`StopTracing` names another session than the reply did.", ["F-31"];
+    AdvertiseMagicUnchecked = "advertise-magic-unchecked",
+        "What connects to the port is taken for a runtime whatever its magic.", ["R-ADV-003"];
+    AdvertiseCutUnnoticed = "advertise-cut-unnoticed",
+        "An advertise that is cut is taken for a runtime.", ["R-ADV-002"];
+    AnotherProcessReached = "another-process-reached",
+        "The client connects to the socket of another process.", ["R-TRN-008"];
+    ProcessNotFound = "process-not-found",
+        "The client does not find the socket of its process beside others.", ["R-TRN-012"];
+    NeverConnects = "never-connects",
+        "The client is told to ask something, and does not connect.", ["R-FLW-011"];
+    NothingSent = "nothing-sent",
+        "The client connects, and sends no request.", ["R-FLW-011"];
+    DiesBySignal = "dies-by-signal",
+        "A signal ends the client.", ["R-ERR-003"];
+    RunsOn = "runs-on",
+        "All is over, and the client does not end.", ["R-ERR-004"];
 }
 
 impl fmt::Display for ClientFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-/// Whose wrong spelling of `text` stands in `bytes`, where the right one does not. `before` is the string that stands before it.
-pub(super) fn misspelled(text: &str, before: Option<&str>, bytes: &[u8]) -> Option<ClientFault> {
-    let units: Vec<u16> = text.encode_utf16().collect();
-    let len = units.len().saturating_add(1);
-    if text.is_empty() {
-        let before: Vec<u16> = before?.encode_utf16().collect();
-        let before = spelled(before.len().saturating_add(1), &before);
-        let ends = |tail: &[u8]| bytes.ends_with(&[&before, tail].concat());
-        return (ends(&[0; 2]) || ends(&[0; 6])).then_some(ClientFault::EmptyStringAsTwoBytes);
-    }
-    if holds(bytes, &spelled(len, &units)) {
-        return None;
-    }
-    let chars = text.chars().count().saturating_add(1);
-    let cut: Vec<u16> = text.chars().map(|c| u16::try_from(u32::from(c) & 0xffff).unwrap_or_default()).collect();
-    let utf32: Vec<u8> = text.chars().chain(['\0']).flat_map(|c| u32::from(c).to_le_bytes()).collect();
-    // As much of it as there would be bytes if a unit had two.
-    let half = utf32.get(..chars.saturating_mul(2)).unwrap_or_default();
-    let wide = [&utf32[..], half]
-        .map(|wide| holds(bytes, &[&le(chars)[..], wide].concat()) || holds(bytes, &[&le(len)[..], wide].concat()));
-    let in_bytes = [text.len(), text.len().saturating_add(1), len.saturating_mul(2), units.len().saturating_mul(2)];
-    let with_nul = |count: usize| holds(bytes, &spelled(count, &units));
-    match () {
-        () if wide.contains(&true) => Some(ClientFault::WcharOf4Bytes),
-        () if cut.len() != units.len() && [cut.len(), chars, len].iter().any(|count| holds(bytes, &spelled(*count, &cut))) => {
-            Some(ClientFault::NonBmpTruncated)
-        }
-        () if chars != len && with_nul(chars) => Some(ClientFault::StringLengthInChars),
-        () if in_bytes.into_iter().any(|count| count != len && count != units.len() && with_nul(count)) => {
-            Some(ClientFault::StringLengthInBytes)
-        }
-        () if holds(bytes, &[&le(units.len())[..], &raw(&units)].concat()) => Some(ClientFault::StringLengthWithoutNul),
-        () => None,
-    }
-}
-
-/// A string whose length says `count`.
-fn spelled(count: usize, units: &[u16]) -> Vec<u8> {
-    [&le(count)[..], &raw(units), &[0, 0]].concat()
-}
-
-fn raw(units: &[u16]) -> Vec<u8> {
-    units.iter().flat_map(|unit| unit.to_le_bytes()).collect()
-}
-
-fn le(number: usize) -> [u8; 4] {
-    u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes()
-}
-
-fn holds(bytes: &[u8], part: &[u8]) -> bool {
-    bytes.windows(part.len().max(1)).any(|window| window == part)
-}
-
-/// How many bytes a message has with these texts as strings, and `rest` bytes of payload beside them.
-pub(super) fn size_with(texts: &[&str], rest: usize) -> usize {
-    let strings = texts.iter().map(|text| text.encode_utf16().count().saturating_add(1).saturating_mul(2).saturating_add(4));
-    strings.fold(rest.saturating_add(20), usize::saturating_add)
-}
-
-#[cfg(test)]
-mod tests {
-    extern crate std;
-    use super::*;
-
-    #[test]
-    fn wrong_spellings_are_told_apart() {
-        let prefix = [9; 20];
-        for (text, payload, fault) in [
-            ("ab", "03000000 6100 6200 0000", None),
-            ("é", "02000000 e900 0000", None),
-            ("é", "03000000 e900 0000", Some(ClientFault::StringLengthInBytes)),
-            ("é", "04000000 e900 0000", Some(ClientFault::StringLengthInBytes)),
-            ("😀", "02000000 3dd8 00de 0000", Some(ClientFault::StringLengthInChars)),
-            ("😀", "02000000 00f6 0000", Some(ClientFault::NonBmpTruncated)),
-            ("ab", "02000000 6100 6200", Some(ClientFault::StringLengthWithoutNul)),
-            ("ab", "03000000 61000000 62000000 00000000", Some(ClientFault::WcharOf4Bytes)),
-            ("ab", "03000000 61000000 6200", Some(ClientFault::WcharOf4Bytes)),
-            ("ab", "00000000", None),
-        ] {
-            let payload = hex::decode(payload.replace(' ', "")).unwrap();
-            assert_eq!(misspelled(text, None, &[&prefix[..], &payload].concat()), fault, "{text} {payload:02x?}");
-        }
-        // Behind a name of one letter.
-        let name = [2, 0, 0, 0, 0x4e, 0, 0, 0];
-        for (end, fault) in [
-            (&[1, 0, 0, 0, 0, 0][..], None),
-            (&[0, 0, 0, 0], None),
-            (&[0, 0], Some(ClientFault::EmptyStringAsTwoBytes)),
-            (&[0, 0, 0, 0, 0, 0], Some(ClientFault::EmptyStringAsTwoBytes)),
-        ] {
-            assert_eq!(misspelled("", Some("N"), &[&name[..], end].concat()), fault);
-        }
     }
 }

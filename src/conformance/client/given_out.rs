@@ -3,25 +3,37 @@
 use alloc::{format, string::String, vec::Vec};
 
 use super::ClientFault;
-use super::request::{Judgement, excerpt};
+use super::finding::Findings;
+use super::request::excerpt;
 use super::scenario::{Entry, Output};
 
 impl Output {
-    /// What is wrong with `bytes`, which the client gave out.
-    pub(super) fn judge(&self, bytes: &[u8]) -> Judgement {
+    /// The fault of a client that gives out nothing of it.
+    pub(super) const fn lost(&self) -> ClientFault {
         match self {
-            Self::BeginOfStream(stream) if stream.starts_with(bytes) => Judgement::default(),
+            Self::Stream(_) | Self::BeginOfStream(_) | Self::StreamBehind { .. } => ClientFault::StreamNotAsSent,
+            Self::Environment(_) => ClientFault::EnvironmentLost,
+            Self::ProcessInfo(_) => ClientFault::ProcessInfoLost,
+            Self::Texts(_, fault) => *fault,
+        }
+    }
+
+    /// What is wrong with `bytes`, which the client gave out.
+    pub(super) fn judge(&self, bytes: &[u8]) -> Findings {
+        match self {
+            Self::BeginOfStream(stream) if stream.starts_with(bytes) => Findings::default(),
             Self::Stream(stream) | Self::BeginOfStream(stream) => of_stream(stream, bytes, &[]),
             Self::StreamBehind { surplus, stream } => of_stream(stream, bytes, surplus),
             Self::Environment(entries) => of_environment(entries, bytes),
-            Self::ProcessInfo(texts) => of_process(texts, bytes),
+            Self::ProcessInfo(texts) => of_process(texts, bytes, ClientFault::ProcessInfoLost),
+            Self::Texts(texts, fault) => of_process(texts, bytes, *fault),
         }
     }
 }
 
-fn of_stream(stream: &[u8], bytes: &[u8], surplus: &[u8]) -> Judgement {
+fn of_stream(stream: &[u8], bytes: &[u8], surplus: &[u8]) -> Findings {
     if bytes == stream {
-        return Judgement::default();
+        return Findings::default();
     }
     let wrong = stream.iter().zip(bytes).position(|(one, other)| one != other).unwrap_or(stream.len().min(bytes.len()));
     let found = format!(
@@ -31,50 +43,66 @@ fn of_stream(stream: &[u8], bytes: &[u8], surplus: &[u8]) -> Judgement {
         excerpt(bytes.get(wrong..).unwrap_or_default())
     );
     let ignored = !surplus.is_empty() && bytes == [surplus, stream].concat();
-    Judgement { found: Vec::from([found]), fault: ignored.then_some(ClientFault::ReplySizeIgnored) }
+    let mut findings = Findings::default();
+    findings.must(if ignored { ClientFault::ReplySizeIgnored } else { ClientFault::StreamNotAsSent }, found);
+    findings
 }
 
-fn of_environment(entries: &[Entry], bytes: &[u8]) -> Judgement {
+fn of_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
     let text = String::from_utf8_lossy(bytes);
     let lines: Vec<&str> = text.lines().collect();
     let is = |entry: &Entry, line: &str| match entry {
         Entry::Text(text) => line == text,
         Entry::Begins(text) => line.starts_with(text.as_str()),
     };
-    // Behind an entry that is lost the others may still be right.
-    let mut rest = lines.as_slice();
-    let (mut lost, mut more): (Vec<&Entry>, Vec<&str>) = (Vec::new(), Vec::new());
+    // In any order: what a client has in a map it gives out as the map has it.
+    let (mut more, mut lost, mut there): (Vec<&str>, Vec<&Entry>, Vec<&Entry>) = (lines, Vec::new(), Vec::new());
     for entry in entries {
-        match rest.iter().position(|line| is(entry, line)) {
+        match more.iter().position(|line| is(entry, line)) {
             Some(at) => {
-                more.extend(rest.iter().take(at));
-                rest = rest.get(at.saturating_add(1)..).unwrap_or_default();
+                more.remove(at);
+                there.push(entry);
             }
             None => lost.push(entry),
         }
     }
-    more.extend(rest);
     let has_equals = |entry: &&Entry| match entry {
         Entry::Text(text) => text.contains('='),
         Entry::Begins(_) => true,
     };
     let shown = |line: &str| format!("{:?}", line.chars().take(80).collect::<String>());
-    let mut found: Vec<String> = lost
-        .iter()
-        .map(|entry| match entry {
-            Entry::Text(text) | Entry::Begins(text) => format!("the entry {} is not given out, or not in its place", shown(text)),
-        })
-        .collect();
-    found.extend(more.iter().map(|line| format!("{} is given out, which is no entry", shown(line))));
+    let name = |entry: &Entry| match entry {
+        Entry::Text(text) | Entry::Begins(text) => text.split_once('=').map(|(name, _)| String::from(name)),
+    };
+    // A client that has them in a map shows one of several equal names.
+    let is_one_of_several = |one: &Entry| name(one).is_some() && there.iter().any(|other| name(other) == name(one));
     let by_equals = !lost.is_empty() && !lost.iter().any(has_equals);
-    Judgement { found, fault: by_equals.then_some(ClientFault::EnvironmentEntryWithoutEquals) }
+    let fault = if by_equals { ClientFault::EnvironmentEntryWithoutEquals } else { ClientFault::EnvironmentLost };
+    let mut findings = Findings::default();
+    for entry in lost {
+        let (Entry::Text(text) | Entry::Begins(text)) = entry;
+        let found = format!("the entry {} is not given out", shown(text));
+        if is_one_of_several(entry) {
+            findings.note(found);
+        } else {
+            findings.must(fault, found);
+        }
+    }
+    for line in more {
+        findings.must(fault, format!("{} is given out, which is no entry", shown(line)));
+    }
+    findings
 }
 
-fn of_process(texts: &[String], bytes: &[u8]) -> Judgement {
+fn of_process(texts: &[String], bytes: &[u8], fault: ClientFault) -> Findings {
     let text = String::from_utf8_lossy(bytes).to_lowercase();
     let missing = texts.iter().filter(|one| !text.contains(&one.to_lowercase()));
-    let found = missing.map(|one| format!("{:?} is not given out", one.chars().take(80).collect::<String>()));
-    Judgement { found: found.collect(), fault: None }
+    let mut findings = Findings::default();
+    for one in missing {
+        let found = format!("{:?} is not given out", one.chars().take(80).collect::<String>());
+        findings.must(fault, found);
+    }
+    findings
 }
 
 #[cfg(test)]
@@ -85,27 +113,37 @@ mod tests {
     use std::vec;
 
     #[test]
-    fn entries_that_are_lost_invented_or_moved_are_told() {
+    fn entries_lost_or_invented_are_reported() {
         let text = |text: &str| Entry::Text(text.to_owned());
         let wanted = Output::Environment(vec![text("A=1"), text("NOEQUALS"), Entry::Begins("B=".to_owned())]);
-        assert_eq!(wanted.judge(b"A=1\nNOEQUALS\nB=\xef\xbf\xbd\n"), Judgement::default());
+        assert_eq!(wanted.judge(b"A=1\nNOEQUALS\nB=\xef\xbf\xbd\n"), Findings::default());
         let lost = wanted.judge(b"A=1\nB=\n");
-        assert_eq!((lost.found.len(), lost.fault), (1, Some(ClientFault::EnvironmentEntryWithoutEquals)));
+        assert_eq!((lost.texts().len(), lost.faults()), (1, vec![ClientFault::EnvironmentEntryWithoutEquals]));
         let invented = wanted.judge(b"A=1\nNOEQUALS=\nB=\n");
-        assert_eq!((invented.found.len(), invented.fault), (2, Some(ClientFault::EnvironmentEntryWithoutEquals)));
-        assert_eq!(wanted.judge(b"NOEQUALS\nA=1\nB=\n").fault, Some(ClientFault::EnvironmentEntryWithoutEquals));
-        assert_eq!(wanted.judge(b"NOEQUALS\nB=\n").fault, None);
+        assert_eq!((invented.texts().len(), invented.faults()), (2, vec![ClientFault::EnvironmentEntryWithoutEquals]));
+        assert_eq!(wanted.judge(b"NOEQUALS\nA=1\nB=\n").faults(), []);
+        assert_eq!(wanted.judge(b"NOEQUALS\nB=\n").faults(), [ClientFault::EnvironmentLost]);
+    }
+
+    #[test]
+    fn one_of_two_equal_names_is_enough() {
+        let text = |text: &str| Entry::Text(text.to_owned());
+        let wanted = Output::Environment(vec![text("A=1"), text("A=2"), text("B=1")]);
+        assert_eq!(wanted.judge(b"A=2\nB=1\n").faults(), []);
+        assert_eq!(wanted.judge(b"A=1\nB=1\n").faults(), []);
+        assert_eq!(wanted.judge(b"A=1\nA=2\n").faults(), [ClientFault::EnvironmentLost]);
     }
 
     #[test]
     fn stream_that_begins_too_early_is_told() {
         let wanted = Output::StreamBehind { surplus: vec![1, 2], stream: b"Nettrace".to_vec() };
-        assert_eq!(wanted.judge(b"Nettrace"), Judgement::default());
-        assert_eq!(wanted.judge(b"\x01\x02Nettrace").fault, Some(ClientFault::ReplySizeIgnored));
-        let found = |bytes: &[u8]| wanted.judge(bytes).found;
+        assert_eq!(wanted.judge(b"Nettrace"), Findings::default());
+        assert_eq!(wanted.judge(b"\x01\x02Nettrace").faults(), [ClientFault::ReplySizeIgnored]);
+        assert_eq!(wanted.judge(b"Nettr").faults(), [ClientFault::StreamNotAsSent]);
+        let found = |bytes: &[u8]| wanted.judge(bytes).texts().concat();
         let cut = "5 bytes of the stream were given out where 8 were sent; from byte 5 on it is ";
-        assert!(matches!(&found(b"Nettr")[..], [one] if one.starts_with(cut)), "{:?}", found(b"Nettr"));
+        assert!(found(b"Nettr").starts_with(cut), "{:?}", found(b"Nettr"));
         let changed = "8 bytes of the stream were given out where 8 were sent; from byte 4 on it is 58616365";
-        assert_eq!(found(b"NettXace"), [changed]);
+        assert_eq!(found(b"NettXace"), changed);
     }
 }

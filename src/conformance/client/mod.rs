@@ -7,23 +7,36 @@
 //! A client that has one of the faults that clients are known for is told so by name: see [`ClientFault`].
 
 mod conversation;
+mod decoys;
+mod discovery;
+mod endings;
 mod faults;
+mod finding;
 mod given_out;
+mod known_faults;
 mod moves;
+mod naming;
 mod operation;
 mod operations;
+mod passing;
 mod payloads;
 mod process;
+mod reading;
 mod replies;
 mod request;
 mod requests;
 mod run;
 mod scenario;
 mod scripted;
+mod scripted_outcome;
+mod spelling;
 mod suite;
 mod target;
+mod verdict;
+mod wanted;
 
 pub use faults::ClientFault;
+pub use known_faults::KnownFaults;
 pub use operation::{Argument, Operation, OutputKind};
 pub use operations::{CommandLine, Operations, OperationsError};
 pub use run::{Options, run};

@@ -1,14 +1,20 @@
 //! What a scripted runtime does, in short.
 
-use alloc::{borrow::ToOwned as _, string::String, vec, vec::Vec};
+use alloc::{
+    borrow::ToOwned,
+    format,
+    string::{String, ToString as _},
+    vec,
+    vec::Vec,
+};
 
 use super::scenario::{Move, Request, Unread};
 use crate::command::Command;
 use crate::hresult::HResult;
-use crate::vectors::script::{Accept, EndStep, Ending, Expect, FdKind, Literal, Part, Pattern, Send, Step};
+use crate::vectors::script::{Accept, EndStep, Ending, Expect, FdKind, Literal, Pattern, Send, Step};
 
 /// The magic of every message.
-const MAGIC: &[u8; 14] = b"DOTNET_IPC_V1\0";
+pub(super) const MAGIC: &[u8; 14] = b"DOTNET_IPC_V1\0";
 
 /// A message of the runtime: command set 0xFF, and `id`.
 pub(super) fn message(id: u8, payload: &[u8]) -> Vec<u8> {
@@ -73,20 +79,41 @@ fn pieces(on: &str, bytes: &[u8], chunks: Vec<usize>) -> Move {
     }))
 }
 
-/// `StopTracing` of session 42, which has one spelling.
+/// `StopTracing` of session 42.
 pub(super) fn stop(on: &str) -> Move {
-    let bytes = message_as(MAGIC, [2, 1], &42u64.to_le_bytes());
-    let expect = Pattern(vec![Part::Literal(Literal::Bytes(bytes))]);
-    Move::Step(Step::Expect(Expect { on: on.to_owned(), expect, with_fd: false, within_ms: None }))
+    Move::Stop { on: on.to_owned(), session: 42 }
+}
+
+/// `StopTracing`, which has one spelling.
+pub(super) fn stop_message(session: u64) -> Vec<u8> {
+    message_as(MAGIC, [2, 1], &session.to_le_bytes())
+}
+
+/// What a request is called, where it is one.
+pub(super) fn named(bytes: &[u8]) -> String {
+    let code = bytes.get(16..18).and_then(|code| code.try_into().ok()).map(u16::from_be_bytes).map(Command::from_code);
+    match code.filter(|_| bytes.starts_with(MAGIC)) {
+        None => format!("{} bytes {}", bytes.len(), hex::encode(bytes.get(..64).unwrap_or(bytes))),
+        Some(Command::STOP_TRACING) if bytes.len() >= 28 => {
+            let id = bytes.get(20..28).and_then(|id| id.try_into().ok()).map_or(0, u64::from_le_bytes);
+            format!("StopTracing of session {id}")
+        }
+        Some(command) => command.name().map_or_else(|| command.to_string(), ToOwned::to_owned),
+    }
 }
 
 pub(super) fn close(on: &str) -> Move {
     Move::Step(Step::EndStep(EndStep { on: on.to_owned(), end: Ending::Close }))
 }
 
-/// The client closes by itself.
+/// The client closes by itself: nothing more comes.
 pub(super) fn gives_up(on: &str) -> Move {
-    Move::GivesUp { on: on.to_owned() }
+    Move::GivesUp { on: on.to_owned(), is_whole: false }
+}
+
+/// The client closes by itself: it has all that it needs.
+pub(super) fn lets_go(on: &str) -> Move {
+    Move::GivesUp { on: on.to_owned(), is_whole: true }
 }
 
 /// The entries of an environment block, with the count in front.
@@ -119,7 +146,9 @@ pub(super) fn rename(moves: &mut [Move], from: &str, to: &str) {
     for one in moves {
         match one {
             Move::Request(Request { on, .. })
-            | Move::GivesUp { on }
+            | Move::Stop { on, .. }
+            | Move::GivesUp { on, .. }
+            | Move::Refuses { on }
             | Move::NothingWhole { on }
             | Move::NotOn { on }
             | Move::Settles { on } => {
@@ -144,7 +173,6 @@ pub(super) fn rename(moves: &mut [Move], from: &str, to: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::format;
 
     /// A client that leaves a question out goes on at a later connection, which then is the earlier one.
     #[test]

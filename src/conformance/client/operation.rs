@@ -129,14 +129,22 @@ named! {
         Provider = "provider",
         /// A decimal number.
         Keywords = "keywords",
+        /// The same in hexadecimal, with `0x`.
+        KeywordsHex = "keywords_hex",
         /// A number from 0 to 5.
         Level = "level",
-        /// Of a provider; empty where there are none.
+        /// The same by its name: `LogAlways`, `Critical`, `Error`, `Warning`, `Informational` or `Verbose`.
+        LevelName = "level_name",
+        /// Of a provider, as `KEY=VALUE`; empty where there are none.
         Arguments = "arguments",
+        /// The same, for a client that cannot be told empty ones: what is empty is not asked of it.
+        ArgumentsKv = "arguments_kv",
         /// `circularBufferMB`.
         BufferMb = "buffer_mb",
         /// `rundownKeyword`, a decimal number.
         Rundown = "rundown",
+        /// The same as `true` or `false`: whether it is another number than 0.
+        RundownBool = "rundown_bool",
         /// `requestStackwalk`: `true` or `false`.
         Stacks = "stacks",
         /// The only events that are wanted, ids with commas between them; empty for all.
@@ -147,6 +155,10 @@ named! {
         DurationMs = "duration_ms",
         /// The same in seconds.
         DurationS = "duration_s",
+        /// The same as `00:00:01`.
+        DurationHms = "duration_hms",
+        /// The same as `00:00:00:01`, with days.
+        DurationDhms = "duration_dhms",
         /// The id of a session.
         Session = "session",
         /// The name of the default tracepoint.
@@ -159,10 +171,28 @@ named! {
 }
 
 const OF_EVERY: &[Argument] = &[Argument::Pid, Argument::Socket, Argument::Tmpdir, Argument::Output];
-const OF_A_PROVIDER: &[Argument] =
-    &[Argument::Provider, Argument::Keywords, Argument::Level, Argument::Arguments, Argument::DurationMs, Argument::DurationS];
-const OF_A_TRACE: &[Argument] =
-    &[Argument::BufferMb, Argument::Rundown, Argument::Stacks, Argument::Events, Argument::BufferMode, Argument::Command];
+const OF_A_PROVIDER: &[Argument] = &[
+    Argument::Provider,
+    Argument::Keywords,
+    Argument::KeywordsHex,
+    Argument::Level,
+    Argument::LevelName,
+    Argument::Arguments,
+    Argument::ArgumentsKv,
+    Argument::DurationMs,
+    Argument::DurationS,
+    Argument::DurationHms,
+    Argument::DurationDhms,
+];
+const OF_A_TRACE: &[Argument] = &[
+    Argument::BufferMb,
+    Argument::Rundown,
+    Argument::RundownBool,
+    Argument::Stacks,
+    Argument::Events,
+    Argument::BufferMode,
+    Argument::Command,
+];
 
 impl Operation {
     /// The commands that do it, the newest first.
@@ -217,6 +247,11 @@ impl Operation {
             Self::ListenPort => &[&[Argument::Port]],
         };
         OF_EVERY.contains(&argument) || own.iter().any(|list| list.contains(&argument))
+    }
+
+    /// Whether a stream follows its reply.
+    pub(super) const fn streams(self) -> bool {
+        matches!(self, Self::Trace | Self::TracePort)
     }
 
     /// What it can give out.

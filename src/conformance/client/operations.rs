@@ -8,6 +8,8 @@ use alloc::{
     vec::Vec,
 };
 use core::{fmt, time::Duration};
+use std::path::Path;
+use std::{env, fs};
 
 use serde::{Deserialize, Deserializer, de};
 
@@ -52,6 +54,8 @@ pub struct CommandLine {
     pub cwd: Option<String>,
     /// How long it waits for a next byte before it gives up.
     pub patience: Duration,
+    /// How long it waits for all of a reply, however its bytes come; without one there is no such end.
+    pub deadline: Option<Duration>,
     /// What it gives out.
     pub output: Option<OutputKind>,
 }
@@ -83,6 +87,7 @@ impl core::error::Error for OperationsError {}
 struct RawFile {
     name: Option<String>,
     timeout_ms: Option<u32>,
+    deadline_ms: Option<u32>,
     #[serde(default)]
     env: BTreeMap<String, String>,
     operations: BTreeMap<Operation, RawLine>,
@@ -96,6 +101,7 @@ struct RawLine {
     env: BTreeMap<String, String>,
     cwd: Option<String>,
     timeout_ms: Option<u32>,
+    deadline_ms: Option<u32>,
     output: Option<toml::Spanned<OutputKind>>,
 }
 
@@ -128,9 +134,12 @@ impl Operations {
             }
             let mut env = raw.env.clone();
             env.extend(line.env);
-            let patience = line.timeout_ms.or(raw.timeout_ms).map_or(PATIENCE, |ms| Duration::from_millis(ms.into()));
+            let ms = |own: Option<u32>, of_all: Option<u32>| own.or(of_all).map(|ms| Duration::from_millis(ms.into()));
+            let deadline = ms(line.deadline_ms, raw.deadline_ms);
+            // Without a limit for each byte that for all of them holds.
+            let patience = ms(line.timeout_ms, raw.timeout_ms).or(deadline).unwrap_or(PATIENCE);
             let output = line.output.map(toml::Spanned::into_inner);
-            lines.insert(operation, CommandLine { words, env, cwd: line.cwd, patience, output });
+            lines.insert(operation, CommandLine { words, env, cwd: line.cwd, patience, deadline, output });
         }
         Ok(Self { name: raw.name.unwrap_or_else(|| file.to_owned()), lines })
     }
@@ -145,7 +154,7 @@ impl Operations {
         if let Some(other) = words.iter().flat_map(Word::arguments).find(|argument| !Operation::Trace.has(*argument)) {
             return Err(fail(format!("{} has no {{{other}}}", Operation::Trace)));
         }
-        let line = CommandLine { words, env: BTreeMap::new(), cwd: None, patience: PATIENCE, output: None };
+        let line = CommandLine { words, env: BTreeMap::new(), cwd: None, patience: PATIENCE, deadline: None, output: None };
         Ok(Self { name: command.join(" "), lines: BTreeMap::from([(Operation::Trace, line)]) })
     }
 
@@ -164,6 +173,23 @@ impl Operations {
         self.lines.get(&operation)
     }
 
+    /// Looks for the programs of these operations.
+    ///
+    /// # Errors
+    /// The first program that is not there: such a client cannot be held to anything.
+    pub fn find_programs(&self, operations: impl IntoIterator<Item = Operation>) -> Result<(), OperationsError> {
+        for operation in operations {
+            let Some(line) = self.get(operation) else { continue };
+            if let Some(program) = line.program().filter(|program| !line.is_there(program)) {
+                return Err(OperationsError(format!(
+                    "{}: {operation} cannot be started: there is no program {program}",
+                    self.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// The same client, whose patience is `patience` whatever it says itself.
     pub fn set_patience(&mut self, patience: Duration) {
         self.lines.values_mut().for_each(|line| line.patience = patience);
@@ -171,6 +197,29 @@ impl Operations {
 }
 
 impl CommandLine {
+    /// How long it may take to give up where nothing more comes.
+    pub(super) fn gives_up(&self) -> Duration {
+        self.deadline.map_or(self.patience, |deadline| deadline.min(self.patience))
+    }
+
+    /// The program, if the line names it itself.
+    fn program(&self) -> Option<&str> {
+        match self.words.first()?.0.as_slice() {
+            [Piece::Text(program)] => Some(program),
+            _ => None,
+        }
+    }
+
+    /// Whether the program is there, as the system looks for it.
+    fn is_there(&self, program: &str) -> bool {
+        let is_file = |path: &Path| fs::metadata(path).is_ok_and(|file| file.is_file());
+        if program.contains('/') {
+            return is_file(&self.cwd.as_ref().map_or_else(|| program.into(), |cwd| Path::new(cwd).join(program)));
+        }
+        let path = self.env.get("PATH").map(Into::into).or_else(|| env::var_os("PATH")).unwrap_or_default();
+        env::split_paths(&path).any(|directory| is_file(&directory.join(program)))
+    }
+
     /// Whether the line says this argument.
     pub fn says(&self, argument: Argument) -> bool {
         self.words.iter().any(|word| word.arguments().any(|one| one == argument))

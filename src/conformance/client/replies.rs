@@ -1,19 +1,21 @@
 //! Scenarios about what the client takes for a reply, for each operation.
 
-use alloc::{borrow::ToOwned as _, format, vec, vec::Vec};
+use alloc::{borrow::ToOwned, format, vec, vec::Vec};
 
 use super::moves::{
-    accept, block, close, descriptor, environment_reply, error, gives_up, message_as, ok, request, request_of, send, stop, trickle,
+    accept, block, close, descriptor, environment_reply, error, gives_up, lets_go, message_as, ok, request, request_of, send, stop,
+    string, trickle,
 };
-use super::payloads::{ENTRIES, payload};
+use super::payloads::{ENTRIES, payload, process_info};
 use super::requests::answered;
 use super::scenario::{Entry, Exit, Move, Output, Scenario};
 use super::{Argument, ClientFault, Operation};
 use crate::command::Command;
 use crate::hresult::HResult;
+use crate::vectors::script::{Literal, Step};
 
 /// The operations that say yes or no.
-const RESULTS: &[Operation] = &[
+pub(super) const RESULTS: &[Operation] = &[
     Operation::Resume,
     Operation::SetEnv,
     Operation::UnsetEnv,
@@ -67,7 +69,11 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         all.extend(ends(operation));
         all.extend(silence(operation));
         all.push(in_bytes(operation));
+        all.push(reserved(operation));
+        all.push(error_of_code_0(operation));
     }
+    all.extend(RESULTS.iter().copied().map(failing_hresult));
+    all.extend(strings());
     all.extend(sizes());
     all.extend(environments());
     all.push(fallback());
@@ -75,13 +81,90 @@ pub(super) fn scenarios() -> Vec<Scenario> {
 }
 
 fn refusals(operation: Operation) -> Vec<Scenario> {
-    let closed = Scenario::new(&format!("reply/error/{operation}"), "An error, and a close", &["F-1", "R-ERR-001"], operation);
-    let open = Scenario::new(&format!("reply/error-and-no-end/{operation}"), "An error, and no close", &["F-5", "F-74"], operation);
+    let mut closed = Scenario::new(&format!("reply/error/{operation}"), "An error, and a close", &["F-1", "R-ERR-001"], operation);
+    let mut open =
+        Scenario::new(&format!("reply/error-and-no-end/{operation}"), "An error, and no close", &["F-5", "F-74"], operation);
     let sent = |hresult| [asked(operation), vec![send("a", &error(hresult))]].concat();
+    closed.reveals = Some(ClientFault::ErrorTakenForOk);
+    open.reveals = Some(ClientFault::ErrorTakenForOk);
     vec![
         closed.plays([sent(HResult::FAIL), vec![close("a")]].concat(), Exit::NonZero),
-        open.plays([sent(HResult::BAD_ENCODING), vec![gives_up("a")]].concat(), Exit::NonZero),
+        open.plays([sent(HResult::BAD_ENCODING), vec![lets_go("a")]].concat(), Exit::NonZero),
     ]
+}
+
+/// An error whose code says nothing: the header says that it is one.
+fn error_of_code_0(operation: Operation) -> Scenario {
+    let name = format!("reply/error-of-code-0/{operation}");
+    let mut scenario = Scenario::new(&name, "An error whose code is 0", &["R-ERR-005"], operation);
+    scenario.reveals = Some(ClientFault::ErrorCode0TakenForOk);
+    scenario.plays([asked(operation), vec![send("a", &error(HResult(0))), close("a")]].concat(), Exit::NonZero)
+}
+
+/// An OK whose HRESULT says that it failed.
+fn failing_hresult(operation: Operation) -> Scenario {
+    let name = format!("reply/ok-with-failing-hresult/{operation}");
+    let mut scenario = Scenario::new(&name, "An OK whose HRESULT says that it failed", &["F-41", "R-ERR-007"], operation);
+    scenario.reveals = Some(ClientFault::FailingHresultIgnored);
+    let reply = ok(&HResult::FAIL.0.to_le_bytes());
+    scenario.plays([asked(operation), vec![send("a", &reply), close("a")]].concat(), Exit::NonZero)
+}
+
+/// A reply whose reserved field is not 0.
+fn reserved(operation: Operation) -> Scenario {
+    let name = format!("reply/reserved/{operation}");
+    let scenario = Scenario::new(&name, "A reply whose reserved field is not 0", &["R-HDR-014", "F-4"], operation);
+    let mut scenario = answered(scenario);
+    scenario.reveals = Some(ClientFault::ReplyReservedInsistedOn);
+    let first = scenario.moves.iter_mut().find_map(|one| match one {
+        Move::Step(Step::Send(send)) => Some(&mut send.send),
+        _ => None,
+    });
+    if let Some(Literal::Bytes(bytes)) = first.and_then(|literals| literals.first_mut()) {
+        bytes.iter_mut().skip(18).take(2).for_each(|byte| *byte = 0x5a);
+    }
+    scenario
+}
+
+/// Strings as no runtime writes them now: the length decides how many units there are.
+fn strings() -> Vec<Scenario> {
+    let (first, last) = process_info(Command::PROCESS_INFO2, 4242)
+        .split_at_checked(24)
+        .map(|(one, other)| (one.to_vec(), other.to_vec()))
+        .unwrap_or_default();
+    let mut all = Vec::new();
+    // The entry assembly has length 0: not even a NUL.
+    let texts = ["app --serve", "Linux", "x64"].iter().flat_map(|text| string(text));
+    let absent: Vec<u8> = first.iter().copied().chain(texts).chain([0; 4]).chain(string("10.0.9")).collect();
+    let name = "strings/length-0/process-info";
+    let scenario = Scenario::new(name, "A string of length 0 before another one", &["F-11", "R-GRM-010"], Operation::ProcessInfo);
+    let mut scenario = scenario.plays(vec![accept("a"), request("a"), send("a", &ok(&absent)), close("a")], Exit::Zero);
+    scenario.reveals = Some(ClientFault::StringOfLength0Misread);
+    scenario.output =
+        Some(Output::Texts(["app --serve", "10.0.9"].map(ToOwned::to_owned).to_vec(), ClientFault::StringOfLength0Misread));
+    all.push(scenario);
+
+    let bare = |text: &str| {
+        let units: Vec<u16> = text.encode_utf16().collect();
+        let count = u32::try_from(units.len()).unwrap_or(u32::MAX);
+        count.to_le_bytes().into_iter().chain(units.into_iter().flat_map(u16::to_le_bytes)).collect::<Vec<u8>>()
+    };
+    let without = [first, bare("app --serve"), last.get(28..).unwrap_or_default().to_vec()].concat();
+    let name = "strings/without-nul/process-info";
+    let title = "A string without its NUL: it is refused, or whole";
+    let scenario = Scenario::new(name, title, &["R-GRM-008"], Operation::ProcessInfo);
+    let mut scenario = scenario.plays(vec![accept("a"), request("a"), send("a", &ok(&without)), close("a")], Exit::Any);
+    scenario.output = Some(Output::Texts(vec!["app --serve".to_owned()], ClientFault::StringWithoutNulCut));
+    all.push(scenario);
+
+    let block = [&2u32.to_le_bytes()[..], &bare("A=12"), &string("B=2")].concat();
+    let name = "strings/without-nul/environment";
+    let scenario = Scenario::new(name, title, &["R-GRM-008"], Operation::Environment);
+    let moves = vec![accept("a"), request("a"), send("a", &ok(&environment_reply(&block))), send("a", &block), close("a")];
+    let mut scenario = scenario.plays(moves, Exit::Any);
+    scenario.output = Some(Output::Texts(vec!["A=12".to_owned()], ClientFault::StringWithoutNulCut));
+    all.push(scenario);
+    all
 }
 
 /// What is no reply, although all but one thing is that of an OK.
@@ -101,10 +184,12 @@ fn no_replies(operation: Operation) -> Vec<Scenario> {
         moves.push(send("a", &message_as(magic, code, &payload(&scenario))));
         match operation {
             Operation::Environment => moves.push(send("a", &block(ENTRIES))),
-            Operation::Trace => moves.push(send("a", b"Nettrace")),
+            Operation::Trace => moves.extend([send("a", b"Nettrace"), Move::Refuses { on: "a".to_owned() }]),
             _ => {}
         }
-        moves.push(close("a"));
+        if operation != Operation::Trace {
+            moves.push(close("a"));
+        }
         scenario.reveals = Some(fault);
         all.push(scenario.plays(moves, Exit::NonZero));
     }
@@ -114,9 +199,10 @@ fn no_replies(operation: Operation) -> Vec<Scenario> {
 fn ends(operation: Operation) -> Vec<Scenario> {
     let cut = |what: &str, keep: fn(usize) -> usize| {
         let title = format!("The connection ends early: {what}");
-        let scenario = Scenario::new(&format!("end/{what}/{operation}"), &title, &["R-ERR-003"], operation);
+        let mut scenario = Scenario::new(&format!("end/{what}/{operation}"), &title, &["R-ERR-003"], operation);
         let reply = ok(&payload(&scenario));
         let bytes = reply.get(..keep(reply.len())).unwrap_or_default();
+        scenario.reveals = Some(if bytes.is_empty() { ClientFault::NoReplyTakenForOk } else { ClientFault::ReplyCutUnnoticed });
         let moves = [asked(operation), if bytes.is_empty() { vec![] } else { vec![send("a", bytes)] }, vec![close("a")]].concat();
         scenario.plays(moves, Exit::NonZero)
     };
@@ -125,9 +211,7 @@ fn ends(operation: Operation) -> Vec<Scenario> {
 
 fn silence(operation: Operation) -> Vec<Scenario> {
     // A stop is answered once a stream is drained, and a dump once it is written: however long that takes (F-75).
-    if matches!(operation, Operation::Stop | Operation::Dump) {
-        return Vec::new();
-    }
+    let is_open = matches!(operation, Operation::Stop | Operation::Dump);
     let silent = |what: &str, keep: usize| {
         let title = format!("The runtime says nothing more: {what}");
         let mut scenario = Scenario::new(&format!("silence/{what}/{operation}"), &title, &["F-75", "R-ERR-004"], operation);
@@ -137,6 +221,8 @@ fn silence(operation: Operation) -> Vec<Scenario> {
         moves.extend((keep > 0).then(|| send("a", bytes)));
         moves.push(gives_up("a"));
         scenario.is_silent = true;
+        scenario.is_open = is_open;
+        scenario.reveals = Some(if keep == 0 { ClientFault::NoReplyTakenForOk } else { ClientFault::ReplyCutUnnoticed });
         scenario.plays(moves, Exit::NonZero)
     };
     vec![silent("at-once", 0), silent("in-the-reply", 21)]
@@ -145,6 +231,7 @@ fn silence(operation: Operation) -> Vec<Scenario> {
 fn in_bytes(operation: Operation) -> Scenario {
     let scenario = Scenario::new(&format!("pieces/bytes/{operation}"), "The reply arrives byte by byte", &["R-HDR-002"], operation);
     let mut scenario = answered(scenario);
+    scenario.reveals = Some(ClientFault::ReplyInPiecesMisread);
     let reply = ok(&payload(&scenario));
     if let Some(sent) = scenario.moves.iter_mut().find(|one| **one == send("a", &reply)) {
         *sent = trickle("a", &reply);

@@ -1,27 +1,23 @@
 //! Judges the bytes of a request: as strictly as bytes can be judged, for a client has no excuse.
 
 use alloc::{
-    borrow::ToOwned as _,
     format,
-    string::{String, ToString},
+    string::{String, ToString as _},
     vec::Vec,
 };
 
 use serde_json::Value;
 
-use super::faults::{ClientFault, misspelled};
+use super::faults::ClientFault;
+use super::finding::Findings;
 use super::operations::CommandLine;
 use super::scenario::Arguments;
-use super::{Argument, Operation};
+use super::spelling::misspelled;
+use super::wanted::{Field, Wanted, seen, shortened, wanted};
+use super::{Argument, Operation, moves};
 use crate::command::Command;
-use crate::vectors::{Subject, Type};
-
-/// What is wrong with a request.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Judgement {
-    pub(super) found: Vec<String>,
-    pub(super) fault: Option<ClientFault>,
-}
+use crate::hresult::HResult;
+use crate::vectors::{Decoded, Subject, Type};
 
 /// A request as it came.
 pub(super) struct Seen<'a> {
@@ -42,237 +38,201 @@ impl Seen<'_> {
         Some(Command::from_code(u16::from_be_bytes(code)))
     }
 
-    /// What is wrong with it, for an operation that was told `arguments` by `line`.
-    pub(super) fn judge(&self, operation: Operation, line: &CommandLine, arguments: &Arguments) -> Judgement {
-        let mut found = self.header(operation);
-        if self.is_whole && found.is_empty() {
-            found.extend(self.payload(operation, line, arguments));
-        }
+    /// What is wrong with it, for an operation that was told `arguments` by `line`; and with what a runtime refuses it, if it does.
+    pub(super) fn judge(&self, operation: Operation, line: &CommandLine, arguments: &Arguments) -> (Findings, Option<HResult>) {
+        let mut findings = Findings::default();
         if self.fds > 0 {
-            found.push(format!("{} descriptors ride on the request", self.fds));
+            findings.must(ClientFault::DescriptorWithTheRequest, format!("{} descriptors ride on the request", self.fds));
         }
-        if !self.behind.is_empty() {
-            found.push(format!("{} bytes come behind the request: {}", self.behind.len(), excerpt(self.behind)));
+        let header = self.header(operation);
+        let mut refusal = self.refused_for_its_header(operation);
+        findings.extend(header);
+        if self.is_whole && refusal.is_none() {
+            let (payload, refused) = self.payload(operation, line, arguments);
+            findings.extend(payload);
+            refusal = refused;
         }
-        let fault = if found.is_empty() { None } else { self.diagnose(operation, line, arguments) };
-        Judgement { found, fault }
+        if !self.behind.is_empty() && !findings.has(ClientFault::RequestSizeWrong) && refusal.is_none() {
+            let text = format!("{} bytes come behind the request: {}", self.behind.len(), excerpt(self.behind));
+            findings.must(ClientFault::BytesBehindTheRequest, text);
+        }
+        let waits_for_ever = self.fds > 0 && operation == Operation::UserEvents;
+        (findings, refusal.or(waits_for_ever.then_some(HResult::BAD_ENCODING)))
     }
 
-    fn header(&self, operation: Operation) -> Vec<String> {
-        let mut found = Vec::new();
-        // One that was not read to its end may lack its last byte.
+    /// What a runtime looks at before it looks at the payload, in its order (F-69).
+    fn refused_for_its_header(&self, operation: Operation) -> Option<HResult> {
+        let size = self.bytes.get(14..16).and_then(|size| size.try_into().ok()).map(u16::from_le_bytes).map(usize::from);
+        let is_cut = self.is_whole && size != Some(self.bytes.len());
+        match () {
+            () if self.bytes.len() < self.least() || is_cut => Some(HResult::BAD_ENCODING),
+            () if !self.bytes.starts_with(moves::MAGIC) => Some(HResult::UNKNOWN_MAGIC),
+            () if !self.command().is_some_and(|command| operation.commands().contains(&command)) => Some(HResult::UNKNOWN_COMMAND),
+            () => None,
+        }
+    }
+
+    /// One that was not read to its end may lack its last byte.
+    const fn least(&self) -> usize {
+        if self.is_whole { 20 } else { 19 }
+    }
+
+    pub(super) fn header(&self, operation: Operation) -> Findings {
+        let mut findings = Findings::default();
         let mut header = [0; 20];
-        let there = if self.is_whole { 20 } else { 19 };
-        if self.bytes.len() < there {
-            found.push(format!("{} bytes of a header came", self.bytes.len()));
-            return found;
+        if self.bytes.len() < self.least() {
+            findings.must(ClientFault::RequestMalformed, format!("{} bytes of a header came", self.bytes.len()));
+            return findings;
         }
         header.iter_mut().zip(self.bytes).for_each(|(to, from)| *to = *from);
-        if !header.starts_with(b"DOTNET_IPC_V1\0") {
-            found.push(format!("the magic is {}", hex::encode(header.get(..14).unwrap_or_default())));
+        if !header.starts_with(moves::MAGIC) {
+            let magic = hex::encode(header.get(..14).unwrap_or_default());
+            findings.must(ClientFault::RequestMagicWrong, format!("the magic is {magic}"));
         }
         let [.., size_low, size_high, set, id, reserved_low, reserved_high] = header;
-        let size = usize::from(u16::from_le_bytes([size_low, size_high]));
-        if self.is_whole && size != self.bytes.len() {
-            found.push(format!("the size field says {size}, and {} bytes came", self.bytes.len()));
+        let size = u16::from_le_bytes([size_low, size_high]);
+        if self.is_whole && usize::from(size) != self.bytes.len() {
+            let text = format!("the size field says {size}, and {} bytes came", self.bytes.len());
+            let is_swapped = usize::from(size.swap_bytes()) == self.bytes.len();
+            findings.must(if is_swapped { ClientFault::NumbersBigEndian } else { ClientFault::RequestSizeWrong }, text);
         }
         let command = Command::from_code(u16::from_be_bytes([set, id]));
-        if !operation.commands().contains(&command) {
-            found.push(format!("the command is {command}, which does not do what was asked for"));
+        if operation.commands().contains(&command) {
+            if (reserved_low, reserved_high) != (0, 0) {
+                let text = format!("reserved is {reserved_low:02x}{reserved_high:02x}, not 0000");
+                findings.must(ClientFault::RequestReservedNotZero, text);
+            }
+        } else if header.starts_with(moves::MAGIC) {
+            let is_off = operation.commands().iter().any(|command| is_off_by_one(*command, [set, id, reserved_low, reserved_high]));
+            let fault = if is_off { ClientFault::CommandSetOffByOne } else { ClientFault::AnotherCommandSent };
+            findings.must(fault, format!("the command is {command}, which does not do what was asked for"));
         }
-        if (reserved_low, reserved_high) != (0, 0) {
-            found.push(format!("reserved is {reserved_low:02x}{reserved_high:02x}, not 0000"));
-        }
-        found
+        findings
     }
 
-    fn payload(&self, operation: Operation, line: &CommandLine, arguments: &Arguments) -> Vec<String> {
-        let mut found = Vec::new();
-        let command = self.command();
-        let decoded = match (Subject { kind: Type::Request, command, from_server: false }).decode(self.bytes) {
+    fn payload(&self, operation: Operation, line: &CommandLine, arguments: &Arguments) -> (Findings, Option<HResult>) {
+        let mut findings = Findings::default();
+        let all = [self.bytes, self.behind].concat();
+        let spelling = misspelling(operation, line, arguments, &all);
+        // The header is judged already.
+        let mut bytes = self.bytes.to_vec();
+        if let Some(reserved) = bytes.get_mut(18..20) {
+            reserved.fill(0);
+        }
+        let decoded = match self.decode(&bytes) {
             Ok(decoded) => decoded,
             Err(refusal) => {
-                let fault = refusal.fault;
-                found.push(format!("the payload is malformed: {} (byte {})", refusal.message, fault.offset));
-                return found;
+                let fault = spelling.or_else(|| self.of_its_size(operation, &all)).unwrap_or(ClientFault::RequestMalformed);
+                let text = format!("the payload is malformed: {} (byte {})", refusal.message, refusal.fault.offset);
+                findings.must(fault, text);
+                return (findings, Some(refusal.answer.unwrap_or(HResult::BAD_ENCODING)));
             }
         };
         if !decoded.canonical {
-            found.push("it is not canonical: a bool other than 0 and 1, or bytes behind the last field".to_owned());
+            let zeroes = self.bytes.iter().rev().take_while(|byte| **byte == 0).count();
+            let fault =
+                spelling.unwrap_or(if zeroes > 4 { ClientFault::SizeOf4ByteUnits } else { ClientFault::RequestNotCanonical });
+            findings.must(fault, "it is not canonical: a bool other than 0 and 1, or bytes behind the last field");
         }
-        if let Some(limit) = decoded.limit {
-            found.push(format!("a server refuses it: {limit}"));
+        if let Some(limit) = &decoded.limit {
+            findings.must(spelling.unwrap_or(ClientFault::OutsideTheLimits), format!("a server refuses it: {limit}"));
         }
         for (argument, field, value) in wanted(operation, line, arguments) {
-            match seen(&decoded.value, field) {
+            let Field::Values(seen) = seen(&decoded.value, field) else {
                 // Not all commands that do it have this field.
-                Field::NotThere => {}
-                Field::Values(seen) if seen.iter().any(|seen| value.is(seen)) => {}
-                Field::Values(seen) => {
-                    let seen: Vec<_> = seen.iter().map(|value| shortened(&value.to_string())).collect();
-                    found.push(format!("{argument} was to be {}, and {field} is {}", value.shown(), seen.join(", ")));
-                }
-            }
-        }
-        found
-    }
-
-    /// The fault by which the bytes are as they are.
-    fn diagnose(&self, operation: Operation, line: &CommandLine, arguments: &Arguments) -> Option<ClientFault> {
-        let all = [self.bytes, self.behind].concat();
-        if self.fds > 0 {
-            return Some(ClientFault::DescriptorWithTheRequest);
-        }
-        if let Some(code) = all.get(16..20).filter(|_| !operation.commands().contains(&self.command().unwrap_or(Command::OK))) {
-            let is_off = |command: &Command| {
-                let [set, id] = command.code().to_be_bytes();
-                code == [0, set, id, 0]
-                    || code.starts_with(&[set.wrapping_add(1), id])
-                    || code.starts_with(&[set.wrapping_sub(1), id])
-                    || code.starts_with(&[id, set])
-                    || code.starts_with(&[id, 0])
+                continue;
             };
-            return operation.commands().iter().any(is_off).then_some(ClientFault::CommandSetOffByOne);
-        }
-        // An array: no text stands before it that tells where it begins.
-        let mut before = None;
-        for argument in [Argument::Name, Argument::Path, Argument::Provider, Argument::Value, Argument::Arguments] {
-            if let Some(text) = arguments.get(&argument).filter(|_| line.says(argument)) {
-                if let Some(fault) = misspelled(text, before, &all) {
-                    return Some(fault);
-                }
-                before = Some(text.as_str());
+            if !seen.iter().any(|seen| value.is(seen)) {
+                let fault = spelling.unwrap_or_else(|| of_a_value(argument, &value, &seen));
+                let seen: Vec<_> = seen.iter().map(|value| shortened(&value.to_string())).collect();
+                findings.must(fault, format!("{argument} was to be {}, and {field} is {}", value.shown(), seen.join(", ")));
             }
         }
-        if operation == Operation::Attach {
-            let ms: Option<u32> = arguments.get(&Argument::TimeoutMs).and_then(|ms| ms.parse().ok());
-            let seen = all.get(20..24).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
-            return ms.filter(|ms| *ms > 0 && seen == Some(ms / 1000)).map(|_| ClientFault::AttachTimeoutInSeconds);
-        }
-        None
+        (findings, decoded.limit.map(|_| HResult::BAD_ENCODING))
     }
-}
 
-/// What a field must be.
-enum Wanted {
-    /// This text; absent is as good as empty.
-    Text(String),
-    /// No text at all.
-    Absent,
-    /// This number, text or bool, as it is written out.
-    Plain(String),
-    /// These ids alone, or all of them.
-    Events(String),
-}
-
-enum Field<'v> {
-    NotThere,
-    Values(Vec<&'v Value>),
-}
-
-/// The fields that the command line says.
-fn wanted<'a>(operation: Operation, line: &CommandLine, arguments: &'a Arguments) -> Vec<(Argument, &'static str, Wanted)> {
-    let mut all = Vec::new();
-    if operation == Operation::UnsetEnv {
-        all.push((Argument::Value, "value", Wanted::Absent));
+    pub(super) fn decode(&self, bytes: &[u8]) -> Result<Decoded, crate::vectors::DecodeRefusal> {
+        Subject { kind: Type::Request, command: self.command(), from_server: false }.decode(bytes)
     }
-    for (argument, value) in arguments {
-        let is_said = match argument {
-            Argument::TimeoutMs => line.says(Argument::TimeoutMs) || line.says(Argument::TimeoutS),
-            Argument::ClientData => line.says(Argument::ClientData) || line.says(Argument::ClientDataFile),
-            other => line.says(*other),
+
+    /// Whether all would be right with another number in the size field.
+    fn of_its_size(&self, operation: Operation, all: &[u8]) -> Option<ClientFault> {
+        let is_right = |all: &[u8]| {
+            let mut whole = all.to_vec();
+            let (Ok(size), Some(field)) = (u16::try_from(all.len()), whole.get_mut(14..16)) else { return false };
+            field.copy_from_slice(&size.to_le_bytes());
+            whole != self.bytes && self.decode(&whole).is_ok_and(|decoded| decoded.canonical)
         };
-        if !is_said {
-            continue;
-        }
-        let text = |value: &'a String| Wanted::Text(value.clone());
-        let plain = |value: &'a String| Wanted::Plain(value.clone());
-        let (field, wanted) = match argument {
-            Argument::Name => ("name", text(value)),
-            Argument::Value => ("value", text(value)),
-            Argument::Path => match operation {
-                Operation::StartupHook => ("startupHookPath", text(value)),
-                Operation::Dump => ("dumpName", text(value)),
-                _ => ("profilerPath", text(value)),
-            },
-            Argument::Type if operation == Operation::PerfMap => ("perfMapType", plain(value)),
-            Argument::Type => ("dumpType", plain(value)),
-            Argument::Flags => ("flags", plain(value)),
-            Argument::Clsid => ("profilerGuid", plain(value)),
-            Argument::ClientData => ("clientData", plain(value)),
-            Argument::TimeoutMs => ("attachTimeout", plain(value)),
-            Argument::Session => ("sessionId", plain(value)),
-            Argument::Provider => ("providers.provider_name", text(value)),
-            Argument::Keywords => ("providers.keywords", plain(value)),
-            Argument::Level => ("providers.logLevel", plain(value)),
-            Argument::Arguments => ("providers.arguments", text(value)),
-            Argument::Tracepoint => ("providers.config.default_tracepoint_name", text(value)),
-            Argument::Events => ("providers.filter", Wanted::Events(value.clone())),
-            Argument::BufferMb => ("circularBufferMB", plain(value)),
-            Argument::Rundown => ("rundownKeyword", plain(value)),
-            Argument::Stacks => ("requestStackwalk", plain(value)),
-            Argument::BufferMode => ("sessionBufferMode", plain(value)),
-            _ => continue,
-        };
-        all.push((*argument, field, wanted));
-    }
-    all
-}
-
-/// The values of a field; of one of the providers', those of all of them.
-fn seen<'v>(value: &'v Value, field: &str) -> Field<'v> {
-    let mut values = Vec::from([value]);
-    for name in field.split('.') {
-        let mut next = Vec::new();
-        for value in values {
-            let field = value.get(name).or_else(|| value.get(format!("streaming_{name}")));
-            match field {
-                Some(Value::Array(list)) if name == "providers" => next.extend(list),
-                Some(value) => next.push(value),
-                None => {}
-            }
-        }
-        values = next;
-    }
-    if values.is_empty() { Field::NotThere } else { Field::Values(values) }
-}
-
-impl Wanted {
-    fn is(&self, seen: &Value) -> bool {
-        match (self, seen) {
-            (Self::Absent, seen) => seen.is_null(),
-            (Self::Text(text), Value::Null) => text.is_empty(),
-            (Self::Text(text), seen) => seen.as_str() == Some(text),
-            (Self::Plain(text), Value::String(seen)) => seen.eq_ignore_ascii_case(text),
-            (Self::Plain(text), seen) => {
-                let seen = seen.to_string();
-                seen == *text
-            }
-            (Self::Events(ids), seen) => {
-                let list = seen.get("event_ids").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-                let said: Vec<String> = list.iter().map(ToString::to_string).collect();
-                let enables = seen.get("enable") == Some(&Value::Bool(true));
-                said.join(",") == *ids && enables != ids.is_empty()
-            }
-        }
-    }
-
-    fn shown(&self) -> String {
-        match self {
-            Self::Absent => "absent".to_owned(),
-            Self::Text(text) => shortened(&format!("{text:?}")),
-            Self::Plain(text) => text.clone(),
-            Self::Events(ids) if ids.is_empty() => "all events".to_owned(),
-            Self::Events(ids) => format!("the events {ids}"),
-        }
+        // For user_events the last byte is that of the descriptor.
+        let without_last = all.split_last().map_or(all, |(_, rest)| rest);
+        let request = if operation == Operation::UserEvents { without_last } else { all };
+        is_right(request).then_some(ClientFault::RequestSizeWrong)
     }
 }
 
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(80) {
-        Some((cut, _)) => format!("{}… ({} bytes)", text.get(..cut).unwrap_or_default(), text.len()),
-        None => text.to_owned(),
+/// Whether the command stands one byte off, or its set is one off.
+fn is_off_by_one(command: Command, code: [u8; 4]) -> bool {
+    let [set, id] = command.code().to_be_bytes();
+    code == [0, set, id, 0]
+        || code.starts_with(&[set.wrapping_add(1), id])
+        || code.starts_with(&[set.wrapping_sub(1), id])
+        || code.starts_with(&[id, set])
+        || code.starts_with(&[id, 0])
+}
+
+/// The fault by which a text of the request is written as it is.
+fn misspelling(operation: Operation, line: &CommandLine, arguments: &Arguments, bytes: &[u8]) -> Option<ClientFault> {
+    // An array: no text stands before it that tells where it begins.
+    let mut before = None;
+    for argument in [Argument::Name, Argument::Path, Argument::Provider, Argument::Value, Argument::Arguments] {
+        let is_said = line.says(argument) || argument == Argument::Arguments && line.says(Argument::ArgumentsKv);
+        if let Some(text) = arguments.get(&argument).filter(|_| is_said) {
+            // An empty text of a provider may be absent, and something follows it.
+            let is_last = !text.is_empty() || operation == Operation::SetEnv || operation.streams();
+            if let Some(fault) = misspelled(text, before, bytes).filter(|_| is_last) {
+                return Some(fault);
+            }
+            before = Some(text.as_str());
+        }
     }
+    None
+}
+
+/// The fault by which a value is another one.
+fn of_a_value(argument: Argument, wanted: &Wanted, seen: &[&Value]) -> ClientFault {
+    let number = |text: &str| text.parse::<u64>().ok();
+    let seen_number = seen.iter().find_map(|value| value.as_u64().or_else(|| value.as_str().and_then(number)));
+    let is_swapped = |wanted: u64, seen: u64| {
+        let halves = u32::try_from(wanted).ok().map(|wanted| u64::from(wanted.swap_bytes()));
+        wanted != seen && (wanted.swap_bytes() == seen || halves == Some(seen))
+    };
+    match (argument, wanted, seen_number) {
+        (Argument::Value, Wanted::Absent, _) => ClientFault::UnsetByEmptyValue,
+        (Argument::TimeoutMs, Wanted::Plain(ms), Some(seen)) if number(ms).is_some_and(|ms| ms > 0 && ms / 1000 == seen) => {
+            ClientFault::AttachTimeoutInSeconds
+        }
+        (Argument::Clsid, Wanted::Plain(text), _)
+            if seen.iter().any(|seen| seen.as_str().is_some_and(|seen| is_guid_swapped(text, seen))) =>
+        {
+            ClientFault::GuidBigEndian
+        }
+        (_, Wanted::Plain(text), Some(seen)) if number(text).is_some_and(|wanted| is_swapped(wanted, seen)) => {
+            ClientFault::NumbersBigEndian
+        }
+        _ => ClientFault::ValueNotAsked,
+    }
+}
+
+/// Whether the first three fields of a GUID have their bytes the other way round.
+fn is_guid_swapped(wanted: &str, seen: &str) -> bool {
+    let digits = |text: &str| hex::decode(text.replace('-', "")).ok();
+    let Some(mut bytes) = digits(wanted).filter(|bytes| bytes.len() == 16) else { return false };
+    for range in [0..4, 4..6, 6..8] {
+        if let Some(field) = bytes.get_mut(range) {
+            field.reverse();
+        }
+    }
+    digits(seen) == Some(bytes)
 }
 
 pub(super) fn excerpt(bytes: &[u8]) -> String {
@@ -289,7 +249,7 @@ mod tests {
     const SET: &[u8] = b"DOTNET_IPC_V1\0\x32\0\x04\x03\0\0\x05\0\0\0N\0A\0M\0E\0\0\0\x06\0\0\0v\0a\0l\0u\0e\0\0\0";
 
     /// What is found in bytes of a client that was to set NAME to value.
-    fn judged(bytes: &[u8], behind: &[u8], is_whole: bool) -> Judgement {
+    fn judged(bytes: &[u8], behind: &[u8], is_whole: bool) -> (Findings, Option<HResult>) {
         let operations = Operations::parse("x.toml", "[operations.set-env]\ncommand = \"x {name} {value}\"\n").unwrap();
         let line = operations.get(Operation::SetEnv).unwrap();
         Seen { bytes, behind, fds: 0, is_whole }.judge(Operation::SetEnv, line, &usual(Operation::SetEnv))
@@ -303,89 +263,62 @@ mod tests {
 
     #[test]
     fn request_that_is_right_has_nothing_wrong() {
-        assert_eq!(judged(SET, &[], true).found, [] as [String; 0]);
+        assert_eq!(judged(SET, &[], true), (Findings::default(), None));
         // Of one that was not read to its end the header alone is judged.
-        assert_eq!(judged(&SET[..20], &[], false).found, [] as [String; 0]);
+        assert_eq!(judged(&SET[..20], &[], false), (Findings::default(), None));
     }
 
     #[test]
     fn each_thing_that_is_wrong_is_said() {
-        let found = |bytes: &[u8]| judged(bytes, &[], true).found;
-        assert_eq!(found(&SET[..19]), ["19 bytes of a header came"]);
-        assert_eq!(found(&with(12, b'2')), ["the magic is 444f544e45545f4950435f563200"]);
-        assert_eq!(found(&SET[..49]), ["the size field says 50, and 49 bytes came"]);
-        assert_eq!(found(&with(17, 4)), ["the command is Process/ProcessInfo2, which does not do what was asked for"]);
-        assert_eq!(found(&with(19, 1)), ["reserved is 0001, not 0000"]);
-        let malformed = found(&with(20, 200));
-        assert!(matches!(&malformed[..], [one] if one.starts_with("the payload is malformed: ")), "{malformed:?}");
-        assert_eq!(found(&with(24, b'X')), ["name was to be \"NAME\", and name is \"XAME\""]);
-        let surplus = judged(SET, &[0xab; 70], true).found;
-        assert_eq!(surplus, [format!("70 bytes come behind the request: {}…", "ab".repeat(64))]);
-    }
-
-    #[test]
-    fn what_was_wanted_is_shown_in_words() {
-        assert_eq!(Wanted::Absent.shown(), "absent");
-        assert_eq!(Wanted::Plain("4".to_owned()).shown(), "4");
-        assert_eq!(Wanted::Text("a".to_owned()).shown(), "\"a\"");
-        assert_eq!(Wanted::Text("a".repeat(100)).shown(), format!("\"{}… (102 bytes)", "a".repeat(79)));
-        assert_eq!(Wanted::Events(String::new()).shown(), "all events");
-        assert_eq!(Wanted::Events("1,2".to_owned()).shown(), "the events 1,2");
-    }
-
-    #[test]
-    fn ids_of_events_are_wanted_alone_or_all_of_them() {
-        let seen = |enable: bool, ids: &[u32]| serde_json::json!({ "enable": enable, "event_ids": ids });
-        let (all, some) = (Wanted::Events(String::new()), Wanted::Events("1,2".to_owned()));
-        assert!(all.is(&seen(false, &[])) && some.is(&seen(true, &[1, 2])));
-        assert!(!all.is(&seen(true, &[])) && !some.is(&seen(false, &[1, 2])) && !some.is(&seen(true, &[2, 1])));
-        assert!(Wanted::Text(String::new()).is(&Value::Null) && !Wanted::Text("a".to_owned()).is(&Value::Null));
-        assert!(Wanted::Absent.is(&Value::Null) && !Wanted::Absent.is(&"".into()));
-    }
-
-    #[test]
-    fn each_argument_is_looked_for_in_its_field() {
-        let fields = |operation: Operation, command: &str| {
-            let text = format!("[operations.{operation}]\ncommand = \"x {command}\"\n");
-            let operations = Operations::parse("x.toml", &text).unwrap();
-            let arguments = usual(operation);
-            let all = wanted(operation, operations.get(operation).unwrap(), &arguments);
-            all.into_iter().map(|(argument, field, wanted)| format!("{argument} {field} {}", wanted.shown())).collect::<Vec<_>>()
+        let is = |bytes: &[u8], fault: ClientFault, text: &str, answer: Option<HResult>| {
+            let (findings, refusal) = judged(bytes, &[], true);
+            assert_eq!((findings.texts(), findings.faults(), refusal), ([text].to_vec(), [fault].to_vec(), answer));
         };
-        assert_eq!(fields(Operation::Dump, "{type} {flags}"), ["type dumpType 1", "flags flags 0"]);
-        assert_eq!(
-            fields(Operation::StartupProfiler, "{clsid} {path}"),
-            ["path profilerPath \"/opt/profiler.so\"", "clsid profilerGuid cf0d821e-299b-5307-a3d8-b283c03916dd"]
+        let refused = Some(HResult::BAD_ENCODING);
+        is(&SET[..19], ClientFault::RequestMalformed, "19 bytes of a header came", refused);
+        is(
+            &with(12, b'2'),
+            ClientFault::RequestMagicWrong,
+            "the magic is 444f544e45545f4950435f563200",
+            Some(HResult::UNKNOWN_MAGIC),
         );
+        is(&SET[..49], ClientFault::RequestSizeWrong, "the size field says 50, and 49 bytes came", refused);
+        let command = "the command is Process/ProcessInfo2, which does not do what was asked for";
+        is(&with(17, 4), ClientFault::AnotherCommandSent, command, Some(HResult::UNKNOWN_COMMAND));
+        // A runtime takes these, and the play goes on.
+        is(&with(19, 1), ClientFault::RequestReservedNotZero, "reserved is 0001, not 0000", None);
+        is(&with(24, b'X'), ClientFault::ValueNotAsked, "name was to be \"NAME\", and name is \"XAME\"", None);
+        let (malformed, refusal) = judged(&with(20, 200), &[], true);
+        assert!(matches!(&malformed.texts()[..], [one] if one.starts_with("the payload is malformed: ")), "{malformed:?}");
+        assert_eq!(refusal, refused);
+        let (surplus, refusal) = judged(SET, &[0xab; 70], true);
+        assert_eq!(surplus.texts(), [format!("70 bytes come behind the request: {}…", "ab".repeat(64))]);
+        assert_eq!((surplus.faults(), refusal), ([ClientFault::BytesBehindTheRequest].to_vec(), None));
     }
 
     #[test]
-    fn field_of_providers_is_seen_of_all_of_them() {
-        let value = serde_json::json!({
-            "streaming_circularBufferMB": 4,
-            "providers": [{ "provider_name": "A" }, { "provider_name": "B" }],
-            "event_ids": [1, 2],
-        });
-        let values = |field: &str| match seen(&value, field) {
-            Field::Values(values) => values.into_iter().cloned().collect(),
-            Field::NotThere => Vec::new(),
-        };
-        assert_eq!(values("providers.provider_name"), ["A", "B"]);
-        assert_eq!(values("circularBufferMB"), [4]);
-        assert_eq!(values("event_ids"), [serde_json::json!([1, 2])]);
-        assert_eq!(values("rundownKeyword"), [] as [Value; 0]);
+    fn several_faults_of_a_request_are_all_named() {
+        let mut bytes = with(19, 1);
+        bytes[24] = b'X';
+        let (findings, refusal) = judged(&bytes, b"!", true);
+        let all = [ClientFault::RequestReservedNotZero, ClientFault::ValueNotAsked, ClientFault::BytesBehindTheRequest];
+        assert_eq!((findings.faults(), refusal), (all.to_vec(), None));
     }
 
     #[test]
     fn descriptor_that_rides_on_the_request_is_a_fault_of_its_own() {
         let operations = Operations::parse("x.toml", "[operations.set-env]\ncommand = \"x {name} {value}\"\n").unwrap();
         let line = operations.get(Operation::SetEnv).unwrap();
-        for (fds, fault) in [(0, None), (1, Some(ClientFault::DescriptorWithTheRequest))] {
-            // Wrong in another way as well.
-            let bytes = with(24, b'X');
-            let seen = Seen { bytes: &bytes, behind: &[], fds, is_whole: true };
-            let judgement = seen.judge(Operation::SetEnv, line, &usual(Operation::SetEnv));
-            assert_eq!((judgement.fault, judgement.found.len()), (fault, fds + 1));
-        }
+        // Wrong in another way as well.
+        let bytes = with(24, b'X');
+        let seen = Seen { bytes: &bytes, behind: &[], fds: 1, is_whole: true };
+        let (findings, _) = seen.judge(Operation::SetEnv, line, &usual(Operation::SetEnv));
+        assert_eq!(findings.faults(), [ClientFault::DescriptorWithTheRequest, ClientFault::ValueNotAsked]);
+    }
+
+    #[test]
+    fn guid_whose_first_fields_are_turned_round_is_told() {
+        let (guid, turned) = ("00112233-4455-6677-8899-aabbccddeeff", "33221100-5544-7766-8899-aabbccddeeff");
+        assert!(is_guid_swapped(guid, turned) && !is_guid_swapped(guid, guid));
     }
 }

@@ -2,11 +2,11 @@
 
 use alloc::{borrow::ToOwned as _, format, string::String, vec, vec::Vec};
 
-use super::faults::size_with;
 use super::moves::{accept, block, close, descriptor, environment_reply, ok, request, send, stop};
 use super::payloads::payload;
 use super::scenario::{Exit, Move, Scenario};
-use super::{Argument, Operation};
+use super::spelling::size_with;
+use super::{Argument, ClientFault, Operation};
 
 /// The largest size that a header can say.
 const LARGEST: usize = 65_535;
@@ -31,6 +31,7 @@ const STRINGS: &[(Operation, Argument)] = &[
     (Operation::StartupProfiler, Argument::Path),
     (Operation::Trace, Argument::Provider),
     (Operation::Trace, Argument::Arguments),
+    (Operation::UserEvents, Argument::Provider),
     (Operation::UserEvents, Argument::Arguments),
 ];
 
@@ -74,10 +75,16 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             all.push(answered(scenario.with_one_of(argument, value)));
         }
     }
-    for ms in ["1000", "5000", "60000"] {
+    for ms in ["1000", "1500", "5000", "60000"] {
         let name = format!("request/attach/timeout/{ms}");
         let scenario = Scenario::new(&name, &format!("A time-out of {ms} milliseconds"), &["F-55"], Operation::Attach);
-        all.push(answered(scenario.with_one_of(Argument::TimeoutMs, ms)));
+        // One that is told seconds cannot be told half of one.
+        let is_whole = ms.ends_with("000");
+        all.push(answered(if is_whole {
+            scenario.with_one_of(Argument::TimeoutMs, ms)
+        } else {
+            scenario.with(Argument::TimeoutMs, ms)
+        }));
     }
     all.extend(sizes());
     all
@@ -88,10 +95,16 @@ fn is_at_a_port(operation: Operation) -> bool {
 }
 
 fn string(operation: Operation, argument: Argument, what: &str, text: &str, spec: &[&str]) -> Scenario {
-    let text = &if argument == Argument::Path { format!("/tmp/{text}") } else { text.to_owned() };
+    let text = &match argument {
+        Argument::Path => format!("/tmp/{text}"),
+        // Many an API takes keys and values alone.
+        Argument::Arguments if !text.is_empty() => format!("k={text}"),
+        _ => text.to_owned(),
+    };
     let name = format!("text/{what}/{operation}/{argument}");
     let scenario = Scenario::new(&name, &format!("{argument} is {text:?}"), spec, operation);
-    answered(scenario.with(argument, text))
+    let is_said_by_pairs = argument == Argument::Arguments && !text.is_empty();
+    answered(if is_said_by_pairs { scenario.with_arguments(text) } else { scenario.with(argument, text) })
 }
 
 /// Messages as large as they can be, and one unit larger.
@@ -106,23 +119,33 @@ fn sizes() -> Vec<Scenario> {
         (Operation::Attach, Argument::Path, &[], 26),
         // CollectTracing2 with one provider.
         (Operation::Trace, Argument::Arguments, &["Provider"], 25),
+        // CollectTracing5 with one provider and one tracepoint.
+        (Operation::UserEvents, Argument::Arguments, &["Provider", "Point"], 37),
     ] {
         let room = LARGEST.saturating_sub(size_with(&[others, &[""]].concat(), rest)) / 2;
+        let told = |scenario: Scenario, units: usize| match argument {
+            Argument::Arguments => scenario.with_arguments(&format!("k={}", letters(units.saturating_sub(2)))),
+            _ => scenario.with(argument, letters(units)),
+        };
         let largest = Scenario::new(
             &format!("size/largest/{operation}"),
             "As long a text as the size field allows",
             &["F-40", "R-HDR-002"],
             operation,
         );
-        all.push(answered(largest.with(argument, letters(room))));
+        // How large a message for user_events is depends on how the tracepoint is named in it.
+        if operation != Operation::UserEvents {
+            all.push(answered(told(largest, room)));
+        }
         for (what, units) in [("one-too-long", room.saturating_add(1)), ("far-too-long", 40_000)] {
-            let mut scenario = Scenario::new(
+            let scenario = Scenario::new(
                 &format!("size/{what}/{operation}"),
                 "A text that no message can hold: the client refuses, and sends nothing",
                 &["F-40", "R-HDR-002"],
                 operation,
-            )
-            .with(argument, letters(units));
+            );
+            let mut scenario = told(scenario, units);
+            scenario.reveals = Some(ClientFault::BeyondTheLargestMessage);
             scenario.moves = vec![accept("a"), Move::NothingWhole { on: "a".to_owned() }];
             scenario.exit = Exit::NonZero;
             all.push(scenario);
@@ -160,9 +183,18 @@ pub(super) fn answered(scenario: Scenario) -> Scenario {
 }
 
 impl Scenario {
+    /// The same with arguments of its provider, which are a key and a value.
+    fn with_arguments(mut self, text: &str) -> Self {
+        self.arguments.insert(Argument::Arguments, text.to_owned());
+        self.needs.push(vec![Argument::Arguments, Argument::ArgumentsKv]);
+        self
+    }
+
     /// The same with another value, whose argument the command line may say in one of two ways.
     fn with_one_of(mut self, argument: Argument, value: &str) -> Self {
         let other = match argument {
+            Argument::Keywords => Argument::KeywordsHex,
+            Argument::Level => Argument::LevelName,
             Argument::ClientData => Argument::ClientDataFile,
             Argument::TimeoutMs => Argument::TimeoutS,
             other => other,

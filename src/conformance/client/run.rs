@@ -17,12 +17,13 @@ use std::time::Instant;
 
 use super::conversation::{Conversation, Stop};
 use super::operations::CommandLine;
-use super::process::{Ended, Running};
-use super::scenario::{Arguments, Exit, Output, Scenario};
+use super::process::Running;
+use super::scenario::{Arguments, Scenario};
 use super::target::{StandIn, Target, text};
-use super::{Argument, ClientFault, Operations};
-use crate::conformance::player::{Player, Transcript};
-use crate::conformance::{Case, CaseFault, Detail, Glob, Grade, Interrupted, Report, Turn};
+use super::verdict::{Verdict, how};
+use super::{Argument, Operations, naming};
+use crate::conformance::player::Player;
+use crate::conformance::{Glob, Grade, Interrupted, Report};
 use crate::io::Canceller;
 
 /// How long a step of a script may take.
@@ -31,6 +32,8 @@ const WITHIN: Duration = Duration::from_secs(10);
 const MARGIN: Duration = Duration::from_secs(3);
 /// How long a client may go on where all is lost.
 const LOST: Duration = Duration::from_millis(200);
+/// The names of levels, from 0 on.
+const LEVELS: [&str; 6] = ["LogAlways", "Critical", "Error", "Warning", "Informational", "Verbose"];
 /// How many scenarios at least wait at a time whose runtime is silent.
 const SILENT_AT_A_TIME: usize = 16;
 
@@ -63,22 +66,15 @@ impl Scenario {
     }
 }
 
-/// What came of one scenario.
-struct Verdict {
-    grade: Grade,
-    found: Vec<String>,
-    fault: Option<ClientFault>,
-    transcript: Transcript,
-}
-
-/// Plays `scenarios` with the client that `operations` describes. `done` is called with each case that is graded, in any order.
+/// Plays `scenarios` with the client that `operations` describes. `done` is called with the name and the
+/// grade of each case, in any order; what other cases show may change that grade in the report.
 ///
 /// Where the canceller of `options` is used, what is being played is given up, and what was started is ended. The report has the
 /// scenarios that were over.
-pub fn run(scenarios: &[Scenario], operations: &Operations, options: &Options, done: &(dyn Fn(&Case) + Sync)) -> Report {
+pub fn run(scenarios: &[Scenario], operations: &Operations, options: &Options, done: &(dyn Fn(&str, Grade) + Sync)) -> Report {
     let (silent, others): (Vec<usize>, Vec<usize>) =
         (0..scenarios.len()).partition(|nth| scenarios.get(*nth).is_some_and(|scenario| scenario.is_silent));
-    let cases: Mutex<Vec<(usize, Case)>> = Mutex::new(Vec::new());
+    let verdicts: Mutex<Vec<(usize, Verdict)>> = Mutex::new(Vec::new());
     let work = |list: &[usize], next: &AtomicUsize| {
         while let Some(nth) = list.get(next.fetch_add(1, Ordering::Relaxed)) {
             let Some(scenario) = scenarios.get(*nth).filter(|_| !options.is_cancelled()) else { return };
@@ -87,9 +83,8 @@ pub fn run(scenarios: &[Scenario], operations: &Operations, options: &Options, d
                 // It may have gone another way for that.
                 return;
             }
-            let case = graded(scenario, verdict, &options.require);
-            done(&case);
-            cases.lock().unwrap_or_else(PoisonError::into_inner).push((*nth, case));
+            done(&scenario.name, verdict.grade());
+            verdicts.lock().unwrap_or_else(PoisonError::into_inner).push((*nth, verdict));
         }
     };
     let (next_silent, next) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -101,79 +96,26 @@ pub fn run(scenarios: &[Scenario], operations: &Operations, options: &Options, d
             scope.spawn(|| work(&others, &next));
         }
     });
-    let mut cases = cases.into_inner().unwrap_or_else(PoisonError::into_inner);
-    cases.sort_by_key(|(nth, _)| *nth);
-    let played: Vec<&Scenario> = cases.iter().filter_map(|(nth, _)| scenarios.get(*nth)).collect();
-    let mut cases: Vec<Case> = cases.into_iter().map(|(_, case)| case).collect();
-    name_by_sizes(&played, &mut cases);
+    let mut verdicts = verdicts.into_inner().unwrap_or_else(PoisonError::into_inner);
+    verdicts.sort_by_key(|(nth, _)| *nth);
+    let mut played: Vec<(&Scenario, Verdict)> =
+        verdicts.into_iter().filter_map(|(nth, verdict)| Some((scenarios.get(nth)?, verdict))).collect();
+    naming::settle(&mut played);
     let mut report = Report::new("client", &operations.name);
-    let not_run = scenarios.len().saturating_sub(cases.len());
+    let not_run = scenarios.len().saturating_sub(played.len());
     report.interrupted = (options.is_cancelled() && not_run > 0).then_some(Interrupted { not_run });
-    for case in cases {
-        report.add(case);
+    for (scenario, verdict) in played {
+        report.add(verdict.case(scenario, &options.require));
     }
     report
 }
 
-/// Which sizes of an OK a client takes says which fault it has. `cases` are those of `scenarios`, in their order.
-fn name_by_sizes(scenarios: &[&Scenario], cases: &mut [Case]) {
-    let grade_of = |cases: &[Case], size, operation| {
-        let of = |scenario: &Scenario| scenario.ok_size == Some(size) && scenario.operation == operation;
-        scenarios.iter().zip(cases).find(|(scenario, _)| of(scenario)).map(|(_, case)| case.grade)
-    };
-    let insists_on_24 = |cases: &[Case], operation| {
-        let grades = [20, 24, 28].map(|size| grade_of(cases, size, operation));
-        grades == [Some(Grade::Fail), Some(Grade::Pass), Some(Grade::Fail)]
-    };
-    let fault = ClientFault::ReplyOf24InsistedOn;
-    for (nth, scenario) in scenarios.iter().enumerate().filter(|(_, scenario)| matches!(scenario.ok_size, Some(20 | 28))) {
-        let named = insists_on_24(cases, scenario.operation);
-        let Some(case) = cases.get_mut(nth).filter(|case| named && case.faults.is_empty()) else { continue };
-        case.faults.push(CaseFault::new(fault.name(), fault.sentence()));
-    }
-}
-
-fn graded(scenario: &Scenario, verdict: Verdict, require: &[Glob]) -> Case {
-    let Verdict { mut grade, mut found, fault, transcript } = verdict;
-    if grade == Grade::Unimplemented && require.iter().any(|glob| scenario.is_chosen(glob)) {
-        grade = Grade::Fail;
-        found.insert(0, "it is required".to_owned());
-    }
-    let mut spec = scenario.spec.clone();
-    spec.extend(fault.iter().flat_map(|fault| fault.spec()).map(ToString::to_string));
-    let mut known = Vec::new();
-    spec.retain(|one| {
-        !known.contains(one) && {
-            known.push(one.clone());
-            true
-        }
-    });
-    let mut case = Case::new(&scenario.name, &scenario.section, scenario.operation.name(), &scenario.title, grade);
-    case.spec = spec;
-    case.faults = fault.iter().map(|fault| CaseFault::new(fault.name(), fault.sentence())).collect();
-    case.detail =
-        (grade != Grade::Pass).then(|| Detail::conversation(transcript.0.iter().map(Turn::from), expected(scenario), found));
-    case
-}
-
-fn expected(scenario: &Scenario) -> &'static str {
-    match scenario.exit {
-        Exit::Zero => "the request as it was asked for, and exit status 0",
-        Exit::NonZero => "an exit status other than 0, in time",
-        Exit::Any => "the request as it was asked for, and an end in time",
-    }
-}
-
 fn play(scenario: &Scenario, operations: &Operations, options: &Options) -> Verdict {
-    let verdict = |grade, text: String| Verdict { grade, found: Vec::from([text]), fault: None, transcript: Transcript::default() };
     let line = match told(scenario, operations) {
         Ok(line) => line,
-        Err(lacks) => return verdict(Grade::Unimplemented, lacks),
+        Err(lacks) => return Verdict::lacking(lacks),
     };
-    match converse(scenario, line, options) {
-        Ok(verdict) => verdict,
-        Err(trouble) => verdict(Grade::Fail, trouble),
-    }
+    converse(scenario, line, options).unwrap_or_else(Verdict::trouble)
 }
 
 /// The command line that tells the client all that the scenario needs, or what it lacks.
@@ -186,6 +128,10 @@ fn told<'o>(scenario: &Scenario, operations: &'o Operations) -> Result<&'o Comma
             return Err(format!("the command line of {operation} has no {}", names.join(" or ")));
         }
     }
+    if let Some(deadline) = line.deadline.filter(|deadline| !scenario.is_silent && scenario.waits() >= *deadline) {
+        let (takes, waits) = (scenario.waits().as_millis(), deadline.as_millis());
+        return Err(format!("the runtime takes {takes} ms in all, and the client waits {waits} ms for all of it"));
+    }
     if !scenario.is_silent && scenario.longest_wait() >= line.patience {
         let (takes, waits) = (scenario.longest_wait().as_millis(), line.patience.as_millis());
         return Err(format!("the runtime takes {takes} ms, and the client waits {waits} ms"));
@@ -194,7 +140,7 @@ fn told<'o>(scenario: &Scenario, operations: &'o Operations) -> Result<&'o Comma
 }
 
 fn converse(scenario: &Scenario, line: &CommandLine, options: &Options) -> Result<Verdict, String> {
-    let target = Target::start(&options.stand_in).map_err(|error| format!("no process for it: {error}"))?;
+    let mut target = Target::start(&options.stand_in, &scenario.decoys).map_err(|error| format!("no process for it: {error}"))?;
     let values = values(&scenario.arguments, &target).map_err(|error| format!("no file for it: {error}"))?;
     let words = line.words(&values);
     let mut command = Command::new(words.first().map_or("", String::as_str));
@@ -210,37 +156,34 @@ fn converse(scenario: &Scenario, line: &CommandLine, options: &Options) -> Resul
         .map_err(|error| format!("{} cannot be started: {error}", words.join(" ")))?;
 
     let began = Instant::now();
-    let gives_up = line.patience.saturating_add(MARGIN);
+    let gives_up = line.gives_up().saturating_add(MARGIN);
     let player = Player::new(&mut network, WITHIN);
-    let mut conversation = Conversation::new(player, &mut client, scenario, line, &target.port, gives_up);
-    let outcome = conversation.play();
-    let (transcript, waits) = (conversation.transcript().clone(), conversation.waits_for_more);
+    let mut conversation = Conversation::new(player, &mut client, scenario, line, &target, gives_up);
+    let mut outcome = conversation.play();
+    let whole = gives_up.saturating_add(scenario.waits());
+    let deadline = match outcome {
+        Ok(()) => began.checked_add(whole).map_or_else(|| later(MARGIN), |deadline| deadline.max(later(MARGIN))),
+        Err(_) => later(LOST),
+    };
+    if outcome.is_ok() {
+        outcome = conversation.attend(deadline);
+    }
+    let transcript = conversation.transcript().clone();
+    let (manner, findings) = (conversation.manner, core::mem::take(&mut conversation.findings));
     drop(conversation);
     // What is still open ends here: a client may wait for that.
     drop(network);
-    let whole = gives_up.saturating_add(scenario.waits());
-    let deadline = match outcome {
-        Ok(()) => began.checked_add(whole).map(|deadline| deadline.max(later(MARGIN))),
-        Err(_) => None,
-    };
-    let ended = client.finish(deadline.unwrap_or_else(|| later(LOST)), options.canceller.as_ref());
+    let ended = client.finish(deadline.max(later(LOST)), options.canceller.as_ref());
 
-    let mut verdict = Verdict { grade: Grade::Fail, found: Vec::new(), fault: None, transcript };
+    let mut verdict = Verdict { lacks: None, findings, about: Vec::new(), transcript };
+    target.judge_decoys(&mut verdict.findings);
     match outcome {
-        Ok(()) => verdict.judge_end(scenario, line, &ended, &target, waits),
-        Err(Stop::Lacks(what)) => {
-            verdict.grade = Grade::Unimplemented;
-            verdict.found.push(what);
-        }
-        Err(Stop::Differs(found, fault)) => {
-            verdict.found = found;
-            verdict.fault = fault;
-        }
+        Ok(()) => verdict.judge_end(scenario, line, &ended, &target, manner),
+        Err(Stop::Lacks(what)) => verdict.lacks = Some(what),
+        Err(Stop::Differs(fault, text)) => verdict.findings.must(fault, text),
+        Err(Stop::Over) => {}
     }
-    if verdict.grade == Grade::Fail {
-        verdict.found.push(format!("it was told: {}", shortened(&words.join(" "), 300)));
-        verdict.found.push(how(&ended));
-    }
+    verdict.about = [format!("it was told: {}", shortened(&words.join(" "), 300)), how(&ended)].to_vec();
     Ok(verdict)
 }
 
@@ -265,56 +208,34 @@ fn values(arguments: &Arguments, target: &Target) -> std::io::Result<Arguments> 
         fs::write(&target.client_data, data)?;
         values.insert(Argument::ClientDataFile, text(&target.client_data));
     }
-    if let Some(ms) = arguments.get(&Argument::TimeoutMs).and_then(|ms| ms.parse::<u32>().ok()) {
-        values.insert(Argument::TimeoutS, (ms / 1000).to_string());
-    }
+    values.extend(other_spellings(arguments));
     Ok(values)
 }
 
-impl Verdict {
-    /// Judges how the client ended, and what it gave out. `waits_for_more`: behind a whole reply it did not go on.
-    fn judge_end(&mut self, scenario: &Scenario, line: &CommandLine, ended: &Ended, target: &Target, waits_for_more: bool) {
-        match (ended.status, scenario.exit) {
-            (None, _) => {
-                self.found.push(format!("it runs on after {} ms", ended.after.as_millis()));
-                self.fault = scenario.is_silent.then_some(ClientFault::NoReadTimeout);
-            }
-            (Some(_), _) if ended.signal().is_some() => self.found.push("a signal ends it".to_owned()),
-            (Some(_), Exit::Zero) if !ended.is_success() => {
-                self.found.push("all was well, and it ends as if it were not".to_owned());
-                self.fault = scenario.reveals.or(waits_for_more.then_some(ClientFault::ReplySizeIgnored));
-            }
-            (Some(_), Exit::NonZero) if ended.is_success() => {
-                self.found.push("it ends as if all were well, and it was not".to_owned());
-                self.fault = scenario.reveals;
-            }
-            _ => {}
-        }
-        if let (Some(output), Some(_), true) = (&scenario.output, line.output, self.found.is_empty()) {
-            let bytes = if line.says(Argument::Output) { fs::read(&target.output) } else { Ok(ended.stdout.clone()) };
-            match bytes {
-                Ok(bytes) => {
-                    let judgement = output.judge(&bytes);
-                    self.found = judgement.found;
-                    self.fault = judgement.fault;
-                }
-                Err(_) if matches!(output, Output::BeginOfStream(_)) => {}
-                Err(error) => self.found.push(format!("it gives out no file: {error}")),
-            }
-        }
-        if self.found.is_empty() {
-            self.grade = Grade::Pass;
-        }
+/// What is said in other words as well.
+fn other_spellings(arguments: &Arguments) -> Vec<(Argument, String)> {
+    let number = |argument| arguments.get(&argument).and_then(|text| text.parse::<u64>().ok());
+    let mut all = Vec::new();
+    if let Some(ms) = number(Argument::TimeoutMs) {
+        all.push((Argument::TimeoutS, (ms / 1000).to_string()));
     }
-}
-
-/// How it ended, and what it said last.
-fn how(ended: &Ended) -> String {
-    let status = ended.status.map_or_else(|| "it did not end".to_owned(), |status| status.to_string());
-    let stderr = String::from_utf8_lossy(&ended.stderr);
-    let last: Vec<&str> = stderr.trim().lines().rev().take(3).collect();
-    let last = last.into_iter().rev().collect::<Vec<_>>().join(" | ");
-    if last.is_empty() { status } else { format!("{status}; on standard error: {}", shortened(&last, 300)) }
+    if let Some(keywords) = number(Argument::Keywords) {
+        all.push((Argument::KeywordsHex, format!("0x{keywords:x}")));
+    }
+    if let Some(name) = number(Argument::Level).and_then(|level| LEVELS.get(usize::try_from(level).ok()?)) {
+        all.push((Argument::LevelName, (*name).to_owned()));
+    }
+    if let Some(rundown) = number(Argument::Rundown) {
+        all.push((Argument::RundownBool, (rundown != 0).to_string()));
+    }
+    if let Some(seconds) = number(Argument::DurationS) {
+        all.push((Argument::DurationHms, format!("00:00:{seconds:02}")));
+        all.push((Argument::DurationDhms, format!("00:00:00:{seconds:02}")));
+    }
+    if let Some(text) = arguments.get(&Argument::Arguments) {
+        all.push((Argument::ArgumentsKv, text.clone()));
+    }
+    all
 }
 
 fn shortened(text: &str, most: usize) -> String {

@@ -9,7 +9,8 @@ use alloc::{
 use core::time::Duration;
 
 use super::{Argument, ClientFault, Operation};
-use crate::command::{Command, DotnetVersion};
+use crate::command::Command;
+use crate::hresult::HResult;
 use crate::vectors::script::Step;
 
 /// Arguments of an operation.
@@ -37,17 +38,78 @@ pub struct Scenario {
     pub(super) output: Option<Output>,
     /// The fault of a client that says that all is well where it must not, or that it is not where it must.
     pub(super) reveals: Option<ClientFault>,
+    /// What else may be the cause if it fails, where another scenario shows that for certain.
+    pub(super) suspects: Vec<ClientFault>,
     /// The size of the OK that answers it: which sizes a client takes says which fault it has.
     pub(super) ok_size: Option<usize>,
     /// Whether the runtime says nothing at some point, so that the client has to give up by itself.
     pub(super) is_silent: bool,
+    /// Whether the document leaves open that it ends in another way.
+    pub(super) is_open: bool,
+    /// With what the runtime refuses in the end.
+    pub(super) refused_with: Option<HResult>,
+    /// What is to be in what the client prints of an error.
+    pub(super) said: Vec<Said>,
+    /// What else is in the directory of the socket.
+    pub(super) decoys: Vec<Decoy>,
+}
+
+/// What the runtime says of an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    /// The code, as a number of any base.
+    Code(HResult),
+    /// A text.
+    Text(String),
+}
+
+/// Something that is not the socket of the process, and could be taken for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Decoy {
+    /// The socket of a process whose id begins with the same digits.
+    LongerPid,
+    /// A socket of the same id with another start time, made later.
+    LaterKey,
+    /// The same, made earlier.
+    EarlierKey,
+    /// A plain file with a later start time.
+    PlainFile,
+    /// A socket as drafts of the protocol named it.
+    OldPrefix,
 }
 
 impl Scenario {
-    /// The first .NET that knows what the client is to ask.
-    pub fn since(&self) -> Option<DotnetVersion> {
-        let named = self.arguments.get(&Argument::Command).and_then(|name| name.parse::<Command>().ok());
-        named.or_else(|| self.operation.commands().last().copied()).and_then(Command::since)
+    /// The same for a runtime that knows these commands and no others; `None` where it knows none that the scenario is about.
+    ///
+    /// Where any command of the operation will do, it is the newest of those, as [`Argument::Command`] says it.
+    #[must_use]
+    pub fn for_runtime(mut self, knows: impl Fn(Command) -> bool) -> Option<Self> {
+        let mut fixed = self.moves.iter().filter_map(|one| match one {
+            Move::Request(request) => request.command,
+            _ => None,
+        });
+        // A script that falls back ends with one that the runtime knows.
+        let fixed = fixed.next_back().filter(|command| !self.is_of_any(*command));
+        if let Some(command) = fixed {
+            return knows(command).then_some(self);
+        }
+        let mut newest_first = self.operation.commands().iter().copied();
+        let asked = self.arguments.get(&Argument::Command).and_then(|name| name.parse::<Command>().ok());
+        let newest = newest_first.find(|command| knows(*command) && asked.is_none_or(|asked| command.code() <= asked.code()))?;
+        if let (Some(_), Some(name)) = (asked, newest.name()) {
+            self.arguments.insert(Argument::Command, name.to_owned());
+            for one in &mut self.moves {
+                if let Move::Request(request) = one {
+                    request.command = request.command.and(Some(newest));
+                }
+            }
+        }
+        Some(self)
+    }
+
+    /// Whether the replies to this command are those to all of the operation, so that the scenario is not about its version.
+    fn is_of_any(&self, command: Command) -> bool {
+        command == Command::COLLECT_TRACING2 && !matches!(self.section.as_str(), "fallback" | "tool_ports")
     }
 }
 
@@ -58,8 +120,12 @@ pub(super) enum Move {
     Step(Step),
     /// Reads a request, and judges it.
     Request(Request),
-    /// The client ends the connection by itself, once its patience is over at the latest.
-    GivesUp { on: String },
+    /// `StopTracing` of a session.
+    Stop { on: String, session: u64 },
+    /// The client ends the connection by itself, once its patience is over at the latest. `is_whole`: it has all that it needs.
+    GivesUp { on: String, is_whole: bool },
+    /// What came is no reply: the client ends the connection, and does not stop the session that it was not given.
+    Refuses { on: String },
     /// Whatever comes: no whole message that could be taken for a request.
     NothingWhole { on: String },
     /// The client goes on, or waits for more than there is.
@@ -110,6 +176,8 @@ pub(super) enum Output {
     Environment(Vec<Entry>),
     /// These texts are in it.
     ProcessInfo(Vec<String>),
+    /// The same; what it is where they are not.
+    Texts(Vec<String>, ClientFault),
 }
 
 /// A line of the environment.
@@ -135,8 +203,13 @@ impl Scenario {
             exit: Exit::Any,
             output: None,
             reveals: None,
+            suspects: Vec::new(),
             ok_size: None,
             is_silent: false,
+            is_open: false,
+            refused_with: None,
+            said: Vec::new(),
+            decoys: Vec::new(),
         }
     }
 

@@ -10,35 +10,56 @@ use alloc::{
 
 use serde_json::Value;
 
-use super::scenario::{Entry, Exit, Move, Output, Request, Scenario, Unread};
+use super::moves::{close, gives_up, lets_go};
+use super::replies::RESULTS;
+use super::scenario::{Move, Request, Said, Scenario, Unread, usual};
+use super::scripted_outcome::{exit, output, reveals, suspects};
 use super::{Argument, ClientFault, Operation};
 use crate::command::Command;
 use crate::hresult::HResult;
-use crate::vectors::script::{
-    Ask, Captures, Literal, OkOutcome, Part, Pattern, Plays, RuntimePart, Script, ScriptAfterReply, ScriptOutcome, ScriptStreamEnd,
-    Step,
-};
+use crate::vectors::script::{Ask, Captures, Part, Pattern, Plays, RuntimePart, Script, ScriptEnvironment, ScriptOutcome, Step};
 use crate::vectors::{LoadError, named_script_files};
 
-/// What a process says of itself; later versions append what nobody knows yet.
-const SAID: &[&str] = &[
-    "processId",
-    "runtimeCookie",
-    "commandLine",
-    "OS",
-    "arch",
-    "managedEntrypointAssemblyName",
-    "clrProductVersion",
-    "runtimeIdentifier",
-];
 /// No runtime answers what it was not asked yet: a client may drop such a connection.
 const NO_RUNTIME_DOES: &[&str] = &["tool-port-reply-with-the-advertise"];
+
+/// A code that has no name.
+const UNKNOWN_CODE: HResult = HResult(0x8bad_f00d);
 
 /// The scenarios of all scripts that an operation can express.
 pub(super) fn scenarios() -> Result<Vec<Scenario>, LoadError> {
     let files = named_script_files()?;
     let scripts = files.iter().flat_map(|(section, file)| file.scripts.iter().map(move |script| (*section, script)));
-    Ok(scripts.filter_map(|(section, script)| scenario(section, script)).collect())
+    let own: Vec<Scenario> = scripts.filter_map(|(section, script)| scenario(section, script)).collect();
+    let others = own.iter().flat_map(for_others).collect();
+    Ok([own, others].concat())
+}
+
+/// The same replies to the other operations that say yes or no: not each client has the one of the script. Those that take long are
+/// `silence/*` and the like for each operation already.
+fn for_others(scenario: &Scenario) -> Vec<Scenario> {
+    let is_of_resume = scenario.section == "replies" && scenario.operation == Operation::Resume;
+    if !is_of_resume || scenario.is_silent || !scenario.longest_wait().is_zero() {
+        return Vec::new();
+    }
+    let others = RESULTS.iter().filter(|operation| **operation != Operation::Resume);
+    let of = |operation: &Operation| {
+        let mut other = scenario.clone();
+        other.name = format!("{}/{operation}", scenario.name);
+        other.operation = *operation;
+        other.arguments = usual(*operation);
+        for one in &mut other.moves {
+            if let Move::Request(request) = one {
+                request.command = None;
+                // A request with a payload is left where its header ends.
+                if request.unread == Unread::LastByte {
+                    request.unread = Unread::Payload;
+                }
+            }
+        }
+        other
+    };
+    others.map(of).collect()
 }
 
 /// `None` for a script that tells the client something that is no operation: limits, a buffer, the protocol before this one, or not to
@@ -67,6 +88,20 @@ fn scenario(section: &str, script: &Script) -> Option<Scenario> {
     scenario.exit = exit(outcome, operation);
     scenario.output = output(script, outcome, operation);
     scenario.reveals = reveals(outcome);
+    if script.name == "stream-is-read-while-the-stop-waits" {
+        scenario.reveals = Some(ClientFault::StopWithoutReading);
+    }
+    scenario.suspects = suspects(&scenario, outcome);
+    if let ScriptOutcome::Error { hresult, message, .. } = outcome {
+        let code = hresult.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok()).map(HResult);
+        scenario.refused_with = code;
+        // A code that clients know they may call by a name.
+        scenario.said.extend(code.filter(|code| *code == UNKNOWN_CODE).map(Said::Code));
+        let text = message.as_ref().and_then(Value::as_str).filter(|text| !text.is_empty());
+        scenario.said.extend(text.map(|text| Said::Text(text.to_owned())));
+    }
+    // Whether an environment of no bytes, not even a count, is an empty one.
+    scenario.is_open = script.name == "environment-of-0-bytes";
     Some(scenario)
 }
 
@@ -174,15 +209,41 @@ fn moves(script: &Script, ask: &Ask, asked: Command) -> Option<Vec<Move>> {
                     debug_assert!(ask.fallback || command == asked);
                     Move::Request(Request { on: step.on.clone(), command: Some(command), unread })
                 }
+                (Some(bytes), false) if bytes.len() == 28 && bytes.get(16..18) == Some(&[2, 1]) => {
+                    let session = u64::from_le_bytes(bytes.get(20..28)?.try_into().ok()?);
+                    Move::Stop { on: step.on.clone(), session }
+                }
                 _ => Move::Step(Step::Expect(step.clone())),
             },
             // How long a client waits is its own matter.
-            Step::ExpectEnd(step) => Move::GivesUp { on: step.on.clone() },
+            Step::ExpectEnd(step) => end_of(script, &step.on, asked),
             Step::Send(step) => Move::Step(Step::Send(crate::vectors::script::Send { may_fail: true, ..step.clone() })),
             step => Move::Step(step.clone()),
         });
     }
     Some(moves)
+}
+
+/// What the client does where the script waits for the end of the connection.
+fn end_of(script: &Script, on: &str, asked: Command) -> Move {
+    let Plays::Runtime(part) = &script.plays else { return gives_up(on) };
+    let RuntimePart { ask, outcome } = &**part;
+    let is_silent = ask.patience_ms.is_some();
+    match outcome {
+        // All is there, and its end with it: the numbers in it are judged, and not how long a client waits for more.
+        ScriptOutcome::Ok(ok) if !is_silent && asked == Command::PROCESS_ENVIRONMENT => match &ok.environment {
+            Some(environment) if environment.error.is_some() && !is_cut_by_an_error(environment) => close(on),
+            Some(environment) => Move::GivesUp { on: on.to_owned(), is_whole: environment.error.is_none() },
+            None => gives_up(on),
+        },
+        ScriptOutcome::Ok(_) | ScriptOutcome::Error { .. } if !is_silent => lets_go(on),
+        _ => gives_up(on),
+    }
+}
+
+/// Whether a message stands in the block, and its rest does not come.
+fn is_cut_by_an_error(environment: &ScriptEnvironment) -> bool {
+    environment.error.as_ref().is_some_and(|error| error.layer == "reply")
 }
 
 /// The bytes of a pattern that has only such.
@@ -192,135 +253,4 @@ fn literal(pattern: &Pattern) -> Option<Vec<u8>> {
         Part::Any(_) | Part::Until(_) => None,
     });
     bytes.collect::<Option<Vec<_>>>().map(|parts| parts.concat())
-}
-
-fn exit(outcome: &ScriptOutcome, operation: Operation) -> Exit {
-    let ScriptOutcome::Ok(ok) = outcome else { return Exit::NonZero };
-    let says_something = !matches!(&ok.reply, Value::Object(object) if object.is_empty());
-    let is_asked = matches!(
-        operation,
-        Operation::ProcessInfo | Operation::Environment | Operation::Trace | Operation::TracePort | Operation::UserEvents
-    );
-    if !says_something && is_asked {
-        // The generic OK is no error, and does not have what was asked for.
-        return Exit::Any;
-    }
-    if let Some(environment) = &ok.environment {
-        let whole = environment.error.is_none() && environment.cut.is_none();
-        return if whole { Exit::Zero } else { Exit::NonZero };
-    }
-    if ok.stream.as_ref().is_some_and(|stream| stream.end != ScriptStreamEnd::Complete) {
-        // What came may be of use all the same.
-        return Exit::Any;
-    }
-    match &ok.second {
-        None | Some(ScriptOutcome::Ok(_) | ScriptOutcome::NoReply { .. }) => Exit::Zero,
-        Some(_) => Exit::Any,
-    }
-}
-
-/// The fault of a client for which all is well where it is not.
-fn reveals(outcome: &ScriptOutcome) -> Option<ClientFault> {
-    match outcome {
-        ScriptOutcome::Malformed { error } => match error.layer.as_str() {
-            "header" => Some(ClientFault::ReplyMagicUnchecked),
-            "reply" => Some(ClientFault::ReplyCommandSetUnchecked),
-            _ => None,
-        },
-        ScriptOutcome::Ok(ok) => {
-            let error = ok.environment.as_ref().and_then(|environment| environment.error.as_ref())?;
-            // All other numbers of the block are right, or would leave an entry cut.
-            let by_count =
-                matches!(error.kind.as_str(), "bytes_after_message") || error.offset == 0 && error.kind == "count_too_large";
-            by_count.then_some(ClientFault::EnvironmentCountIgnored)
-        }
-        _ => None,
-    }
-}
-
-fn output(script: &Script, outcome: &ScriptOutcome, operation: Operation) -> Option<Output> {
-    let ScriptOutcome::Ok(ok) = outcome else { return None };
-    match operation {
-        Operation::ProcessInfo => {
-            let fields = ok.reply.as_object()?.iter().filter(|(name, _)| SAID.contains(&name.as_str()));
-            let texts = fields.filter_map(|(_, value)| value.as_str()).filter(|text| !text.is_empty());
-            Some(Output::ProcessInfo(texts.map(ToOwned::to_owned).collect()))
-        }
-        Operation::Environment => {
-            let environment = ok.environment.as_ref().filter(|one| one.error.is_none() && one.cut.is_none())?;
-            environment.entries.iter().map(entry).collect::<Option<_>>().map(Output::Environment)
-        }
-        Operation::Trace | Operation::TracePort if ok.then == ScriptAfterReply::Stream => {
-            let is_whole = ok.stream.as_ref()?.end == ScriptStreamEnd::Complete;
-            stream(script, ok).map(if is_whole { Output::Stream } else { Output::BeginOfStream })
-        }
-        _ => None,
-    }
-}
-
-/// A line of the environment, from its form in the vectors.
-fn entry(value: &Value) -> Option<Entry> {
-    let name = value.get("name")?.as_str()?;
-    match value.get("value")? {
-        Value::Null => Some(Entry::Text(name.to_owned())),
-        Value::String(text) => Some(Entry::Text(format!("{name}={text}"))),
-        _ => Some(Entry::Begins(format!("{name}="))),
-    }
-}
-
-/// The bytes of the stream: what is sent on the first connection behind the reply of 28 bytes.
-fn stream(script: &Script, ok: &OkOutcome) -> Option<Vec<u8>> {
-    let expected = usize::try_from(ok.stream.as_ref()?.bytes).ok()?;
-    if matches!(&ok.reply, Value::Object(object) if object.is_empty()) {
-        return None;
-    }
-    let on_first = script.steps.iter().filter_map(|step| match step {
-        Step::Send(send) if send.on == "a" => Some(&send.send),
-        _ => None,
-    });
-    let known = |literal: &Literal| literal.bytes(&Captures::new()).ok();
-    let sent: Vec<u8> = on_first.flatten().map(known).collect::<Option<Vec<_>>>()?.concat();
-    let begins = sent.windows(4).position(|window| window == b"DOTN")?;
-    let stream = sent.get(begins.checked_add(28)?..)?.to_vec();
-    (stream.len() == expected).then_some(stream)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::vectors::script_files;
-
-    #[test]
-    fn client_that_accepts_a_wrong_count_of_entries_ignores_it() {
-        let of = |kind: &str, offset: usize| {
-            let outcome = serde_json::json!({
-                "outcome": "ok", "reply": {}, "then": "environment",
-                "environment": { "entries": [], "error": { "layer": "payload", "kind": kind, "offset": offset } },
-            });
-            reveals(&serde_json::from_value(outcome).unwrap())
-        };
-        let ignored = Some(ClientFault::EnvironmentCountIgnored);
-        assert_eq!(
-            (of("bytes_after_message", 0), of("bytes_after_message", 12), of("count_too_large", 0)),
-            (ignored, ignored, ignored)
-        );
-        // The count of an entry's units, and an end too early, say nothing of the number of entries.
-        assert_eq!((of("count_too_large", 4), of("unexpected_end", 0)), (None, None));
-    }
-
-    /// An absent text is not looked for in what the client gives out.
-    #[test]
-    fn what_a_process_says_of_itself_is_looked_for_text_by_text() {
-        let outcome = serde_json::json!({
-            "outcome": "ok", "then": "close",
-            "reply": { "processId": "12345", "commandLine": "app", "OS": "", "arch": null, "future": "no" },
-        });
-        let outcome: ScriptOutcome = serde_json::from_value(outcome).unwrap();
-        let files = script_files().unwrap();
-        let mut scripts = files.iter().flat_map(|file| &file.scripts);
-        let script = scripts.find(|script| matches!(script.plays, Plays::Runtime(_))).unwrap();
-        let Some(Output::ProcessInfo(mut texts)) = output(script, &outcome, Operation::ProcessInfo) else { panic!("{outcome:?}") };
-        texts.sort();
-        assert_eq!(texts, ["12345", "app"]);
-    }
 }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::scenario::Scenario;
-use super::{replies, requests, scripted};
+use super::{discovery, replies, requests, scripted};
 use crate::vectors::LoadError;
 
 /// All scenarios: those of the exchange scripts, and those of this crate's own.
@@ -21,5 +21,6 @@ pub fn scenarios() -> Result<Vec<Scenario>, LoadError> {
     let mut all = scripted::scenarios()?;
     all.extend(requests::scenarios());
     all.extend(replies::scenarios());
+    all.extend(discovery::scenarios());
     Ok(all)
 }

@@ -17,6 +17,9 @@ use std::process::{Command, Stdio};
 
 use rustix::event::PollFlags;
 
+use super::decoys::Decoys;
+use super::finding::Findings;
+use super::scenario::Decoy;
 use crate::conformance::player::SocketNetwork;
 use crate::conformance::started::{OwnDirectory, Started};
 use crate::endpoint::{ProcessStat, SocketName, UNKNOWN_KEY};
@@ -67,10 +70,13 @@ pub(super) struct Target {
     pub(super) port: PathBuf,
     pub(super) user_events_data: PathBuf,
     pub(super) client_data: PathBuf,
+    key: u64,
+    wanted: Vec<Decoy>,
+    decoys: Decoys,
 }
 
 impl Target {
-    pub(super) fn start(stand_in: &StandIn) -> io::Result<Self> {
+    pub(super) fn start(stand_in: &StandIn, decoys: &[Decoy]) -> io::Result<Self> {
         // A short name: the path of a socket has little room.
         let directory = OwnDirectory::new("dc-")?;
         let (ours, theirs) = UnixStream::pair()?;
@@ -81,9 +87,10 @@ impl Target {
         // With it the other half of the socket goes, whose end is that of a process that does not start.
         drop(command);
         let stat = fs::read(format!("/proc/{}/stat", process.id())).ok().and_then(|text| ProcessStat::parse(&text).ok());
-        let name = SocketName::new(process.id(), stat.map_or(UNKNOWN_KEY, |stat| stat.start_time));
+        let key = stat.map_or(UNKNOWN_KEY, |stat| stat.start_time);
+        let name = SocketName::new(process.id(), key);
         let at = |name: &str| directory.path().join(name);
-        let target = Self {
+        let mut target = Self {
             socket: at(&name.to_string()),
             output: at("output"),
             port: at("port"),
@@ -92,13 +99,18 @@ impl Target {
             process,
             ours,
             directory,
+            key,
+            wanted: decoys.to_vec(),
+            decoys: Decoys::default(),
         };
+        let names = (target.process.id(), key);
+        target.decoys.make(decoys, false, target.directory.path(), names)?;
         fs::write(&target.user_events_data, b"")?;
         Ok(target)
     }
 
     /// Listens at the socket in the name of the process.
-    pub(super) fn network(&self) -> Result<SocketNetwork, String> {
+    pub(super) fn network(&mut self) -> Result<SocketNetwork, String> {
         let network = SocketNetwork::in_place_of_a_runtime(&self.socket).map_err(|error| format!("{error:#}"))?;
         let hand_over = || -> io::Result<()> {
             let listener = network.listener_of_ours().ok_or(io::ErrorKind::Unsupported)?;
@@ -106,7 +118,14 @@ impl Target {
             (&self.ours).read_exact(&mut [0])
         };
         hand_over().map_err(|error| format!("the process that stands in does not listen: {error}"))?;
+        let names = (self.process.id(), self.key);
+        self.decoys.make(&self.wanted, true, self.directory.path(), names).map_err(|error| format!("no decoy: {error}"))?;
         Ok(network.with_port("p", &self.port))
+    }
+
+    /// Whether the client has sent something to another process than this.
+    pub(super) fn judge_decoys(&self, findings: &mut Findings) -> bool {
+        self.decoys.judge(findings)
     }
 
     pub(super) fn directory(&self) -> &Path {

@@ -6,6 +6,9 @@ use serde_json::Map;
 
 use crate::vectors::Value;
 
+/// The layers that an answer can name.
+pub(super) const LAYERS: [&str; 5] = ["transport", "header", "payload", "limits", "reply"];
+
 /// What an adapter answered to a question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
@@ -13,6 +16,8 @@ pub struct Answer {
     pub id: Option<u64>,
     /// The answer itself.
     pub said: AnswerKind,
+    /// `reason`: why it refuses, or cannot be asked, in words for the report.
+    pub reason: Option<String>,
     /// All of it, as it came.
     pub whole: Value,
 }
@@ -36,7 +41,9 @@ pub enum AnswerKind {
         /// `value`: what the bytes are all the same, where only the limits refuse them.
         value: Option<Value>,
     },
-    /// `unsupported`.
+    /// `taken`: the bytes were read, and the library does not show what they mean.
+    Taken,
+    /// `unsupported`: there is no way to give the codec this question.
     Unsupported,
 }
 
@@ -61,10 +68,12 @@ impl Answer {
             Some("error") => {
                 AnswerKind::Error { layer: text(object, "layer")?.map(str::to_owned), value: object.get("value").cloned() }
             }
+            Some("taken") => AnswerKind::Taken,
             Some("unsupported") => AnswerKind::Unsupported,
-            _ => return Err("`result` is none of ok, error and unsupported".to_owned()),
+            _ => return Err("`result` is none of ok, taken, error and unsupported".to_owned()),
         };
-        Ok(Self { id: object.get("id").and_then(Value::as_u64), said, whole })
+        let reason = object.get("reason").and_then(Value::as_str).map(str::to_owned);
+        Ok(Self { id: object.get("id").and_then(Value::as_u64), said, reason, whole })
     }
 }
 
@@ -86,7 +95,7 @@ mod tests {
         let refused = |line: &str| Answer::parse(line).unwrap_err();
         assert!(refused("ok").starts_with("no JSON: "));
         assert_eq!(refused("[]"), "no JSON object");
-        assert_eq!(refused(r#"{ "id": 1 }"#), "`result` is none of ok, error and unsupported");
+        assert_eq!(refused(r#"{ "id": 1 }"#), "`result` is none of ok, taken, error and unsupported");
         assert_eq!(refused(r#"{ "result": "ok", "canonical": 1 }"#), "`canonical` is neither true nor false");
         assert_eq!(refused(r#"{ "result": "ok", "wire": 0 }"#), "`wire` is no text");
         assert!(refused(r#"{ "result": "ok", "wire": "0" }"#).starts_with("`wire`: "));

@@ -1,9 +1,14 @@
 //! Asks an adapter one question after another.
 
-use alloc::{borrow::ToOwned as _, format, string::String, vec::Vec};
+use alloc::{
+    borrow::ToOwned as _,
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
 
-use super::{Answer, CodecCase};
-use crate::conformance::{Adapter, AdapterError, Case, Detail, Glob, Grade, Lost, Report};
+use super::{Answer, CodecCase, CodecFault, Judgement};
+use crate::conformance::{Adapter, AdapterError, Case, CaseFault, Detail, Glob, Grade, Interrupted, Lost, Report};
 use crate::vectors::Value;
 
 /// After so many questions in a row without an answer the last one that had one is asked again.
@@ -14,18 +19,23 @@ enum Reply {
     Answer(Answer),
     /// No line, or none that answers: the case fails, and the program is started again.
     None {
-        found: String,
+        fault: CodecFault,
         seen: Value,
     },
-    /// There is nobody to ask.
+    /// There is nobody to ask, or it would be the same with every question.
     Gone(String),
+    /// The adapter's canceller was used.
+    Cancelled,
 }
 
 /// Asks every one of `cases`. Where one of `require` chooses a case, not having it is a failure.
 ///
 /// A program that dies, is silent, or does not keep to the line protocol fails that case, is started again, and goes on with the next.
 /// After eight of these in a row the last question that was answered is asked again; if there is none, or its answer does not come either,
-/// the program is lost, and the report says how many cases were not run.
+/// the program is lost, and the report says how many cases were not run. It is lost at once where no question can have an answer: it
+/// cannot be started, writes a byte order mark, or keeps its answers until its input ends.
+///
+/// Where the adapter's canceller is used, the report has the cases until then, and says how many were not run.
 ///
 /// `done` is told each case once it has its grade.
 pub fn run(cases: &[CodecCase<'_>], adapter: &mut Adapter, require: &[Glob], done: &mut dyn FnMut(&Case)) -> Report {
@@ -34,29 +44,37 @@ pub fn run(cases: &[CodecCase<'_>], adapter: &mut Adapter, require: &[Glob], don
     let mut silent = 0usize;
     let mut answered: Option<&CodecCase<'_>> = None;
     for (index, case) in cases.iter().enumerate() {
-        let (grade, found, seen) = match ask(case, adapter, &mut id) {
+        let (judgement, seen) = match ask(case, adapter, &mut id) {
             Reply::Answer(answer) => {
                 silent = 0;
                 answered = Some(case);
                 let judgement = case.judge(&answer);
-                let is_required = judgement.grade == Grade::Unimplemented && require.iter().any(|glob| case.is_chosen(glob));
-                (if is_required { Grade::Fail } else { judgement.grade }, judgement.found, answer.whole)
+                let is_required = require.iter().any(|glob| case.is_chosen(glob));
+                (if is_required { judgement.required(&answer) } else { judgement }, answer.whole)
             }
-            Reply::None { found, seen } => {
+            Reply::None { fault, seen } => {
                 silent = silent.saturating_add(1);
-                (Grade::Fail, Some(found), seen)
+                (fault.into(), seen)
             }
             Reply::Gone(reason) => {
                 report.lost = Some(Lost { reason, not_run: cases.len().saturating_sub(index) });
                 return report;
             }
+            Reply::Cancelled => {
+                report.interrupted = Some(Interrupted { not_run: cases.len().saturating_sub(index) });
+                return report;
+            }
         };
-        let result = result(case, grade, found, seen);
+        let last = judgement.found.clone().unwrap_or_default();
+        let result = result(case, judgement, seen);
         done(&result);
         report.add(result);
         if silent >= PATIENCE {
-            if !answered.is_some_and(|case| matches!(ask(case, adapter, &mut id), Reply::Answer(_))) {
-                let reason = format!("no answer to {silent} questions in a row, nor to one that it had answered before");
+            // A canceller that is used here is seen at the next case.
+            let answers = answered.is_some_and(|case| matches!(ask(case, adapter, &mut id), Reply::Answer(_) | Reply::Cancelled));
+            if !answers {
+                let reason =
+                    format!("no answer to {silent} questions in a row, nor to one that it had answered before; the last: {last}");
                 let not_run = cases.len().saturating_sub(index).saturating_sub(1);
                 report.lost = Some(Lost { reason, not_run });
                 return report;
@@ -75,8 +93,10 @@ fn ask(case: &CodecCase<'_>, adapter: &mut Adapter, id: &mut u64) -> Reply {
     }
     let line = match adapter.ask(&format!("{request}")) {
         Ok(line) => line,
+        Err(AdapterError::Cancelled) => return Reply::Cancelled,
         Err(AdapterError::NotStarted(error)) => return Reply::Gone(format!("it cannot be started again: {error}")),
-        Err(trouble) => return Reply::None { found: format!("{trouble}"), seen: Value::Null },
+        Err(trouble) if trouble.is_of_every_answer() => return Reply::Gone(format!("{trouble}")),
+        Err(trouble) => return Reply::None { fault: CodecFault::NoAnswer(trouble), seen: Value::Null },
     };
     let found = match Answer::parse(&line) {
         Ok(answer) if answer.id == Some(*id) => return Reply::Answer(answer),
@@ -88,10 +108,11 @@ fn ask(case: &CodecCase<'_>, adapter: &mut Adapter, id: &mut u64) -> Reply {
     };
     // Which answer the next line would be is anybody's guess.
     adapter.drop_it();
-    Reply::None { found, seen: line.into() }
+    Reply::None { fault: CodecFault::NotTheProtocol(found), seen: line.into() }
 }
 
-fn result(case: &CodecCase<'_>, grade: Grade, found: Option<String>, seen: Value) -> Case {
+fn result(case: &CodecCase<'_>, judgement: Judgement, seen: Value) -> Case {
+    let Judgement { grade, found, fault } = judgement;
     let detail = Detail { sent: case.request(), expected: case.expected(), seen, found: found.into_iter().collect::<Vec<_>>() };
     Case {
         name: case.name(),
@@ -102,7 +123,7 @@ fn result(case: &CodecCase<'_>, grade: Grade, found: Option<String>, seen: Value
         spec: case.group.spec.clone(),
         detail: (grade != Grade::Pass).then_some(detail),
         deviation: None,
-        faults: Vec::new(),
+        faults: fault.iter().map(|fault| CaseFault::new(&fault.name(), &fault.to_string())).collect(),
         hazard: None,
     }
 }

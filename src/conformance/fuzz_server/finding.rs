@@ -1,45 +1,33 @@
 //! Something that no server may do, and the message that makes it do so.
 
-use alloc::{format, string::String};
+use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 
 use serde::Serialize;
 use serde::ser::{SerializeStruct as _, Serializer};
 
 use super::case::{Delivery, FuzzCase};
+use super::cause::{Cause, Symptom};
+use super::memory::Growth;
 use super::verdict::CaseVerdict;
 use crate::command::Command;
 use crate::conformance::KnownDeviation;
 use crate::conformance::server::Death;
 
-/// What two cases have in common that are one finding.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Key {
-    pub(super) command: Command,
-    pub(super) verdict: CaseVerdict,
-    pub(super) mutation: String,
-    pub(super) death: Option<Death>,
-}
-
-impl Key {
-    /// Whether only what was done to the message tells them apart.
-    pub(super) fn is_like(&self, other: &Self) -> bool {
-        (self.command, self.verdict, self.death) == (other.command, other.verdict, other.death)
-    }
-}
-
-/// Something that was found: one for each command, verdict, kind of mutation, and end of the process.
+/// Something that was found: one for each cause, which is what the server did and, where that matters, what is wrong with the request.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// From 1.
     pub number: u32,
-    pub(super) key: Key,
+    pub(super) cause: Cause,
+    /// The cases that lead to it, as they are before they are made shorter.
+    pub(super) found: Vec<Cause>,
+    /// What was seen, with its figures.
+    pub(super) text: Option<String>,
     /// The first case that led to it.
     pub case: FuzzCase,
-    /// The shortest that still does it. It is another finding's where [`Finding::same_as`] says so.
+    /// The shortest that still does it.
     pub minimised: FuzzCase,
-    /// The finding that comes down to the same message.
-    pub same_as: Option<u32>,
     /// Whether it came again with a target that was started for it. `None`: none could be.
     pub reproduced: Option<bool>,
     /// How many messages were tried to make it shorter.
@@ -48,56 +36,93 @@ pub struct Finding {
     pub times: u64,
     /// The fact by which it is known of this runtime.
     pub known: Option<KnownDeviation>,
+    /// How the memory of the target grew, where that is the finding.
+    pub memory: Option<Growth>,
+    /// Requests of other commands that have the same cause, each with its own shortest message.
+    pub further: Vec<Self>,
     /// How many bytes came of the case that its script plays.
     pub(super) seen: usize,
 }
 
 impl Finding {
     /// The command that its messages name.
-    pub const fn command(&self) -> Command {
-        self.key.command
+    pub fn command(&self) -> Command {
+        self.case.command()
     }
 
     /// What the server did.
-    pub const fn verdict(&self) -> CaseVerdict {
-        self.key.verdict
+    pub fn verdict(&self) -> CaseVerdict {
+        self.cause.symptom.verdict()
+    }
+
+    /// Why it is one finding: `crash:unexpected-end`, `magic-unchecked`, `reply-size-wrong`.
+    pub fn cause(&self) -> String {
+        self.cause.name()
     }
 
     /// The kinds of mutation.
-    pub fn mutation(&self) -> &str {
-        &self.key.mutation
+    pub fn mutation(&self) -> String {
+        self.case.mutation()
     }
 
     /// How its process ended.
     pub const fn death(&self) -> Option<Death> {
-        self.key.death
-    }
-
-    /// The case that its script plays: the shortest, or its own where that is another finding's.
-    pub const fn played(&self) -> &FuzzCase {
-        if self.same_as.is_some() { &self.case } else { &self.minimised }
+        match self.cause.symptom {
+            Symptom::Crash(death) => death,
+            _ => None,
+        }
     }
 
     /// Its name in files: `crash-process-setenvironmentvariable-3`.
     pub fn name(&self) -> String {
-        let words = format!("{} {} {}", self.key.verdict, self.key.command, self.number).to_ascii_lowercase();
+        let words = format!("{} {} {}", self.verdict(), self.command(), self.number).to_ascii_lowercase();
         words.replace([' ', '/', '_'], "-")
+    }
+
+    /// Itself, and its further requests.
+    pub(super) fn members(&self) -> impl Iterator<Item = &Self> {
+        core::iter::once(self).chain(&self.further)
+    }
+
+    /// The first member of which `is_wanted` says so.
+    pub(super) fn member_mut(&mut self, is_wanted: impl Fn(&Self) -> bool) -> Option<&mut Self> {
+        if is_wanted(self) { Some(self) } else { self.further.iter_mut().find(|member| is_wanted(member)) }
+    }
+
+    /// Whether a case of this command and cause is counted here already.
+    pub(super) fn has(&self, found: &Cause, command: Command) -> bool {
+        self.members().any(|member| member.command() == command && member.found.contains(found))
+    }
+
+    /// Whether the other one has the same cause: the same fact, where it is known, or else the same kind. What is known hides nothing
+    /// that is not.
+    pub(super) fn is_of_one_cause_with(&self, other: &Self) -> bool {
+        match (&self.known, &other.known) {
+            (Some(one), Some(other_fact)) => one.fact == other_fact.fact && self.verdict() == other.verdict(),
+            (None, None) => self.cause == other.cause,
+            _ => false,
+        }
     }
 }
 
 /// A line.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}: {}", self.number, self.key.command, self.key.verdict)?;
-        if let Some(death) = &self.key.death {
+        write!(f, "{} {}: {}", self.number, self.command(), self.cause())?;
+        if let Some(death) = self.death() {
             write!(f, " (the target {death})")?;
         }
-        write!(f, " by {} in case {}", self.key.mutation, self.case.number)?;
-        match (self.same_as, self.reproduced) {
-            (_, Some(false)) => write!(f, "; not again with a new target, {} bytes", self.case.message.len())?,
-            (Some(other), _) => write!(f, "; comes down to {other}")?,
-            (None, None) => write!(f, "; {} bytes", self.case.message.len())?,
-            (None, Some(true)) => write!(f, "; {} bytes, of {}", self.minimised.message.len(), self.case.message.len())?,
+        if let Some(growth) = &self.memory {
+            write!(f, " ({growth})")?;
+        }
+        if let Some(text) = &self.text {
+            write!(f, " ({text})")?;
+        }
+        write!(f, " by {} in case {}", self.mutation(), self.case.number)?;
+        match self.reproduced {
+            Some(false) => write!(f, "; not again with a new target, {} bytes", self.case.message.len())?,
+            None => write!(f, "; {} bytes", self.case.message.len())?,
+            Some(true) => write!(f, "; {} bytes, of {}", self.minimised.message.len(), self.case.message.len())?,
         }
         match &self.known {
             Some(known) => write!(f, "; {}: {}", known.fact, known.text),
@@ -108,21 +133,24 @@ impl fmt::Display for Finding {
 
 impl Serialize for Finding {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_struct("Finding", 14)?;
+        let mut object = serializer.serialize_struct("Finding", 17)?;
         object.serialize_field("number", &self.number)?;
         object.serialize_field("name", &self.name())?;
-        object.serialize_field("command", &format!("{}", self.key.command))?;
-        object.serialize_field("verdict", &self.key.verdict)?;
-        object.serialize_field("mutation", &self.key.mutation)?;
-        object.serialize_field("death", &self.key.death)?;
+        object.serialize_field("cause", &self.cause())?;
+        object.serialize_field("text", &self.text)?;
+        object.serialize_field("command", &format!("{}", self.command()))?;
+        object.serialize_field("verdict", &self.verdict())?;
+        object.serialize_field("mutation", &self.mutation())?;
+        object.serialize_field("death", &self.death())?;
         object.serialize_field("case", &self.case.number)?;
         object.serialize_field("tcId", &self.case.tc_id)?;
         object.serialize_field("times", &self.times)?;
         object.serialize_field("found", &Sent(&self.case))?;
         object.serialize_field("minimised", &Sent(&self.minimised))?;
-        object.serialize_field("sameAs", &self.same_as)?;
         object.serialize_field("reproduced", &self.reproduced)?;
         object.serialize_field("known", &self.known)?;
+        object.serialize_field("memory", &self.memory)?;
+        object.serialize_field("further", &self.further)?;
         object.end()
     }
 }

@@ -4,18 +4,26 @@ use super::case::FuzzCase;
 use super::play::Observed;
 use super::verdict::CaseVerdict;
 use crate::conformance::KnownDeviation;
-use crate::conformance::known::Profile;
+use crate::conformance::known::{Answer, Profile, Seen, explain};
 use crate::conformance::server::Death;
 use crate::conformance::server::expectation::Expectation;
 use crate::conformance::server::judge::judge;
+use crate::conformance::server::request::Answered;
 
-/// The fact by which the rules of the server suite know it. They know of no hang.
+/// The fact by which the rules of the server suite know it. The symptom is one that they may know.
 pub(super) fn known(profile: Profile, case: &FuzzCase, observed: &Observed) -> Option<KnownDeviation> {
-    if observed.verdict == CaseVerdict::Hang {
-        return None;
-    }
-    let death = (observed.verdict == CaseVerdict::Crash).then(|| observed.death.unwrap_or(Death::Unknown));
-    judge(profile, &Expectation::of_message(case.command(), &case.message), &observed.answered, death).deviation
+    let death = (observed.verdict == CaseVerdict::Crash).then(|| observed.death().unwrap_or(Death::Unknown));
+    let expectation = Expectation::of_message(case.command(), &case.message);
+    let judged = judge(profile, &expectation, &observed.answered, death).deviation;
+    judged.or_else(|| left_open(profile, &expectation, &observed.answered))
+}
+
+/// Why a connection stays open behind an error that is right: to that alone the suite says nothing.
+fn left_open(profile: Profile, expectation: &Expectation<'_>, answered: &Answered) -> Option<KnownDeviation> {
+    let hresult = answered.came.error().filter(|_| answered.left_open)?;
+    let seen = Seen { answer: Answer::Error(hresult), died: false, left_open: true, wrong: false };
+    let row = explain(profile, expectation.request.as_ref()?, &seen)?;
+    Some(KnownDeviation { fact: row.fact.into(), text: row.text.into() })
 }
 
 #[cfg(test)]
@@ -23,7 +31,6 @@ mod tests {
     use super::*;
     use crate::conformance::fuzz_server::Delivery;
     use crate::conformance::server::ask::Came;
-    use crate::conformance::server::request::Answered;
     use crate::exchange::End;
     use alloc::vec::Vec;
 
@@ -36,8 +43,26 @@ mod tests {
             message: message.to_vec(),
             delivery: Delivery::Whole,
         };
-        let answered = Answered { came: Came::End(End::Reset, Vec::new()), wrong: Vec::new(), left_open: false };
-        known(profile, &case, &Observed { verdict, death: None, answered }).map(|deviation| deviation.fact)
+        let answered =
+            Answered { came: Came::End(End::Reset, Vec::new()), wrong: Vec::new(), left_open: false, has_surplus: false };
+        known(profile, &case, &Observed { verdict, symptoms: Vec::new(), answered }).map(|deviation| deviation.fact)
+    }
+
+    #[test]
+    fn connection_left_open_behind_a_right_error_is_known_of_the_runtimes_that_do_so() {
+        let case = FuzzCase {
+            number: 1,
+            tc_id: 1,
+            base: crate::command::Command::ATTACH_PROFILER,
+            mutations: Vec::new(),
+            message: b"DOTNET_IPC_V1\0\x14\0\x03\x7f\0\0".to_vec(),
+            delivery: Delivery::Whole,
+        };
+        let unknown = Came::Message(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80".to_vec());
+        let answered = Answered { came: unknown, wrong: Vec::new(), left_open: true, has_surplus: false };
+        let observed = Observed { verdict: CaseVerdict::LeftOpen, symptoms: Vec::new(), answered };
+        let fact = |profile| known(profile, &case, &observed).map(|deviation| deviation.fact);
+        assert_eq!((fact(Profile::CORECLR_8), fact(Profile::STRICT)), (Some("F-74".into()), None));
     }
 
     #[test]
@@ -54,8 +79,7 @@ mod tests {
         // A byte behind the payload: within the limits, and not canonical.
         let surplus = b"DOTNET_IPC_V1\0\x15\0\x04\x01\0\0\x07";
         assert_eq!(crash(surplus), f_72());
-        // Of a hang nothing is known, and of the strict neither.
-        assert_eq!(fact(net10, without_payload, CaseVerdict::Hang), None);
+        // Of the strict nothing is known.
         assert_eq!(fact(Profile::STRICT, without_payload, CaseVerdict::Crash), None);
     }
 }

@@ -1,18 +1,21 @@
 //! One case, sent to the target, and what the target did.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{
+    string::{String, ToString as _},
+    vec::Vec,
+};
 use core::time::Duration;
 
 use super::case::{Delivery, FuzzCase};
-use super::numbers;
+use super::cause::Symptom;
+use super::reply::{Judged, judge};
 use super::verdict::CaseVerdict;
 use crate::command::Command;
-use crate::conformance::player::{Network as _, Player};
+use crate::conformance::player::{Network, Player};
 use crate::conformance::server::Death;
 use crate::conformance::server::ask::Came;
 use crate::conformance::server::request::{Answered, Patience, read};
 use crate::conformance::server::target::Subject;
-use crate::header::MAGIC;
 use crate::vectors::Value;
 use crate::vectors::script::Life;
 
@@ -27,8 +30,8 @@ const DIES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)]
 #[derive(Clone, Debug)]
 pub(super) struct Observed {
     pub(super) verdict: CaseVerdict,
-    /// How its process ended, where that is known.
-    pub(super) death: Option<Death>,
+    /// What no server may do, with the figures.
+    pub(super) symptoms: Vec<(Symptom, String)>,
     pub(super) answered: Answered,
 }
 
@@ -38,6 +41,27 @@ impl Observed {
         match &self.answered.came {
             Came::Message(bytes) | Came::NoMessage(bytes) | Came::End(_, bytes) | Came::Silence(bytes) => bytes.len(),
         }
+    }
+
+    /// Whether this is among what it did.
+    pub(super) fn shows(&self, symptom: &Symptom) -> bool {
+        self.symptoms.iter().any(|(shown, _)| shown == symptom)
+    }
+
+    /// The figures of a symptom.
+    pub(super) fn text_of(&self, symptom: &Symptom) -> Option<String> {
+        let (_, text) = self.symptoms.iter().find(|(shown, _)| shown == symptom)?;
+        (!text.is_empty()).then(|| text.clone())
+    }
+
+    /// How its process ended, where that is known.
+    pub(super) fn death(&self) -> Option<Death> {
+        self.symptoms.iter().find_map(|(symptom, _)| if let Symptom::Crash(death) = symptom { *death } else { None })
+    }
+
+    /// The end of the target, in words.
+    pub(super) fn end(&self) -> String {
+        self.death().map_or_else(|| self.verdict.to_string(), |death| death.to_string())
     }
 }
 
@@ -51,7 +75,7 @@ pub(super) fn play(subject: &mut Subject, case: &FuzzCase, within: Duration) -> 
     let is_dump = command.set == Command::GENERATE_CORE_DUMP.set;
     let patience = Patience { reply: if is_dump { within } else { within.min(REPLY) }, rest: within, close: CLOSE };
     let mut player = Player::new(&mut network, within);
-    let nothing = || Answered { came: Came::Silence(Vec::new()), wrong: Vec::new(), left_open: false };
+    let nothing = || Answered { came: Came::Silence(Vec::new()), wrong: Vec::new(), left_open: false, has_surplus: false };
     // Where it could not be sent, the question afterwards says more.
     let answered = match player.play(&case.steps()) {
         Ok(()) if case.delivery != Delivery::Leave => {
@@ -62,87 +86,28 @@ pub(super) fn play(subject: &mut Subject, case: &FuzzCase, within: Duration) -> 
     // The connections end with the network in any case.
     let _ = player.close_all();
 
+    // Of a process that is not known, only its endpoint is.
+    let is_known = subject.process_id().is_some();
     let mut is_dead = false;
-    if !matches!(answered.came, Came::Message(_)) {
+    if is_known && !matches!(answered.came, Came::Message(_)) {
         is_dead = dies(&mut network, DIES[0]);
     }
-    let verdict = if is_dead {
-        CaseVerdict::Crash
-    } else if subject.answers().is_ok() {
-        mild(&answered, case)
-    } else if dies(&mut network, DIES[1].min(within)) {
-        CaseVerdict::Crash
+    if !is_dead && subject.answers().is_ok() {
+        let Judged { verdict, symptoms } = judge(&answered, case);
+        return Ok(Observed { verdict, symptoms, answered });
+    }
+    let symptom = if is_dead || (is_known && dies(&mut network, DIES[1].min(within))) {
+        Symptom::Crash(subject.death())
+    } else if subject.is_endpoint_gone() {
+        Symptom::EndpointGone
     } else {
-        CaseVerdict::Hang
+        Symptom::Hang
     };
-    let death = if verdict == CaseVerdict::Crash { subject.death() } else { None };
-    Ok(Observed { verdict, death, answered })
+    Ok(Observed { verdict: symptom.verdict(), symptoms: Vec::from([(symptom, String::new())]), answered })
 }
 
 /// Whether the process ends in time. Of some targets that is not known.
-fn dies(network: &mut crate::conformance::player::SocketNetwork, within: Duration) -> bool {
+fn dies(network: &mut dyn Network, within: Duration) -> bool {
     let until = network.now().saturating_add(within);
     matches!(network.life(Life::Dead, until), Ok(Life::Dead))
-}
-
-/// The verdict on an answer of a server that goes on to serve.
-fn mild(answered: &Answered, case: &FuzzCase) -> CaseVerdict {
-    // Bytes that the server never reads make the end of its stream a reset (F-70).
-    let has_surplus = numbers::size(&case.message).is_some_and(|size| usize::from(size) < case.message.len());
-    match &answered.came {
-        Came::Message(_) if !answered.wrong.is_empty() && !has_surplus => CaseVerdict::Malformed,
-        Came::Message(_) if answered.left_open => CaseVerdict::LeftOpen,
-        Came::Message(_) if answered.came.error().is_some() => CaseVerdict::Error,
-        Came::Message(_) => CaseVerdict::Ok,
-        Came::NoMessage(bytes) | Came::End(_, bytes) | Came::Silence(bytes) if !begins_a_message(bytes) => CaseVerdict::Leaked,
-        Came::NoMessage(_) => CaseVerdict::Malformed,
-        Came::End(_, bytes) | Came::Silence(bytes) if !bytes.is_empty() => CaseVerdict::Malformed,
-        Came::End(..) => CaseVerdict::Closed,
-        Came::Silence(_) if case.delivery == Delivery::Leave => CaseVerdict::Left,
-        Came::Silence(_) => CaseVerdict::Silent,
-    }
-}
-
-/// Whether these bytes, as far as they go, are a magic and what is behind it.
-fn begins_a_message(bytes: &[u8]) -> bool {
-    bytes.iter().zip(&MAGIC).all(|(byte, magic)| byte == magic)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::conformance::fuzz_server::Mutation;
-    use crate::exchange::End;
-
-    #[test]
-    fn of_a_server_that_goes_on_the_answer_decides() {
-        let case = |delivery, behind: &[u8]| FuzzCase {
-            number: 1,
-            tc_id: 1,
-            base: crate::command::Command::RESUME_RUNTIME,
-            mutations: Vec::from([Mutation::ExtraBytes]),
-            message: [b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", behind].concat(),
-            delivery,
-        };
-        let answered = |came| Answered { came, wrong: Vec::new(), left_open: false };
-        let verdict = |came| mild(&answered(came), &case(Delivery::Whole, &[]));
-        let magic = || b"DOTNET_IPC_V1\0".to_vec();
-        let ok = || Came::Message(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0".to_vec());
-        let error = Came::Message(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80".to_vec());
-        assert_eq!((verdict(ok()), verdict(error)), (CaseVerdict::Ok, CaseVerdict::Error));
-        assert_eq!(verdict(Came::NoMessage(Vec::from([7; 20]))), CaseVerdict::Leaked);
-        assert_eq!(verdict(Came::Silence(Vec::from([7]))), CaseVerdict::Leaked);
-        // It begins as a message does, and is none.
-        assert_eq!(verdict(Came::NoMessage([magic(), Vec::from([0; 6])].concat())), CaseVerdict::Malformed);
-        assert_eq!(verdict(Came::End(End::Closed, magic())), CaseVerdict::Malformed);
-        assert_eq!(verdict(Came::Silence(magic())), CaseVerdict::Malformed);
-        assert_eq!(verdict(Came::End(End::Reset, Vec::new())), CaseVerdict::Closed);
-        assert_eq!(verdict(Came::Silence(Vec::new())), CaseVerdict::Silent);
-        assert_eq!(mild(&answered(Came::Silence(Vec::new())), &case(Delivery::Leave, &[])), CaseVerdict::Left);
-        assert_eq!(mild(&Answered { left_open: true, ..answered(ok()) }, &case(Delivery::Whole, &[])), CaseVerdict::LeftOpen);
-        // What is wrong counts, but where bytes are behind the message that the server never reads (F-70).
-        let wrong = || Answered { wrong: Vec::from(["the stream: reset".into()]), ..answered(ok()) };
-        assert_eq!(mild(&wrong(), &case(Delivery::Whole, &[])), CaseVerdict::Malformed);
-        assert_eq!(mild(&wrong(), &case(Delivery::Whole, &[1])), CaseVerdict::Ok);
-    }
 }

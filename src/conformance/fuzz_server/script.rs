@@ -27,7 +27,7 @@ impl Finding {
     /// the target had to an answer.
     pub fn script_file(&self, within: Duration) -> ScriptFile {
         let within_ms = u32::try_from(within.as_millis()).unwrap_or(u32::MAX).clamp(1, 60_000);
-        let case = self.played();
+        let case = &self.minimised;
         let mut steps = case.steps();
         steps.extend(self.outcome(within_ms));
         // A conversation begins with one message, and the server answers.
@@ -49,16 +49,16 @@ impl Finding {
             steps,
         };
         let title = format!("A finding of diagipc fuzz-server: {}", self.command());
-        ScriptFile { format: 1, title, within_ms, number_of_scripts: 1, scripts: Vec::from([script]) }
+        ScriptFile::new(title, within_ms, Vec::from([script]))
     }
 
     fn comment(&self) -> String {
-        let (bytes, death) = (self.played().message.len(), self.death().map(|death| format!(", the target {death}")));
+        let (bytes, death) = (self.minimised.message.len(), self.death().map(|death| format!(", the target {death}")));
         let known = self.known.as_ref().map(|known| format!("; {}: {}", known.fact, known.text));
         format!(
             "{}: {}{} after {bytes} bytes, made of tcId {} by {}{}",
             self.command(),
-            self.verdict(),
+            self.cause(),
             death.unwrap_or_default(),
             self.case.tc_id,
             self.mutation(),
@@ -93,6 +93,10 @@ impl Finding {
                     Step::ExpectNothing(ExpectNothing { on: ASKS.to_owned(), expect_nothing: within_ms }),
                 ])
             }
+            // That nobody listens is no step; what comes does not matter.
+            CaseVerdict::EndpointGone | CaseVerdict::MemoryGrowth => {
+                Vec::from([Step::Drain(Drain { on: on(), drain: true }), Step::EndStep(EndStep { on: on(), end: Ending::Close })])
+            }
             CaseVerdict::Leaked => {
                 let len = self.seen.min(MAGIC.len());
                 let not = MAGIC.get(..len).map(|magic| Literal::Bytes(magic.to_owned())).into_iter().collect();
@@ -117,8 +121,8 @@ fn any(len: usize, name: Option<&str>) -> Part {
 
 #[cfg(test)]
 mod tests {
-    use super::super::finding::Key;
-    use super::super::{Delivery, FuzzCase, Mutation};
+    use super::super::cause::{Cause, Symptom};
+    use super::super::{Delivery, FuzzCase, Growth, Mutation};
     use super::*;
     use crate::conformance::KnownDeviation;
     use crate::conformance::server::Death;
@@ -126,7 +130,7 @@ mod tests {
 
     const MAGIC_TEXT: &str = "444f544e45545f4950435f563100";
 
-    fn finding(verdict: CaseVerdict, seen: usize) -> Finding {
+    fn finding(symptom: Symptom, seen: usize) -> Finding {
         let case = FuzzCase {
             number: 7,
             tc_id: 6200,
@@ -135,15 +139,31 @@ mod tests {
             message: b"DOTNET_IPC_V1\0\x15\0\x04\x01\0\0\0".to_vec(),
             delivery: Delivery::Whole,
         };
-        let death = (verdict == CaseVerdict::Crash).then_some(Death::Signal(11));
-        let key = Key { command: case.command(), verdict, mutation: case.mutation(), death };
-        let minimised = case.clone();
-        Finding { number: 3, key, case, minimised, same_as: None, reproduced: Some(true), tries: 1, times: 1, known: None, seen }
+        let found = Cause::new(symptom, &case);
+        Finding {
+            number: 3,
+            cause: found.clone(),
+            found: Vec::from([found]),
+            text: None,
+            minimised: case.clone(),
+            case,
+            reproduced: Some(true),
+            tries: 1,
+            times: 1,
+            known: None,
+            memory: None,
+            further: Vec::new(),
+            seen,
+        }
+    }
+
+    fn crash() -> Symptom {
+        Symptom::Crash(Some(Death::Signal(11)))
     }
 
     /// The steps behind the two that send the message.
-    fn steps(verdict: CaseVerdict, seen: usize) -> Vec<Value> {
-        let file = finding(verdict, seen).script_file(Duration::from_millis(400));
+    fn steps(symptom: Symptom, seen: usize) -> Vec<Value> {
+        let file = finding(symptom, seen).script_file(Duration::from_millis(400));
         assert_eq!((file.within_ms, file.scripts.len(), file.scripts[0].hazard), (400, 1, Some(Hazard::Harmful)));
         file.scripts[0].steps[2..].iter().map(|step| serde_json::to_value(step).unwrap()).collect()
     }
@@ -151,43 +171,45 @@ mod tests {
     #[test]
     fn last_steps_say_what_the_server_did() {
         let dies = json!({ "expect_target": "dead", "within_ms": 10_000 });
-        assert_eq!(steps(CaseVerdict::Crash, 0).last(), Some(&dies));
+        assert_eq!(steps(crash(), 0).last(), Some(&dies));
         let asks = json!({ "on": "z", "send": [format!("{MAGIC_TEXT}140004000000")] });
         let hangs =
             [json!({ "on": "a", "end": "close" }), json!({ "open": "z" }), asks, json!({ "on": "z", "expect_nothing": 400 })];
-        assert_eq!(steps(CaseVerdict::Hang, 0), hangs);
+        assert_eq!(steps(Symptom::Hang, 0), hangs);
         // As many bytes as the magic has are enough to see that they are none.
         for (seen, not) in [(5, &MAGIC_TEXT[..10]), (100, MAGIC_TEXT)] {
-            assert_eq!(
-                steps(CaseVerdict::Leaked, seen),
-                [json!({ "on": "a", "expect": [{ "any": not.len() / 2, "not": [not] }] })]
-            );
+            assert_eq!(steps(Symptom::Leaked, seen), [json!({ "on": "a", "expect": [{ "any": not.len() / 2, "not": [not] }] })]);
         }
-        let open = steps(CaseVerdict::LeftOpen, 24);
+        let open = steps(Symptom::LeftOpen, 24);
         assert_eq!(
             (open[0]["expect"][0].clone(), open[1].clone()),
             (json!(MAGIC_TEXT), json!({ "on": "a", "expect_nothing": 500 }))
         );
         // A malformed reply is there, whatever it is.
-        assert_eq!(steps(CaseVerdict::Malformed, 30), [json!({ "on": "a", "expect": [{ "any": 30 }] })]);
+        assert_eq!(steps(Symptom::ReplyReserved, 30), [json!({ "on": "a", "expect": [{ "any": 30 }] })]);
     }
 
     #[test]
     fn finding_says_in_a_line_what_it_is() {
-        let crash = finding(CaseVerdict::Crash, 0);
+        let crash = finding(crash(), 0);
         assert_eq!(
             format!("{crash}"),
-            "3 Process/ResumeRuntime: crash (the target was killed by signal 11) by extra-bytes in case 7; 21 bytes, of 21"
+            "3 Process/ResumeRuntime: crash:not-canonical (the target was killed by signal 11) by extra-bytes in case 7; 21 bytes, of 21"
         );
         let text = |change: fn(&mut Finding)| {
-            let mut one = finding(CaseVerdict::Hang, 0);
+            let mut one = finding(Symptom::Hang, 0);
             change(&mut one);
             format!("{one}")
         };
-        let begins = "3 Process/ResumeRuntime: hang by extra-bytes in case 7";
+        let begins = "3 Process/ResumeRuntime: hang:not-canonical by extra-bytes in case 7";
         assert_eq!(text(|one| one.reproduced = Some(false)), format!("{begins}; not again with a new target, 21 bytes"));
         assert_eq!(text(|one| one.reproduced = None), format!("{begins}; 21 bytes"));
-        assert_eq!(text(|one| one.same_as = Some(1)), format!("{begins}; comes down to 1"));
+        let leak = text(|one| one.memory = Some(Growth { before: 100, after: 356, requests: 64 }));
+        let figures = "(its memory grew from 100 to 356 KiB in 64 requests, 4 KiB each)";
+        assert_eq!(
+            leak,
+            format!("3 Process/ResumeRuntime: hang:not-canonical {figures} by extra-bytes in case 7; 21 bytes, of 21")
+        );
         let known = text(|one| one.known = Some(KnownDeviation { fact: "F-71".to_owned(), text: "memory".to_owned() }));
         assert_eq!(known, format!("{begins}; 21 bytes, of 21; F-71: memory"));
     }

@@ -29,17 +29,23 @@ pub enum CaseVerdict {
     Crash,
     /// It does not answer a complete `ProcessInfo` any more, though its process is there.
     Hang,
+    /// Nobody listens at its endpoint any more. Its process is there, or it is unknown whether it is.
+    EndpointGone,
     /// Bytes without a header came: memory of the server (F-71).
     Leaked,
     /// The reply, or what belongs to it, is malformed.
     Malformed,
     /// The connection stayed open behind a reply that ends it, and a descriptor is lost (F-74).
     LeftOpen,
+    /// It took a request whose header is none.
+    Unchecked,
+    /// Its memory grows with the requests. No case alone comes to this.
+    MemoryGrowth,
 }
 
 impl CaseVerdict {
     /// All of them, in the order of reports.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Ok,
         Self::Error,
         Self::Closed,
@@ -47,9 +53,12 @@ impl CaseVerdict {
         Self::Left,
         Self::Crash,
         Self::Hang,
+        Self::EndpointGone,
         Self::Leaked,
         Self::Malformed,
         Self::LeftOpen,
+        Self::Unchecked,
+        Self::MemoryGrowth,
     ];
 
     /// Its name in reports.
@@ -62,20 +71,23 @@ impl CaseVerdict {
             Self::Left => "left",
             Self::Crash => "crash",
             Self::Hang => "hang",
+            Self::EndpointGone => "endpoint-gone",
             Self::Leaked => "leaked",
             Self::Malformed => "malformed",
             Self::LeftOpen => "left-open",
+            Self::Unchecked => "unchecked",
+            Self::MemoryGrowth => "memory-growth",
         }
     }
 
     /// Whether no server may do so.
     pub const fn is_finding(self) -> bool {
-        matches!(self, Self::Crash | Self::Hang | Self::Leaked | Self::Malformed | Self::LeftOpen)
+        !matches!(self, Self::Ok | Self::Error | Self::Closed | Self::Silent | Self::Left)
     }
 
     /// Whether the server serves nobody any more.
     pub const fn is_fatal(self) -> bool {
-        matches!(self, Self::Crash | Self::Hang)
+        matches!(self, Self::Crash | Self::Hang | Self::EndpointGone)
     }
 }
 

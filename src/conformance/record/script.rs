@@ -90,7 +90,7 @@ pub fn script_file(recording: &Recording, name: &str) -> Option<ScriptFile> {
 
     let scripts = Vec::from([client, runtime]);
     let title = format!("A recorded conversation: {name}");
-    Some(ScriptFile { format: 1, title, within_ms: within(recording), number_of_scripts: scripts.len(), scripts })
+    Some(ScriptFile::new(title, within(recording), scripts))
 }
 
 fn plain(name: &str) -> String {

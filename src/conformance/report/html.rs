@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use minijinja::{AutoEscape, Environment, context};
 use serde::Serialize;
 
-use super::{Case, CaseFault, Citations, Counts, Detail, Grade, Report, Turn};
+use super::{Case, CaseFault, Citations, Counts, Detail, Glossary, Grade, Made, Report, Turn};
 
 const TEMPLATE: &str = include_str!("matrix.html");
 
@@ -27,14 +27,18 @@ pub fn html(reports: &[Report], citations: &Citations) -> Result<String, String>
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);
-    let columns: Vec<Column<'_>> = reports.iter().map(Column::new).collect();
     let sections = sections(reports);
+    let numbers = numbers(&sections);
+    let columns: Vec<Column<'_>> = reports.iter().map(|report| Column::new(report, &numbers)).collect();
+    let failures: usize = reports.iter().map(|report| report.counts.fail).sum();
+    let glossary = Glossary::embedded();
+    let words = glossary.words();
     let cited: BTreeSet<&str> = reports.iter().flat_map(|report| report.cases.iter().flat_map(Case::cited)).collect();
     let mut facts: Vec<(&str, &str)> = cited.iter().filter_map(|id| Some((*id, citations.line(id)?))).collect();
     facts.sort_by_key(|(id, _)| in_order(id));
     let known: Vec<&str> = facts.iter().map(|(id, _)| *id).collect();
     let cases: usize = sections.iter().map(|section| section.rows.len()).sum();
-    let page = context! { columns, sections, facts, known, kinds => KINDS, cases };
+    let page = context! { columns, sections, failures, words, facts, known, kinds => KINDS, cases };
     environment.render_str(TEMPLATE, page).map_err(|error| error.to_string())
 }
 
@@ -83,10 +87,51 @@ struct Column<'r> {
     interrupted: Option<String>,
     too_few_judged: Option<String>,
     notes: &'r [String],
+    made: Option<&'r Made>,
+    causes: Vec<Cause<'r>>,
+    /// The failures that show no named fault.
+    unnamed: Vec<Failure<'r>>,
+}
+
+/// A cause, and the failures that show it.
+#[derive(Serialize)]
+struct Cause<'r> {
+    name: &'r str,
+    text: &'r str,
+    failures: Vec<Failure<'r>>,
+}
+
+/// A case that failed: where its row is, and what it says.
+#[derive(Serialize)]
+struct Failure<'r> {
+    row: usize,
+    name: &'r str,
+    text: Option<&'r str>,
+}
+
+/// The number of a case's row, by suite and name.
+type Numbers<'r> = HashMap<(&'r str, &'r str), usize>;
+
+fn numbers<'r>(sections: &[Section<'r>]) -> Numbers<'r> {
+    let rows = sections.iter().flat_map(|section| section.rows.iter().map(|row| ((section.suite, row.name), row.number)));
+    rows.collect()
 }
 
 impl<'r> Column<'r> {
-    fn new(report: &'r Report) -> Self {
+    fn new(report: &'r Report, numbers: &Numbers<'_>) -> Self {
+        let failure = |case: &'r Case, text: Option<&'r str>| {
+            let row = numbers.get(&(report.suite.as_str(), case.name.as_str())).copied().unwrap_or(0);
+            Failure { row, name: &case.name, text }
+        };
+        let causes = report.causes.iter().map(|cause| {
+            let of = |case: &'r Case| {
+                let fault = case.faults.iter().find(|fault| fault.name == cause.name)?;
+                Some(failure(case, Some(fault.text.as_str()).filter(|text| *text != cause.text)))
+            };
+            Cause { name: &cause.name, text: &cause.text, failures: report.failures().filter_map(of).collect() }
+        });
+        let unnamed = report.failures().filter(|case| case.faults.is_empty());
+        let found = |case: &'r Case| case.detail.as_ref().and_then(|detail| detail.found.first()).map(String::as_str);
         let of = |name| report.cases.iter().filter(|case| Kind::of(Some(case)).name == name).count();
         Self {
             suite: &report.suite,
@@ -101,6 +146,9 @@ impl<'r> Column<'r> {
             interrupted: report.interrupted.map(|interrupted| format!("{} cases were not run", interrupted.not_run)),
             too_few_judged: report.too_few_judged.map(|few| few.to_string()),
             notes: &report.notes,
+            made: report.made.as_ref(),
+            causes: causes.collect(),
+            unnamed: unnamed.map(|case| failure(case, found(case))).collect(),
         }
     }
 }
@@ -114,6 +162,8 @@ struct Section<'r> {
 
 #[derive(Serialize)]
 struct Row<'r> {
+    /// Its number on the page, by which links find it.
+    number: usize,
     name: &'r str,
     title: &'r str,
     spec: &'r [String],
@@ -168,6 +218,7 @@ fn sections(reports: &[Report]) -> Vec<Section<'_>> {
     let mut sections: Vec<Section<'_>> = Vec::new();
     let mut section_of: HashMap<(&str, &str), usize> = HashMap::new();
     let mut row_of: HashMap<(&str, &str), (usize, usize)> = HashMap::new();
+    let mut count = 0usize;
     for (column, report) in reports.iter().enumerate() {
         for case in &report.cases {
             let section = *section_of.entry((&report.suite, &case.section)).or_insert_with(|| {
@@ -179,7 +230,8 @@ fn sections(reports: &[Report]) -> Vec<Section<'_>> {
                 let rows = sections.get_mut(section).map(|section| &mut section.rows);
                 let index = rows.as_ref().map_or(0, |rows| rows.len());
                 if let Some(rows) = rows {
-                    rows.push(Row::new(case, reports.len()));
+                    count = count.saturating_add(1);
+                    rows.push(Row::new(case, count, reports.len()));
                 }
                 (section, index)
             });
@@ -200,13 +252,13 @@ fn sections(reports: &[Report]) -> Vec<Section<'_>> {
 }
 
 impl<'r> Row<'r> {
-    fn new(case: &'r Case, columns: usize) -> Self {
+    fn new(case: &'r Case, number: usize, columns: usize) -> Self {
         let cells = core::iter::repeat_n(Cell::new(None), columns).collect();
         let hazard = case.hazard.map(|hazard| match hazard {
             crate::vectors::Hazard::SideEffect => "side-effect",
             crate::vectors::Hazard::Harmful => "harmful",
         });
-        Self { name: &case.name, title: &case.title, spec: &case.spec, hazard, kinds: String::new(), cells }
+        Self { number, name: &case.name, title: &case.title, spec: &case.spec, hazard, kinds: String::new(), cells }
     }
 }
 

@@ -4,8 +4,10 @@
 
 mod cause;
 mod citations;
+mod glossary;
 mod html;
 mod junit;
+mod made;
 mod turn;
 
 use alloc::{
@@ -23,8 +25,10 @@ use crate::vectors::{Hazard, Value};
 pub use super::player::TurnDirection;
 pub use cause::{CaseFault, Cause};
 pub use citations::Citations;
+pub use glossary::Glossary;
 pub use html::html;
 pub use junit::junit;
+pub use made::Made;
 pub use turn::Turn;
 
 /// The version of the form.
@@ -291,6 +295,9 @@ pub struct Report {
     /// The profile that said which deviations are known: `coreclr-10`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
+    /// When it was made, and by what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Made>,
     /// Over all cases.
     pub counts: Counts,
     /// The same by section, in the order of the cases.
@@ -323,6 +330,7 @@ impl Report {
             target: target.to_owned(),
             runtime: None,
             profile: None,
+            made: None,
             counts: Counts::default(),
             sections: Vec::new(),
             causes: Vec::new(),

@@ -41,7 +41,6 @@ impl<'v> Expectation<'v> {
     }
 
     /// What is known of a message that no vector has. One that is right may harm nobody, whatever vectors say of others.
-    #[cfg(unix)]
     pub(in crate::conformance) fn of_message(command: Command, wire: &[u8]) -> Self {
         let message = message_of(wire).unwrap_or(wire);
         let is_right = |wire: &[u8]| subject(Some(command)).decode(wire).is_ok_and(|one| one.limit.is_none() && one.canonical);

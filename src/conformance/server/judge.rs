@@ -148,8 +148,12 @@ mod tests {
     /// The grade, the fact of a deviation, and what was found.
     fn judged(files: &[File], profile: Profile, tc_id: u32, came: Came, left_open: bool) -> (Grade, Option<String>, Vec<String>) {
         let (group, test) = find(files, tc_id);
-        let judgement =
-            judge(profile, &Expectation::of_vector(group, test), &Answered { came, wrong: Vec::new(), left_open }, None);
+        let judgement = judge(
+            profile,
+            &Expectation::of_vector(group, test),
+            &Answered { came, wrong: Vec::new(), left_open, has_surplus: false },
+            None,
+        );
         (judgement.grade, judgement.deviation.map(|one| one.fact), judgement.found)
     }
 

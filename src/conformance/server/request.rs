@@ -33,6 +33,8 @@ pub(in crate::conformance) struct Answered {
     pub(in crate::conformance) wrong: Vec<String>,
     /// Whether the connection stayed open behind a reply that ends it.
     pub(in crate::conformance) left_open: bool,
+    /// Whether more bytes came there.
+    pub(in crate::conformance) has_surplus: bool,
 }
 
 /// How long a server may take.
@@ -87,13 +89,13 @@ pub(in crate::conformance) fn read(
 ) -> Result<Answered, PlayerError> {
     let until = after(player, patience.reply);
     let came = next_message(player, ON, until)?;
-    let mut answered = Answered { came, wrong: Vec::new(), left_open: false };
+    let mut answered = Answered { came, wrong: Vec::new(), left_open: false, has_surplus: false };
     let Came::Message(reply) = &answered.came else { return Ok(answered) };
     let subject = Subject { kind: Type::Reply, command, from_server: true };
     let value = match subject.decode(reply) {
         Ok(decoded) if decoded.kind == Type::Reply => decoded.value,
         Ok(_) => {
-            answered.left_open = !closes(player, patience)?;
+            close(player, patience, &mut answered)?;
             return Ok(answered);
         }
         Err(refusal) => {
@@ -122,13 +124,13 @@ fn follow(
             if let (Some(id), Some(asked)) = (id, asked.filter(|asked| id.is_none_or(|id| id.to_string() != **asked))) {
                 answered.wrong.push(format!("session {asked} was to be stopped, {id} is said to be"));
             }
-            answered.left_open = !closes(player, patience)?;
+            close(player, patience, answered)?;
         }
         (_, Some(id)) => stop(player, id, until, answered)?,
         (Some(Command::PROCESS_ENVIRONMENT), None) => environment(player, reply, patience, answered)?,
         // A second reply may come (F-81).
         (Some(Command::GENERATE_CORE_DUMP | Command::GENERATE_CORE_DUMP2 | Command::GENERATE_CORE_DUMP3), None) => {}
-        _ => answered.left_open = !closes(player, patience)?,
+        _ => close(player, patience, answered)?,
     }
     Ok(())
 }
@@ -171,14 +173,17 @@ fn environment(player: &mut Player<'_>, reply: &Value, patience: Patience, answe
     if let Err(refusal) = subject.decode(&block) {
         answered.wrong.push(format!("the environment is malformed: {refusal}"));
     }
-    answered.left_open = !closes(player, patience)?;
+    close(player, patience, answered)?;
     Ok(())
 }
 
-/// Whether the server closes the connection.
-fn closes(player: &mut Player<'_>, patience: Patience) -> Result<bool, PlayerError> {
+/// Waits for the server to close the connection.
+fn close(player: &mut Player<'_>, patience: Patience, answered: &mut Answered) -> Result<(), PlayerError> {
     let until = after(player, patience.close);
-    Ok(matches!(player.receive(ON, 1, until)?, Received::End(_)))
+    let came = player.receive(ON, 1, until)?;
+    answered.left_open = !matches!(came, Received::End(_));
+    answered.has_surplus = matches!(came, Received::Bytes(..));
+    Ok(())
 }
 
 /// Where the size stands in a header, and what it is at least.

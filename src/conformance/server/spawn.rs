@@ -149,6 +149,16 @@ impl Spawned {
         }
     }
 
+    /// The number of the process that was started.
+    pub(super) fn process_id(&self) -> u32 {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner).id()
+    }
+
+    /// Where it listens.
+    pub(super) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
     /// How the process ended, if it did.
     pub(super) fn death(&self) -> Option<Death> {
         death(&self.process)

@@ -41,7 +41,6 @@ impl Subject {
 
     /// Targets that are started again and again are there as soon as they answer, whatever their own code does next. They run in their
     /// own directory, and leave their perf maps there.
-    #[cfg(unix)]
     pub(in crate::conformance) fn started_often(mut self) -> Self {
         self.often = true;
         self
@@ -71,6 +70,16 @@ impl Subject {
     /// How the shared target ended, if it is known to have.
     pub(in crate::conformance) fn death(&self) -> Option<Death> {
         self.reach.death()
+    }
+
+    /// The process of the shared target, where it is known.
+    pub(in crate::conformance) fn process_id(&self) -> Option<u32> {
+        self.reach.process_id()
+    }
+
+    /// Whether nobody listens any more where the shared target did.
+    pub(in crate::conformance) fn is_endpoint_gone(&self) -> bool {
+        self.reach.is_endpoint_gone(self.within)
     }
 
     /// Ends the shared target, if it was started here; whether it was.

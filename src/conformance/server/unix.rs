@@ -129,6 +129,26 @@ impl Reach {
         }
     }
 
+    pub(super) fn process_id(&self) -> Option<u32> {
+        match self {
+            Self::Socket(path) => process_of(path),
+            Self::Port(..) => None,
+            Self::Spawn(_, spawned) => spawned.as_ref().map(|spawned| spawned.process_id()),
+        }
+    }
+
+    /// Of a target that connects to a port nobody can tell.
+    pub(super) fn is_endpoint_gone(&self, within: Duration) -> bool {
+        let path = match self {
+            Self::Socket(path) => path.clone(),
+            Self::Spawn(_, Some(spawned)) => spawned.socket().to_owned(),
+            Self::Spawn(_, None) | Self::Port(..) => return false,
+        };
+        let until = Until { deadline: Instant::now().checked_add(within), canceller: None };
+        let connected = Endpoint::socket(path).connect(&until);
+        connected.is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound(_) | ErrorKind::NotAnEndpoint(_)))
+    }
+
     pub(super) fn end_shared(&mut self) -> bool {
         match self {
             Self::Spawn(_, spawned) => {

@@ -20,17 +20,20 @@ use crate::vectors::script::{Life, Target};
 /// Connections to a target.
 pub(in crate::conformance) type TargetNetwork = PipeNetwork;
 
-/// The pipe of the target that many cases share.
-pub(super) struct Reach(String);
+/// The pipe of the target that many cases share, and its process where that is known.
+pub(super) struct Reach {
+    pipe: String,
+    process: Option<u32>,
+}
 
 /// A target that was started: there is none.
 pub(super) enum Spawned {}
 
 impl Reach {
     pub(super) fn find(place: &Place, _: Duration, _: TrustPolicy, _: Option<&Canceller>) -> Result<Self, String> {
-        let name = match place {
-            Place::Process(id) => PipeName::new(*id).to_string(),
-            Place::Pipe(name) => name.clone(),
+        let (pipe, process) = match place {
+            Place::Process(id) => (PipeName::new(*id).to_string(), Some(*id)),
+            Place::Pipe(name) => (name.clone(), PipeName::parse(name).ok().map(|name| name.pid)),
             Place::Socket(path) => {
                 let path = path.display();
                 return Err(format!(r"{path}: on Windows a runtime has a pipe, no socket: \\.\pipe\NAME, or its process id"));
@@ -41,9 +44,9 @@ impl Reach {
             }
         };
         // What is there answers, or not, as the first thing that it is asked.
-        match PipeNetwork::to_pipe(name.clone()).life(Life::Alive, Duration::ZERO).map_err(|trouble| trouble.to_string())? {
-            Life::Alive => Ok(Self(name)),
-            Life::Dead => Err(format!(r"{PIPE_PREFIX}{name} is not there")),
+        match PipeNetwork::to_pipe(pipe.clone()).life(Life::Alive, Duration::ZERO).map_err(|trouble| trouble.to_string())? {
+            Life::Alive => Ok(Self { pipe, process }),
+            Life::Dead => Err(format!(r"{PIPE_PREFIX}{pipe} is not there")),
         }
     }
 
@@ -59,7 +62,7 @@ impl Reach {
 
     #[allow(clippy::unnecessary_wraps, clippy::unused_self, reason = "on Unix it may have to be started")]
     pub(super) fn shared(&mut self, _: Duration, _: bool, _: Option<&Canceller>) -> Result<PipeNetwork, String> {
-        Ok(PipeNetwork::to_pipe(self.0.clone()))
+        Ok(PipeNetwork::to_pipe(self.pipe.clone()))
     }
 
     #[allow(clippy::unused_self, reason = "on Unix it depends on it")]
@@ -70,6 +73,14 @@ impl Reach {
     #[allow(clippy::unused_self, reason = "on Unix it depends on it")]
     pub(super) const fn death(&self) -> Option<Death> {
         None
+    }
+
+    pub(super) const fn process_id(&self) -> Option<u32> {
+        self.process
+    }
+
+    pub(super) fn is_endpoint_gone(&self, _: Duration) -> bool {
+        matches!(PipeNetwork::to_pipe(self.pipe.clone()).life(Life::Dead, Duration::ZERO), Ok(Life::Dead))
     }
 
     #[allow(clippy::unused_self, reason = "on Unix it depends on it")]

@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Component, Path, PathBuf};
 use std::string::ToString as _;
 
-use super::user_ids::UserIds;
+use super::user_ids::is_anybody;
 use super::{Distrust, TrustPolicy};
 use crate::io::{Error, ErrorKind, Phase};
 
@@ -74,12 +74,11 @@ pub(in crate::io) fn kind_of(kind: FileType) -> &'static str {
 struct Walk {
     policy: TrustPolicy,
     ours: u32,
-    user_ids: UserIds,
 }
 
 impl Walk {
     fn new(policy: TrustPolicy) -> Self {
-        Self { policy, ours: rustix::process::geteuid().as_raw(), user_ids: UserIds::now() }
+        Self { policy, ours: rustix::process::geteuid().as_raw() }
     }
 
     /// Goes down to the end of `path` through every directory and symbolic link, and looks at each of them.
@@ -136,7 +135,7 @@ impl Walk {
 
     fn check_owner(&self, path: &Path, metadata: &Metadata) -> Result<(), ErrorKind> {
         let owner = metadata.uid();
-        if self.user_ids.is_anybody(owner) && !self.policy.allows(owner) {
+        if is_anybody(owner) && !self.policy.allows(owner) {
             return Err(Distrust::UnmappedOwner { path: path.to_path_buf(), owner }.into());
         }
         if self.policy.trusts(owner, self.ours) {

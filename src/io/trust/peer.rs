@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use super::user_ids::UserIds;
+use super::user_ids::is_anybody;
 use super::{Distrust, TrustPolicy};
 use crate::io::{Error, Phase};
 
@@ -38,7 +38,7 @@ pub fn check_peer(stream: &impl AsFd, policy: TrustPolicy, process_id: Option<u3
     }
     let peer = peer_of(stream).map_err(|error| Error::new(Phase::Trust, error))?;
     let ours = rustix::process::geteuid().as_raw();
-    if UserIds::now().is_anybody(peer.user_id) && !policy.allows(peer.user_id) {
+    if is_anybody(peer.user_id) && !policy.allows(peer.user_id) {
         return Err(Error::new(Phase::Trust, Distrust::UnmappedPeer { owner: peer.user_id }));
     }
     if !policy.trusts(peer.user_id, ours) {

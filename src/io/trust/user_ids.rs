@@ -1,36 +1,31 @@
 //! Which numbers of users stand for a single user.
 
-/// In a user namespace all users that it does not map have one number, that of nobody: whoever owns such a file cannot be told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct UserIds {
-    /// The number that stands for many.
-    overflow: Option<u32>,
+use std::fs::read_to_string;
+use std::sync::OnceLock;
+
+/// Whether this number may stand for anybody: in a user namespace all users that it does not map have one number, that of nobody, and
+/// whoever owns such a file cannot be told.
+///
+/// Which number that is, is the same in the whole system. What our namespace maps may change with each call. Without `/proc` there are
+/// no user namespaces.
+pub(super) fn is_anybody(user_id: u32) -> bool {
+    static NOBODY: OnceLock<u32> = OnceLock::new();
+    let nobody = NOBODY.get_or_init(|| overflow(&read_to_string("/proc/sys/kernel/overflowuid").unwrap_or_default()));
+    user_id == *nobody && read_to_string("/proc/self/uid_map").is_ok_and(|map| !maps_all(&map))
 }
 
-impl UserIds {
-    /// As it is in our user namespace. Without `/proc` there are no user namespaces.
-    pub(super) fn now() -> Self {
-        let read = std::fs::read_to_string;
-        match (read("/proc/self/uid_map"), read("/proc/sys/kernel/overflowuid")) {
-            (Ok(map), overflow) => Self::of(&map, overflow.as_deref().unwrap_or_default()),
-            (Err(_), _) => Self { overflow: None },
-        }
-    }
+/// The number of nobody, as the system has it.
+fn overflow(text: &str) -> u32 {
+    const USUAL: u32 = 65534;
+    text.trim().parse().unwrap_or(USUAL)
+}
 
-    /// A line of the map is the first id inside, the first outside, and how many.
-    fn of(map: &str, overflow: &str) -> Self {
-        const NOBODY: u32 = 65534;
-        let count = |line: &str| line.split_ascii_whitespace().nth(2).and_then(|count| count.parse::<u64>().ok());
-        let mapped = map.lines().filter_map(count).fold(0, u64::saturating_add);
-        // The last number, -1, is nobody's anywhere.
-        let all = u64::from(u32::MAX);
-        Self { overflow: (mapped < all).then(|| overflow.trim().parse().unwrap_or(NOBODY)) }
-    }
-
-    /// Whether this number may stand for anybody.
-    pub(super) fn is_anybody(self, user_id: u32) -> bool {
-        self.overflow == Some(user_id)
-    }
+/// Whether each number stands for a user of its own. A line of the map is the first id inside, the first outside, and how many.
+fn maps_all(map: &str) -> bool {
+    let count = |line: &str| line.split_ascii_whitespace().nth(2).and_then(|count| count.parse::<u64>().ok());
+    let mapped = map.lines().filter_map(count).fold(0, u64::saturating_add);
+    // The last number, -1, is nobody's anywhere.
+    mapped >= u64::from(u32::MAX)
 }
 
 #[cfg(test)]
@@ -39,13 +34,11 @@ mod tests {
 
     #[test]
     fn number_of_nobody_is_anybody_where_not_all_are_mapped() {
-        let of = |map| UserIds::of(map, "65534\n");
-        assert_eq!(of("         0          0 4294967295\n").overflow, None);
-        assert_eq!(of("0 0 4294967294\n4294967294 4294967294 1\n").overflow, None);
+        assert!(maps_all("         0          0 4294967295\n") && maps_all("0 0 4294967294\n4294967294 4294967294 1\n"));
         for map in ["", "0 1000 1\n", "1000 1000 1\n", "0 100000 65536\n", "0 1000 1\n1 100000 65536\n"] {
-            assert!(of(map).is_anybody(65534) && !of(map).is_anybody(0), "{map:?}");
+            assert!(!maps_all(map), "{map:?}");
         }
-        assert_eq!(UserIds::of("0 1000 1\n", "99\n").overflow, Some(99));
-        assert_eq!(UserIds::of("0 1000 1\n", "").overflow, Some(65534));
+        assert_eq!([overflow("65534\n"), overflow("99\n"), overflow("")], [65534, 99, 65534]);
+        assert!(!is_anybody(0));
     }
 }

@@ -77,7 +77,9 @@ fn record_client_finds_runtime_by_process() {
         let words = fs::read_to_string(format!("{out}/an-info.txt")).unwrap();
         assert!(words.contains("request Process/ProcessInfo3") && words.contains("\"10.0.0\""), "{words}");
         let events: Vec<_> = words.lines().filter_map(|line| line.split_once(" s    0  ")).map(|(_, what)| what).collect();
-        assert_eq!(events, ["opened", "client: 20 bytes in 2 pieces", "runtime: 142 bytes", "runtime: closed"]);
+        // On a busy machine the recorder reads both pieces at once.
+        let request = if events[1].ends_with("pieces") { "client: 20 bytes in 2 pieces" } else { "client: 20 bytes" };
+        assert_eq!(events, ["opened", request, "runtime: 142 bytes", "runtime: closed"]);
 
         // A client that fails is recorded, and reported.
         let (status, said) = diagipc(&["record", "--out", out, "--to", to, "--", "sh", "-c", "test -S {socket} && exit 7"]);

@@ -47,7 +47,7 @@ fn every_file_is_valid_by_the_schema() {
 
 /// One script of each side, in which each test below changes one thing.
 fn good() -> Value {
-    r#"{ "format": 1, "title": "t", "within_ms": 5000, "numberOfScripts": 2, "scripts": [
+    r#"{ "schema": "exchanges.schema.json", "format": 1, "title": "t", "within_ms": 5000, "numberOfScripts": 2, "scripts": [
         { "scId": 1, "name": "a", "comment": "c", "plays": "client", "spec": ["F-1"], "since": "5.0", "hazard": null,
           "target": { "suspended": false, "ports": [{ "id": "p", "suspend": true, "listening": true }], "environment": {},
                       "platform": null },

@@ -27,7 +27,7 @@ pub(crate) fn cli_decode(input: &[u8]) {
     }
     assert_eq!(at, bytes.len(), "{items:?}");
     if how & 1 == 0 {
-        return dump::items(&mut io::sink(), &items, bytes).unwrap();
+        return items.iter().for_each(|item| dump::item(&mut io::sink(), item, item.bytes_in(bytes)).unwrap());
     }
     let json = serde_json::to_string(&items).unwrap();
     let again: Vec<Item> = serde_json::from_str(&json).unwrap();

@@ -142,6 +142,28 @@ fn pipe_write_past_deadline_is_the_last() {
     assert!(got.len() >= sent && got[..] == bytes[..got.len()], "{} sent, {} came", sent, got.len());
 }
 
+/// What one of two ends did is true of the other one: it is the same pipe.
+#[test]
+fn pipe_clone_sends_nothing_behind_a_write_that_was_cut() {
+    let (mut server, mut client) = pair("clone-cut");
+    let mut clone = client.try_clone().unwrap();
+    assert_eq!(clone.send(b"before", &patience()).unwrap(), 6);
+    let (bytes, until) = (pattern(1 << 20), within(SHORT));
+    let stopped = loop {
+        if let Err(stopped) = client.send(&bytes, &until) {
+            break stopped;
+        }
+    };
+    assert!(matches!(stopped, Stopped::TimedOut));
+    let Stopped::Io(error) = clone.send(b"behind", &patience()).unwrap_err() else { panic!() };
+    assert_eq!(error.kind(), IoErrorKind::BrokenPipe);
+    let Stopped::Io(error) = clone.try_clone().unwrap().send(b"behind", &patience()).unwrap_err() else { panic!() };
+    assert_eq!(error.kind(), IoErrorKind::BrokenPipe);
+    // What comes can still be read, by each of them.
+    send_all(&mut server, b"reply");
+    assert_eq!(clone.receive(&mut [0; 16], &patience()).unwrap(), 5);
+}
+
 /// Cancels after a while, from another thread.
 fn cancelled_later<T>(wait: impl FnOnce(&Until<'_>) -> T) -> T {
     let canceller = Canceller::new().unwrap();

@@ -54,11 +54,13 @@ block(21106, "environment-of-any-units", "A character of two units, half of one,
       [{"name": "E", "value": "\U0001F600"}, {"name": "A", "value": {"utf16": [0xD800]}}, {"name": "V", "value": ""}])
 script(21107, "environment-future", "`future` of any value", ["R-ENV-004"], answered(REQUEST, reply(len(TWO), 0xFFFF), TWO),
        ok({"nIncomingBytes": len(TWO), "future": 65535}, "environment", environment={"entries": [FIRST_VALUE, SECOND_VALUE]}))
-LARGE = 33
+LARGE = [f"L{number:02}" for number in range(33)]
 block(21108, "environment-larger-than-a-message", "A block of 66,202 bytes: more than any message can hold", ["R-ENV-003"],
-      u32(LARGE) + string("L=" + "x" * 998) * LARGE, [{"name": "L", "value": "x" * 998}] * LARGE,
-      steps=[accept("a"), expect("a", REQUEST), send("a", reply(4 + 2006 * LARGE), u32(LARGE),
-                                                     repeated(string("L=" + "x" * 998), LARGE)), close("a")])
+      u32(len(LARGE)) + b"".join(string(f"{name}=" + "x" * 996) for name in LARGE), [{"name": name, "value": "x" * 996} for name in LARGE],
+      steps=[accept("a"), expect("a", REQUEST),
+             send("a", reply(4 + 2006 * len(LARGE)), u32(len(LARGE)),
+                  *[piece for name in LARGE for piece in (string(f"{name}=" + "x" * 996)[:12], repeated(b"x\0", 996), b"\0\0")]),
+             close("a")])
 
 # --- blocks that break off -----------------------------------------------------------------------------------------
 block(21110, "environment-cut-in-an-entry", "The runtime closes inside the second entry", ["R-ENV-010", "R-ERR-003"], TWO[:20],

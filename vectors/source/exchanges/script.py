@@ -271,7 +271,7 @@ class ScriptFile:
         self.scripts.append(script)
 
     def document(self):
-        return {"format": 1, "title": self.title, "within_ms": WITHIN, "numberOfScripts": len(self.scripts),
+        return {"schema": "exchanges.schema.json", "format": 1, "title": self.title, "within_ms": WITHIN, "numberOfScripts": len(self.scripts),
                 "scripts": self.scripts}
 
     def text(self):

@@ -1,28 +1,20 @@
 //! Signals in the middle of a run: what was started ends, what was made is removed, and the report has what there is.
 #![cfg(target_os = "linux")]
 
-use std::env;
+mod subcommands;
+mod terminal;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::conformance::Report;
-use rand::{Rng as _, SeedableRng as _};
-use serde_json::Value;
+use crate::diagipc;
 
-use crate::{diagipc, failed_cases};
-
-const DIAGIPC: &str = env!("CARGO_BIN_EXE_diagipc");
 /// How long anything may take here on a machine with other work.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// The moments at which a run is interrupted, after it looks for signals.
-const MOMENTS: usize = 10;
-/// The last of them, in milliseconds.
-const LATEST: u64 = 600;
-const SEED: u64 = 20_261;
-
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Waits until `there` gives something.
 #[track_caller]
 fn until<T>(what: &str, mut there: impl FnMut() -> Option<T>) -> T {
@@ -59,20 +51,50 @@ fn files_in(directory: &Path) -> Vec<String> {
     fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path().display().to_string()).collect()
 }
 
+/// A temporary directory, with which all processes end that have it in their environment.
+struct Tmpdir(tempfile::TempDir);
+
+impl Tmpdir {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for Tmpdir {
+    fn drop(&mut self) {
+        for line in processes_in(self.path()) {
+            let pid = line.split([' ', '/']).find(|part| part.parse::<u32>().is_ok()).unwrap();
+            // It may have ended since.
+            let _ = Command::new("kill").args(["-KILL", pid]).stderr(Stdio::null()).status();
+        }
+    }
+}
+
 /// A run whose temporary files are in a directory of its own.
 struct Run {
     child: Child,
-    tmpdir: tempfile::TempDir,
+    tmpdir: Tmpdir,
 }
 
 impl Run {
-    fn start(mut command: Command) -> Self {
-        let tmpdir = tempfile::tempdir().unwrap();
-        command.env("TMPDIR", tmpdir.path()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = command.spawn().unwrap();
-        let run = Self { child, tmpdir };
-        until("it has no handler for signals", || handles_sigterm(run.child.id()).then_some(()));
+    /// Starts it, and waits until it looks for signals.
+    fn start(command: Command) -> Self {
+        let run = Self::begin(Tmpdir::new(), command, Stdio::null());
+        run.wait_for_handler();
         run
+    }
+
+    fn begin(tmpdir: Tmpdir, mut command: Command, stdin: Stdio) -> Self {
+        command.env("TMPDIR", tmpdir.path()).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self { child: command.spawn().unwrap(), tmpdir }
+    }
+
+    fn wait_for_handler(&self) {
+        until("it has no handler for signals", || handles_sigterm(self.child.id()).then_some(()));
     }
 
     fn signal(&self, name: &str) {
@@ -83,69 +105,18 @@ impl Run {
     /// Waits for its end. Nothing of it may be left then.
     #[track_caller]
     fn end(self, about: &str) -> Output {
-        let Self { child, tmpdir } = self;
-        let output = child.wait_with_output().unwrap();
+        let Self { mut child, tmpdir } = self;
+        // Its input lasts as long as it does.
+        let _stdin = child.stdin.take();
+        let (sender, ended) = mpsc::channel();
+        thread::spawn(move || sender.send(child.wait_with_output().unwrap()));
+        let output = ended.recv_timeout(PATIENCE).expect(about);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(!errors.contains("panicked"), "{about}: {errors}");
         until(&format!("{about}: processes are left"), || processes_in(tmpdir.path()).is_empty().then_some(()));
         assert_eq!(files_in(tmpdir.path()), [""; 0], "{about}");
         output
     }
-}
-
-/// Interrupts runs of this command at random moments.
-fn interrupted(name: &str, arguments: &[&str], is_partial: impl Fn(&Value) -> bool) {
-    println!("{name}: seed {SEED}");
-    let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(SEED ^ name.len() as u64);
-    for nth in 0..MOMENTS {
-        let moment = random.random_range(0..=LATEST);
-        let (signal, status) = if nth % 2 == 0 { ("-TERM", 143) } else { ("-INT", 130) };
-        let about = format!("{name}: {signal} after {moment} ms");
-        println!("{about}");
-        let mut command = diagipc(arguments);
-        // The client finds itself there.
-        command.env("PATH", format!("{}:{}", Path::new(DIAGIPC).parent().unwrap().display(), env::var("PATH").unwrap()));
-        let run = Run::start(command);
-        thread::sleep(Duration::from_millis(moment));
-        run.signal(signal);
-        let output = run.end(&about);
-        assert_eq!(output.status.code(), Some(status), "{about}: {:?}", output.status);
-        let report: Value = serde_json::from_slice(&output.stdout).expect(&about);
-        assert!(report["interrupted"]["notRun"].as_u64() > Some(0), "{about}: {report}");
-        assert!(is_partial(&report), "{about}: {}", failed_cases(&output.stdout));
-    }
-}
-
-/// A report of a suite that can be read back, in which nothing is failed for the interruption. A busy machine may make other failures.
-fn is_report(report: &Value) -> bool {
-    let parsed = Report::parse(&report.to_string()).unwrap();
-    parsed.lost.is_none() && !report.to_string().contains("was interrupted")
-}
-
-#[test]
-fn check_interrupted_leaves_nothing_but_its_report() {
-    interrupted("check", &["check", "--json"], is_report);
-}
-
-#[test]
-fn server_interrupted_leaves_nothing_but_its_report() {
-    let arguments = ["server", "--json", "--allow-harmful", "--profile", "strict", "--spawn", "--", DIAGIPC, "runtime"];
-    interrupted("server", &arguments, is_report);
-}
-
-#[test]
-fn client_interrupted_leaves_nothing_but_its_report() {
-    let operations = concat!(env!("CARGO_MANIFEST_DIR"), "/vectors/clients/diagipc.toml");
-    interrupted("client", &["client", "--json", "--operations", operations], is_report);
-}
-
-#[test]
-fn fuzz_server_interrupted_leaves_nothing_but_its_summary() {
-    let arguments = ["fuzz-server", "--json", "--allow-harmful", "--cases", "1000000", "--spawn", "--", DIAGIPC, "runtime"];
-    interrupted("fuzz-server", &arguments, |summary| {
-        let cases = summary["cases"].as_u64().unwrap() + summary["interrupted"]["notRun"].as_u64().unwrap();
-        cases == 1_000_000 && summary["lost"].is_null()
-    });
 }
 
 /// A target that takes connections and says nothing, so that the first question waits; with a process of its own.
@@ -207,11 +178,7 @@ fn killed_run_takes_its_target_with_it() {
         let there = processes_in(tmpdir.path());
         (!there.iter().any(|line| line.contains("python3"))).then_some(())
     });
-    // What the target had started is nobody's.
-    for line in processes_in(tmpdir.path()) {
-        let pid = line.split([' ', '/']).find(|part| part.parse::<u32>().is_ok()).unwrap();
-        assert!(Command::new("kill").args(["-KILL", pid]).status().unwrap().success(), "{line}");
-    }
+    // What the target had started is nobody's, and goes with the directory.
 }
 
 /// What `check` starts are programs of its own, which end by themselves.

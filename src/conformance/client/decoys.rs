@@ -1,0 +1,61 @@
+//! What else is in the directory of the socket, and could be taken for it.
+
+use alloc::{format, string::String, vec::Vec};
+use core::time::Duration;
+use std::fs;
+use std::io::{self, Read as _};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+use super::ClientFault;
+use super::finding::Findings;
+use super::scenario::Decoy;
+
+/// How long one that has connected may take to send something.
+const SENDS: Duration = Duration::from_millis(300);
+
+/// The decoys of a target, which listen.
+#[derive(Debug, Default)]
+pub(super) struct Decoys(Vec<(String, UnixListener)>);
+
+impl Decoys {
+    /// Makes those of `list` that are to be there before the real socket, or after it.
+    pub(super) fn make(&mut self, list: &[Decoy], after: bool, directory: &Path, (pid, key): (u32, u64)) -> io::Result<()> {
+        for decoy in list.iter().filter(|decoy| matches!(decoy, Decoy::EarlierKey) != after) {
+            let name = match decoy {
+                Decoy::LongerPid => format!("dotnet-diagnostic-{pid}4-{key}-socket"),
+                Decoy::LaterKey | Decoy::PlainFile => format!("dotnet-diagnostic-{pid}-{}-socket", key.saturating_add(1_000_000)),
+                Decoy::EarlierKey => format!("dotnet-diagnostic-{pid}-{}-socket", key.saturating_sub(1)),
+                Decoy::OldPrefix => format!("dotnetcore-diagnostic-{pid}-{key}-socket"),
+            };
+            let path = directory.join(&name);
+            match decoy {
+                Decoy::PlainFile => fs::write(path, b"")?,
+                // Its process is gone: nobody listens.
+                Decoy::EarlierKey => drop(UnixListener::bind(path)?),
+                _ => {
+                    let listener = UnixListener::bind(path)?;
+                    listener.set_nonblocking(true)?;
+                    self.0.push((name, listener));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the client has sent something to one of them.
+    pub(super) fn judge(&self, findings: &mut Findings) -> bool {
+        let mut is_reached = false;
+        for (name, listener) in &self.0 {
+            while let Ok((mut stream, _)) = listener.accept() {
+                let is_ready = stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(SENDS)));
+                let sent = is_ready.and_then(|()| stream.read(&mut [0; 64]));
+                if matches!(sent, Ok(1..)) {
+                    findings.must(ClientFault::AnotherProcessReached, format!("it sends its request to {name}, another process"));
+                    is_reached = true;
+                }
+            }
+        }
+        is_reached
+    }
+}

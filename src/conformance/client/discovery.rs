@@ -1,0 +1,36 @@
+//! Scenarios about which socket is that of the process: each puts something else beside it.
+
+use alloc::{format, vec, vec::Vec};
+
+use super::requests::answered;
+use super::scenario::{Decoy, Scenario};
+use super::{Argument, Operation};
+
+/// What is beside the socket, and how the scenario is called and told.
+const DECOYS: &[(Decoy, &str, &str, &[&str])] = &[
+    (Decoy::LongerPid, "longer-pid", "A process whose id begins with the same digits has a socket too", &["R-TRN-012"]),
+    (Decoy::LaterKey, "later-key", "A newer socket has the same process id and another start time", &["R-TRN-008"]),
+    (Decoy::EarlierKey, "earlier-key", "An older process of the same id has left its socket", &["R-TRN-008", "F-61"]),
+    (
+        Decoy::PlainFile,
+        "plain-file",
+        "A newer file is called like a socket of the process, and is none",
+        &["R-TRN-003", "R-TRN-012"],
+    ),
+    (Decoy::OldPrefix, "old-prefix", "A socket has the name that drafts of the protocol gave it", &["R-TRN-013"]),
+];
+/// Those that do harm in the wrong process, and one that does not.
+const ASKED: &[Operation] = &[Operation::ProcessInfo, Operation::SetEnv, Operation::Dump, Operation::Attach, Operation::Trace];
+
+pub(super) fn scenarios() -> Vec<Scenario> {
+    let of = |operation: Operation| {
+        DECOYS.iter().map(move |(decoy, what, title, spec)| {
+            let mut scenario = answered(Scenario::new(&format!("discovery/{what}/{operation}"), title, spec, operation));
+            scenario.decoys = vec![*decoy];
+            // One that is told the socket does not look for it.
+            scenario.needs.push(vec![Argument::Pid]);
+            scenario
+        })
+    };
+    ASKED.iter().copied().flat_map(of).collect()
+}

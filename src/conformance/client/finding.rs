@@ -1,0 +1,123 @@
+//! What is found of a client in a scenario, and how much weight it has.
+
+use alloc::{string::String, vec::Vec};
+
+use super::ClientFault;
+use crate::conformance::Grade;
+
+/// How much weight something has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Weight {
+    /// The client does more than it was asked to. It is told and fails nothing.
+    Note,
+    /// The document leaves it open.
+    May,
+    /// It must not be so.
+    Must,
+}
+
+/// Something that is to be said of a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Finding {
+    pub(super) weight: Weight,
+    pub(super) text: String,
+    pub(super) fault: Option<ClientFault>,
+    /// Whether it is about the bytes of a request that a runtime takes: those are the same in every scenario that asks the same.
+    pub(super) is_of_request: bool,
+}
+
+/// All that was found, in its order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn add(&mut self, weight: Weight, fault: Option<ClientFault>, text: impl Into<String>) {
+        let finding = Finding { weight, text: text.into(), fault, is_of_request: false };
+        if !self.0.contains(&finding) {
+            self.0.push(finding);
+        }
+    }
+
+    /// Something that must not be so.
+    pub(super) fn must(&mut self, fault: impl Into<Option<ClientFault>>, text: impl Into<String>) {
+        self.add(Weight::Must, fault.into(), text);
+    }
+
+    /// Something that the document leaves open.
+    pub(super) fn may(&mut self, fault: impl Into<Option<ClientFault>>, text: impl Into<String>) {
+        self.add(Weight::May, fault.into(), text);
+    }
+
+    /// Something that the client does beside what it was asked.
+    pub(super) fn note(&mut self, text: impl Into<String>) {
+        self.add(Weight::Note, None, text);
+    }
+
+    /// Takes what was found in the bytes of a request. `goes_on`: a runtime takes it all the same.
+    pub(super) fn take_of_request(&mut self, findings: Self, goes_on: bool) {
+        self.0.extend(findings.0.into_iter().map(|finding| Finding { is_of_request: goes_on, ..finding }));
+    }
+
+    pub(super) fn extend(&mut self, findings: Self) {
+        self.0.extend(findings.0);
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Finding> {
+        self.0.iter()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Finding> {
+        self.0.iter_mut()
+    }
+
+    /// Whether there is something that must not be so.
+    pub(super) fn is_bad(&self) -> bool {
+        self.0.iter().any(|finding| finding.weight == Weight::Must)
+    }
+
+    pub(super) fn has(&self, fault: ClientFault) -> bool {
+        self.0.iter().any(|finding| finding.fault == Some(fault))
+    }
+
+    /// The faults that have a name, each once.
+    pub(super) fn faults(&self) -> Vec<ClientFault> {
+        let mut faults = Vec::new();
+        for fault in self.0.iter().filter_map(|finding| finding.fault.filter(|_| finding.weight != Weight::Note)) {
+            if !faults.contains(&fault) {
+                faults.push(fault);
+            }
+        }
+        faults
+    }
+
+    /// The grade of a scenario of which this is all.
+    pub(super) fn grade(&self) -> Grade {
+        match self.0.iter().map(|finding| finding.weight).max() {
+            None | Some(Weight::Note) => Grade::Pass,
+            Some(Weight::May) => Grade::Informational,
+            Some(Weight::Must) => Grade::Fail,
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn texts(&self) -> Vec<&str> {
+        self.0.iter().map(|finding| finding.text.as_str()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grade_is_that_of_the_heaviest_finding() {
+        let mut findings = Findings::default();
+        assert_eq!(findings.grade(), Grade::Pass);
+        findings.note("ResumeRuntime is asked as well");
+        assert_eq!((findings.grade(), findings.faults().len()), (Grade::Pass, 0));
+        findings.may(ClientFault::NoReadTimeout, "it waits");
+        assert_eq!((findings.grade(), findings.is_bad()), (Grade::Informational, false));
+        findings.must(ClientFault::NoReadTimeout, "it waits again");
+        assert_eq!((findings.grade(), findings.faults()), (Grade::Fail, [ClientFault::NoReadTimeout].to_vec()));
+    }
+}

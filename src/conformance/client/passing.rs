@@ -1,0 +1,228 @@
+//! What a client does beside what it was asked: requests in passing, and requests that are not to come.
+//!
+//! A runtime answers them, and they fail nothing: the client was not told to leave them out.
+
+use alloc::{
+    borrow::ToOwned as _,
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+use core::time::Duration;
+use std::time::Instant;
+
+use super::conversation::{Conversation, REST, SLICE, Stop, WITHIN};
+use super::faults::ClientFault;
+use super::scenario::{Exit, Move, Unread};
+use super::{Operation, moves, payloads};
+use crate::command::Command;
+use crate::conformance::player::Received;
+use crate::hresult::HResult;
+use crate::vectors::script::{Accept, Ending, Step};
+
+/// The most that is taken of what should never have been sent.
+const MOST: usize = 200_000;
+/// How long the runtime looks for what must not come.
+const LOOK: Duration = Duration::from_millis(100);
+/// What a request is known by: all of the header but `reserved`.
+const KNOWN_BY: usize = 18;
+
+impl Conversation<'_, '_> {
+    /// Takes the connection that the script waits for, and on the way all others on which something is asked in passing.
+    pub(super) fn accept(&mut self, accept: &Accept) -> Result<(), Stop> {
+        loop {
+            if !self.is_called()? {
+                return Ok(());
+            }
+            self.player.step(&Step::Accept(accept.clone()))?;
+            let waits = matches!(self.moves.front(), Some(Move::Request(_) | Move::Stop { .. } | Move::NothingWhole { .. }));
+            if !waits || !self.answers_in_passing(&accept.accept)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads as much as says which request it is. `true`: it was one in passing, and is answered. Otherwise it is kept.
+    fn answers_in_passing(&mut self, on: &str) -> Result<bool, Stop> {
+        let (mut bytes, fds) = self.read_some(on, KNOWN_BY, WITHIN)?;
+        let Some(command) = self.in_passing(&bytes) else {
+            self.peeked = Some((on.to_owned(), bytes, fds));
+            return Ok(false);
+        };
+        let size = bytes.get(14..16).and_then(|size| size.try_into().ok()).map_or(20, u16::from_le_bytes);
+        let rest = usize::from(size).saturating_sub(bytes.len());
+        bytes.extend(self.read_some(on, rest, REST)?.0);
+        self.answer(on, command, &bytes)?;
+        Ok(true)
+    }
+
+    /// The command that a request has, if a runtime answers it whatever else goes on.
+    fn in_passing(&self, bytes: &[u8]) -> Option<Command> {
+        let code: [u8; 2] = bytes.get(16..18)?.try_into().ok()?;
+        let command = Command::from_code(u16::from_be_bytes(code));
+        let is_asked = self.scenario.operation.commands().contains(&command);
+        let is_expected = command == Command::STOP_TRACING && matches!(self.moves.front(), Some(Move::Stop { .. }));
+        let is_known =
+            [Command::RESUME_RUNTIME, Command::PROCESS_INFO, Command::PROCESS_INFO2, Command::PROCESS_INFO3, Command::STOP_TRACING];
+        (bytes.starts_with(moves::MAGIC) && !is_asked && !is_expected && is_known.contains(&command)).then_some(command)
+    }
+
+    fn answer(&mut self, on: &str, command: Command, bytes: &[u8]) -> Result<(), Stop> {
+        let payload = match command {
+            Command::RESUME_RUNTIME => [0; 4].to_vec(),
+            Command::STOP_TRACING => bytes.get(20..28).unwrap_or(&[0; 8]).to_vec(),
+            other => payloads::process_info(other, self.target.process_id().into()),
+        };
+        if command == Command::STOP_TRACING {
+            self.judge_late_stop(bytes);
+        } else {
+            self.findings.note(format!("{} is asked as well, and answered", moves::named(bytes)));
+        }
+        let until = self.in_a(REST);
+        let _ = self.player.send(on, &moves::ok(&payload), None, until)?;
+        self.player.end(on, Ending::Close).map_err(Stop::from)
+    }
+
+    /// A session that the client stops is one that it believes to have.
+    fn judge_late_stop(&mut self, bytes: &[u8]) {
+        let stop = moves::named(bytes);
+        match self.scenario.reveals {
+            Some(fault) if self.scenario.operation.streams() && self.scenario.exit == Exit::NonZero => {
+                self.findings.must(fault, format!("{stop} comes: the client takes for a session what is none"));
+            }
+            _ => self.findings.note(format!("{stop} comes as well, and is answered")),
+        }
+    }
+
+    /// The conversation is over: answers what the client asks beside it, until it ends or the time is over.
+    pub(super) fn attend(&mut self, deadline: Instant) -> Result<(), Stop> {
+        self.moves.clear();
+        while !self.client.has_ended() && Instant::now() < deadline {
+            let until = self.in_a(SLICE);
+            if self.player.network().is_called(None, until)? {
+                self.take_one_more()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Until then no request is to come that a runtime does not answer in passing.
+    pub(super) fn no_more_requests(&mut self, until: Duration) -> Result<(), Stop> {
+        while self.player.network().is_called(None, until)? {
+            self.take_one_more()?;
+        }
+        Ok(())
+    }
+
+    fn take_one_more(&mut self) -> Result<(), Stop> {
+        let on = "more".to_owned();
+        self.player.step(&Step::Accept(Accept { accept: on.clone(), port: None, within_ms: None }))?;
+        if self.answers_in_passing(&on)? {
+            return Ok(());
+        }
+        let (bytes, _) = self.read(&on, Unread::None)?;
+        if let Some(request) = (!bytes.is_empty()).then(|| moves::named(&bytes)) {
+            self.judge_surplus(&bytes, &request);
+            let until = self.in_a(REST);
+            let _ = self.player.send(&on, &moves::error(HResult::UNKNOWN_COMMAND), None, until)?;
+        }
+        self.player.end(&on, Ending::Close).map_err(Stop::from)
+    }
+
+    /// A request that is not to come any more.
+    fn judge_surplus(&mut self, bytes: &[u8], request: &str) {
+        let code = bytes.get(16..18).and_then(|code| code.try_into().ok()).map(u16::from_be_bytes).map(Command::from_code);
+        let is_asked = code.is_some_and(|command| self.scenario.operation.commands().contains(&command));
+        match self.scenario.refused_with {
+            _ if !is_asked => self.findings.may(None, format!("{request} comes as well")),
+            // What the older command cannot say is lost; whether that is better than to give up is for the client to say.
+            Some(HResult::UNKNOWN_COMMAND) => self.findings.note(format!("{request} is asked after the last UNKNOWN_COMMAND")),
+            Some(hresult) if self.scenario.section == "fallback" => {
+                let text = format!("{request} is asked after {hresult}, which is not UNKNOWN_COMMAND");
+                self.findings.must(ClientFault::FallsBackAfterAnyError, text);
+            }
+            _ => self.findings.may(None, format!("{request} is asked again")),
+        }
+    }
+
+    /// The reply was none, and what would follow it has come: the client lets go of the connection, or takes the session and stops it.
+    pub(super) fn refused(&mut self, on: &str) -> Result<(), Stop> {
+        let begun = Instant::now();
+        while begun.elapsed() < self.gives_up {
+            let until = self.in_a(SLICE);
+            if let Received::End(_) = self.player.receive(on, 64, until)? {
+                return Ok(());
+            }
+            let now = self.in_a(Duration::ZERO);
+            if self.player.network().is_called(None, now)? {
+                self.take_one_more()?;
+                break;
+            }
+            if self.client.has_ended() {
+                return Ok(());
+            }
+        }
+        self.player.end(on, Ending::Close).map_err(Stop::from)
+    }
+
+    /// No message can hold what the client was told: it may connect, and that is all.
+    pub(super) fn nothing_whole(&mut self, on: &str) -> Result<(), Stop> {
+        let mut bytes = self.take_peeked(on).map_or_else(Vec::new, |(bytes, _)| bytes);
+        while bytes.len() < MOST {
+            let until = self.in_a(if bytes.is_empty() { WITHIN } else { REST });
+            match self.player.receive(on, MOST, until)? {
+                Received::Bytes(more, _) => bytes.extend(more),
+                Received::End(_) | Received::Nothing => break,
+            }
+        }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let size = bytes.get(14..16).and_then(|size| size.try_into().ok()).map(u16::from_le_bytes);
+        let said = size.map_or_else(|| "not there".to_owned(), |size| size.to_string());
+        // For user_events a byte with the descriptor follows.
+        let whole = bytes.len().saturating_sub(usize::from(self.scenario.operation == Operation::UserEvents));
+        let low = u16::try_from(whole & 0xffff).ok();
+        let fault = match size {
+            Some(u16::MAX) => ClientFault::SizeClamped,
+            size if whole > usize::from(u16::MAX) && size == low => ClientFault::SizeTruncated,
+            _ => ClientFault::BeyondTheLargestMessage,
+        };
+        Err(Stop::fault(fault, format!("it sends {} bytes, and the size field is {said}", bytes.len())))
+    }
+
+    pub(super) fn not_on(&mut self, on: &str) -> Result<(), Stop> {
+        let until = self.in_a(LOOK);
+        if let Received::Bytes(bytes, _) = self.player.receive(on, 64, until)? {
+            let found = format!("it sends {} on the same connection", moves::named(&bytes));
+            return Err(Stop::fault(ClientFault::ConnectionReused, found));
+        }
+        self.player.end(on, Ending::Close).map_err(Stop::from)
+    }
+
+    /// The next connection to the client's port, with an advertise that is not slow: what a runtime makes of one that was closed.
+    pub(super) fn connect_again(&mut self, on: &str) -> Result<bool, Stop> {
+        let Some(advertise) = self.advertised.get(on).filter(|bytes| bytes.len() == 34).cloned() else { return Ok(false) };
+        self.player.end(on, Ending::Close)?;
+        let open = crate::vectors::script::Open { open: String::from(on), port: Some("p".to_owned()), within_ms: None };
+        self.player.step(&Step::Open(open))?;
+        let until = self.in_a(REST);
+        let _ = self.player.send(on, &advertise, None, until)?;
+        Ok(true)
+    }
+
+    /// Whether `bytes` are all of a request that is answered in passing, on a connection to the client's port.
+    pub(super) fn answers_at_the_port(&mut self, on: &str, bytes: &[u8], expected: Option<Command>) -> Result<bool, Stop> {
+        let Some(command) = self.advertised.contains_key(on).then(|| self.in_passing(bytes)).flatten() else { return Ok(false) };
+        if expected == Some(command) {
+            return Ok(false);
+        }
+        let advertise = self.advertised.get(on).cloned().unwrap_or_default();
+        self.answer(on, command, bytes)?;
+        let open = crate::vectors::script::Open { open: String::from(on), port: Some("p".to_owned()), within_ms: None };
+        self.player.step(&Step::Open(open))?;
+        let until = self.in_a(REST);
+        let _ = self.player.send(on, &advertise, None, until)?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,86 @@
+//! Reads a request off a connection.
+
+use alloc::{string::String, vec::Vec};
+use core::time::Duration;
+
+use super::conversation::{Conversation, REST, SLICE, Stop, WITHIN};
+use super::scenario::Unread;
+use crate::command::Command;
+use crate::conformance::player::Received;
+
+/// The most that is taken of what should never have been sent.
+const MOST: usize = 200_000;
+
+impl Conversation<'_, '_> {
+    /// The request that is to come on a connection. At the client's port: on the one that comes after it, if the client drops this
+    /// one or asks something in passing on it.
+    pub(super) fn read_request(&mut self, on: &str, unread: Unread, expected: Option<Command>) -> Result<(Vec<u8>, usize), Stop> {
+        let mut has_connected_again = false;
+        loop {
+            let (bytes, fds) = self.read(on, unread)?;
+            if bytes.is_empty() && !has_connected_again && self.connect_again(on)? {
+                self.findings.note("it drops a connection whose advertise takes its time, and waits for the next one");
+                has_connected_again = true;
+            } else if bytes.is_empty() || !self.answers_at_the_port(on, &bytes, expected)? {
+                return Ok((bytes, fds));
+            }
+        }
+    }
+
+    /// Reads as much of a request as its size field says, less what is to stay unread.
+    pub(super) fn read(&mut self, on: &str, unread: Unread) -> Result<(Vec<u8>, usize), Stop> {
+        let (mut bytes, mut fds) = self.take_peeked(on).unwrap_or_default();
+        if bytes.len() < 16 {
+            let (more, with) = self.read_some(on, 16_usize.saturating_sub(bytes.len()), WITHIN)?;
+            bytes.extend(more);
+            fds = fds.saturating_add(with);
+        }
+        let size = bytes.get(14..16).and_then(|size| size.try_into().ok()).map(u16::from_le_bytes);
+        let wanted = size.map_or(0, |size| match unread {
+            Unread::None => usize::from(size).max(20),
+            Unread::LastByte => usize::from(size).saturating_sub(1),
+            Unread::Payload => 20,
+        });
+        let (more, with) = self.read_some(on, wanted.saturating_sub(bytes.len()), REST)?;
+        bytes.extend(more);
+        Ok((bytes, fds.saturating_add(with)))
+    }
+
+    /// Reads so many bytes, or as many as come; the first of them within `patience`.
+    pub(super) fn read_some(&mut self, on: &str, count: usize, patience: Duration) -> Result<(Vec<u8>, usize), Stop> {
+        let (mut bytes, mut fds, mut patience): (Vec<u8>, usize, _) = (Vec::new(), 0, patience);
+        while bytes.len() < count {
+            let until = self.in_a(patience);
+            match self.player.receive(on, count.saturating_sub(bytes.len()), until)? {
+                Received::Bytes(more, with) => {
+                    bytes.extend(more);
+                    fds = fds.saturating_add(with);
+                }
+                Received::End(_) | Received::Nothing => break,
+            }
+            patience = REST;
+        }
+        Ok((bytes, fds))
+    }
+
+    /// What was read of this connection already.
+    pub(super) fn take_peeked(&mut self, on: &str) -> Option<(Vec<u8>, usize)> {
+        let (_, bytes, fds) = self.peeked.take_if(|(name, _, _): &mut (String, Vec<u8>, usize)| name == on)?;
+        Some((bytes, fds))
+    }
+
+    /// What is there already behind a request.
+    pub(super) fn behind(&mut self, on: &str) -> Result<Vec<u8>, Stop> {
+        let mut bytes = Vec::new();
+        while bytes.len() < MOST {
+            // Where there is something the rest of it is not far.
+            let time = if bytes.is_empty() { Duration::ZERO } else { SLICE };
+            let until = self.in_a(time);
+            match self.player.receive(on, MOST, until)? {
+                Received::Bytes(more, _) => bytes.extend(more),
+                Received::End(_) | Received::Nothing => break,
+            }
+        }
+        Ok(bytes)
+    }
+}

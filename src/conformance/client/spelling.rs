@@ -1,0 +1,123 @@
+//! Wrong spellings of strings, by which faults are told apart.
+
+use alloc::vec::Vec;
+
+use super::ClientFault;
+
+/// Whose wrong spelling of `text` stands in `bytes`, where the right one does not. `before` is the string that stands before it.
+pub(super) fn misspelled(text: &str, before: Option<&str>, bytes: &[u8]) -> Option<ClientFault> {
+    let units: Vec<u16> = text.encode_utf16().collect();
+    let len = units.len().saturating_add(1);
+    if text.is_empty() {
+        let before: Vec<u16> = before?.encode_utf16().collect();
+        let before = spelled(before.len().saturating_add(1), &before);
+        let ends = |tail: &[u8]| bytes.ends_with(&[&before, tail].concat());
+        return (ends(&[0; 2]) || ends(&[0; 6])).then_some(ClientFault::EmptyStringAsTwoBytes);
+    }
+    if holds(bytes, &spelled(len, &units)) {
+        return None;
+    }
+    let chars = text.chars().count().saturating_add(1);
+    let cut: Vec<u16> = text.chars().map(|c| u16::try_from(u32::from(c) & 0xffff).unwrap_or_default()).collect();
+    let utf32: Vec<u8> = text.chars().chain(['\0']).flat_map(|c| u32::from(c).to_le_bytes()).collect();
+    // As much of it as there would be bytes if a unit had two.
+    let half = utf32.get(..chars.saturating_mul(2)).unwrap_or_default();
+    let wide = [&utf32[..], half]
+        .map(|wide| holds(bytes, &[&le(chars)[..], wide].concat()) || holds(bytes, &[&le(len)[..], wide].concat()));
+    let in_bytes = [text.len(), text.len().saturating_add(1), len.saturating_mul(2), units.len().saturating_mul(2)];
+    let with_nul = |count: usize| holds(bytes, &spelled(count, &units));
+    let widened = |widen: fn(u8) -> u16| text.bytes().map(widen).collect::<Vec<_>>();
+    let utf8 = |count: usize| holds(bytes, &[&le(count)[..], text.as_bytes()].concat());
+    let as_units = |units: &[u16]| {
+        let counts = [units.len().saturating_add(1), units.len(), len];
+        !text.is_ascii() && counts.iter().any(|count| holds(bytes, &[&le(*count)[..], &raw(units)].concat()))
+    };
+    match () {
+        () if utf8(text.len().saturating_add(1)) || utf8(text.len()) => Some(ClientFault::StringInUtf8),
+        () if as_units(&widened(sign_extended)) => Some(ClientFault::UnitsSignExtended),
+        () if as_units(&widened(u16::from)) => Some(ClientFault::BytesAsUnits),
+        () if holds(bytes, &[&be(len)[..], &raw(&units)].concat()) => Some(ClientFault::NumbersBigEndian),
+        () if wide.contains(&true) => Some(ClientFault::WcharOf4Bytes),
+        () if cut.len() != units.len() && [cut.len(), chars, len].iter().any(|count| holds(bytes, &spelled(*count, &cut))) => {
+            Some(ClientFault::NonBmpTruncated)
+        }
+        () if chars != len && with_nul(chars) => Some(ClientFault::StringLengthInChars),
+        () if in_bytes.into_iter().any(|count| count != len && count != units.len() && with_nul(count)) => {
+            Some(ClientFault::StringLengthInBytes)
+        }
+        () if holds(bytes, &[&le(units.len())[..], &raw(&units)].concat()) => Some(ClientFault::StringLengthWithoutNul),
+        () => None,
+    }
+}
+
+/// A string whose length says `count`.
+fn spelled(count: usize, units: &[u16]) -> Vec<u8> {
+    [&le(count)[..], &raw(units), &[0, 0]].concat()
+}
+
+fn raw(units: &[u16]) -> Vec<u8> {
+    units.iter().flat_map(|unit| unit.to_le_bytes()).collect()
+}
+
+fn le(number: usize) -> [u8; 4] {
+    u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes()
+}
+
+/// A byte with its sign as a unit.
+fn sign_extended(byte: u8) -> u16 {
+    u16::from_le_bytes(i16::from(i8::from_le_bytes([byte])).to_le_bytes())
+}
+
+fn be(number: usize) -> [u8; 4] {
+    u32::try_from(number).unwrap_or(u32::MAX).to_be_bytes()
+}
+
+fn holds(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len().max(1)).any(|window| window == part)
+}
+
+/// How many bytes a message has with these texts as strings, and `rest` bytes of payload beside them.
+pub(super) fn size_with(texts: &[&str], rest: usize) -> usize {
+    let strings = texts.iter().map(|text| text.encode_utf16().count().saturating_add(1).saturating_mul(2).saturating_add(4));
+    strings.fold(rest.saturating_add(20), usize::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+
+    #[test]
+    fn wrong_spellings_are_told_apart() {
+        let prefix = [9; 20];
+        for (text, payload, fault) in [
+            ("ab", "03000000 6100 6200 0000", None),
+            ("é", "02000000 e900 0000", None),
+            ("é", "03000000 e900 0000", Some(ClientFault::StringLengthInBytes)),
+            ("é", "04000000 e900 0000", Some(ClientFault::StringLengthInBytes)),
+            ("😀", "02000000 3dd8 00de 0000", Some(ClientFault::StringLengthInChars)),
+            ("😀", "02000000 00f6 0000", Some(ClientFault::NonBmpTruncated)),
+            ("ab", "02000000 6100 6200", Some(ClientFault::StringLengthWithoutNul)),
+            ("ab", "03000000 61000000 62000000 00000000", Some(ClientFault::WcharOf4Bytes)),
+            ("ab", "03000000 61000000 6200", Some(ClientFault::WcharOf4Bytes)),
+            ("ab", "00000000", None),
+            ("é", "03000000 c3a9 00", Some(ClientFault::StringInUtf8)),
+            ("é", "03000000 c3ff a9ff 0000", Some(ClientFault::UnitsSignExtended)),
+            ("é", "03000000 c300 a900 0000", Some(ClientFault::BytesAsUnits)),
+            ("é", "00000002 e900 0000", Some(ClientFault::NumbersBigEndian)),
+        ] {
+            let payload = hex::decode(payload.replace(' ', "")).unwrap();
+            assert_eq!(misspelled(text, None, &[&prefix[..], &payload].concat()), fault, "{text} {payload:02x?}");
+        }
+        // Behind a name of one letter.
+        let name = [2, 0, 0, 0, 0x4e, 0, 0, 0];
+        for (end, fault) in [
+            (&[1, 0, 0, 0, 0, 0][..], None),
+            (&[0, 0, 0, 0], None),
+            (&[0, 0], Some(ClientFault::EmptyStringAsTwoBytes)),
+            (&[0, 0, 0, 0, 0, 0], Some(ClientFault::EmptyStringAsTwoBytes)),
+        ] {
+            assert_eq!(misspelled("", Some("N"), &[&name[..], end].concat()), fault);
+        }
+    }
+}

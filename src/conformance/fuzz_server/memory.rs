@@ -1,0 +1,166 @@
+//! How much memory the target has, and whether it grows with the requests.
+
+use alloc::{collections::BTreeMap, format, vec::Vec};
+use core::fmt;
+use std::fs;
+
+use serde::Serialize;
+
+use super::case::FuzzCase;
+use crate::command::Command;
+
+/// So many cases are one window, of which the least counts: a garbage collector has had its turn then.
+pub(super) const WINDOW: u32 = 32;
+/// So many windows in a row have to grow.
+const GROWING: usize = 3;
+/// What a target may take for itself in any case, in KiB.
+const LEAST: u64 = 16 << 10;
+
+/// How the memory of a target grew. In KiB, as `VmRSS` of `/proc/PID/status`.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::conformance::fuzz_server::Growth;
+///
+/// let growth = Growth { before: 10_240, after: 42_240, requests: 128 };
+/// assert_eq!(growth.to_string(), "its memory grew from 10240 to 42240 KiB in 128 requests, 250 KiB each");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Growth {
+    /// The memory when it was warm.
+    pub before: u64,
+    /// The memory afterwards.
+    pub after: u64,
+    /// The requests between.
+    pub requests: u64,
+}
+
+impl fmt::Display for Growth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { before, after, requests } = self;
+        let each = after.saturating_sub(*before).checked_div(*requests).unwrap_or_default();
+        write!(f, "its memory grew from {before} to {after} KiB in {requests} requests, {each} KiB each")
+    }
+}
+
+/// The memory of a process in KiB, where the system says so.
+pub(super) fn resident(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// Looks at one target from its start to its end.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    process: Option<u32>,
+    last: Option<u64>,
+    in_window: u32,
+    least: Option<u64>,
+    /// The least of each window. The first one is the target's own start.
+    windows: Vec<u64>,
+    /// By command: by how much it grew, and the case that made it grow most.
+    by_command: BTreeMap<(u8, u8), (i128, u64, FuzzCase)>,
+}
+
+impl Watch {
+    /// Takes the memory of the target behind `case`. The growth, and the case that had most of it, once it is beyond what a server may
+    /// take for itself.
+    pub(super) fn after(&mut self, process: u32, memory: u64, case: &FuzzCase) -> Option<(Growth, FuzzCase)> {
+        if self.process != Some(process) {
+            *self = Self { process: Some(process), ..Self::default() };
+        }
+        let grown = i128::from(memory).saturating_sub(i128::from(self.last.replace(memory).unwrap_or(memory)));
+        // What it does first, it does for itself.
+        if !self.windows.is_empty() {
+            self.count(case, grown);
+        }
+        self.least = Some(self.least.map_or(memory, |least| least.min(memory)));
+        self.in_window = self.in_window.saturating_add(1);
+        if self.in_window < WINDOW {
+            return None;
+        }
+        self.in_window = 0;
+        self.windows.extend(self.least.take());
+        let growth = growth(&self.windows)?;
+        let (_, _, most) = self.by_command.values().max_by_key(|(grown, ..)| *grown)?;
+        Some((growth, most.clone()))
+    }
+
+    fn count(&mut self, case: &FuzzCase, grown: i128) {
+        let Command { set, id } = case.command();
+        let most = u64::try_from(grown).unwrap_or_default();
+        let (sum, largest, example) = self.by_command.entry((set, id)).or_insert_with(|| (0, most, case.clone()));
+        *sum = sum.saturating_add(grown);
+        if most > *largest {
+            (*largest, *example) = (most, case.clone());
+        }
+    }
+}
+
+/// Whether the windows behind the first grow without end: the last three each more than the one before, and all in all by half, and by
+/// what a server may take for itself.
+fn growth(windows: &[u64]) -> Option<Growth> {
+    let warm = windows.get(1..)?;
+    let (before, after) = (*warm.first()?, *warm.last()?);
+    let last = warm.get(warm.len().checked_sub(GROWING.saturating_add(1))?..)?;
+    let grows = last.iter().zip(last.get(1..)?).all(|(one, next)| next > one);
+    let requests = u64::try_from(warm.len().saturating_sub(1)).ok()?.saturating_mul(WINDOW.into());
+    (grows && is_growth(before, after)).then_some(Growth { before, after, requests })
+}
+
+/// Whether that is more than a server may take for itself.
+fn is_growth(before: u64, after: u64) -> bool {
+    after.saturating_sub(before) >= LEAST.max(before.checked_div(2).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::fuzz_server::Delivery;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn own_memory_is_read() {
+        assert!(resident(std::process::id()).is_some_and(|memory| memory > 500));
+        assert_eq!(resident(u32::MAX), None);
+    }
+
+    #[test]
+    fn growth_is_what_goes_on_and_on_beyond_what_a_server_takes_for_itself() {
+        let mib = |sizes: &[u64]| sizes.iter().map(|size| size << 10).collect::<Vec<_>>();
+        let of = |sizes: &[u64]| growth(&mib(sizes)).map(|growth| (growth.before >> 10, growth.after >> 10, growth.requests));
+        assert_eq!(of(&[5, 10, 16, 22, 28]), Some((10, 28, 96)));
+        // It grew, and stays.
+        assert_eq!(of(&[5, 10, 40, 60, 60, 60, 60]), None);
+        // Not by half; not by 16 MiB; at its start; too few.
+        assert_eq!(of(&[5, 100, 110, 120, 130]), None);
+        assert_eq!(of(&[5, 10, 15, 20, 25]), None);
+        assert_eq!(of(&[5, 100, 101, 102, 103]), None);
+        assert_eq!(of(&[5, 10, 40, 70]), None);
+    }
+
+    #[test]
+    fn command_with_most_of_the_growth_is_named_and_a_new_process_begins_anew() {
+        let case = |id: u8| FuzzCase {
+            number: id.into(),
+            tc_id: 1,
+            base: Command { set: 4, id },
+            mutations: Vec::new(),
+            message: Vec::from(*b"DOTNET_IPC_V1\0\x14\0\x04"),
+            delivery: Delivery::Whole,
+        };
+        let mut watch = Watch::default();
+        let mut memory = 10 << 10;
+        let mut found = None;
+        for nth in 0..5 * WINDOW {
+            // Each second request costs 1 MiB, and the others nothing.
+            memory += if nth % 2 == 0 { 1 << 10 } else { 0 };
+            found = watch.after(7, memory, &case(if nth % 2 == 0 { 3 } else { 1 }));
+        }
+        let (growth, most) = found.expect("it grows");
+        assert_eq!((growth.requests, most.number), (96, 3));
+        assert_eq!((growth.after - growth.before) >> 10, 48);
+        assert_eq!(watch.after(8, memory, &case(3)), None);
+        assert_eq!(watch.windows.len(), 0);
+    }
+}

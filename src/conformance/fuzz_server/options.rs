@@ -1,0 +1,46 @@
+//! What a campaign plays, and how.
+
+use core::num::NonZeroU32;
+use core::time::Duration;
+
+use crate::conformance::known::Profile;
+use crate::io::Canceller;
+
+/// What is played, and how.
+///
+/// ```
+/// use core::num::NonZeroU32;
+/// use core::time::Duration;
+/// use dotnet_diagnostics_ipc::conformance::fuzz_server::Options;
+///
+/// let rate = NonZeroU32::new(100).expect("it is not 0");
+/// let options = Options { seed: 1, first: 1, cases: 1000, rate, within: Duration::from_secs(5), tries: 64, profile: None, canceller: None };
+/// // Where it ended, another run goes on.
+/// let next = Options { first: options.first + options.cases, ..options.clone() };
+/// assert_eq!(next.first, 1001);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Of which all cases come.
+    pub seed: u64,
+    /// The number of the first case.
+    pub first: u64,
+    /// How many cases.
+    pub cases: u64,
+    /// The most cases a second.
+    pub rate: NonZeroU32,
+    /// How long the target may take to a complete `ProcessInfo`, before it is said to hang.
+    pub within: Duration,
+    /// How many messages are tried to make that of a finding shorter, each with a new target.
+    pub tries: u32,
+    /// By what something is known; `None`: by what the target says of itself, if it does what that runtime is known for.
+    pub profile: Option<Profile>,
+    /// What ends the campaign early: the summary then says that it was interrupted, and how many cases were not played.
+    pub canceller: Option<Canceller>,
+}
+
+impl Options {
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.canceller.as_ref().is_some_and(Canceller::is_cancelled)
+    }
+}

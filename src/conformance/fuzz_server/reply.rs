@@ -1,0 +1,214 @@
+//! What is wrong with the answer of a server that goes on to serve.
+
+use alloc::{format, string::String, vec::Vec};
+
+use super::case::{Delivery, FuzzCase};
+use super::cause::Symptom;
+use super::numbers;
+use super::verdict::CaseVerdict;
+use crate::command::Command;
+use crate::conformance::server::ask::Came;
+use crate::conformance::server::request::Answered;
+use crate::header::{HEADER_LEN, Header, MAGIC};
+use crate::vectors::{Subject, Type};
+
+/// What such an answer comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Judged {
+    pub(super) verdict: CaseVerdict,
+    /// What no server may do, with the figures.
+    pub(super) symptoms: Vec<(Symptom, String)>,
+}
+
+/// Looks at all of the answer to `case`.
+pub(super) fn judge(answered: &Answered, case: &FuzzCase) -> Judged {
+    let symptoms = match &answered.came {
+        Came::Message(bytes) => of_message(bytes, answered, case),
+        Came::NoMessage(bytes) | Came::End(_, bytes) | Came::Silence(bytes) => of_bytes(bytes),
+    };
+    let verdict = match (symptoms.first(), &answered.came) {
+        (Some((symptom, _)), _) => symptom.verdict(),
+        (None, Came::Message(_)) if answered.came.error().is_some() => CaseVerdict::Error,
+        (None, Came::Message(_)) => CaseVerdict::Ok,
+        (None, Came::Silence(_)) if case.delivery == Delivery::Leave => CaseVerdict::Left,
+        (None, Came::Silence(_)) => CaseVerdict::Silent,
+        (None, Came::NoMessage(_) | Came::End(..)) => CaseVerdict::Closed,
+    };
+    Judged { verdict, symptoms }
+}
+
+/// Bytes that are no whole message.
+fn of_bytes(bytes: &[u8]) -> Vec<(Symptom, String)> {
+    let size = numbers::size(bytes);
+    let symptom = match bytes {
+        [] => return Vec::new(),
+        _ if begins_a_message(bytes) => {
+            let text = match size {
+                Some(size) => format!("the size field says {size}, {} bytes came", bytes.len()),
+                None => format!("{} bytes came, fewer than a header has", bytes.len()),
+            };
+            (Symptom::ReplySize, text)
+        }
+        _ if is_reply_but_for_the_magic(bytes) => {
+            let magic = bytes.get(..MAGIC.len()).unwrap_or_default();
+            (Symptom::ReplyMagic, format!("the magic is {}", hex::encode(magic)))
+        }
+        _ => (Symptom::Leaked, format!("{} bytes without a header came", bytes.len())),
+    };
+    Vec::from([symptom])
+}
+
+/// A whole message.
+fn of_message(bytes: &[u8], answered: &Answered, case: &FuzzCase) -> Vec<(Symptom, String)> {
+    let Ok(header) = Header::decode(bytes) else { return of_bytes(bytes) };
+    let mut symptoms = Vec::new();
+    let mut add = |symptom, text: String| symptoms.push((symptom, text));
+    let is_of_the_server = header.command.set == Command::OK.set;
+    let is_known = [Command::OK, Command::ERROR].contains(&header.command);
+    if !is_of_the_server {
+        add(Symptom::ReplySet, format!("the command set is 0x{:02x}, expected 0xff", header.command.set));
+    } else if !is_known {
+        add(Symptom::ReplyId, format!("the command id is 0x{:02x}, expected 0x00 or 0xff", header.command.id));
+    }
+    if header.reserved != 0 {
+        add(Symptom::ReplyReserved, format!("reserved is 0x{:04x}, expected 0", header.reserved));
+    }
+    // A second reply may follow the first one to a dump (F-81).
+    if answered.has_surplus && case.command().set != Command::GENERATE_CORE_DUMP.set {
+        add(Symptom::ReplySize, format!("the size field says {}, more bytes came", header.size));
+    }
+    let payload = (Subject { kind: Type::Reply, command: Some(case.command()), from_server: true }).decode(bytes).err();
+    // Bytes that the server never reads make the end of its stream a reset (F-70).
+    let has_unread = numbers::size(&case.message).is_some_and(|size| usize::from(size) < case.message.len());
+    match payload {
+        Some(refusal) if is_known => add(Symptom::ReplyPayload(refusal.fault.kind.clone()), format!("{refusal}")),
+        None if !answered.wrong.is_empty() && !has_unread => add(Symptom::Continuation, answered.wrong.join("; ")),
+        _ => {}
+    }
+    if header.command == Command::OK {
+        let magic = case.message.get(..MAGIC.len()).filter(|magic| **magic != MAGIC && case.message.len() >= HEADER_LEN);
+        if let Some(magic) = magic {
+            add(Symptom::MagicUnchecked, format!("an OK to a request whose magic is {}", hex::encode(magic)));
+        }
+        if let Some(size) = numbers::size(&case.message).filter(|size| usize::from(*size) < HEADER_LEN) {
+            add(Symptom::SizeUnchecked, format!("an OK to a request whose size field says {size}"));
+        }
+    }
+    if answered.left_open && !answered.has_surplus {
+        add(Symptom::LeftOpen, "the connection stays open behind the reply".into());
+    }
+    symptoms
+}
+
+/// Whether these bytes, as far as they go, are a magic and what is behind it.
+fn begins_a_message(bytes: &[u8]) -> bool {
+    bytes.iter().zip(&MAGIC).all(|(byte, magic)| byte == magic)
+}
+
+/// Whether these bytes are the header of an OK or an error in all but the magic, of which some is there: memory of a server may look
+/// like anything.
+fn is_reply_but_for_the_magic(bytes: &[u8]) -> bool {
+    let has_some = bytes.iter().zip(&MAGIC).filter(|(byte, magic)| byte == magic).count() >= MAGIC.len() / 2;
+    let command = bytes.get(16..18);
+    let is_reply = command == Some(&[Command::OK.set, Command::OK.id]) || command == Some(&[Command::ERROR.set, Command::ERROR.id]);
+    has_some && is_reply && numbers::size(bytes).is_some_and(|size| usize::from(size) >= HEADER_LEN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::fuzz_server::Mutation;
+    use crate::exchange::End;
+
+    fn case(message: &[u8], delivery: Delivery) -> FuzzCase {
+        let mutations = Vec::from([Mutation::ExtraBytes]);
+        FuzzCase { number: 1, tc_id: 1, base: Command::RESUME_RUNTIME, mutations, message: message.to_vec(), delivery }
+    }
+
+    const RESUME: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
+    const OK: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
+
+    fn answered(came: Came) -> Answered {
+        Answered { came, wrong: Vec::new(), left_open: false, has_surplus: false }
+    }
+
+    fn message(bytes: &[u8]) -> Answered {
+        answered(Came::Message(bytes.to_vec()))
+    }
+
+    /// The verdict, and what the server did wrong.
+    #[track_caller]
+    fn judged(answered: &Answered, request: &[u8]) -> (CaseVerdict, Vec<(Symptom, String)>) {
+        let Judged { verdict, symptoms } = judge(answered, &case(request, Delivery::Whole));
+        (verdict, symptoms)
+    }
+
+    #[test]
+    fn of_a_server_that_goes_on_the_answer_decides() {
+        let verdict = |came| judged(&answered(came), RESUME).0;
+        let magic = || MAGIC.to_vec();
+        let error = Came::Message(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80".to_vec());
+        assert_eq!((judged(&message(OK), RESUME).0, verdict(error)), (CaseVerdict::Ok, CaseVerdict::Error));
+        assert_eq!(verdict(Came::NoMessage(Vec::from([7; 20]))), CaseVerdict::Leaked);
+        assert_eq!(verdict(Came::Silence(Vec::from([7]))), CaseVerdict::Leaked);
+        // It begins as a message does, and is none.
+        assert_eq!(verdict(Came::NoMessage([magic(), Vec::from([0; 6])].concat())), CaseVerdict::Malformed);
+        assert_eq!(verdict(Came::End(End::Closed, magic())), CaseVerdict::Malformed);
+        assert_eq!(verdict(Came::Silence(magic())), CaseVerdict::Malformed);
+        assert_eq!(verdict(Came::End(End::Reset, Vec::new())), CaseVerdict::Closed);
+        assert_eq!(verdict(Came::Silence(Vec::new())), CaseVerdict::Silent);
+        let left = judge(&answered(Came::Silence(Vec::new())), &case(RESUME, Delivery::Leave));
+        assert_eq!((left.verdict, left.symptoms.len()), (CaseVerdict::Left, 0));
+        assert_eq!(judged(&Answered { left_open: true, ..message(OK) }, RESUME).0, CaseVerdict::LeftOpen);
+        // What is wrong behind the reply counts, but where bytes are behind the message that the server never reads (F-70).
+        let wrong = Answered { wrong: Vec::from(["the stream: reset".into()]), ..message(OK) };
+        assert_eq!(judged(&wrong, RESUME).1, [(Symptom::Continuation, "the stream: reset".into())]);
+        assert_eq!(judged(&wrong, &[RESUME, &[1]].concat()), (CaseVerdict::Ok, Vec::new()));
+    }
+
+    #[test]
+    fn each_field_of_a_reply_is_looked_at() {
+        let says = |answered: &Answered| judged(answered, RESUME).1;
+        let one = |symptom, text: &str| Vec::from([(symptom, text.into())]);
+        assert_eq!(
+            says(&message(b"DOTNET_IPC_V1\0\x18\0\x04\x01\0\0\0\0\0\0")),
+            one(Symptom::ReplySet, "the command set is 0x04, expected 0xff")
+        );
+        assert_eq!(
+            says(&message(b"DOTNET_IPC_V1\0\x18\0\xff\x01\0\0\0\0\0\0")),
+            one(Symptom::ReplyId, "the command id is 0x01, expected 0x00 or 0xff")
+        );
+        assert_eq!(
+            says(&message(b"DOTNET_IPC_V1\0\x18\0\xff\0\x01\0\0\0\0\0")),
+            one(Symptom::ReplyReserved, "reserved is 0x0001, expected 0")
+        );
+        let other_magic = b"DOTNET_IPC_V2\0\x18\0\xff\0\0\0".to_vec();
+        assert_eq!(
+            says(&answered(Came::NoMessage(other_magic))),
+            one(Symptom::ReplyMagic, "the magic is 444f544e45545f4950435f563200")
+        );
+        let short = OK.get(..22).unwrap().to_vec();
+        assert_eq!(
+            says(&answered(Came::End(End::Closed, short))),
+            one(Symptom::ReplySize, "the size field says 24, 22 bytes came")
+        );
+        let surplus = Answered { left_open: true, has_surplus: true, ..message(OK) };
+        assert_eq!(says(&surplus), one(Symptom::ReplySize, "the size field says 24, more bytes came"));
+        let [(Symptom::ReplyPayload(kind), _)] = &says(&message(b"DOTNET_IPC_V1\0\x16\0\xff\0\0\0\0\0"))[..] else { panic!() };
+        assert_eq!(kind, "unexpected_end");
+    }
+
+    #[test]
+    fn request_without_its_magic_is_not_to_be_taken() {
+        let other = b"DOTNET_IPC_V2\0\x14\0\x04\x01\0\0";
+        let text = "an OK to a request whose magic is 444f544e45545f4950435f563200";
+        assert_eq!(judged(&message(OK), other), (CaseVerdict::Unchecked, Vec::from([(Symptom::MagicUnchecked, text.into())])));
+        let error = message(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x86\x13\x13\x80");
+        assert_eq!(judged(&error, other), (CaseVerdict::Error, Vec::new()));
+        let small = b"DOTNET_IPC_V1\0\x13\0\x04\x01\0\0";
+        assert_eq!(judged(&message(OK), small).1.first().map(|(symptom, _)| symptom.clone()), Some(Symptom::SizeUnchecked));
+        // Two faults are two findings.
+        let both = message(b"DOTNET_IPC_V1\0\x18\0\xff\0\x01\0\0\0\0\0");
+        assert_eq!(judged(&both, other).1.len(), 2);
+    }
+}

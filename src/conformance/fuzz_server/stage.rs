@@ -1,0 +1,117 @@
+//! The target of a campaign, and the cases that are played to it.
+
+use alloc::{borrow::ToOwned as _, format, string::String, vec::Vec};
+use core::time::Duration;
+use std::thread;
+
+use super::case::FuzzCase;
+use super::evidence;
+use super::memory::{Growth, WINDOW, resident};
+use super::options::Options;
+use super::play::{Observed, play};
+use super::verdict::CaseVerdict;
+use crate::conformance::known::Profile;
+use crate::conformance::server::target::Subject;
+
+/// After so many connections that were left open a target is started anew: a few hundred exhaust it (F-74).
+const LEFT_OPEN: u32 = 100;
+/// So many windows of one request alone show whether it costs memory.
+const WINDOWS: u32 = 4;
+/// So much of it is more than chance, in KiB.
+const COSTS: u64 = 1 << 10;
+
+/// The target, and what is known of it.
+pub(super) struct Stage<'o> {
+    subject: Subject,
+    pub(super) options: &'o Options,
+    pub(super) profile: Profile,
+    /// What it says it is.
+    pub(super) runtime: Option<String>,
+    /// How often it was started.
+    pub(super) starts: u64,
+    /// Since it was started.
+    left_open: u32,
+    /// How long a target that is started for one case alone is left in peace first.
+    pub(super) settles: Duration,
+}
+
+impl<'o> Stage<'o> {
+    /// Asks the target what it is, and looks that it answers at all.
+    pub(super) fn meet(subject: Subject, options: &'o Options) -> Result<Self, String> {
+        let starts = u64::from(subject.can_spawn());
+        let profile = options.profile.unwrap_or(Profile::STRICT);
+        let mut stage = Self { subject, options, profile, runtime: None, starts, left_open: 0, settles: Duration::ZERO };
+        let identity = stage.subject.identity()?;
+        stage.subject.answers().map_err(|reason| format!("before the first case: {reason}"))?;
+        stage.runtime = identity.as_ref().map(|identity| format!(".NET {}", identity.version));
+        let said = identity.and_then(|identity| Profile::of_version(&identity.version));
+        if let (None, Some(said)) = (options.profile, said) {
+            if evidence::is_of(said, &stage.play(&evidence::question())?) {
+                stage.profile = said;
+            }
+        }
+        Ok(stage)
+    }
+
+    /// Whether it can be started anew.
+    pub(super) const fn can_spawn(&self) -> bool {
+        self.subject.can_spawn()
+    }
+
+    /// Its process and the memory of that in KiB, where they are known.
+    pub(super) fn memory(&self) -> Option<(u32, u64)> {
+        let process = self.subject.process_id()?;
+        Some((process, resident(process)?))
+    }
+
+    /// Plays a case, and has a new target for the next one where this one is of no use any more.
+    pub(super) fn play(&mut self, case: &FuzzCase) -> Result<Observed, String> {
+        let observed = play(&mut self.subject, case, self.options.within)?;
+        if self.options.is_cancelled() {
+            // The target may have had no time to answer.
+            return Err("the campaign was interrupted".to_owned());
+        }
+        if observed.verdict == CaseVerdict::LeftOpen {
+            self.left_open = self.left_open.saturating_add(1);
+        }
+        if observed.verdict.is_fatal() || self.left_open >= LEFT_OPEN {
+            self.end_target();
+        }
+        Ok(observed)
+    }
+
+    /// The next case has a new target, if one can be started.
+    fn end_target(&mut self) {
+        if self.subject.end_shared() {
+            self.left_open = 0;
+            self.starts = self.starts.saturating_add(1);
+        }
+    }
+
+    /// Plays a case with a new target, which is of no use to another case afterwards.
+    pub(super) fn play_alone(&mut self, case: &FuzzCase) -> Result<Observed, String> {
+        self.end_target();
+        if !self.settles.is_zero() {
+            let _ = self.subject.shared()?;
+            thread::sleep(self.settles);
+        }
+        self.play(case)
+    }
+
+    /// Plays a case again and again to a new target. By how much its memory grows, if it does with each window.
+    pub(super) fn grows_alone(&mut self, case: &FuzzCase) -> Result<Option<Growth>, String> {
+        self.end_target();
+        let mut sizes = Vec::new();
+        for _ in 0..=WINDOWS {
+            for _ in 0..WINDOW {
+                self.play(case)?;
+            }
+            sizes.extend(self.memory());
+        }
+        let (Some((process, before)), Some((_, after))) = (sizes.first().copied(), sizes.last().copied()) else { return Ok(None) };
+        let is_one = sizes.len() > 1 && sizes.iter().all(|(other, _)| *other == process);
+        let grows = sizes.iter().zip(sizes.iter().skip(1)).all(|((_, one), (_, next))| next > one);
+        let growth = Growth { before, after, requests: u64::from(WINDOWS.saturating_mul(WINDOW)) };
+        Ok((is_one && grows && after.saturating_sub(before) >= COSTS).then_some(growth))
+    }
+}

@@ -1,0 +1,94 @@
+//! `diagipc explain`: every name that a report uses is explained.
+
+use dotnet_diagnostics_ipc::conformance::client::{self, ClientFault};
+use dotnet_diagnostics_ipc::conformance::codec;
+use dotnet_diagnostics_ipc::conformance::report::Glossary;
+use dotnet_diagnostics_ipc::conformance::server;
+use dotnet_diagnostics_ipc::vectors::named_script_files;
+
+use crate::{run, text};
+
+#[track_caller]
+fn explained(name: &str) -> String {
+    text(&run(&["explain", name], b"", 0))
+}
+
+#[test]
+fn explain_fact_prints_both_truths_and_what_shows_it() {
+    let said = explained("F-14");
+    for part in ["F-14  As printed: ", "As shipped: 0x0204", "\n  vectors   ", "corrected-collect-tracing3"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(explained("f-14"), said, "as it is typed");
+}
+
+#[test]
+fn explain_requirement_prints_its_level_section_and_evidence() {
+    let said = explained("R-EVP-010");
+    for part in ["R-EVP-010  provider_name has at least one character.", "level     must", "section   CollectTracing", "tc:5236"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
+fn explain_vector_prints_bytes_flags_and_facts_by_every_name_of_it() {
+    let said = explained("8110");
+    for part in [
+        "tcId 8110: ",
+        "000014  02 00 00 00                                      name         length 2, with the NUL",
+        "ClientFault  what a client with a known fault writes",
+        "F-11 ",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    for name in ["requests/process/8110", "server/requests/process/8110"] {
+        assert_eq!(explained(name), said, "{name}");
+    }
+    let said = explained("grammar/grammar-string/1200/decode");
+    assert!(said.starts_with("tcId 1200: "), "{said}");
+}
+
+#[test]
+fn explain_scenario_prints_what_client_is_told() {
+    let said = explained("text/latin/set-env/value");
+    for part in ["the client is told to set-env", "value             café", "R-GRM-008"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
+fn explain_unknown_name_suggests_names_that_contain_it() {
+    let output = run(&["explain", "length-in"], b"", 2);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("nothing is called length-in; these names have it in them: string-length-in-bytes, "), "{said}");
+    let output = run(&["explain", "no-such-name"], b"", 2);
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "diagipc: nothing is called no-such-name\n");
+}
+
+/// One name of each kind would hide that a suite's names are made otherwise: a name of each section is asked for.
+#[test]
+fn explain_knows_cases_of_every_section_and_every_fault_flag_and_word() {
+    let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
+    let mut names: Vec<(String, String)> = Vec::new();
+    names.extend(server::cases(&scripts, &vectors).iter().map(|case| (case.section(), case.name())));
+    names.extend(codec::cases(&vectors).iter().map(|case| (format!("codec {}", case.section), case.name())));
+    names.extend(client::scenarios().unwrap().into_iter().map(|scenario| (format!("client {}", scenario.section), scenario.name)));
+    names.dedup_by(|(next, _), (before, _)| next == before);
+    let glossary = Glossary::embedded();
+    names.extend(ClientFault::ALL.iter().map(|fault| (String::new(), fault.name().to_owned())));
+    let entries = glossary.flags().iter().chain(glossary.words());
+    names.extend(entries.map(|(name, _)| (String::new(), name.clone())));
+    assert!(names.len() > 150, "{}", names.len());
+    let names: Vec<&str> = names.iter().map(|(_, name)| name.as_str()).collect();
+    let said = text(&run(&[&["explain"], &names[..]].concat(), b"", 0));
+    assert!(said.split("\n\n").count() >= names.len(), "a text for each");
+}
+
+#[test]
+fn explain_fault_of_codecs_says_what_to_look_at() {
+    let said = text(&run(&["explain", "wrong-value:providers[].keywords"], b"", 0));
+    assert!(
+        said.starts_with("wrong-value:providers[].keywords, a fault of codecs: the codec read the bytes as another value"),
+        "{said}"
+    );
+}

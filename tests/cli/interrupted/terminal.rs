@@ -1,0 +1,62 @@
+//! `diagipc record` at a terminal, which its client can read, and whose Ctrl-C it gets.
+
+use std::process::{Command, Output};
+
+use super::subcommands::Peer;
+
+/// Runs what follows on the command line at a terminal of its own, types the first argument once `ready` is there, and prints what the
+/// terminal shows; ends as the program did.
+const AT_A_TERMINAL: &str = "
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execvp(sys.argv[2], sys.argv[2:])
+shown, typed = b'', False
+while True:
+    try:
+        piece = os.read(terminal, 4096)
+    except OSError:
+        piece = b''
+    if not piece:
+        break
+    shown += piece
+    if not typed and b'ready' in shown:
+        typed = True
+        os.write(terminal, sys.argv[1].encode())
+print(shown.decode())
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+";
+
+/// What `record` with this client does where these characters are typed.
+fn recorded(typed: &str, client: &str) -> Output {
+    let (peer, out) = (Peer::start(), tempfile::tempdir().unwrap());
+    let mut command = Command::new("python3");
+    command.args(["-c", AT_A_TERMINAL, typed, env!("CARGO_BIN_EXE_diagipc"), "record", "--out"]).arg(out.path());
+    command.args(["--to", &peer.socket, "--", "sh", "-c", client]).env("TMPDIR", out.path()).output().unwrap()
+}
+
+#[track_caller]
+fn check(output: &Output, status: i32, said: &[&str]) {
+    let shown = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "{shown}{errors}");
+    for part in said {
+        assert!(shown.contains(part), "{part}: {shown}{errors}");
+    }
+}
+
+/// In a group of its own it would be stopped.
+#[test]
+fn recorded_client_reads_the_terminal() {
+    let output = recorded("typed\n", "echo ready; read line; echo got $line");
+    check(&output, 0, &["got typed", "the client ended: exit status: 0"]);
+}
+
+/// As a client that stops its trace first.
+#[test]
+fn recorded_client_ends_by_itself_after_ctrl_c() {
+    let client = "trap 'sleep 0.3; echo stopped; exit 7' INT; echo ready; while :; do sleep 0.01; done";
+    check(&recorded("\x03", client), 130, &["stopped", "the client ended: exit status: 7", "INTERRUPTED  "]);
+    // One that has no last word.
+    check(&recorded("\x03", "echo ready; exec sleep 1000"), 130, &["the client ended: signal: 2 (SIGINT)", "INTERRUPTED  "]);
+}
