@@ -27,6 +27,8 @@ mod unix {
     use std::sync::Mutex;
     use std::time::Duration;
 
+    use dotnet_diagnostics_ipc::command::Command;
+    use dotnet_diagnostics_ipc::exchange::{KnownCommands, ServerOptions};
     use dotnet_diagnostics_ipc::hresult::HResult;
     use dotnet_diagnostics_ipc::io::Canceller;
     use dotnet_diagnostics_ipc::io::server::{Entries, Handler, ServeOptions, Served, StreamSession, serve};
@@ -36,6 +38,17 @@ mod unix {
 
     /// What a nettrace stream begins with.
     const START: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1";
+
+    /// What it knows; anything else is answered `UNKNOWN_COMMAND`, whatever is in it.
+    const COMMANDS: [Command; 7] = [
+        Command::PROCESS_INFO,
+        Command::PROCESS_INFO2,
+        Command::PROCESS_INFO3,
+        Command::PROCESS_ENVIRONMENT,
+        Command::COLLECT_TRACING,
+        Command::COLLECT_TRACING2,
+        Command::STOP_TRACING,
+    ];
 
     struct TinyServer {
         command_line: String,
@@ -166,7 +179,9 @@ mod unix {
             let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
             ends.cancel();
         });
-        let served = serve(&listener, &TinyServer::new(), &ServeOptions::DEFAULT, &shutdown);
+        let exchange = ServerOptions { commands: KnownCommands::These(&COMMANDS), ..ServerOptions::DEFAULT };
+        let options = ServeOptions { exchange, ..ServeOptions::DEFAULT };
+        let served = serve(&listener, &TinyServer::new(), &options, &shutdown);
         std::fs::remove_file(&path)?;
         Ok(served?)
     }

@@ -46,7 +46,8 @@ pub mod vectors;
 pub use adapter::{Adapter, AdapterCommand, AdapterError};
 pub use glob::Glob;
 pub use report::{
-    Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost, Report, Section, Turn,
+    Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost, Report, Section, TooFewJudged,
+    Turn,
 };
 #[cfg(unix)]
 pub use started::end_all_started;

@@ -23,5 +23,7 @@ mod schema;
 #[cfg(unix)]
 mod server_faults;
 #[cfg(unix)]
+mod server_profiles;
+#[cfg(unix)]
 mod server_suite;
 mod tool;

@@ -103,9 +103,9 @@ profiles! {
 fn profile_auto_asks_target() {
     let report = against(&["--only", "scripts/process"], &["--profile", "coreclr-9"], 0);
     assert_eq!((report.profile.as_deref(), report.runtime.as_deref()), (Some("coreclr-9"), Some(".NET 9.0.5")));
-    // 3.1 does not know the question.
+    // 3.1 does not know the question: what else it does tells.
     let report = against(&["--only", "20220"], &["--profile", "coreclr-3.1"], 0);
-    assert_eq!((report.profile.as_deref(), report.runtime), (Some("strict"), None));
+    assert_eq!((report.profile.as_deref(), report.runtime), (Some("coreclr-3.1"), None));
 }
 
 #[test]
@@ -230,7 +230,8 @@ fn port_target_is_asked_over_port() {
 fn required_case_missing_fails() {
     let only = ["--only", "scripts/process/process-info3"];
     let lacks = ["--profile", "coreclr-3.1"];
-    let report = against(&[&lacks, only.as_slice()].concat(), &lacks, 0);
+    let none = ["--min-judged", "0"];
+    let report = against(&[&lacks, &none, only.as_slice()].concat(), &lacks, 0);
     assert_eq!(case(&report, "scripts/process/process-info3").grade, Grade::Unimplemented);
     let report = against(&[&lacks, only.as_slice(), &["--require", "scripts/process/*"]].concat(), &lacks, 1);
     assert_eq!(case(&report, "scripts/process/process-info3").grade, Grade::Fail);
@@ -290,8 +291,7 @@ fn spawned_targets_are_ended() {
     }
 }
 
-/// What is not the server's fault is no failure: a moment, a command that it may lack, a descriptor that is not here. A target that
-/// does not start for a case is.
+/// What is not the server's fault is no failure: a moment, a command that it may lack. A target that does not start for a case is.
 #[test]
 fn server_unjudged_cases_are_noted() {
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/servers/flaky.py").display().to_string();
@@ -316,13 +316,20 @@ fn server_unjudged_cases_are_noted() {
     let found = &not_started.detail.as_ref().unwrap().found;
     assert_eq!((not_started.grade, found.len()), (Grade::Fail, 1), "{found:?}");
     assert!(found[0].starts_with("the target ended with status 7 before it could be reached"), "{found:?}");
-    // Where the system has user_events the server is asked for a session, and lacks that, too.
+    assert_eq!(case(&report, descriptor).grade, Grade::Unimplemented);
+}
+
+#[test]
+fn server_case_without_its_descriptor_is_noted() {
     let files = ["/sys/kernel/tracing/user_events_data", "/sys/kernel/debug/tracing/user_events_data"];
     if files.iter().any(|file| fs::File::options().read(true).write(true).open(file).is_ok()) {
-        assert_eq!(case(&report, descriptor).grade, Grade::Unimplemented);
-    } else {
-        let said = "1 cases were not played, as what they need is not here: no descriptor to hand over: ";
-        assert!(notes.contains(said) && notes.contains(descriptor), "{notes}");
-        assert!(report.cases.iter().all(|case| case.name != descriptor));
+        return;
     }
+    let name = "scripts/user_events/user-events";
+    let only = ["--allow-harmful", "--only", name, "--only", "scripts/process/process-info"];
+    let report = against(&[&["--profile", "strict"], &only[..]].concat(), &["--profile", "strict"], 0);
+    let notes = report.notes.join("\n");
+    let said = "1 cases were not played, as what they need is not here: no descriptor to hand over: ";
+    assert!(notes.contains(said) && notes.contains(name), "{notes}");
+    assert!(report.cases.iter().all(|case| case.name != name));
 }

@@ -85,9 +85,10 @@ impl Output {
         if let (Some(_), Some(signal)) = (&report.interrupted, interrupt::signal()) {
             return Ok(Outcome::Interrupted(signal));
         }
+        let is_part = report.interrupted.is_some() || report.too_few_judged.is_some();
         Ok(match (&report.lost, report.counts.fail) {
             (Some(_), _) => Outcome::Lost,
-            (None, 0) => Outcome::Well,
+            (None, 0) if !is_part => Outcome::Well,
             (None, _) => Outcome::Faulty,
         })
     }
@@ -124,6 +125,21 @@ impl Progress {
     #[cfg(unix)]
     pub(crate) fn expect(&self, cases: usize) {
         self.0.inc_length(cases as u64);
+    }
+
+    /// One case has its grade. One that failed is told at once, a line on standard error.
+    pub(crate) fn judged(&self, case: &Case) {
+        if case.grade == Grade::Fail {
+            let found = case.detail.as_ref().and_then(|detail| detail.found.first()).map_or("", String::as_str);
+            let line = format!("FAILED  {}: {}", plain(&case.name), plain(&beginning(found)));
+            if self.0.is_hidden() {
+                // Standard error may be closed; the report has it all the same.
+                let _ = writeln!(std::io::stderr(), "{line}");
+            } else {
+                self.0.println(line);
+            }
+        }
+        self.done(case);
     }
 
     /// One case has its grade.
@@ -163,10 +179,14 @@ fn text(report: &Report, citations: &Citations, out: &mut dyn Write) -> anyhow::
     if let Some(Interrupted { not_run }) = report.interrupted {
         writeln!(out, "\n{}  {not_run} cases were not run", colours.paint("INTERRUPTED", AnsiColor::Red))?;
     }
+    if let Some(few) = &report.too_few_judged {
+        writeln!(out, "\n{}  {few}: this is no pass (--min-judged)", colours.paint("TOO FEW JUDGED", AnsiColor::Red))?;
+    }
     let Counts { pass, pass_lenient, unimplemented, informational, fail } = report.counts;
     let about: Vec<String> = [&report.runtime, &report.profile].into_iter().flatten().map(|text| plain(text)).collect();
     let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
-    let colour = if fail == 0 && report.lost.is_none() && report.interrupted.is_none() { AnsiColor::Green } else { AnsiColor::Red };
+    let is_whole = report.lost.is_none() && report.interrupted.is_none() && report.too_few_judged.is_none();
+    let colour = if fail == 0 && is_whole { AnsiColor::Green } else { AnsiColor::Red };
     let failed = colours.paint(&format!("{fail} failed"), colour);
     writeln!(
         out,
@@ -246,4 +266,13 @@ fn deviations(report: &Report, citations: &Citations, colours: &Colours, out: &m
         }
     }
     Ok(())
+}
+
+/// The beginning of what a report has whole.
+fn beginning(text: &str) -> String {
+    const MOST: usize = 120;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
 }

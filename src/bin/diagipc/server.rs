@@ -4,16 +4,18 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 #[cfg(unix)]
 use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::conformance::Report;
 use dotnet_diagnostics_ipc::conformance::codec;
 use dotnet_diagnostics_ipc::conformance::known::{Profile, UnknownProfile};
-use dotnet_diagnostics_ipc::conformance::server::{self, Options, ServerCase};
+use dotnet_diagnostics_ipc::conformance::server::{self, Claims, Options, ServerCase};
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::io::Canceller;
+use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 use dotnet_diagnostics_ipc::vectors::{Hazard, named_script_files};
 
 use crate::output::{Output, Progress};
@@ -32,17 +34,38 @@ const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(48).unwrap();
 /// nothing is played, unless more is allowed.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing failed, 1 something did, 2 usage, 3 the target cannot be reached, or does not answer any more, 130 or 143 interrupted by SIGINT or SIGTERM."
+    after_help = "Exit status: 0 nothing failed, 1 something did, or too little was judged (--min-judged), or --max-time or --fail-fast ended it, 2 usage, 3 the target cannot be reached, or does not answer any more, 130 or 143 interrupted by SIGINT or SIGTERM."
 )]
 #[allow(clippy::struct_excessive_bools, clippy::doc_markdown, reason = "these are the switches and the help of a command")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     place: PlaceArguments,
 
-    /// What the target is held to: auto, coreclr-VERSION, nativeaot, mono or strict. auto asks ProcessInfo2; where there is none it is
-    /// strict. A version that was not recorded is held to what is known of the nearest that was: 3.1, 8, 9 or 10
+    /// What the target is held to: auto, coreclr-VERSION, nativeaot-VERSION, nativeaot, mono or strict. auto concludes it from what the
+    /// target does, and the report says how: what is not recognisably .NET is strict, which is the document alone. A version that was
+    /// not recorded is held to what is known of the nearest that was: 3.1, 8, 9 or 10
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = profile)]
     profile: Auto,
+
+    /// What the target has, and what not: vectors/servers/README.md. What it does not say is found out by asking
+    #[arg(long, value_name = "FILE")]
+    target: Option<PathBuf>,
+
+    /// Of the cases that the target claims, so many per cent must be judged, or the run is no pass: exit status 1
+    #[arg(long, value_name = "PERCENT", default_value_t = Options::MIN_JUDGED, value_parser = clap::value_parser!(u8).range(0..=100))]
+    min_judged: u8,
+
+    /// End the run at the first failure
+    #[arg(long)]
+    fail_fast: bool,
+
+    /// Begin no case after this time; the run is then no pass
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    max_time: Option<u64>,
+
+    /// Also ask a socket of another user, in directories of other users
+    #[arg(long)]
+    any_owner: bool,
 
     /// Also play what changes the target: dumps, profilers, variables, perf maps, startup hooks, resumes
     #[arg(long)]
@@ -93,11 +116,25 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         return list(&cases, out);
     }
     let place = arguments.place.place()?;
+    let claims = match &arguments.target {
+        Some(path) => {
+            let file = path.display().to_string();
+            let text = std::fs::read_to_string(path).with_context(|| file.clone())?;
+            Claims::parse(&file, &text).map_err(anyhow::Error::msg)?
+        }
+        None => Claims::default(),
+    };
+    let trust = TrustPolicy::CHECKED;
     let options = Options {
         profile: arguments.profile.0,
         allow_side_effects: arguments.allow_side_effects,
         allow_harmful: arguments.allow_harmful,
         within: arguments.timeout.map(Duration::from_millis),
+        min_judged: arguments.min_judged,
+        trust: if arguments.any_owner { trust.allowing_other_owner().allowing_shared_directory() } else { trust },
+        fail_fast: arguments.fail_fast,
+        max_time: arguments.max_time.map(Duration::from_secs),
+        claims,
         stand_in_for_user_events: arguments.stand_in_for_user_events,
         require: arguments.output.require().to_vec(),
         jobs: arguments
@@ -107,9 +144,9 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         canceller: Some(interrupt::canceller()?),
     };
     let progress = Progress::new(cases.len(), &arguments.output);
-    let mut report = server::run(&cases, &place, &options, &mut |case| progress.done(case));
+    let mut report = server::run(&cases, &place, &options, &mut |case| progress.judged(case));
     drop(progress);
-    if let Some(name) = &arguments.name {
+    if let Some(name) = arguments.name.as_ref().or(options.claims.name.as_ref()) {
         report.target.clone_from(name);
     }
     if report.cases.is_empty() && report.lost.is_none() && report.interrupted.is_none() {
@@ -143,11 +180,10 @@ pub(crate) fn check(this: &Path, progress: &Progress, canceller: &Canceller) -> 
         // It is a target of our own, to which nothing is harmful.
         allow_side_effects: true,
         allow_harmful: true,
-        within: None,
         stand_in_for_user_events: true,
-        require: Vec::new(),
         jobs: CHECK_JOBS,
         canceller: Some(canceller.clone()),
+        ..Options::default()
     };
     progress.expect(cases.len());
     Ok(server::run(&cases, &place, &options, &mut |case| progress.done(case)))

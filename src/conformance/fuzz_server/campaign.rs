@@ -21,6 +21,7 @@ use super::verdict::CaseVerdict;
 use crate::conformance::Interrupted;
 use crate::conformance::server::Place;
 use crate::conformance::server::target::Subject;
+use crate::io::trust::TrustPolicy;
 
 /// What a campaign has to say while it goes on.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +85,7 @@ pub fn run(bases: &Bases, place: &Place, options: &Options, news: &mut dyn FnMut
         lost: None,
         interrupted: None,
     };
-    let subject = match Subject::find(place, options.within, options.canceller.as_ref()) {
+    let subject = match Subject::find(place, options.within, TrustPolicy::CHECKED, options.canceller.as_ref()) {
         Ok(subject) => subject.started_often(),
         Err(_) if options.is_cancelled() => return CampaignSummary { interrupted: not_played(options, 0), ..summary },
         Err(reason) => return CampaignSummary { lost: Some(reason), ..summary },

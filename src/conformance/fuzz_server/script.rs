@@ -40,7 +40,12 @@ impl Finding {
             spec,
             since: self.command().since().map(|version| format!("{version}")),
             hazard: Some(Hazard::Harmful),
-            plays: Plays::Client(ClientPart { target: Target::default(), seen_on: Vec::new(), deviations: Vec::new() }),
+            plays: Plays::Client(ClientPart {
+                target: Target::default(),
+                habit: None,
+                seen_on: Vec::new(),
+                deviations: Vec::new(),
+            }),
             steps,
         };
         let title = format!("A finding of diagipc fuzz-server: {}", self.command());

@@ -80,6 +80,11 @@ impl Profile {
         Self { family: Family::CoreClr, version: Some(DotnetVersion { major, minor }) }
     }
 
+    /// `NativeAOT` of this version: the server of that version, on a platform of its own.
+    pub const fn native_aot(major: u8) -> Self {
+        Self { family: Family::NativeAot, version: Some(DotnetVersion { major, minor: 0 }) }
+    }
+
     /// The profile of what `ProcessInfo2` calls `clrProductVersion`: `10.0.9`. It does not tell `CoreCLR` from the others.
     pub fn of_version(text: &str) -> Option<Self> {
         version(text).map(|DotnetVersion { major, minor }| Self::core_clr(major, minor))
@@ -166,8 +171,11 @@ impl FromStr for Profile {
             "nativeaot" => Ok(Self::NATIVE_AOT),
             "mono" => Ok(Self::MONO),
             _ => {
-                let version = text.strip_prefix("coreclr-").unwrap_or(text);
-                Self::of_version(version).ok_or_else(|| UnknownProfile(text.into()))
+                let of_version = match text.strip_prefix("nativeaot-") {
+                    Some(number) => number.parse().ok().map(Self::native_aot),
+                    None => Self::of_version(text.strip_prefix("coreclr-").unwrap_or(text)),
+                };
+                of_version.ok_or_else(|| UnknownProfile(text.into()))
             }
         }
     }
@@ -195,14 +203,14 @@ impl fmt::Display for Profile {
 /// use dotnet_diagnostics_ipc::conformance::known::Profile;
 ///
 /// let error = "coreclr-x".parse::<Profile>().unwrap_err();
-/// assert_eq!(error.to_string(), "no profile coreclr-x: expected coreclr-VERSION, nativeaot, mono or strict");
+/// assert_eq!(error.to_string(), "no profile coreclr-x: expected coreclr-VERSION, nativeaot-VERSION, nativeaot, mono or strict");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownProfile(String);
 
 impl fmt::Display for UnknownProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no profile {}: expected coreclr-VERSION, nativeaot, mono or strict", self.0)
+        write!(f, "no profile {}: expected coreclr-VERSION, nativeaot-VERSION, nativeaot, mono or strict", self.0)
     }
 }
 

@@ -58,7 +58,7 @@ pub fn script_file(recording: &Recording, name: &str) -> Option<ScriptFile> {
     } else {
         Vec::new()
     };
-    let target = Target { suspended: false, ports, environment: BTreeMap::new(), platform: None };
+    let target = Target { suspended: false, ports, environment: BTreeMap::new(), platform: None, wants: Vec::new() };
     let client = Script {
         sc_id: 1,
         name: format!("{name}-client"),
@@ -66,7 +66,7 @@ pub fn script_file(recording: &Recording, name: &str) -> Option<ScriptFile> {
         spec: spec.clone(),
         since: since.clone(),
         hazard,
-        plays: Plays::Client(ClientPart { target, seen_on: Vec::new(), deviations: Vec::new() }),
+        plays: Plays::Client(ClientPart { target, habit: None, seen_on: Vec::new(), deviations: Vec::new() }),
         steps: script_of_client::steps(recording, &connections),
     };
 

@@ -42,6 +42,13 @@ pub fn junit(report: &Report, citations: &Citations) -> Result<String, String> {
         suite.add_test_case(TestCase::new("interrupted", status));
         xml.add_test_suite(suite);
     }
+    if let Some(few) = &report.too_few_judged {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+        status.set_type("too-few-judged").set_message(few.to_string());
+        let mut suite = TestSuite::new(format!("{}.too-few-judged", report.suite));
+        suite.add_test_case(TestCase::new("too-few-judged", status));
+        xml.add_test_suite(suite);
+    }
     let text = xml.to_string().map_err(|error| error.to_string())?;
     // The library leaves these two in, which are no characters of XML.
     Ok(text.replace('\u{fffe}', "\\u{fffe}").replace('\u{ffff}', "\\u{ffff}"))

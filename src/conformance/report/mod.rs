@@ -244,6 +244,41 @@ pub struct Interrupted {
     pub not_run: usize,
 }
 
+/// That so few cases were judged that the run is no pass, though none failed.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::conformance::TooFewJudged;
+///
+/// assert_eq!(TooFewJudged::of(10, 100, 10), None);
+/// let few = TooFewJudged::of(9, 100, 10).expect("9 are less than 10");
+/// assert_eq!(few.to_string(), "only 9 of 100 cases were judged, 10 % are wanted");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TooFewJudged {
+    /// The cases that were judged: all but those that are unimplemented.
+    pub judged: usize,
+    /// The cases of the run, without those that the target's file does not claim.
+    pub of: usize,
+    /// How many of a hundred there must be.
+    pub least_percent: u8,
+}
+
+impl TooFewJudged {
+    /// Where less than `least_percent` of the cases were judged.
+    pub const fn of(judged: usize, of: usize, least_percent: u8) -> Option<Self> {
+        let is_enough = judged.saturating_mul(100) >= of.saturating_mul(least_percent as usize);
+        if is_enough { None } else { Some(Self { judged, of, least_percent }) }
+    }
+}
+
+impl core::fmt::Display for TooFewJudged {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Self { judged, of, least_percent } = self;
+        write!(f, "only {judged} of {of} cases were judged, {least_percent} % are wanted")
+    }
+}
+
 /// A whole run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -278,6 +313,9 @@ pub struct Report {
     /// That it was ended early: what is here is a part of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupted: Option<Interrupted>,
+    /// That too few cases were judged for a verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub too_few_judged: Option<TooFewJudged>,
     /// What there is to say that belongs to no case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -299,6 +337,7 @@ impl Report {
             cases: Vec::new(),
             lost: None,
             interrupted: None,
+            too_few_judged: None,
             notes: Vec::new(),
         }
     }

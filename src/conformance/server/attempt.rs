@@ -8,12 +8,19 @@ use alloc::{
     vec::Vec,
 };
 use core::time::Duration;
+use std::time::Instant;
 
+use super::abilities::Abilities;
 use super::ask::Came;
 use super::case_evidence::CaseEvidence;
 use super::expectation::Expectation;
 use super::faults::{FaultSeen, ServerFault};
+use super::habits;
 use super::judge::{self, Judgement};
+use super::meet::Met;
+use super::pace::{Pace, WITHIN};
+use super::place::RunsIn;
+use super::request::CLOSES;
 use super::target::{Subject, with_user_events};
 use super::{Death, Options, ServerCase, ServerCaseKind, ask, conduct, reply_faults, request};
 use crate::command::Command;
@@ -23,10 +30,7 @@ use crate::conformance::{Case, CaseFault, Detail, Grade, Turn};
 use crate::hresult::HResult;
 use crate::message::{Message, Reply, process::ProcessInfo};
 use crate::vectors::Hazard;
-use crate::vectors::script::{Captures, Part, Script, Step, Target};
-
-/// How long a request of the vectors may take, and whatever no script says.
-pub(super) const WITHIN: Duration = Duration::from_secs(10);
+use crate::vectors::script::{Script, Step, Target};
 
 /// What became of a case.
 #[derive(Clone, Debug)]
@@ -68,16 +72,30 @@ enum Stopped {
 /// Plays cases against a target.
 pub(super) struct CasePlayer<'o> {
     pub(super) subject: Subject,
-    pub(super) profile: Profile,
     pub(super) options: &'o Options,
+    profile: Profile,
+    abilities: &'o Abilities,
+    pace: Pace,
 }
 
-impl CasePlayer<'_> {
+impl<'o> CasePlayer<'o> {
+    /// Plays to `subject`, of which `met` was found out.
+    pub(super) fn new(subject: Subject, met: &'o Met, options: &'o Options) -> Self {
+        Self { subject, options, profile: met.profile, abilities: &met.abilities, pace: met.pace }
+    }
+
     /// Plays a case; `Err` where the target is lost.
     pub(super) fn play(&mut self, case: &ServerCase<'_>) -> Result<Played, String> {
         let own = case.wants_own_target() && self.subject.can_spawn();
+        let (began, is_shortened) = (Instant::now(), self.within(case) < self.whole(case));
         let (mut attempt, mut note) = (self.attempt(case, own)?, None);
-        if attempt.unavailable.is_none() && attempt.fails() && case.hazard() != Some(Hazard::Harmful) {
+        let is_silent = attempt.is_silent();
+        if is_silent && began.elapsed() >= self.whole(case) {
+            self.pace.was_silent();
+        }
+        let may_be_late = attempt.unavailable.is_none() && case.hazard() != Some(Hazard::Harmful);
+        // Its silence was waited for already, as long as it may take.
+        if may_be_late && attempt.fails() && !(is_silent && is_shortened) {
             // A machine that is busy makes a slow server of a good one.
             let second = self.attempt(case, own)?;
             if !second.fails() {
@@ -99,6 +117,10 @@ impl CasePlayer<'_> {
                 None => Judgement::new(Grade::Fail, [text].into()).with_faults(faults),
             },
         };
+        let judgement = match habits::of_script(self.profile, case, &attempt.transcript) {
+            Some(fact) if judgement.grade == Grade::Fail && self.subject.death().is_none() => habits::known(fact, judgement.found),
+            _ => judgement,
+        };
         Ok(Played::Case(Box::new(entry(self.options, case, judgement, &attempt.transcript)), note))
     }
 
@@ -106,53 +128,85 @@ impl CasePlayer<'_> {
     fn attempt(&mut self, case: &ServerCase<'_>, own: bool) -> Result<Attempt, String> {
         match case.kind {
             ServerCaseKind::Request { group, test } => {
-                let within = self.options.within.unwrap_or(WITHIN);
-                let profile = self.profile;
-                self.with_target(own, &Target::default(), within, |player, death| {
-                    match request::play(player, group, test, within) {
-                        Ok(answered) => {
+                let within = self.within(case);
+                let (profile, keeps_open) = (self.profile, self.abilities.keeps_open);
+                let close = if keeps_open { Duration::ZERO } else { CLOSES };
+                self.with_target(case, own, &Target::default(), within, |player, death| {
+                    match request::play(player, group, test, within, close) {
+                        Ok(mut answered) => {
+                            answered.left_open &= !keeps_open;
                             let lives = matches!(answered.came, Came::Message(_)) && test.hazard != Some(Hazard::Harmful);
                             let death = if lives { None } else { death(player) };
                             let expectation = Expectation::of_vector(group, test);
-                            let judgement = judge::judge(profile, &expectation, &answered, death);
-                            let faults = conduct::of_answer(&CaseEvidence::of(player), request::ON, &expectation, &answered, death);
-                            Ok(judgement.with_faults(faults))
+                            let evidence = CaseEvidence::of(player);
+                            Ok(match habits::of_request(profile, &expectation, test, &answered).filter(|_| death.is_none()) {
+                                Some(habit) => habit,
+                                None => {
+                                    let faults = conduct::of_answer(&evidence, request::ON, &expectation, &answered, death);
+                                    judge::judge(profile, &expectation, &answered, death).with_faults(faults)
+                                }
+                            })
                         }
                         Err(PlayerError::Unavailable(why)) => Err(Stopped::Unavailable(why)),
                         Err(trouble) => Ok(Judgement::new(Grade::Fail, [trouble.to_string()].into())),
                     }
                 })
             }
-            ServerCaseKind::Script { within_ms, script, target } => {
-                let within = self.options.within.unwrap_or(Duration::from_millis(within_ms.into()));
-                let plain: Vec<_> = script.steps.iter().collect();
+            ServerCaseKind::Script { script, target, .. } => {
+                let within = self.within(case);
+                let plain = self.steps(script);
                 let Some(name) = self.profile.name_in(script) else {
-                    return self.script(&plain, own, target, within, true);
+                    return self.script(case, &plain, own, target, within, true);
                 };
                 let (steps, deviation) = script.steps_on(name);
                 // What is known of a target may be malformed.
-                let mut attempt = self.script(&steps, own, target, within, deviation.is_none())?;
+                let mut attempt = self.script(case, &steps, own, target, within, deviation.is_none())?;
                 if let (Ok(_), Some(deviation)) = (&attempt.result, deviation) {
                     attempt.result = Ok(Judgement::known(&deviation.fact, &deviation.text, Vec::new()));
                     return Ok(attempt);
                 }
                 // Neither is a newer build that has mended it at fault.
-                let plain = self.script(&plain, own, target, within, true)?;
+                let plain = self.script(case, &plain, own, target, within, true)?;
                 Ok(if plain.fails() { attempt } else { plain })
             }
         }
     }
 
+    /// The time that a case gives for what does not say it itself.
+    fn whole(&self, case: &ServerCase<'_>) -> Duration {
+        let own = match case.kind {
+            ServerCaseKind::Request { .. } => WITHIN,
+            ServerCaseKind::Script { within_ms, .. } => Duration::from_millis(within_ms.into()),
+        };
+        self.options.within.unwrap_or(own)
+    }
+
+    /// The same, or less where the target has let that pass already.
+    fn within(&self, case: &ServerCase<'_>) -> Duration {
+        self.pace.within(self.whole(case))
+    }
+
+    /// The steps of a script. Of a target that keeps connections open no end is expected but that of a stream.
+    fn steps<'s>(&self, script: &'s Script) -> Vec<&'s Step> {
+        let streams = |on: &str| script.steps.iter().any(|step| matches!(step, Step::Drain(drain) if drain.on == on));
+        let is_due = |step: &&Step| match step {
+            Step::ExpectEnd(end) => !self.abilities.keeps_open || streams(&end.on),
+            _ => true,
+        };
+        script.steps.iter().filter(is_due).collect()
+    }
+
     /// `is_checked`: the bytes of what came are looked at where the script is content with them.
     fn script(
         &mut self,
+        case: &ServerCase<'_>,
         steps: &[&Step],
         own: bool,
         target: &Target,
         within: Duration,
         is_checked: bool,
     ) -> Result<Attempt, String> {
-        self.with_target(own, target, within, |player, death| {
+        self.with_target(case, own, target, within, |player, death| {
             let Err(failure) = player.play(steps.iter().copied()) else {
                 let faults = if is_checked { reply_faults::of_case(&CaseEvidence::of(player)) } else { Vec::new() };
                 if faults.is_empty() {
@@ -175,13 +229,15 @@ impl CasePlayer<'_> {
     /// Plays something against a target, and looks after it.
     fn with_target(
         &mut self,
+        case: &ServerCase<'_>,
         own: bool,
         target: &Target,
         within: Duration,
         play: impl FnOnce(&mut Player<'_>, &dyn Fn(&mut Player<'_>) -> Option<Death>) -> Result<Judgement, Stopped>,
     ) -> Result<Attempt, String> {
         if own {
-            let (spawned, network) = match self.subject.own(target) {
+            let runs_in = if case.asks_for_a_dump() { RunsIn::OwnDirectory } else { RunsIn::CurrentDirectory };
+            let (spawned, network) = match self.subject.own(target, runs_in) {
                 Ok(started) => started,
                 Err(reason) => return Ok(Attempt::not_started(reason)),
             };
@@ -230,9 +286,10 @@ impl CasePlayer<'_> {
 
     /// Whether the target says that it does not know the command.
     fn lacks_it(&self, case: &ServerCase<'_>, transcript: &Transcript) -> bool {
-        let must_have = self.profile.family() == Family::CoreClr && case.since().is_some();
+        let has_it = |since| self.profile.has(since);
+        let must_have = self.profile.family() == Family::CoreClr && case.since().is_some_and(has_it);
         !must_have
-            && !is_about_unknown_commands(case)
+            && !case.is_about_unknown_commands()
             && replies(transcript).any(|(_, error)| error == Some(HResult::UNKNOWN_COMMAND))
     }
 
@@ -256,6 +313,11 @@ pub(super) fn entry(options: &Options, case: &ServerCase<'_>, judgement: Judgeme
         grade = Grade::Fail;
         found.insert(0, "it is required".to_owned());
     }
+    let is_claimed = |command: Command| options.claims.claims(command) == Some(true);
+    if grade == Grade::Unimplemented && case.wanted_commands().into_iter().any(is_claimed) && !transcript.0.is_empty() {
+        grade = Grade::Fail;
+        found.insert(0, "it is claimed".to_owned());
+    }
     let detail = (grade != Grade::Pass).then(|| {
         let expected = match case.kind {
             ServerCaseKind::Request { group, test } => judge::expected(&Expectation::of_vector(group, test)),
@@ -277,17 +339,6 @@ pub(super) fn entry(options: &Options, case: &ServerCase<'_>, judgement: Judgeme
     }
 }
 
-/// Whether a script is to see `DS_IPC_E_UNKNOWN_COMMAND`.
-fn is_about_unknown_commands(case: &ServerCase<'_>) -> bool {
-    let ServerCaseKind::Script { script, .. } = case.kind else { return false };
-    let code = HResult::UNKNOWN_COMMAND.0.to_le_bytes();
-    let says_so = |part: &Part| {
-        let Part::Literal(literal) = part else { return false };
-        literal.bytes(&Captures::new()).is_ok_and(|bytes| bytes.ends_with(&code))
-    };
-    script.steps.iter().any(|step| matches!(step, Step::Expect(expect) if expect.expect.0.iter().any(says_so)))
-}
-
 fn expected(script: &Script) -> String {
     format!("as script {} says: diagipc scripts show {}", script.sc_id, script.name)
 }
@@ -295,6 +346,11 @@ fn expected(script: &Script) -> String {
 impl Attempt {
     fn not_started(reason: String) -> Self {
         Self { result: Err(Failed::unnamed(reason)), transcript: Transcript::default(), unavailable: None }
+    }
+
+    /// Whether nothing at all was received.
+    fn is_silent(&self) -> bool {
+        self.fails() && !self.transcript.0.iter().any(|passage| passage.direction == TurnDirection::Received)
     }
 
     fn fails(&self) -> bool {
@@ -345,9 +401,6 @@ fn replies(transcript: &Transcript) -> impl Iterator<Item = (Option<Command>, Op
             Ok(Reply::Error(error)) => Some(error.hresult),
             _ => None,
         };
-        let mut before = transcript.0.iter().take(nth);
-        let asked = before.find(|one| one.connection == passage.connection && one.direction == TurnDirection::Sent);
-        let command = asked.and_then(|asked| Message::decode_prefix(&asked.bytes).ok()).map(|(message, _)| message.command);
-        Some((command, error))
+        Some((habits::asked_before(transcript, nth, &passage.connection), error))
     })
 }

@@ -2,14 +2,18 @@
 
 use alloc::{
     borrow::ToOwned as _,
+    collections::BTreeMap,
     format,
     string::{String, ToString as _},
     vec::Vec,
 };
 
+use super::request::{is_cut, is_too_small, wants_descriptor};
 use crate::command::Command;
 use crate::conformance::{Glob, codec::NamedFile};
-use crate::vectors::script::{Plays, Script, Step, Target};
+use crate::header::{HEADER_LEN, Header, MAGIC};
+use crate::hresult::HResult;
+use crate::vectors::script::{Captures, Part, Pattern, Plays, Script, Step, Target};
 use crate::vectors::{Direction, Group, Hazard, ScriptFile, Test, Type};
 
 /// One case.
@@ -61,7 +65,7 @@ pub fn cases<'v>(scripts: &'v [(&'v str, ScriptFile)], vectors: &'v [NamedFile])
     scripts.chain(requests).collect()
 }
 
-impl ServerCase<'_> {
+impl<'v> ServerCase<'v> {
     /// `scripts/FILE/NAME`, or `requests/FILE/TCID`.
     pub fn name(&self) -> String {
         match self.kind {
@@ -129,16 +133,61 @@ impl ServerCase<'_> {
         }
     }
 
+    /// The commands that it asks, in the order in which they are first asked.
+    pub(super) fn commands(&self) -> Vec<Command> {
+        match self.kind {
+            ServerCaseKind::Script { script, .. } => commands_of(&script.steps, |_| true),
+            ServerCaseKind::Request { group, .. } => command_of(group),
+        }
+    }
+
+    /// Those of them that a target must know for it. Where a script takes `DS_IPC_E_UNKNOWN_COMMAND` as well, it needs not.
+    pub(super) fn wanted_commands(&self) -> Vec<Command> {
+        match self.kind {
+            ServerCaseKind::Script { script, .. } => {
+                commands_of(&script.steps, |on| !script.steps.iter().any(|step| may_be_unknown(step, on)))
+            }
+            // A server looks at these before it looks at the command.
+            ServerCaseKind::Request { test, .. } if test.wire.as_deref().is_some_and(is_refused_by_its_header) => Vec::new(),
+            ServerCaseKind::Request { group, .. } => command_of(group),
+        }
+    }
+
+    /// Whether it asks for a dump: that may take the target's socket with it (P-6), and writes a file by the name that it says.
+    pub(super) fn asks_for_a_dump(&self) -> bool {
+        self.commands().iter().any(|command| command.set == Command::GENERATE_CORE_DUMP.set)
+    }
+
+    /// Whether it is to see `DS_IPC_E_UNKNOWN_COMMAND`.
+    pub(super) fn is_about_unknown_commands(&self) -> bool {
+        let ServerCaseKind::Script { script, .. } = self.kind else { return false };
+        script.steps.iter().any(|step| matches!(step, Step::Expect(expect) if says_unknown_command(&expect.expect)))
+    }
+
+    /// Whether a descriptor goes with it.
+    pub(super) fn wants_descriptor(&self) -> bool {
+        let ServerCaseKind::Request { test, .. } = self.kind else { return false };
+        test.wire.as_deref().is_some_and(wants_descriptor)
+    }
+
+    /// The fact by which runtimes do what it asks for and the document leaves open.
+    pub(super) fn habit(&self) -> Option<&'v str> {
+        let ServerCaseKind::Script { script, .. } = self.kind else { return None };
+        let Plays::Client(part) = &script.plays else { return None };
+        part.habit.as_deref()
+    }
+
+    /// Whether the target must be started in some way for it, and not only because it may be harmed.
+    pub(super) fn wants_a_configuration(&self) -> bool {
+        let ServerCaseKind::Script { target, .. } = self.kind else { return false };
+        target.suspended || !target.ports.is_empty() || !target.environment.is_empty()
+    }
+
     /// Whether it wants a target that was started for it alone.
     pub fn wants_own_target(&self) -> bool {
         match self.kind {
-            ServerCaseKind::Script { target, script, .. } => {
-                target.suspended || !target.ports.is_empty() || !target.environment.is_empty() || is_harmful(script.hazard)
-            }
-            // A dump may take the target's socket with it (P-6).
-            ServerCaseKind::Request { group, test } => {
-                is_harmful(test.hazard) || (test.hazard.is_some() && group.command.as_deref().is_some_and(is_dump))
-            }
+            ServerCaseKind::Script { script, .. } => self.wants_a_configuration() || is_harmful(script.hazard),
+            ServerCaseKind::Request { test, .. } => is_harmful(test.hazard) || (test.hazard.is_some() && self.asks_for_a_dump()),
         }
     }
 
@@ -174,8 +223,49 @@ impl ServerCase<'_> {
     }
 }
 
-fn is_dump(command: &str) -> bool {
-    command.parse::<Command>().is_ok_and(|command| command.set == Command::GENERATE_CORE_DUMP.set)
+fn command_of(group: &Group) -> Vec<Command> {
+    group.command.iter().filter_map(|name| name.parse().ok()).collect()
+}
+
+/// Whether a server refuses it before it looks at the command.
+fn is_refused_by_its_header(wire: &[u8]) -> bool {
+    is_cut(wire) || is_too_small(wire) || !wire.starts_with(&MAGIC)
+}
+
+/// Whether a step takes `DS_IPC_E_UNKNOWN_COMMAND` on this connection.
+fn may_be_unknown(step: &Step, on: &str) -> bool {
+    match step {
+        Step::Expect(step) => step.on == on && says_unknown_command(&step.expect),
+        Step::ExpectAnyOf(step) => step.on == on && step.expect_any_of.iter().any(|one| says_unknown_command(&one.expect)),
+        _ => false,
+    }
+}
+
+fn says_unknown_command(pattern: &Pattern) -> bool {
+    let code = HResult::UNKNOWN_COMMAND.0.to_le_bytes();
+    let says_so = |part: &Part| {
+        let Part::Literal(literal) = part else { return false };
+        literal.bytes(&Captures::new()).is_ok_and(|bytes| bytes.ends_with(&code))
+    };
+    pattern.0.iter().any(says_so)
+}
+
+/// The commands of the headers that these steps send on the connections that are `meant`.
+fn commands_of(steps: &[Step], meant: impl Fn(&str) -> bool) -> Vec<Command> {
+    let mut sent: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
+    let mut commands = Vec::new();
+    for step in steps {
+        let Step::Send(step) = step else { continue };
+        if !meant(&step.on) {
+            continue;
+        }
+        let bytes = sent.entry(&step.on).or_default();
+        let is_begun = bytes.len() >= HEADER_LEN;
+        bytes.extend(step.send.iter().flat_map(|literal| literal.bytes(&Captures::new()).unwrap_or_default()));
+        let header = bytes.get(..HEADER_LEN).filter(|_| !is_begun).and_then(|header| Header::decode(header).ok());
+        commands.extend(header.map(|header| header.command).filter(|command| !commands.contains(command)));
+    }
+    commands
 }
 
 fn is_harmful(hazard: Option<Hazard>) -> bool {

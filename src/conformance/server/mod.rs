@@ -4,20 +4,27 @@
 //! the cases one after another (F-75) into a [`Report`](super::Report). Nothing that changes or harms a target is sent unless the
 //! [`Options`] allow it, and what that is, the `hazard` of vectors and scripts alone decides.
 
+mod abilities;
 mod agreement;
 pub(super) mod ask;
 mod attempt;
 mod block_faults;
 mod case;
 mod case_evidence;
+mod claims;
 mod conduct;
 mod death;
+mod evidence;
 pub(super) mod expectation;
 mod faults;
+mod habits;
 pub(super) mod judge;
 mod left_out;
+mod meet;
 mod options;
+mod pace;
 mod place;
+mod probe;
 mod reply_faults;
 pub(super) mod request;
 mod run;
@@ -31,6 +38,7 @@ mod unix;
 mod windows;
 
 pub use case::{ServerCase, ServerCaseKind, cases};
+pub use claims::Claims;
 pub use death::Death;
 pub use faults::ServerFault;
 pub use options::Options;

@@ -35,9 +35,12 @@ pub enum Place {
 
 /// What starts a target.
 ///
-/// It gets a directory of its own as current directory and as `TMPDIR`. Where it is reached it says by the first line that it prints:
-/// the path of a socket, or a process id; or a socket with the name of a default port turns up in that directory, which is what every
-/// runtime does by itself.
+/// It runs in the current directory, and gets a directory of its own as `TMPDIR`. Where it is reached it says by the first line that it
+/// prints: the path of a socket, or a process id; or a socket with the name of a default port turns up in that directory, which is what
+/// every runtime does by itself.
+///
+/// A target that is asked for a dump runs in its own directory, so that the dump is written there: its program and those of its
+/// arguments that name files are given to it as absolute paths.
 #[derive(Clone, Debug)]
 pub struct SpawnCommand {
     /// The program.
@@ -49,6 +52,15 @@ pub struct SpawnCommand {
     /// Whether it ends when its standard input does. Any other one is told by the system to end with this process, where that can be said
     /// (Linux); it costs a copy of this process's memory tables for each start.
     pub ends_with_input: bool,
+}
+
+/// The current directory of a target that is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RunsIn {
+    /// That of this process.
+    CurrentDirectory,
+    /// Its own, which is removed in the end: for what writes files by relative names.
+    OwnDirectory,
 }
 
 impl FromStr for Place {

@@ -22,7 +22,7 @@ use crate::vectors::{DecodeRefusal, Group, Subject, Test, Type, Value};
 pub(in crate::conformance) const ON: &str = "a";
 const STOP: &str = "stop";
 /// How long a server may take to close a connection that is over.
-const CLOSES: Duration = Duration::from_secs(1);
+pub(super) const CLOSES: Duration = Duration::from_secs(1);
 /// How long more is waited for where something is wrong already.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
@@ -106,7 +106,13 @@ pub(in crate::conformance) struct Patience {
 }
 
 /// Sends the request, and reads what comes of it.
-pub(super) fn play(player: &mut Player<'_>, group: &Group, test: &Test, within: Duration) -> Result<Answered, PlayerError> {
+pub(super) fn play(
+    player: &mut Player<'_>,
+    group: &Group,
+    test: &Test,
+    within: Duration,
+    close: Duration,
+) -> Result<Answered, PlayerError> {
     let wire = test.wire.as_deref().unwrap_or_default();
     if is_cut(wire) {
         // A server waits for the rest until the input ends (F-69).
@@ -128,7 +134,7 @@ pub(super) fn play(player: &mut Player<'_>, group: &Group, test: &Test, within: 
         player.end(ON, Ending::HalfClose)?;
     }
     let command = group.command.as_deref().and_then(|name| name.parse::<Command>().ok());
-    read(player, command, &test.value, Patience { reply: within, rest: within, close: CLOSES })
+    read(player, command, &test.value, Patience { reply: within, rest: within, close })
 }
 
 /// Reads what comes of a request that was sent, and ends its session. `asked` is its value.

@@ -9,18 +9,23 @@ use alloc::{
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
+use std::time::Instant;
 
-use super::attempt::{CasePlayer, Played, WITHIN, entry};
+use super::abilities::Lack;
+use super::attempt::{CasePlayer, Played, entry};
+use super::evidence::Conclusion;
 use super::judge::Judgement;
 use super::left_out::LeftOut;
+use super::meet::{Met, meet};
 use super::options::Options;
+use super::pace::WITHIN;
 use super::target::Subject;
-use super::{Place, ServerCase, ServerCaseKind};
+use super::{Place, ServerCase};
 use crate::conformance::known::Profile;
 use crate::conformance::player::Transcript;
-use crate::conformance::{Case, Grade, Interrupted, Lost, Report};
+use crate::conformance::{Case, Grade, Interrupted, Lost, Report, TooFewJudged};
 use crate::vectors::Hazard;
-use crate::vectors::script::Target;
+use crate::vectors::script::Ability;
 
 /// What becomes of a case before anything is played.
 enum Plan {
@@ -30,8 +35,12 @@ enum Plan {
     LeftOut(&'static str),
     /// It is meant for another system.
     Elsewhere(String),
-    /// It came with a later version.
-    Later(String),
+    /// The target does not have what it wants, and says so.
+    Missing(String),
+    /// The target's file does not claim what it wants.
+    Unclaimed(String),
+    /// The target says nothing to a command that it wants.
+    Silent(String),
 }
 
 const SIDE_EFFECTS: &str = "they change a target, which --allow-side-effects allows";
@@ -51,11 +60,13 @@ enum News {
 pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mut dyn FnMut(&Case)) -> Report {
     let mut report = Report::new("server", &place.to_string());
     let within = options.within.unwrap_or(WITHIN);
-    let found = Subject::find(place, within, options.canceller.as_ref()).and_then(|mut subject| {
+    let allowed: Vec<_> = cases.iter().filter(|case| not_allowed(case, options).is_none()).collect();
+    let found = Subject::find(place, within, options.trust, options.canceller.as_ref()).and_then(|mut subject| {
         let identity = subject.identity()?;
-        Ok((subject, identity))
+        let met = meet(&mut subject, &allowed, options)?;
+        Ok((subject, identity, met))
     });
-    let (subject, identity) = match found {
+    let (subject, identity, met) = match found {
         Ok(found) => found,
         Err(_) if options.is_cancelled() => {
             report.interrupted = Some(Interrupted { not_run: cases.len() });
@@ -66,20 +77,28 @@ pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mu
             return report;
         }
     };
-    report.runtime = identity.as_ref().map(|identity| format!(".NET {}", identity.version));
-    let said = identity.and_then(|identity| Profile::of_version(&identity.version));
-    let profile = options.profile.or(said).unwrap_or(Profile::STRICT);
-    report.profile = Some(profile.to_string());
+    report.profile = Some(met.profile.to_string());
+    // What is not .NET says what it likes.
+    let system = if met.conclusion.is_some() && met.profile == Profile::STRICT { "version" } else { ".NET" };
+    report.runtime = identity.as_ref().map(|identity| format!("{system} {}", identity.version));
 
     let mut entries: Vec<Option<Case>> = cases.iter().map(|_| None).collect();
-    let (mut to_play, mut left_out, mut notes) = (Vec::new(), Vec::new(), Vec::new());
-    let mut elsewhere = LeftOut::default();
+    let (mut to_play, mut left_out) = (Vec::new(), Vec::new());
+    let mut notes: Vec<String> = met.conclusion.iter().map(Conclusion::note).collect();
+    let (mut elsewhere, mut unclaimed) = (LeftOut::default(), 0_usize);
     for (nth, (case, slot)) in cases.iter().zip(&mut entries).enumerate() {
-        match plan(case, &subject, profile, options) {
+        let planned = plan(case, &subject, &met, options);
+        unclaimed = unclaimed.saturating_add(usize::from(matches!(planned, Plan::Unclaimed(_))));
+        match planned {
             Plan::Play => to_play.push(nth),
             Plan::LeftOut(why) => left_out.push(why),
             Plan::Elsewhere(why) => elsewhere.push(case, why),
-            Plan::Later(found) => {
+            Plan::Silent(found) => {
+                let case = entry(options, case, Judgement::new(Grade::Fail, [found].into()), &Transcript::default());
+                done(&case);
+                *slot = Some(case);
+            }
+            Plan::Missing(found) | Plan::Unclaimed(found) => {
                 let judgement = Judgement::new(Grade::Unimplemented, [found].into());
                 let case = entry(options, case, judgement, &Transcript::default());
                 done(&case);
@@ -103,15 +122,21 @@ pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mu
         }
         News::Lost(reason) => lost = lost.take().or(Some(reason)),
     };
-    let first = CasePlayer { subject, profile, options };
-    work(cases, &turns(cases, &to_play), first, place, &mut take);
+    dumps_last(cases, &mut to_play);
+    let first = CasePlayer::new(subject, &met, options);
+    work(cases, &turns(cases, &to_play), (first, &met), place, &mut take);
 
     let not_run = to_play.iter().filter(|nth| entries.get(**nth).is_some_and(Option::is_none)).count();
     let not_run = not_run.saturating_sub(unavailable.len());
-    report.interrupted = (options.is_cancelled() && not_run > 0).then_some(Interrupted { not_run });
+    report.interrupted = (lost.is_none() && not_run > 0).then_some(Interrupted { not_run });
     report.lost = lost.map(|reason| Lost { reason, not_run });
     for case in entries.into_iter().flatten() {
         report.add(case);
+    }
+    let judged = report.counts.all().saturating_sub(report.counts.unimplemented);
+    let claimed = report.counts.all().saturating_sub(unclaimed);
+    if report.interrupted.is_none() && report.lost.is_none() {
+        report.too_few_judged = TooFewJudged::of(judged, claimed, options.min_judged);
     }
     for why in [SIDE_EFFECTS, HARMFUL, OWN_TARGET] {
         let n = left_out.iter().filter(|one| **one == why).count();
@@ -125,24 +150,39 @@ pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mu
     report
 }
 
-fn plan(case: &ServerCase<'_>, subject: &Subject, profile: Profile, options: &Options) -> Plan {
+/// Dumps come last: one may take the target's socket with it (P-6).
+fn dumps_last(cases: &[ServerCase<'_>], to_play: &mut [usize]) {
+    to_play.sort_by_key(|nth| cases.get(*nth).is_some_and(ServerCase::asks_for_a_dump));
+}
+
+/// Why a case may not be played.
+fn not_allowed(case: &ServerCase<'_>, options: &Options) -> Option<&'static str> {
     match case.hazard() {
-        Some(Hazard::SideEffect) if !options.allow_side_effects => return Plan::LeftOut(SIDE_EFFECTS),
-        Some(Hazard::Harmful) if !options.allow_harmful => return Plan::LeftOut(HARMFUL),
-        _ => {}
+        Some(Hazard::SideEffect) if !options.allow_side_effects => Some(SIDE_EFFECTS),
+        Some(Hazard::Harmful) if !options.allow_harmful => Some(HARMFUL),
+        _ => None,
+    }
+}
+
+fn plan(case: &ServerCase<'_>, subject: &Subject, met: &Met, options: &Options) -> Plan {
+    if let Some(why) = not_allowed(case, options) {
+        return Plan::LeftOut(why);
     }
     if let Some(platform) = case.platform().filter(|platform| *platform != std::env::consts::OS) {
         return Plan::Elsewhere(format!("they are meant for {platform}"));
     }
-    if let Some(since) = case.since().filter(|since| !profile.has(since)) {
-        return Plan::Later(format!("came with .NET {since}; this is {profile}"));
+    match met.abilities.lack(case, met.profile, &options.claims) {
+        Some(Lack::Missing(what)) => return Plan::Missing(what),
+        Some(Lack::Unclaimed(what)) => return Plan::Unclaimed(what),
+        Some(Lack::Silent(what)) => return Plan::Silent(what),
+        None => {}
     }
-    if wants_a_configuration(case) && !subject.can_spawn() { Plan::LeftOut(OWN_TARGET) } else { Plan::Play }
-}
-
-/// Whether a target must be started in some way for it, and not only because it may be harmed.
-fn wants_a_configuration(case: &ServerCase<'_>) -> bool {
-    matches!(case.kind, ServerCaseKind::Script { target, .. } if *target != Target::default())
+    // The version of a known runtime says what its start can be told; a command is asked for.
+    let is_about_the_start = case.wants().iter().any(|ability| [Ability::Ports, Ability::Suspension].contains(ability));
+    if let Some(since) = case.since().filter(|since| is_about_the_start && !met.profile.has(since)) {
+        return Plan::Missing(format!("came with .NET {since}; this is {}", met.profile));
+    }
+    if case.wants_a_configuration() && !subject.can_spawn() { Plan::LeftOut(OWN_TARGET) } else { Plan::Play }
 }
 
 /// What one worker plays in one go: a case, or all those of a group that change the target which others are asked of as well. Each of
@@ -165,25 +205,31 @@ fn turns(cases: &[ServerCase<'_>], to_play: &[usize]) -> Vec<Vec<usize>> {
 }
 
 /// Plays the cases of `turns`: `first` has a target, and more are started if they may.
-fn work(cases: &[ServerCase<'_>], turns: &[Vec<usize>], first: CasePlayer<'_>, place: &Place, take: &mut dyn FnMut(News)) {
-    let (next, over) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let CasePlayer { profile, options, .. } = first;
+fn work(
+    cases: &[ServerCase<'_>],
+    turns: &[Vec<usize>],
+    (first, met): (CasePlayer<'_>, &Met),
+    place: &Place,
+    take: &mut dyn FnMut(News),
+) {
+    let options = first.options;
+    let queue = Queue { cases, turns, next: AtomicUsize::new(0), over: AtomicBool::new(false), began: Instant::now() };
     let jobs = if first.subject.can_spawn() { options.jobs.get().min(turns.len()) } else { 1 };
     let (sender, news) = mpsc::channel();
     thread::scope(|scope| {
-        let (next, over) = (&next, &over);
+        let queue = &queue;
         let mut first = Some(first);
         for _ in 0..jobs.max(1) {
             let (sender, first) = (sender.clone(), first.take());
             scope.spawn(move || {
                 let player = match first {
                     Some(player) => Ok(player),
-                    None => Subject::find(place, options.within.unwrap_or(WITHIN), options.canceller.as_ref())
-                        .map(|subject| CasePlayer { subject, profile, options }),
+                    None => Subject::find(place, options.within.unwrap_or(WITHIN), options.trust, options.canceller.as_ref())
+                        .map(|subject| CasePlayer::new(subject, met, options)),
                 };
-                let result = player.and_then(|mut player| play_all(&mut player, cases, turns, next, over, &sender));
+                let result = player.and_then(|mut player| queue.play_all(&mut player, &sender));
                 if let Err(reason) = result.or_else(|reason| if options.is_cancelled() { Ok(()) } else { Err(reason) }) {
-                    over.store(true, Ordering::Relaxed);
+                    queue.over.store(true, Ordering::Relaxed);
                     let _ = sender.send(News::Lost(reason));
                 }
             });
@@ -195,28 +241,48 @@ fn work(cases: &[ServerCase<'_>], turns: &[Vec<usize>], first: CasePlayer<'_>, p
     });
 }
 
-/// Plays what nobody else plays, and looks in the end whether the target still answers.
-fn play_all(
-    player: &mut CasePlayer<'_>,
-    cases: &[ServerCase<'_>],
-    turns: &[Vec<usize>],
-    next: &AtomicUsize,
-    over: &AtomicBool,
-    sender: &Sender<News>,
-) -> Result<(), String> {
-    while !over.load(Ordering::Relaxed) && !player.options.is_cancelled() {
-        let Some(turn) = turns.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
-        for nth in turn {
-            let Some(case) = cases.get(*nth).filter(|_| !over.load(Ordering::Relaxed)) else { break };
-            let result = player.play(case)?;
-            if player.options.is_cancelled() {
-                // It may have gone another way for that.
-                return Ok(());
+/// What is to be played, by several workers.
+struct Queue<'q> {
+    cases: &'q [ServerCase<'q>],
+    turns: &'q [Vec<usize>],
+    next: AtomicUsize,
+    /// Nothing more is begun.
+    over: AtomicBool,
+    began: Instant,
+}
+
+impl Queue<'_> {
+    /// Plays what nobody else plays, and looks in the end whether the target still answers.
+    fn play_all(&self, player: &mut CasePlayer<'_>, sender: &Sender<News>) -> Result<(), String> {
+        let mut last = None;
+        while !self.is_over(player.options) {
+            let Some(turn) = self.turns.get(self.next.fetch_add(1, Ordering::Relaxed)) else { break };
+            for nth in turn {
+                let Some(case) = self.cases.get(*nth).filter(|_| !self.is_over(player.options)) else { break };
+                let result = player.play(case).map_err(|reason| format!("by {}: {reason}", case.name()))?;
+                if player.options.is_cancelled() {
+                    // It may have gone another way for that.
+                    return Ok(());
+                }
+                let fails = matches!(&result, Played::Case(case, _) if case.grade == Grade::Fail);
+                let _ = sender.send(News::Played(*nth, result));
+                if fails && player.options.fail_fast {
+                    self.over.store(true, Ordering::Relaxed);
+                }
+                last = Some(case);
             }
-            let _ = sender.send(News::Played(*nth, result));
         }
+        player.subject.answers().map_err(|reason| match last {
+            Some(case) => format!("after {}, the last case: {reason}", case.name()),
+            None => format!("before the first case: {reason}"),
+        })
     }
-    player.subject.answers().map_err(|reason| format!("after the run: {reason}"))
+
+    /// Whether no case may be begun any more.
+    fn is_over(&self, options: &Options) -> bool {
+        let is_late = options.max_time.is_some_and(|most| self.began.elapsed() >= most);
+        self.over.load(Ordering::Relaxed) || options.is_cancelled() || is_late
+    }
 }
 
 #[cfg(test)]
@@ -225,6 +291,21 @@ mod tests {
     use crate::conformance::codec;
     use crate::conformance::server::cases;
     use crate::vectors::named_script_files;
+    use alloc::borrow::ToOwned as _;
+
+    #[test]
+    fn dumps_are_played_last() {
+        let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
+        let cases = cases(&scripts, &vectors);
+        let mut order: Vec<usize> = (0..cases.len()).collect();
+        dumps_last(&cases, &mut order);
+        let names: Vec<String> = order.iter().map(|nth| cases[*nth].name()).collect();
+        let first = order.iter().position(|nth| cases[*nth].asks_for_a_dump()).unwrap();
+        let is_dump = |name: &String| name.contains("/dump-") || name.starts_with("requests/dump/");
+        assert!(!names[..first].iter().any(is_dump), "{:?}", &names[..first]);
+        assert!(names[first..].contains(&"scripts/dump_profiler/dump-full".to_owned()), "{names:?}");
+        assert!(names[first..].contains(&"requests/dump/4021".to_owned()), "{names:?}");
+    }
 
     #[test]
     fn cases_that_change_a_target_are_played_by_group_on_one() {

@@ -8,6 +8,7 @@ use alloc::{
     vec::Vec,
 };
 use core::time::Duration;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Instant;
 
+use super::place::RunsIn;
 use super::{Death, SpawnCommand};
 use crate::conformance::player::{Network as _, SocketNetwork};
 use crate::conformance::started::{OwnDirectory, Started};
@@ -50,6 +52,7 @@ impl Spawned {
     pub(super) fn start(
         command: &SpawnCommand,
         target: &Target,
+        runs_in: RunsIn,
         canceller: Option<&Canceller>,
     ) -> Result<(Self, SocketNetwork), String> {
         let failed = |error: io::Error| format!("{command}: {error}");
@@ -67,8 +70,20 @@ impl Spawned {
                 network.listen(&port.id, true).map_err(|trouble| trouble.to_string())?;
             }
         }
-        let mut process = Command::new(&command.program);
-        process.args(&command.arguments).current_dir(directory.path()).env("TMPDIR", directory.path());
+        let mut process = match runs_in {
+            RunsIn::CurrentDirectory => {
+                let mut process = Command::new(&command.program);
+                process.args(&command.arguments);
+                process
+            }
+            RunsIn::OwnDirectory => {
+                let mut process = Command::new(from_anywhere(&command.program, true));
+                process.args(command.arguments.iter().map(|argument| from_anywhere(argument, false)));
+                process.current_dir(directory.path());
+                process
+            }
+        };
+        process.env("TMPDIR", directory.path());
         // What this program was started with is not meant for the target.
         process.env_remove(PORTS_VARIABLE).env_remove(DEFAULT_PORT_SUSPEND_VARIABLE);
         if !addresses.is_empty() {
@@ -169,6 +184,16 @@ impl Drop for Spawned {
     }
 }
 
+/// A word of a command, which is to mean the same from any directory. A program without a `/` is looked for in `PATH`.
+fn from_anywhere(word: &OsStr, is_program: bool) -> OsString {
+    let path = Path::new(word);
+    let is_searched = is_program && path.components().count() == 1 && !word.as_encoded_bytes().contains(&b'/');
+    if path.is_absolute() || is_searched || !path.exists() {
+        return word.to_owned();
+    }
+    std::path::absolute(path).map_or_else(|_| word.to_owned(), PathBuf::into_os_string)
+}
+
 /// The network, whose waits `canceller` ends.
 pub(super) fn with_canceller(network: SocketNetwork, canceller: Option<&Canceller>) -> SocketNetwork {
     match canceller {
@@ -248,7 +273,7 @@ mod tests {
     fn target_without_a_newline_is_refused_and_read_on() {
         // The last of it comes only if the rest is read.
         let script = "head -c 1000000 /dev/zero | tr '\\0' x; echo done >&2; exec sleep 1000";
-        let error = Spawned::start(&shell(script), &Target::default(), None).err().unwrap();
+        let error = Spawned::start(&shell(script), &Target::default(), RunsIn::CurrentDirectory, None).err().unwrap();
         assert!(error.starts_with("the first line of the target is longer than 65536 bytes"), "{error}");
         let said = OnceLock::new();
         first_line(io::repeat(b'x').take(10 << 20), &said);
@@ -269,8 +294,8 @@ mod tests {
 
     #[test]
     fn target_that_has_died_is_dead_and_its_number_still_its_own() {
-        let script = r#"touch s; echo "$PWD/s"; sleep 1000 & while [ -e s ]; do sleep 0.01; done; exit 3"#;
-        let (spawned, mut network) = Spawned::start(&shell(script), &Target::default(), None).unwrap();
+        let script = r#"cd "$TMPDIR"; touch s; echo "$PWD/s"; sleep 1000 & while [ -e s ]; do sleep 0.01; done; exit 3"#;
+        let (spawned, mut network) = Spawned::start(&shell(script), &Target::default(), RunsIn::CurrentDirectory, None).unwrap();
         assert_eq!(network.life(Life::Alive, Duration::ZERO), Ok(Life::Alive));
         fs::remove_file(&spawned.socket).unwrap();
         let until = network.now().saturating_add(Duration::from_secs(30));

@@ -4,6 +4,7 @@ use alloc::string::{String, ToString as _};
 use core::time::Duration;
 
 use super::ask::{self, Identity};
+use super::place::RunsIn;
 #[cfg(unix)]
 use super::unix as system;
 #[cfg(windows)]
@@ -11,9 +12,10 @@ use super::windows as system;
 use super::{Death, Place};
 use crate::conformance::player::{Network as _, Player};
 use crate::io::Canceller;
+use crate::io::trust::TrustPolicy;
 use crate::vectors::script::Target;
-pub(super) use system::with_user_events;
-use system::{Reach, Spawned, TargetNetwork};
+use system::{Reach, Spawned};
+pub(super) use system::{TargetNetwork, with_user_events};
 
 /// The target of a run.
 pub(in crate::conformance) struct Subject {
@@ -27,12 +29,18 @@ pub(in crate::conformance) struct Subject {
 impl Subject {
     /// Finds the target, and looks whether it is trusted; `within` is how long it may take, of an answer as well. `canceller` ends every
     /// wait for it.
-    pub(in crate::conformance) fn find(place: &Place, within: Duration, canceller: Option<&Canceller>) -> Result<Self, String> {
-        Ok(Self { reach: Reach::find(place, within, canceller)?, within, canceller: canceller.cloned(), often: false })
+    pub(in crate::conformance) fn find(
+        place: &Place,
+        within: Duration,
+        trust: TrustPolicy,
+        canceller: Option<&Canceller>,
+    ) -> Result<Self, String> {
+        let reach = Reach::find(place, within, trust, canceller)?;
+        Ok(Self { reach, within, canceller: canceller.cloned(), often: false })
     }
 
-    /// Targets that are started again and again are there as soon as they answer, whatever their own code does next, and leave their
-    /// perf maps where they run.
+    /// Targets that are started again and again are there as soon as they answer, whatever their own code does next. They run in their
+    /// own directory, and leave their perf maps there.
     pub(in crate::conformance) fn started_often(mut self) -> Self {
         self.often = true;
         self
@@ -43,14 +51,20 @@ impl Subject {
         self.reach.can_spawn()
     }
 
+    /// Whether two connections can be open beside each other. On Windows two that are opened at once can hang a runtime (F-120); at a
+    /// port the next connection comes when the one before is done.
+    pub(super) fn takes_two_at_once(&self) -> bool {
+        self.reach.takes_two_at_once()
+    }
+
     /// The target that cases share. It is started if it is not there.
     pub(in crate::conformance) fn shared(&mut self) -> Result<TargetNetwork, String> {
         self.reach.shared(self.within, self.often, self.canceller.as_ref())
     }
 
     /// A target for one case alone.
-    pub(super) fn own(&self, target: &Target) -> Result<(Spawned, TargetNetwork), String> {
-        self.reach.own(target, self.within, self.canceller.as_ref())
+    pub(super) fn own(&self, target: &Target, runs_in: RunsIn) -> Result<(Spawned, TargetNetwork), String> {
+        self.reach.own(target, runs_in, self.within, self.canceller.as_ref())
     }
 
     /// How the shared target ended, if it is known to have.

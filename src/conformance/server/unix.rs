@@ -7,16 +7,18 @@ use alloc::{
     string::{String, ToString as _},
 };
 use core::time::Duration;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::ask::identity_of;
+use super::place::RunsIn;
 pub(super) use super::spawn::Spawned;
 use super::spawn::with_canceller;
 use super::{Death, Place, SpawnCommand};
 use crate::conformance::player::{Network as _, SocketNetwork};
 use crate::endpoint::SocketName;
+use crate::io::trust::TrustPolicy;
 use crate::io::{Canceller, Connect as _, Endpoint, ErrorKind, UnlinkOnDrop, Until, bind_private, discovery};
 use crate::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
 use crate::vectors::script::Target;
@@ -44,7 +46,7 @@ pub(super) enum Reach {
 }
 
 impl Reach {
-    pub(super) fn find(place: &Place, within: Duration, canceller: Option<&Canceller>) -> Result<Self, String> {
+    pub(super) fn find(place: &Place, within: Duration, trust: TrustPolicy, canceller: Option<&Canceller>) -> Result<Self, String> {
         let forever = Until { deadline: None, canceller };
         let reach = match place {
             Place::Process(id) => Self::Socket(discovery::endpoint_of(*id, &forever).map_err(|error| format!("{error:#}"))?),
@@ -58,13 +60,17 @@ impl Reach {
         };
         if let Self::Socket(path) = &reach {
             let until = Until { deadline: Instant::now().checked_add(within), canceller };
-            Endpoint::socket(path.clone()).connect(&until).map_err(|error| format!("{error:#}"))?;
+            Endpoint::socket(path.clone()).trusting(trust).connect(&until).map_err(|error| format!("{error:#}"))?;
         }
         Ok(reach)
     }
 
     pub(super) const fn can_spawn(&self) -> bool {
         matches!(self, Self::Spawn(..))
+    }
+
+    pub(super) const fn takes_two_at_once(&self) -> bool {
+        !matches!(self, Self::Port(..))
     }
 
     pub(super) fn shared(&mut self, within: Duration, often: bool, canceller: Option<&Canceller>) -> Result<SocketNetwork, String> {
@@ -75,7 +81,7 @@ impl Reach {
                     network.with_process_id(id)
                 } else {
                     let path = path.clone();
-                    network.with_process(move || UnixStream::connect(&path).is_ok())
+                    network.with_process(move || is_listened_at(&path))
                 })
             }
             Self::Port(listener, _) => {
@@ -87,11 +93,12 @@ impl Reach {
                     return Ok(with_canceller(running.network(), canceller));
                 }
                 *spawned = None;
-                let mut target = Target::default();
+                let (mut target, mut runs_in) = (Target::default(), RunsIn::CurrentDirectory);
                 if often {
                     target.environment.insert(PERF_MAP_PATH.to_owned(), ".".to_owned());
+                    runs_in = RunsIn::OwnDirectory;
                 }
-                let (started, mut network) = Spawned::start(command, &target, canceller)?;
+                let (started, mut network) = Spawned::start(command, &target, runs_in, canceller)?;
                 until_it_runs(&mut network, within, if often { Duration::ZERO } else { SETTLED })?;
                 *spawned = Some(Box::new(started));
                 Ok(network)
@@ -102,11 +109,12 @@ impl Reach {
     pub(super) fn own(
         &self,
         target: &Target,
+        runs_in: RunsIn,
         within: Duration,
         canceller: Option<&Canceller>,
     ) -> Result<(Spawned, SocketNetwork), String> {
         let Self::Spawn(command, _) = self else { return Err("this target cannot be started".to_owned()) };
-        let (spawned, mut network) = Spawned::start(command, target, canceller)?;
+        let (spawned, mut network) = Spawned::start(command, target, runs_in, canceller)?;
         let suspends = [PORTS_VARIABLE, DEFAULT_PORT_SUSPEND_VARIABLE].iter().any(|name| target.environment.contains_key(*name));
         if !target.suspended && !suspends && !target.ports.iter().any(|port| port.suspend) {
             until_it_runs(&mut network, within, SETTLED)?;
@@ -172,6 +180,15 @@ fn until_it_runs(network: &mut SocketNetwork, within: Duration, settled: Duratio
 fn pause(network: &mut SocketNetwork, time: Duration) -> Result<(), String> {
     let until = network.now().saturating_add(time);
     network.wait(until).map_err(|trouble| trouble.to_string())
+}
+
+/// Whether somebody listens there. Who has no room for one more client does.
+fn is_listened_at(path: &Path) -> bool {
+    let until = Until { deadline: Instant::now().checked_add(PAUSE), canceller: None };
+    match Endpoint::socket(path).trusting(TrustPolicy::UNCHECKED).connect(&until) {
+        Ok(_) => true,
+        Err(error) => matches!(error.kind(), ErrorKind::TimedOut),
+    }
 }
 
 /// The process that the name of a socket tells.

@@ -9,10 +9,12 @@ use alloc::{
 };
 use core::time::Duration;
 
+use super::place::RunsIn;
 use super::{Death, Place};
 use crate::conformance::player::{Network as _, PipeNetwork};
 use crate::endpoint::{PIPE_PREFIX, PipeName};
 use crate::io::Canceller;
+use crate::io::trust::TrustPolicy;
 use crate::vectors::script::{Life, Target};
 
 /// Connections to a target.
@@ -28,7 +30,7 @@ pub(super) struct Reach {
 pub(super) enum Spawned {}
 
 impl Reach {
-    pub(super) fn find(place: &Place, _: Duration, _: Option<&Canceller>) -> Result<Self, String> {
+    pub(super) fn find(place: &Place, _: Duration, _: TrustPolicy, _: Option<&Canceller>) -> Result<Self, String> {
         let (pipe, process) = match place {
             Place::Process(id) => (PipeName::new(*id).to_string(), Some(*id)),
             Place::Pipe(name) => (name.clone(), PipeName::parse(name).ok().map(|name| name.pid)),
@@ -53,13 +55,18 @@ impl Reach {
         false
     }
 
+    #[allow(clippy::unused_self, reason = "on Unix it depends on it")]
+    pub(super) const fn takes_two_at_once(&self) -> bool {
+        false
+    }
+
     #[allow(clippy::unnecessary_wraps, clippy::unused_self, reason = "on Unix it may have to be started")]
     pub(super) fn shared(&mut self, _: Duration, _: bool, _: Option<&Canceller>) -> Result<PipeNetwork, String> {
         Ok(PipeNetwork::to_pipe(self.pipe.clone()))
     }
 
     #[allow(clippy::unused_self, reason = "on Unix it depends on it")]
-    pub(super) fn own(&self, _: &Target, _: Duration, _: Option<&Canceller>) -> Result<(Spawned, PipeNetwork), String> {
+    pub(super) fn own(&self, _: &Target, _: RunsIn, _: Duration, _: Option<&Canceller>) -> Result<(Spawned, PipeNetwork), String> {
         Err("this target cannot be started".to_owned())
     }
 

@@ -1,11 +1,13 @@
 //! One exchange script: a conversation of which one side is played, and the other is under test.
 
+mod ability;
 mod ask;
 mod literal;
 mod outcome;
 mod pattern;
 mod step;
 
+pub use ability::Ability;
 pub use ask::{Ask, AskLimits};
 pub use literal::{Captures, Literal, Uncaptured};
 pub use outcome::{
@@ -90,6 +92,8 @@ pub enum Plays {
 pub struct ClientPart {
     /// How the runtime must have been started.
     pub target: Target,
+    /// The fact by which runtimes do what the document leaves open: another server may go another way.
+    pub habit: Option<String>,
     /// Runtimes on which the conversation was seen to go so.
     pub seen_on: Vec<String>,
     /// Runtimes on which it was seen to go another way.
@@ -117,6 +121,9 @@ pub struct Target {
     pub environment: BTreeMap<String, String>,
     /// The system for which the script is meant; `None` is any.
     pub platform: Option<String>,
+    /// What else the server must have or do, of what the document leaves open.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wants: Vec<Ability>,
 }
 
 /// An address of [`Target::ports`].
@@ -190,6 +197,8 @@ struct RawScript {
     since: Option<String>,
     hazard: Option<Hazard>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    habit: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     target: Option<Target>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ask: Option<Ask>,
@@ -226,11 +235,12 @@ impl TryFrom<RawScript> for Script {
                 let read =
                     |(nth, one): (usize, Value)| serde_json::from_value(one).map_err(|error| format!("deviation {nth}: {error}"));
                 let deviations = deviations.map(read).collect::<Result<_, _>>()?;
-                Plays::Client(ClientPart { target: raw.target.ok_or_else(|| missing("target"))?, seen_on: raw.seen_on, deviations })
+                let target = raw.target.ok_or_else(|| missing("target"))?;
+                Plays::Client(ClientPart { target, habit: raw.habit, seen_on: raw.seen_on, deviations })
             }
             RawSide::Runtime => {
-                if raw.target.is_some() || !raw.seen_on.is_empty() || !raw.deviations.is_empty() {
-                    return Err("target, seenOn and deviations belong to scripts that play the client".to_string());
+                if raw.target.is_some() || raw.habit.is_some() || !raw.seen_on.is_empty() || !raw.deviations.is_empty() {
+                    return Err("target, habit, seenOn and deviations belong to scripts that play the client".to_string());
                 }
                 let outcome = raw.outcome.ok_or_else(|| missing("outcome"))?;
                 let outcome = serde_json::from_value(outcome).map_err(|error| format!("outcome: {error}"))?;
@@ -265,6 +275,7 @@ impl From<Script> for RawScript {
             spec: script.spec,
             since: script.since,
             hazard: script.hazard,
+            habit: None,
             target: None,
             ask: None,
             steps: write_steps(&script.steps),
@@ -275,6 +286,7 @@ impl From<Script> for RawScript {
         match script.plays {
             Plays::Client(part) => {
                 raw.target = Some(part.target);
+                raw.habit = part.habit;
                 raw.seen_on = part.seen_on;
                 raw.deviations = part.deviations.iter().filter_map(|one| serde_json::to_value(one).ok()).collect();
             }

@@ -58,6 +58,7 @@ script(20527, "attach-profiler-with-bytes-behind-while-suspended", "Too early, w
 # --- dumps ---------------------------------------------------------------------------------------------------------
 # 9.0.5 comes with a createdump that may not be executed, and cannot be reached any more once it has tried.
 ALONE = target(environment={"DIAG_SCRIPT": "alone"}, platform="linux")
+IN_TURN = target(environment={"DIAG_SCRIPT": "alone"}, platform="linux", wants=["one-client-at-a-time"])
 
 
 def dumped(request):
@@ -77,7 +78,7 @@ for sc, name, code, since in ((20510, "dump", DUMP, "3.0"), (20511, "dump2", DUM
 script(20513, "dump-in-progress-blocks-others", "While a dump is written, no other client is served", ["F-75", "R-DMP-009"],
        [open_("a"), send("a", message(DUMP, string("core.dmp"), u32(4), u32(0))), wait(50), open_("b"), send("b", message(INFO2)),
         nothing("b", 100),
-        expect("a", SUCCESS, within=30000), expect("b", process_info2_reply()), ended("b")], "6.0", ALONE,
+        expect("a", SUCCESS, within=30000), expect("b", process_info2_reply()), ended("b")], "6.0", IN_TURN,
        [deviation(["net9.0.5"], "P-6", "its createdump may not be executed, and its socket goes", 2,
                   expect("a", error(E_FAIL), within=30000), ended("a"))])
 script(20514, "dump-of-one-file", "A normal dump: a runtime that is one file may refuse it, or say OK and write none",

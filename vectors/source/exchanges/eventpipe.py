@@ -1,6 +1,6 @@
 """vectors/exchanges/eventpipe.json: streaming sessions, their streams and their stops."""
 from notation import array, boolean, header, message, string, u32, u64
-from script import (BAD_ENCODING, E_FAIL, UNKNOWN_COMMAND, ScriptFile, alive, answers, close, deviation, drain, ended, error, expect,
+from script import (IN_TURN, BAD_ENCODING, E_FAIL, UNKNOWN_COMMAND, ScriptFile, alive, answers, close, deviation, drain, ended, error, expect,
                     expect_any_of,
                     half_close, nothing, open_, process_info2_reply, same, send, session, target, wait, anything, ok_head)
 
@@ -78,7 +78,7 @@ FILE.client(20208, "collect-tracing3-or-unknown", "CollectTracing3 on any runtim
                    expect_any_of("a", ("known", [session(), NETTRACE]), ("older", [error(UNKNOWN_COMMAND)])), close("a"),
                    answers()])
 FILE.client(20209, "netperf", "A session with format 0: the stream is netperf", since="3.0",
-            spec=["R-EVP-004", "R-EVP-015", "R-FLW-008"],
+            needs=target(wants=["netperf"]), spec=["R-EVP-004", "R-EVP-015", "R-FLW-008"],
             steps=whole(collect2(form=0), head=NETPERF))
 FILE.client(20210, "rundown",
             "A session of the runtime's own provider, with its rundown: the stop's reply comes after it, the stream is whole",
@@ -97,10 +97,10 @@ FILE.client(20211, "session-while-suspended",
 # --- stops ---------------------------------------------------------------------------------------------------------
 for sc, name, session_id in ((20220, "unknown", 0x1122334455667788), (20221, "zero", 0), (20222, "largest", 2 ** 64 - 1)):
     FILE.client(sc, f"stop-id-{name}", f"StopTracing of id {session_id:#x}, which no session has: OK, and the id comes back",
-                spec=["F-31", "R-EVP-061", "R-EVP-064"],
+                spec=["F-31", "R-EVP-061", "R-EVP-064"], habit="F-31",
                 steps=[open_("a"), send("a", message(STOP, u64(session_id))), expect("a", message(0xFF00, u64(session_id))),
                        ended("a")])
-FILE.client(20223, "stop-twice", "The second stop of a session is as good as one of an unknown id", since="3.0", spec=["F-31"],
+FILE.client(20223, "stop-twice", "The second stop of a session is as good as one of an unknown id", since="3.0", spec=["F-31"], habit="F-31",
             steps=[whole(collect2()), stopped("c")])
 FILE.client(20224, "two-sessions", "Two sessions have two ids; the stop of one leaves the other", since="3.0",
             spec=["R-EVP-062", "F-32"],
@@ -111,16 +111,16 @@ FILE.client(20224, "two-sessions", "Two sessions have two ids; the stop of one l
                    ended("b", last=END_OF_OBJECTS)])
 FILE.client(20225, "stop-on-the-streaming-connection",
             "StopTracing on the connection that streams is ignored, and only one on another stops", since="3.0",
-            spec=["F-76", "R-FLW-010"],
+            spec=["F-76", "R-FLW-010"], habit="F-76",
             steps=[begun("a", collect2()), drain("a"), send("a", header(STOP, 28), same("session")), wait(500), send("a", b"\0"),
                    stopped("b"),
                    ended("a", "any", last=END_OF_OBJECTS)])
 FILE.client(20226, "half-close-of-the-stream",
-            "A half-close of the streaming connection is no end: the stream goes on until the stop", since="3.0", spec=["F-76"],
+            "A half-close of the streaming connection is no end: the stream goes on until the stop", since="3.0", spec=["F-76"], habit="F-76",
             steps=[begun("a", collect2()), half_close("a"), drain("a"), wait(500), stopped("b"), ended("a", last=END_OF_OBJECTS)])
 FILE.client(20227, "stop-waits-for-a-stream-that-nobody-reads",
             "The stop's reply waits until the stream was read, and so do all other clients",
-            since="6.0", spec=["F-31", "F-75", "R-ERR-004"],
+            since="6.0", needs=IN_TURN, habit="F-75", spec=["F-31", "F-75", "R-ERR-004"],
             steps=[begun("a", collect2(BUSY, 64, rundown=True)), open_("b"), send("b", header(STOP, 28), same("session")),
                    nothing("b", 1000),
                    open_("c"), send("c", message(INFO2)), nothing("c", 300), drain("a"),
@@ -141,7 +141,7 @@ FILE.client(20230, "stop-while-suspended",
 LIMIT = 64
 FILE.client(20231, "sessions-are-64", "The 65th session is refused with FAIL; once one has ended, there is room again", since="3.0",
             hazard="harmful",
-            spec=["F-32", "R-ERR-017"],
+            spec=["F-32", "R-ERR-017"], habit="F-32",
             steps=[[begun(f"s{n}", collect2(), f"id{n}") for n in range(LIMIT)],
                    open_("over"), send("over", collect2()), expect("over", error(E_FAIL)), close("over"),
                    drain("s7"), stopped("stop", "id7"), ended("s7"), begun("again", collect2(), "id_again"), alive()])

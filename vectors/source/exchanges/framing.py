@@ -1,6 +1,6 @@
 """vectors/exchanges/framing.json: headers and payloads in pieces, cut, too long, wrong; and who waits for whom."""
 from notation import MAGIC, hexa, header, message, string, u16, u32, u64
-from script import (BAD_ENCODING, UNKNOWN_COMMAND, UNKNOWN_MAGIC, ScriptFile, answers, any_reply_head, close, counted, deviation, drain,
+from script import (BAD_ENCODING, IN_TURN, UNKNOWN_COMMAND, UNKNOWN_MAGIC, ScriptFile, answers, any_reply_head, close, counted, deviation, drain,
                     ended, error,
                     expect, half_close, nothing, open_, process_info2_reply, repeated, send, wait)
 
@@ -41,7 +41,7 @@ for sc, name, chunks in ((20104, "in-bytes", [1] * 28), (20105, "after-the-heade
     FILE.client(sc, f"payload-{name}", "A request whose payload arrives " + {"in-bytes": "byte by byte",
         "after-the-header": "after its header",
                 "cut-in-two": "in two pieces", "with-the-headers-end": "with the header's last byte"}[name],
-                spec=["F-69", "R-HDR-002", "R-HDR-015"],
+                spec=["F-69", "R-HDR-002", "R-HDR-015"], habit="F-31",
                 steps=[open_("a"), send("a", STOP42, chunks=chunks), expect("a", message(0xFF00, u64(42))), ended("a")],
                 deviations=[] if chunks[0] == 20 else [deviation(OLD, "P-39", "refused at the first piece", 1,
                     *pieces(chunks), expect("a", error(BAD_ENCODING)), ended("a", "any"))])
@@ -50,12 +50,12 @@ for sc, name, chunks in ((20104, "in-bytes", [1] * 28), (20105, "after-the-heade
 for sc, n in ((20110, 0), (20111, 1), (20112, 13), (20113, 14), (20114, 16), (20115, 19)):
     FILE.client(sc, f"input-ends-after-{n}",
                 f"The client's input ends after {n} bytes of the header: it is answered BAD_ENCODING all the same",
-                spec=["F-69", "R-ERR-008", "R-HDR-007"],
+                spec=["F-69", "R-ERR-008", "R-HDR-007"], habit="F-69",
                 steps=[open_("a"), [send("a", ASK[:n])] if n else [], half_close("a"), expect("a", error(BAD_ENCODING)), ended("a"),
                        answers()])
 for sc, n in ((20116, 20), (20117, 21), (20118, 27)):
     FILE.client(sc, f"input-ends-after-{n}", f"The client's input ends after {n} of the 28 bytes that `size` says",
-                spec=["F-69", "R-ERR-008", "R-HDR-009"],
+                spec=["F-69", "R-ERR-008", "R-HDR-009"], habit="F-69",
                 steps=[open_("a"), send("a", STOP42[:n]), half_close("a"), expect("a", error(BAD_ENCODING)), ended("a"), answers()])
 FILE.client(20119, "input-ends-behind-the-request", "The client's input ends behind a whole request: it is answered", since="6.0",
             spec=["F-69"],
@@ -74,22 +74,22 @@ FILE.client(20123, "closed-before-the-reply", "A client that closes before it ha
 for sc, size in ((20130, 0), (20131, 19)):
     FILE.client(sc, f"size-{size}", f"A `size` of {size} is less than the header itself", spec=["F-3", "R-HDR-015", "R-ERR-012"],
                 steps=refused(header(INFO2, size), BAD_ENCODING))
-FILE.client(20132, "size-19-and-a-wrong-magic", "`size` is looked at before the magic", spec=["F-3", "F-69"],
+FILE.client(20132, "size-19-and-a-wrong-magic", "`size` is looked at before the magic", spec=["F-3", "F-69"], habit="F-69",
             steps=refused(header(INFO2, 19, magic=MAGIC2), BAD_ENCODING))
 FILE.client(20133, "bytes-behind-size", "Bytes behind `size` are never read: the reply, and then a reset", since="6.0",
-            spec=["F-70", "R-HDR-016"],
+            spec=["F-70", "R-HDR-016"], habit="F-70",
             steps=[open_("a"), send("a", ASK, bytes(4)), expect("a", process_info2_reply()), ended("a", "reset")])
 FILE.client(20134, "second-request-with-the-first", "Of two requests in one write the first alone is served", since="6.0",
-            spec=["F-70", "R-FLW-018"], steps=[open_("a"), send("a", ASK, ASK), expect("a", process_info2_reply()),
+            spec=["F-70", "R-FLW-018"], habit="F-70", steps=[open_("a"), send("a", ASK, ASK), expect("a", process_info2_reply()),
                                                ended("a", "reset")])
 FILE.client(20135, "second-request-after-the-reply", "A second request on a connection is never served", since="6.0",
-            spec=["F-70", "R-FLW-018"],
+            spec=["F-70", "R-FLW-018"], habit="F-70",
             steps=[open_("a"), send("a", ASK), expect("a", process_info2_reply()), send("a", ASK, may_fail=True),
                    ended("a", "any")])
 FILE.client(20136, "bytes-behind-size-after-an-error", "Bytes behind `size` of a refused request: the error, and then a reset",
-            spec=["F-70", "R-ERR-002"], steps=refused(header(INFO2, 19) + bytes(4), BAD_ENCODING, how="reset"))
+            spec=["F-70", "R-ERR-002"], habit="F-70", steps=refused(header(INFO2, 19) + bytes(4), BAD_ENCODING, how="reset"))
 FILE.client(20137, "payload-bytes-behind-the-last-field", "Bytes behind the last field, inside `size`, are passed over",
-            spec=["F-4"],
+            spec=["F-4"], habit="F-31",
             steps=[open_("a"), send("a", message(STOP, u64(42), u32(7))), expect("a", message(0xFF00, u64(42))), ended("a")])
 FILE.client(20138, "reserved-of-any-value", "`reserved` is not looked at", since="6.0", spec=["F-4", "R-HDR-014"],
             steps=[open_("a"), send("a", message(INFO2, reserved=0xFFFF)), expect("a", process_info2_reply()), ended("a")])
@@ -110,10 +110,10 @@ FILE.client(20146, "wrong-magic-first-byte", "A magic whose first byte is wrong"
             steps=refused(message(INFO2, magic=b"d" + MAGIC[1:]), UNKNOWN_MAGIC))
 FILE.client(20147, "wrong-magic-last-byte", "A magic without its NUL: all 14 bytes count", spec=["F-69", "R-HDR-010"],
             steps=refused(message(INFO2, magic=MAGIC[:13] + b"1"), UNKNOWN_MAGIC))
-FILE.client(20148, "wrong-magic-and-unknown-command", "The magic is looked at before the command", spec=["F-69"],
+FILE.client(20148, "wrong-magic-and-unknown-command", "The magic is looked at before the command", spec=["F-69"], habit="F-69",
             steps=refused(message(0x6301, magic=MAGIC2), UNKNOWN_MAGIC))
 FILE.client(20149, "wrong-magic-is-answered-behind-the-payload", "A wrong magic is noticed only when the whole payload has come",
-            spec=["F-3", "F-69"],
+            spec=["F-3", "F-69"], habit="F-69",
             steps=[open_("a"), send("a", header(INFO2, 40, magic=MAGIC2)), nothing("a"), send("a", bytes(19)), nothing("a"),
                    send("a", bytes(1)), expect("a", error(UNKNOWN_MAGIC)), ended("a")],
             deviations=[deviation(OLD, "P-39", "the first piece of the payload is refused", 4, expect("a", error(BAD_ENCODING)),
@@ -127,7 +127,7 @@ for sc, code in ((20155, 0x0100), (20156, 0x0104), (20157, 0x0200), (20158, 0x02
                 spec=["F-68", "R-ERR-009", "R-ERR-013", "R-ERR-002"],
                 steps=refused(message(code), UNKNOWN_COMMAND))
 FILE.client(20161, "unknown-command-with-a-payload", "The payload of an unknown command is read, and then refused",
-            spec=["F-68", "F-69", "R-HDR-018"],
+            spec=["F-68", "F-69", "R-HDR-018"], habit="F-69",
             steps=[open_("a"), send("a", header(0x6301, 30)), nothing("a"), send("a", bytes(10)),
                    expect("a", error(UNKNOWN_COMMAND)), ended("a")])
 for sc, code in ((20162, 0x0300), (20163, 0x0303)):
@@ -146,11 +146,11 @@ def blocks(*first):
 
 
 FILE.client(20170, "silent-client-blocks-others", "While a client that has connected says nothing, no other is served", since="6.0",
-            spec=["F-6", "F-75", "R-ERR-004"], steps=blocks())
+            needs=IN_TURN, spec=["F-6", "F-75", "R-ERR-004"], steps=blocks())
 FILE.client(20171, "half-a-header-blocks-others", "While half a header is there, no other client is served", since="6.0",
-            spec=["F-6", "F-75", "R-ERR-004"], steps=blocks(send("a", ASK[:10])))
+            needs=IN_TURN, spec=["F-6", "F-75", "R-ERR-004"], steps=blocks(send("a", ASK[:10])))
 FILE.client(20172, "half-a-payload-blocks-others", "While half a payload is there, no other client is served", since="6.0",
-            spec=["F-6", "F-75", "R-ERR-004"], steps=blocks(send("a", STOP42[:24])))
+            needs=IN_TURN, spec=["F-6", "F-75", "R-ERR-004"], steps=blocks(send("a", STOP42[:24])))
 FILE.client(20173, "half-a-message-is-waited-for", "Half a message gets neither a reply nor the end, and the whole one its reply",
             since="6.0",
             spec=["F-6", "F-75"],
@@ -158,7 +158,7 @@ FILE.client(20173, "half-a-message-is-waited-for", "Half a message gets neither 
                    ended("a")])
 FILE.client(20174, "clients-are-served-in-turn",
             "Two clients that have asked are served one after the other, in the order in which they connected",
-            since="6.0", spec=["F-75"],
+            since="6.0", needs=IN_TURN, spec=["F-75"],
             steps=[open_("a"), open_("b"), send("b", ASK), nothing("b"), send("a", ASK), expect("a", process_info2_reply()),
                    ended("a"),
                    expect("b", process_info2_reply()), ended("b")])

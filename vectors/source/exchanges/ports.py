@@ -51,8 +51,12 @@ def runs(on, name):
                                 text("arch"), text("entry"), text("clr"), until("size", 0))]
 
 
-def script(sc, name, comment, spec, steps, needs=ONE, hazard=None, since="6.0"):
-    FILE.client(sc, name, comment, since=since, hazard=hazard, needs=needs, spec=spec, steps=steps)
+def script(sc, name, comment, spec, steps, needs=ONE, hazard=None, since="6.0", habit=None):
+    FILE.client(sc, name, comment, since=since, hazard=hazard, needs=needs, spec=spec, steps=steps, habit=habit)
+
+
+# That the command line grows at the start is seen of CoreCLR alone.
+GROWS = "F-79"
 
 
 # --- one port ------------------------------------------------------------------------------------------------------
@@ -101,7 +105,8 @@ script(20412, "port-half-a-header-closed", "A tool that closes inside the header
        [advertised("a"), send("a", ASK[:10]), close("a"), advertised_again("b"), asked("b"), default("z")])
 script(20413, "port-half-a-header-blocks-others", "While half a header is there, the default port answers nobody", ["F-6", "F-75"],
        [advertised("a"), send("a", ASK[:10]), open_("b"), send("b", ASK), nothing("b", 500), close("a"),
-        expect("b", process_info2_reply()), ended("b")])
+        expect("b", process_info2_reply()), ended("b")],
+       needs=target(ports=[port("p")], wants=["one-client-at-a-time"]))
 script(20414, "port-session",
        "A session over a port: while it streams the runtime connects again, and the stop goes over that connection",
        ["R-FLW-010", "R-FLW-013", "F-76", "F-77"],
@@ -129,33 +134,33 @@ script(20430, "port-suspends", "A suspending port holds the start until it has s
        [*SUSPEND, "R-PRT-013", "R-PRC-013", "R-PRC-015"],
        [advertised("a"), held("b", "held"), wait(1000), still_held("c", "held"), asked("a", message(RESUME), SUCCESS),
         runs("d", "held")],
-       needs=target(ports=[port("p", suspend=True)]), hazard="side-effect")
+       needs=target(ports=[port("p", suspend=True)]), hazard="side-effect", habit=GROWS)
 script(20431, "port-resume-elsewhere-counts-for-nothing",
        "A resume over the default port is answered with success, and the start is still held", SUSPEND,
        [advertised("a"), held("b", "held"), default("c", message(RESUME), SUCCESS), wait(1500), still_held("d", "held"),
         asked("a", message(RESUME), SUCCESS), runs("e", "held")], needs=target(ports=[port("p", suspend=True)]),
-       hazard="side-effect")
+       hazard="side-effect", habit=GROWS)
 script(20432, "two-ports-suspend", "Two suspending ports: the start is held until each has sent its own resume", SUSPEND,
        [advertised("a", "p"), advertised_again("b", "q"), held("c", "held"), asked("a", message(RESUME), SUCCESS), wait(1500),
         still_held("d", "held"),
         asked("b", message(RESUME), SUCCESS), runs("e", "held")],
-       needs=target(ports=[port("p", suspend=True), port("q", suspend=True)]), hazard="side-effect")
+       needs=target(ports=[port("p", suspend=True), port("q", suspend=True)]), hazard="side-effect", habit=GROWS)
 script(20433, "two-resumes-over-one-port", "The second resume over one of two ports counts for nothing", SUSPEND,
        [advertised("a", "p"), advertised_again("b", "q"), held("c", "held"), asked("a", message(RESUME), SUCCESS),
         advertised_again("d", "p"),
         asked("d", message(RESUME), SUCCESS), wait(1500), still_held("e", "held"), asked("b", message(RESUME), SUCCESS),
         runs("f", "held")],
-       needs=target(ports=[port("p", suspend=True), port("q", suspend=True)]), hazard="side-effect")
+       needs=target(ports=[port("p", suspend=True), port("q", suspend=True)]), hazard="side-effect", habit=GROWS)
 script(20434, "port-and-default-suspend", "A suspending port and a suspending default port: each must resume",
        [*SUSPEND, "R-PRT-018"],
        [advertised("a"), held("b", "held"), default("c", message(RESUME), SUCCESS), wait(1500), still_held("d", "held"),
         asked("a", message(RESUME), SUCCESS), runs("e", "held")], needs=target(suspended=True, ports=[port("p", suspend=True)]),
-       hazard="side-effect")
+       hazard="side-effect", habit=GROWS)
 script(20435, "resume-over-a-port-that-does-not-suspend",
        "A resume over a port that does not suspend does not resume the default port", ["F-42"],
        [advertised("a"), held("b", "held"), asked("a", message(RESUME), SUCCESS), wait(1500), still_held("c", "held"),
         default("d", message(RESUME), SUCCESS), runs("e", "held")], needs=target(suspended=True, ports=[port("p")]),
-       hazard="side-effect")
+       hazard="side-effect", habit=GROWS)
 script(20436, "two-ports-one-cookie", "Two ports: one connection each, with the same advertise", ["R-PRT-008", "R-ADV-004"],
        [advertised("a", "p"), advertised_again("b", "q"), no_connection(500, "p"), no_connection(500, "q"), asked("a"),
         advertised_again("c", "p"), asked("b"),
@@ -170,17 +175,19 @@ script(20438, "port-that-never-comes-suspends",
        ["R-PRT-020", "R-PRT-026"],
        [held("b", "held"), wait(1000), still_held("c", "held"), listen("p"), advertised("a", within=2000),
         asked("a", message(RESUME), SUCCESS), runs("d", "held")],
-       needs=target(ports=[port("p", suspend=True, listening=False)]), hazard="side-effect")
+       needs=target(ports=[port("p", suspend=True, listening=False)]), hazard="side-effect", habit=GROWS)
 script(20439, "port-with-a-path-too-long",
        "A suspending port whose path no socket can have: the default port answers, whether the start goes on or, by a fault, is held",
        ["P-13"],
        [default("a"), wait(2000), default("b"), default("c", message(RESUME), SUCCESS), wait(500), default("d")],
-       needs=target(environment={"DOTNET_DiagnosticPorts": "/tmp/" + "p" * 200}), hazard="side-effect")
+       needs=target(environment={"DOTNET_DiagnosticPorts": "/tmp/" + "p" * 200}, wants=["ports", "suspension"]), hazard="side-effect")
 script(20440, "default-port-suspend-false",
        "DOTNET_DefaultDiagnosticPortSuspend=false: it begins with a hexadecimal digit, and so it suspends",
        ["F-86", "P-14"],
        [held("a", "held"), wait(1000), still_held("b", "held"), default("c", message(RESUME), SUCCESS), runs("d", "held")],
-       needs=target(environment={"DOTNET_DefaultDiagnosticPortSuspend": "false"}), hazard="side-effect")
+       needs=target(environment={"DOTNET_DefaultDiagnosticPortSuspend": "false"}, wants=["suspension"]), hazard="side-effect",
+       habit="F-86")
 script(20441, "port-tag-behind-a-space", "A space before nosuspend makes it an unknown tag: the port suspends", ["F-78"],
        [held("a", "held"), wait(1000), still_held("b", "held")],
-       needs=target(environment={"DOTNET_DiagnosticPorts": "nobody.sock, nosuspend"}), hazard="side-effect")
+       needs=target(environment={"DOTNET_DiagnosticPorts": "nobody.sock, nosuspend"}, wants=["ports", "suspension"]),
+       hazard="side-effect", habit="F-78")

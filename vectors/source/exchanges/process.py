@@ -56,7 +56,7 @@ FILE.client(20005, "process-info3-or-unknown",
                    ended("a")])
 FILE.client(20006, "process-info-of-a-suspended-runtime",
             "A suspended runtime answers; its command line is the executable alone, and grows once it runs", since="6.0",
-            needs=target(suspended=True), hazard="side-effect", spec=["F-79", "P-12", "R-PRC-008", "R-PRC-013"],
+            needs=target(suspended=True), hazard="side-effect", habit="F-79", spec=["F-79", "P-12", "R-PRC-008", "R-PRC-013"],
             steps=[exchange("a", message(INFO2), process_info2_reply("held")),
                    exchange("b", message(RESUME), SUCCESS), wait(2500),
                    exchange("c", message(INFO2), any_reply_head(), anything(8), anything(16),
@@ -89,10 +89,10 @@ FILE.client(20014, "set-variable-to-nothing-is-no-deletion", "A value of length 
 FILE.client(20015, "set-variable-without-a-name", "An absent name is refused", since="6.0", spec=["F-80", "R-ENV-013", "R-ERR-020"],
             steps=variable("a", None, "x", error(INVALIDARG)))
 FILE.client(20016, "set-variable-with-an-empty-name", "An empty name: OK, and nothing is set", since="6.0", hazard="side-effect",
-            spec=["F-80"],
+            spec=["F-80"], habit="F-80",
             steps=variable("a", "", "x", SUCCESS))
 FILE.client(20017, "set-variable-name-with-a-nul", "A NUL cuts the name: what stands before it was set", since="6.0",
-            hazard="side-effect", spec=["F-80"],
+            hazard="side-effect", spec=["F-80"], habit="F-80",
             steps=[variable("a", "DIAG_CUT\0REST", "x", SUCCESS), variable("b", "DIAG_CUT", None, SUCCESS)])
 
 # --- perf map ------------------------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ for sc, kind in ((20023, 0), (20024, 4)):
     FILE.client(sc, f"perf-map-type-{kind}", f"EnablePerfMap with type {kind} is refused", since="8.0", hazard="side-effect",
                 spec=["F-46", "R-PRC-024"], steps=exchange("a", message(ENABLE_MAP, u32(kind)), error(INVALIDARG)))
 FILE.client(20026, "perf-map-type-with-the-top-bit", "A type with the top bit set is negative to a runtime: OK", since="8.0",
-            hazard="harmful", spec=["P-44", "R-PRC-024", "R-PRC-026"],
+            hazard="harmful", habit="P-44", spec=["P-44", "R-PRC-024", "R-PRC-026"],
             steps=exchange("a", message(ENABLE_MAP, u32(0x80000000)), SUCCESS))
 FILE.client(20025, "perf-map-disabled-when-it-is-not-on", "DisablePerfMap, when no perf map is written", since="8.0",
             hazard="side-effect",
@@ -114,7 +114,7 @@ FILE.client(20025, "perf-map-disabled-when-it-is-not-on", "DisablePerfMap, when 
 
 # --- startup hooks -------------------------------------------------------------------------------------------------
 FILE.client(20030, "startup-hook-empty", "ApplyStartupHook with an empty path: OK, and no hook", since="8.0", hazard="side-effect",
-            spec=["P-1", "R-PRC-030", "R-PRC-033"], steps=exchange("a", message(HOOK, string("")), SUCCESS))
+            habit="P-1", spec=["P-1", "R-PRC-030", "R-PRC-033"], steps=exchange("a", message(HOOK, string("")), SUCCESS))
 FILE.client(20031, "startup-hook-absent", "ApplyStartupHook with an absent path is refused", since="8.0", hazard="side-effect",
             spec=["P-1", "R-PRC-031"], steps=exchange("a", message(HOOK, string(None)), error(INVALIDARG)))
 FILE.client(20032, "startup-hook-while-suspended", "A suspended runtime takes a hook for later, also one that cannot be loaded",

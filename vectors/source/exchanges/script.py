@@ -203,8 +203,13 @@ def session(name="session"):
 
 
 # --- what a target must be -----------------------------------------------------------------------------------------
-def target(suspended=False, ports=(), environment=None, platform=None):
-    return {"suspended": suspended, "ports": [dict(port) for port in ports], "environment": environment or {}, "platform": platform}
+def target(suspended=False, ports=(), environment=None, platform=None, wants=()):
+    """`wants`: what else the server must have or do, of what the document leaves open."""
+    needs = {"suspended": suspended, "ports": [dict(port) for port in ports], "environment": environment or {}, "platform": platform}
+    return {**needs, "wants": list(wants)} if wants else needs
+
+
+IN_TURN = target(wants=["one-client-at-a-time"])
 
 
 def port(name, suspend=False, listening=True):
@@ -226,10 +231,10 @@ class ScriptFile:
     def __init__(self, name, title, first, last):
         self.name, self.title, self.first, self.last, self.scripts = name, title, first, last, []
 
-    def client(self, sc, name, comment, *, spec, steps, since=None, hazard=None, needs=None, deviations=()):
-        """The script plays the client; a runtime is under test."""
+    def client(self, sc, name, comment, *, spec, steps, since=None, hazard=None, needs=None, deviations=(), habit=None):
+        """The script plays the client; a runtime is under test. `habit`: the fact by which runtimes do what the document leaves open."""
         script = {"scId": sc, "name": name, "comment": comment, "plays": "client", "spec": list(spec), "since": since,
-                  "hazard": hazard, "target": needs or target(), "steps": list(flat(steps))}
+                  "hazard": hazard, **({"habit": habit} if habit else {}), "target": needs or target(), "steps": list(flat(steps))}
         if ScriptFile.seen is None:
             ScriptFile.seen = json.load(open(SEEN)) if os.path.exists(SEEN) else {}
         deviating = [on for one in deviations for on in one["on"]]
@@ -258,7 +263,7 @@ class ScriptFile:
             spec = os.path.join(HERE, "..", "..", "spec")
             rows = "".join(open(os.path.join(spec, name)).read() for name in ("ERRATA.md", "requirements.toml"))
             ScriptFile.citable = {fact or requirement for fact, requirement in CITABLE.findall(rows)}
-        facts = script["spec"] + [one["fact"] for one in script.get("deviations", ())]
+        facts = script["spec"] + [one["fact"] for one in script.get("deviations", ())] + [script.get("habit", script["spec"][0])]
         assert facts and set(facts) <= self.citable, f"scId {sc}: no such row: {set(facts) - self.citable}"
         self.ids.add(sc)
         self.names.add(script["name"])

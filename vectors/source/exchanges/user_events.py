@@ -6,7 +6,8 @@ from script import (BAD_ENCODING, E_FAIL, ScriptFile, alive, answers, close, dea
 
 FILE = ScriptFile("user_events", "Sessions of type user_events, played against a runtime", 20300, 20349)
 C5, STOP, INFO2 = 0x0206, 0x0201, 0x0404
-LINUX = target(platform="linux")
+LINUX = target(platform="linux", wants=["user-events"])
+IN_TURN = target(platform="linux", wants=["user-events", "one-client-at-a-time"])
 TEN = ["net10.0.9"]
 NO_FILTER = boolean(False) + u32(0)
 
@@ -27,9 +28,9 @@ def collect(*providers):
 ASK = collect(provider("Diag_Script", tracepoints("Diag_Set", 1, 2)))
 
 
-def script(sc, name, comment, spec, steps, deviations=()):
+def script(sc, name, comment, spec, steps, deviations=(), needs=LINUX):
     """All of them are `harmful`: early builds die of several, and a session with a bad descriptor may be left behind (F-21)."""
-    FILE.client(sc, name, comment, since="10.0", hazard="harmful", needs=LINUX, spec=spec, steps=steps, deviations=deviations)
+    FILE.client(sc, name, comment, since="10.0", hazard="harmful", needs=needs, spec=spec, steps=steps, deviations=deviations)
 
 
 SPEC = ["F-19", "R-EVP-051", "R-EVP-056", "R-UEV-003"]
@@ -83,7 +84,7 @@ script(20312, "user-events-input-ends-without-a-descriptor", "The client's input
 script(20313, "user-events-descriptor-blocks-others", "While a descriptor is owed, no other client is served", ["F-75"],
        [open_("a"), send("a", ASK), open_("b"), send("b", message(INFO2)), nothing("b", 500), send("a", b"\0", with_fd="null"),
         expect("a", error(E_FAIL)),
-        expect("b", process_info2_reply()), ended("b")])
+        expect("b", process_info2_reply()), ended("b")], needs=IN_TURN)
 script(20314, "user-events-no-tracepoint", "Neither a default nor a set: refused before a descriptor is asked for",
        ["F-21", "P-7", "R-FLT-011"],
        [open_("a"), send("a", collect(provider(None))), expect("a", error(BAD_ENCODING)), ended("a"), answers()],

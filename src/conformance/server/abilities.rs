@@ -1,0 +1,105 @@
+//! What a target has, and which cases want what it has not.
+
+use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
+
+use super::{Claims, ServerCase, ServerCaseKind};
+use crate::command::Command;
+use crate::conformance::known::{Family, Profile};
+use crate::message::eventpipe::Format;
+use crate::vectors::script::Ability;
+use crate::vectors::{Value, Verdict};
+
+/// Whether a target has something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Has {
+    /// It has.
+    Yes,
+    /// It says that it has not, or shows it: how.
+    No(String),
+    /// It was asked, and said nothing that tells.
+    Unclear,
+    /// It says nothing at all where it must answer.
+    Silent,
+}
+
+/// What a target has: declared, or found out by asking. What is in neither is not known.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Abilities {
+    pub(super) commands: BTreeMap<Command, Has>,
+    pub(super) features: BTreeMap<Ability, Has>,
+    /// It keeps a connection open behind its reply, and serves the next request on it.
+    pub(super) keeps_open: bool,
+}
+
+/// Why a case is not played.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Lack {
+    /// The target's file does not claim it.
+    Unclaimed(String),
+    /// The target does not have it: it was asked.
+    Missing(String),
+    /// It was asked, and said nothing at all. That is waited for once.
+    Silent(String),
+}
+
+impl Abilities {
+    /// What was found out about a command.
+    pub(super) fn command(&self, command: Command) -> Option<&Has> {
+        self.commands.get(&command)
+    }
+
+    /// What `case` wants and the target does not have.
+    ///
+    /// What a profile says that the target has, it is held to, whatever it says.
+    pub(super) fn lack(&self, case: &ServerCase<'_>, profile: Profile, claims: &Claims) -> Option<Lack> {
+        for command in case.wanted_commands().into_iter().filter(|command| command.since().is_some()) {
+            let name = command.name().unwrap_or_default();
+            match claims.claims(command) {
+                Some(true) => continue,
+                Some(false) => return Some(Lack::Unclaimed(format!("{name}: not claimed"))),
+                None => {}
+            }
+            if self.command(command) == Some(&Has::Silent) {
+                let silent = "nothing comes to a complete and valid message, and so it was not sent";
+                return Some(Lack::Silent(format!("{name}: {silent}")));
+            }
+            let is_of_a_version = [Family::CoreClr, Family::NativeAot].contains(&profile.family()) && profile.version().is_some();
+            let must_have = is_of_a_version && profile.knows(command);
+            let is_known = self.command(command).is_some_and(|has| *has == Has::Yes || matches!(has, Has::No(_)));
+            if is_of_a_version && !must_have && !is_known {
+                return Some(Lack::Missing(format!("{name}: it came later; this is {profile}, and it was not asked for")));
+            }
+            if let Some(Has::No(why)) = self.command(command).filter(|_| !must_have) {
+                return Some(Lack::Missing(format!("{name}: {why}")));
+            }
+        }
+        case.wants().into_iter().find_map(|ability| match (claims.has(ability), self.features.get(&ability)) {
+            (Some(false), _) => Some(Lack::Unclaimed(format!("{ability}: not claimed"))),
+            (None, Some(Has::No(why))) => Some(Lack::Missing(format!("{ability}: {why}"))),
+            (Some(true) | None, _) => None,
+        })
+    }
+}
+
+impl ServerCase<'_> {
+    /// What it wants beside commands, of what the document leaves open.
+    pub(super) fn wants(&self) -> Vec<Ability> {
+        let target = match self.kind {
+            ServerCaseKind::Script { target, .. } => target,
+            ServerCaseKind::Request { .. } if self.wants_descriptor() => return [Ability::UserEvents].into(),
+            ServerCaseKind::Request { test, .. } => {
+                let format = ["format", "streaming_format"].into_iter().find_map(|key| test.value.get(key)).and_then(Value::as_u64);
+                let is_netperf = test.result != Verdict::Invalid && format == Some(Format::NET_PERF.0.into());
+                return if is_netperf { [Ability::Netperf].into() } else { Vec::new() };
+            }
+        };
+        let mut wants = target.wants.clone();
+        if !target.ports.is_empty() {
+            wants.push(Ability::Ports);
+        }
+        if target.suspended || target.ports.iter().any(|port| port.suspend) {
+            wants.push(Ability::Suspension);
+        }
+        wants
+    }
+}

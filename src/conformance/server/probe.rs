@@ -1,0 +1,287 @@
+//! Asks a target what it has: each command by a complete and valid message, each ability by what the target does.
+//!
+//! The messages are valid vectors, and the `hazard` of each decides whether it may be sent.
+
+use alloc::{
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+use core::time::Duration;
+use std::time::Instant;
+
+use super::abilities::Has;
+use super::ask::{Came, next_message};
+use super::pace::Pace;
+use super::place::RunsIn;
+use super::request::{ON, Patience, read, wants_descriptor};
+use super::target::{Subject, TargetNetwork};
+use crate::command::Command;
+use crate::conformance::codec::NamedFile;
+use crate::conformance::player::{Network as _, Player, PlayerError, Received};
+use crate::hresult::HResult;
+use crate::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig, StopTracing};
+use crate::message::process::{ProcessInfo, ResumeRuntime};
+use crate::message::{Reply, Request, encode_to_vec};
+use crate::vectors::script::{Ending, FdKind, Target, TargetPort};
+use crate::vectors::{Direction, Group, Hazard, Test, Type, Verdict};
+use crate::wire::Array;
+
+/// The name of the port of a target that is asked whether it has ports.
+const PORT: &str = "p";
+/// A second connection.
+const BESIDE: &str = "b";
+/// How a nettrace stream begins.
+const NETTRACE: &[u8] = b"Nettrace";
+
+/// How long to wait for a target.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waits {
+    /// For what it must answer.
+    pub(super) whole: Duration,
+    /// For what it may leave without an answer.
+    pub(super) learned: Duration,
+}
+
+impl Waits {
+    pub(super) fn of(whole: Duration, pace: &Pace) -> Self {
+        Self { whole, learned: pace.learned().min(whole) }
+    }
+}
+
+/// Measures how fast a target answers a complete `ProcessInfo`, and looks whether it does.
+pub(super) fn measure(subject: &mut Subject, pace: &mut Pace) -> Result<(), String> {
+    const TIMES: usize = 3;
+    for _ in 0..TIMES {
+        let began = Instant::now();
+        subject.answers()?;
+        pace.answered(began.elapsed());
+    }
+    Ok(())
+}
+
+/// The valid message by which a command is asked for: the one that does the least to a target.
+pub(super) fn message_for(vectors: &[NamedFile], command: Command) -> Option<(&Group, &Test)> {
+    let requests = |group: &&Group| group.kind == Type::Request && group.direction == Some(Direction::Client);
+    let of_command = |group: &&Group| group.command.as_deref().and_then(|name| name.parse().ok()) == Some(command);
+    let groups = vectors.iter().flat_map(|file| &file.file.groups).filter(requests).filter(of_command);
+    let all = groups.flat_map(|group| group.tests.iter().map(move |test| (group, test)));
+    let is_meant = |test: &Test| {
+        let plain = test.wire.as_deref().is_some_and(|wire| !wants_descriptor(wire));
+        test.result == Verdict::Valid && test.canonical && plain
+    };
+    all.filter(|(_, test)| is_meant(test)).min_by_key(|(_, test)| match test.hazard {
+        None => 0,
+        Some(Hazard::SideEffect) => 1,
+        Some(Hazard::Harmful) => 2,
+    })
+}
+
+/// A valid request for a session with `user_events`.
+pub(super) fn user_events_request(vectors: &[NamedFile]) -> Option<&[u8]> {
+    let groups = vectors.iter().flat_map(|file| &file.file.groups).filter(|group| group.kind == Type::Request);
+    let tests = groups.flat_map(|group| &group.tests).filter(|test| test.result == Verdict::Valid);
+    tests.filter_map(|test| test.wire.as_deref()).find(|wire| wants_descriptor(wire))
+}
+
+/// Whether a target knows the command of a message that is complete and valid.
+pub(super) fn asked(network: &mut TargetNetwork, group: &Group, test: &Test, waits: Waits) -> Has {
+    let command = group.command.as_deref().and_then(|name| name.parse().ok());
+    let wire = test.wire.as_deref().unwrap_or_default();
+    let mut player = Player::new(network, waits.whole);
+    let play = |player: &mut Player<'_>| {
+        let until = player.network().now().saturating_add(waits.whole);
+        player.open(ON, until)?;
+        let _ = player.send(ON, wire, None, until)?;
+        read(player, command, &test.value, Patience { reply: waits.whole, rest: waits.whole, close: waits.learned })
+    };
+    let has = match play(&mut player) {
+        Ok(answered) => match (&answered.came, answered.came.error()) {
+            (_, Some(HResult::UNKNOWN_COMMAND)) => Has::No("DS_IPC_E_UNKNOWN_COMMAND to a complete and valid message".to_string()),
+            // What .NET 3 says to an unknown id of the profiler set (F-68).
+            (Came::Message(_), Some(HResult::BAD_ENCODING)) => Has::Unclear,
+            (Came::Message(_), _) => Has::Yes,
+            (Came::Silence(bytes), _) if bytes.is_empty() => Has::Silent,
+            _ => Has::Unclear,
+        },
+        Err(_) => Has::Unclear,
+    };
+    let _ = player.close_all();
+    has
+}
+
+/// What a request is answered that is sent in these pieces, and then the rest of it.
+pub(super) fn reply_to(network: &mut TargetNetwork, wire: &[u8], pieces: &[usize], within: Duration) -> Result<Came, PlayerError> {
+    let mut player = Player::new(network, within);
+    let until = player.network().now().saturating_add(within);
+    player.open(ON, until)?;
+    let mut rest = wire;
+    for piece in pieces {
+        let (first, behind) = rest.split_at_checked(*piece).unwrap_or((rest, &[]));
+        let _ = player.send(ON, first, None, until)?;
+        let pause = player.network().now().saturating_add(Duration::from_millis(20));
+        player.network().wait(pause)?;
+        rest = behind;
+    }
+    let _ = player.send(ON, rest, None, until)?;
+    let came = next_message(&mut player, ON, until);
+    let _ = player.close_all();
+    came
+}
+
+/// Whether a target keeps a connection open behind a reply, and serves the next request on it.
+pub(super) fn keeps_open(network: &mut TargetNetwork, waits: Waits) -> Result<bool, PlayerError> {
+    let request = process_info()?;
+    let mut player = Player::new(network, waits.whole);
+    let until = player.network().now().saturating_add(waits.whole);
+    player.open(ON, until)?;
+    let _ = player.send(ON, &request, None, until)?;
+    let Came::Message(_) = next_message(&mut player, ON, until)? else { return Ok(false) };
+    let ends = player.network().now().saturating_add(waits.learned);
+    if !matches!(player.receive(ON, 1, ends)?, Received::Nothing) {
+        return Ok(false);
+    }
+    let until = player.network().now().saturating_add(waits.learned);
+    let _ = player.send(ON, &request, None, until)?;
+    let again = matches!(next_message(&mut player, ON, until)?, Came::Message(_));
+    let _ = player.close_all();
+    Ok(again)
+}
+
+/// Whether a silent client keeps the next one waiting.
+pub(super) fn one_client_at_a_time(network: &mut TargetNetwork, waits: Waits) -> Result<Has, PlayerError> {
+    let request = process_info()?;
+    let mut player = Player::new(network, waits.whole);
+    let until = player.network().now().saturating_add(waits.whole);
+    player.open(ON, until)?;
+    player.open(BESIDE, until)?;
+    let _ = player.send(BESIDE, &request, None, until)?;
+    let until = player.network().now().saturating_add(waits.learned);
+    let came = next_message(&mut player, BESIDE, until)?;
+    let _ = player.close_all();
+    Ok(match came {
+        Came::Message(_) => Has::No("it answers a second client while the first is silent".to_string()),
+        Came::Silence(bytes) if bytes.is_empty() => Has::Yes,
+        _ => Has::Unclear,
+    })
+}
+
+/// Whether a session in the format 0 streams netperf.
+pub(super) fn netperf(network: &mut TargetNetwork, waits: Waits) -> Result<Has, PlayerError> {
+    let mut player = Player::new(network, waits.whole);
+    let has = match begin(&mut player, Format::NET_PERF, waits)? {
+        Err(came) if came.error().is_some() => Has::No("it refuses a session in this format".to_string()),
+        Err(_) => Has::Unclear,
+        Ok(id) => {
+            let begins = first_bytes(&mut player, waits.learned)?;
+            end(&mut player, id, waits)?;
+            if begins.starts_with(NETTRACE) { Has::No("its stream is nettrace".to_string()) } else { Has::Yes }
+        }
+    };
+    let _ = player.close_all();
+    Ok(has)
+}
+
+/// Whether a session with `user_events` waits for its descriptor: one that is refused at once is not there.
+pub(super) fn user_events(network: &mut TargetNetwork, wire: &[u8], waits: Waits) -> Result<Has, PlayerError> {
+    let mut player = Player::new(network, waits.whole);
+    let until = player.network().now().saturating_add(waits.whole);
+    player.open(ON, until)?;
+    let _ = player.send(ON, wire, None, until)?;
+    let until = player.network().now().saturating_add(waits.learned);
+    let came = next_message(&mut player, ON, until)?;
+    if came == Came::Silence(Vec::new()) {
+        // It waits for one; this one fits no session, so that none begins.
+        let until = player.network().now().saturating_add(waits.whole);
+        let _ = player.send(ON, &[0], Some(FdKind::Null), until)?;
+        let _ = next_message(&mut player, ON, until)?;
+    }
+    let _ = player.close_all();
+    Ok(match came.error() {
+        Some(hresult) => Has::No(format!("{hresult} before a descriptor was handed over")),
+        None => Has::Yes,
+    })
+}
+
+/// Whether a target connects to the port that it is started with. One that does not start is said to have ports: its cases show it.
+pub(super) fn ports(subject: &Subject, waits: Waits) -> Has {
+    let port = TargetPort { id: PORT.to_string(), suspend: false, listening: true };
+    let target = Target { ports: [port].into(), ..Target::default() };
+    let Ok((_spawned, mut network)) = subject.own(&target, RunsIn::CurrentDirectory) else { return Has::Yes };
+    let until = network.now().saturating_add(waits.whole);
+    match network.accept(Some(PORT), until) {
+        Ok(None) => Has::No(format!("nobody connects to the port of DOTNET_DiagnosticPorts within {} s", waits.whole.as_secs())),
+        Ok(Some(_)) => Has::Yes,
+        Err(_) => Has::Unclear,
+    }
+}
+
+/// Whether a target that is started suspended waits for its resume. The only sign that all have: a session has no bytes until then
+/// (F-112).
+pub(super) fn suspension(subject: &Subject, waits: Waits) -> Result<Has, PlayerError> {
+    let target = Target { suspended: true, ..Target::default() };
+    let Ok((_spawned, mut network)) = subject.own(&target, RunsIn::CurrentDirectory) else { return Ok(Has::Yes) };
+    let mut player = Player::new(&mut network, waits.whole);
+    let Ok(id) = begin(&mut player, Format::NET_TRACE, waits)? else {
+        return Ok(Has::No("no session shows whether it waits: declare it by --target".to_string()));
+    };
+    let before = first_bytes(&mut player, waits.learned)?;
+    if !before.is_empty() {
+        end(&mut player, id, waits)?;
+        let _ = player.close_all();
+        return Ok(Has::No("a session streams before ResumeRuntime".to_string()));
+    }
+    let until = player.network().now().saturating_add(waits.whole);
+    player.open(BESIDE, until)?;
+    let resume = encode::<ResumeRuntime>(&ResumeRuntime {})?;
+    let _ = player.send(BESIDE, &resume, None, until)?;
+    let _ = next_message(&mut player, BESIDE, until)?;
+    let _ = player.close_all();
+    Ok(Has::Yes)
+}
+
+fn process_info() -> Result<Vec<u8>, PlayerError> {
+    encode(&ProcessInfo {})
+}
+
+fn encode<'a, R: Request<'a>>(request: &R) -> Result<Vec<u8>, PlayerError> {
+    encode_to_vec(R::COMMAND, request).map_err(|error| PlayerError::differs(error.to_string()))
+}
+
+/// Begins a session of a provider that nobody has; its id, or what came in place of it.
+fn begin(player: &mut Player<'_>, format: Format, waits: Waits) -> Result<Result<u64, Came>, PlayerError> {
+    let providers = [ProviderConfig::new("No-Such-Provider", 0, EventLevel::CRITICAL)];
+    let request = CollectTracing2 { circular_buffer_mb: 1, format, request_rundown: false, providers: Array::new(&providers) };
+    let request = encode(&request)?;
+    let until = player.network().now().saturating_add(waits.whole);
+    player.open(ON, until)?;
+    let _ = player.send(ON, &request, None, until)?;
+    let came = next_message(player, ON, until)?;
+    let Came::Message(bytes) = &came else { return Ok(Err(came)) };
+    let reply = crate::message::Message::decode(bytes).ok().and_then(|message| message.reply_as::<CollectTracing2<'_>>().ok());
+    Ok(match reply {
+        Some(Reply::Ok(session)) => Ok(session.session_id),
+        _ => Err(came),
+    })
+}
+
+/// The first bytes of the stream.
+fn first_bytes(player: &mut Player<'_>, within: Duration) -> Result<Vec<u8>, PlayerError> {
+    let until = player.network().now().saturating_add(within);
+    let mut bytes = Vec::new();
+    let _ = Received::fill(&mut bytes, NETTRACE.len(), |missing| player.receive(ON, missing, until))?;
+    Ok(bytes)
+}
+
+/// Stops the session, and reads its stream to the end.
+fn end(player: &mut Player<'_>, session_id: u64, waits: Waits) -> Result<(), PlayerError> {
+    let until = player.network().now().saturating_add(waits.whole);
+    let stream = player.link(ON)?;
+    player.network().drain(stream)?;
+    player.open(BESIDE, until)?;
+    let stop = encode(&StopTracing { session_id })?;
+    let _ = player.send(BESIDE, &stop, None, until)?;
+    let _ = next_message(player, BESIDE, until)?;
+    let _ = player.network().drained(stream, until)?;
+    player.end(BESIDE, Ending::Close)
+}
