@@ -143,7 +143,7 @@ fn leave_out(scenarios: &mut Vec<Scenario>, profile: Profile) -> Vec<String> {
     left_out.into_iter().map(note).collect()
 }
 
-/// What such a runtime answers with NOTSUPPORTED, whatever is in the request (F-63, F-91 to F-93).
+/// What such a runtime answers with NOTSUPPORTED, whatever is in the request (F-63, F-91, F-93).
 fn is_refused_by(family: Family, command: Command) -> bool {
     let of_none = [
         Command::ATTACH_PROFILER,

@@ -139,13 +139,11 @@ impl<'o> CasePlayer<'o> {
                             let death = if lives { None } else { death(player) };
                             let expectation = Expectation::of_vector(group, test);
                             let evidence = CaseEvidence::of(player);
-                            Ok(match habits::of_request(profile, &expectation, test, &answered).filter(|_| death.is_none()) {
-                                Some(habit) => habit,
-                                None => {
-                                    let faults = conduct::of_answer(&evidence, request::ON, &expectation, &answered, death);
-                                    judge::judge(profile, &expectation, &answered, death).with_faults(faults)
-                                }
-                            })
+                            let habit = habits::of_request(profile, &expectation, test, &answered).filter(|_| death.is_none());
+                            Ok(habit.unwrap_or_else(|| {
+                                let faults = conduct::of_answer(&evidence, request::ON, &expectation, &answered, death);
+                                judge::judge(profile, &expectation, &answered, death).with_faults(faults)
+                            }))
                         }
                         Err(PlayerError::Unavailable(why)) => Err(Stopped::Unavailable(why)),
                         Err(trouble) => Ok(Judgement::new(Grade::Fail, [trouble.to_string()].into())),
