@@ -313,6 +313,7 @@ fn conformance(texts: &mut Texts) {
     texts.all([Death::Status(1), Death::Signal(11), Death::Unknown]);
     texts.all(ClientFault::ALL.iter().copied());
     texts.all(CaseVerdict::ALL);
+    texts.all(dotnet_diagnostics_ipc::vectors::script::Ability::ALL);
     let spawn = SpawnCommand {
         program: "./app".into(),
         arguments: vec!["--serve".into()],

@@ -134,8 +134,10 @@ fn script_keys_of_other_side_are_refused() {
     for extra in [ASK, OUTCOME] {
         refused(&[client, TARGET, extra], "ask and outcome belong to scripts that play the runtime");
     }
-    for extra in [TARGET, SEEN, DEVIATION] {
-        refused(&[runtime, ASK, OUTCOME, extra], "target, seenOn and deviations belong to scripts that play the client");
+    let habit = r#""habit": "F-75""#;
+    assert_eq!(file(&[client, TARGET, habit]), Ok(1));
+    for extra in [TARGET, habit, SEEN, DEVIATION] {
+        refused(&[runtime, ASK, OUTCOME, extra], "target, habit, seenOn and deviations belong to scripts that play the client");
     }
     refused(&[client], "target is missing, or stands where it has no meaning");
     refused(&[runtime, OUTCOME], "ask is missing, or stands where it has no meaning");
