@@ -17,7 +17,9 @@ use crate::printable::plain;
 /// The causes, those of most failures first.
 pub(crate) fn write(report: &Report, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
     if !report.causes.is_empty() {
-        writeln!(out, "\n{}, {}", counted(report.causes.len(), "cause"), counted(report.counts.fail, "failure"))?;
+        let named = report.failures().filter(|case| !case.faults.is_empty()).count();
+        let of = if named == report.counts.fail { String::new() } else { format!("{named} of ") };
+        writeln!(out, "\n{}, {of}{}", counted(report.causes.len(), "cause"), counted(report.counts.fail, "failure"))?;
     }
     for Cause { name, text, cases, example } in &report.causes {
         let cases = counted(*cases, "failure");

@@ -256,7 +256,14 @@ fn deviations(report: &Report, citations: &Citations, colours: &Colours, out: &m
         by_fact.entry(&deviation.fact).or_default().push((case, &deviation.text));
     }
     if !by_fact.is_empty() {
-        writeln!(out, "\nKnown deviations of this target:")?;
+        // Of a target that is no known runtime, nothing is known.
+        let is_strict = report.profile.as_deref() == Some("strict");
+        let heading = if is_strict {
+            "What runtimes do otherwise, and the document leaves open:"
+        } else {
+            "Known deviations of this target:"
+        };
+        writeln!(out, "\n{heading}")?;
     }
     for (fact, cases) in by_fact {
         let line = plain(citations.line(fact).unwrap_or("not known here"));

@@ -95,7 +95,7 @@ impl<'o> CasePlayer<'o> {
         }
         let may_be_late = attempt.unavailable.is_none() && case.hazard() != Some(Hazard::Harmful);
         // Its silence was waited for already, as long as it may take.
-        if may_be_late && attempt.fails() && !(is_silent && is_shortened) {
+        if may_be_late && attempt.fails() && !attempt.shows_wrong_bytes() && !(is_silent && is_shortened) {
             // A machine that is busy makes a slow server of a good one.
             let second = self.attempt(case, own)?;
             if !second.fails() {
@@ -141,7 +141,10 @@ impl<'o> CasePlayer<'o> {
                             let evidence = CaseEvidence::of(player);
                             let habit = habits::of_request(profile, &expectation, test, &answered).filter(|_| death.is_none());
                             Ok(habit.unwrap_or_else(|| {
-                                let faults = conduct::of_answer(&evidence, request::ON, &expectation, &answered, death);
+                                let mut faults = conduct::of_answer(&evidence, request::ON, &expectation, &answered, death);
+                                // Whoever serves several requests on a connection does not close it, and answers them all.
+                                let of_open = [ServerFault::ConnectionLeftOpen, ServerFault::SecondReply];
+                                faults.retain(|seen| !(keeps_open && of_open.contains(&seen.fault)));
                                 judge::judge(profile, &expectation, &answered, death).with_faults(faults)
                             }))
                         }
@@ -349,6 +352,15 @@ impl Attempt {
     /// Whether nothing at all was received.
     fn is_silent(&self) -> bool {
         self.fails() && !self.transcript.0.iter().any(|passage| passage.direction == TurnDirection::Received)
+    }
+
+    /// Whether a message came that is wrong in itself. No time makes it right.
+    fn shows_wrong_bytes(&self) -> bool {
+        let faults = match &self.result {
+            Ok(judgement) => &judgement.faults,
+            Err(failed) => &failed.faults,
+        };
+        faults.iter().any(|seen| !seen.fault.may_be_lateness())
     }
 
     fn fails(&self) -> bool {

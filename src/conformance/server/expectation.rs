@@ -3,6 +3,7 @@
 use super::request::{is_cut, is_too_small, message_of};
 use crate::command::Command;
 use crate::conformance::known::{Family, Profile, Request};
+use crate::header::MAGIC;
 use crate::hresult::HResult;
 use crate::vectors::{Group, Hazard, Subject, Test, Type, Verdict};
 
@@ -15,6 +16,8 @@ pub(in crate::conformance) struct Expectation<'v> {
     pub(in crate::conformance) verdict: Verdict,
     /// The error that is due where it is not.
     pub(in crate::conformance) refusal: Option<HResult>,
+    /// The error that is as good where two things are wrong: the document does not say which is looked at first.
+    pub(in crate::conformance) other_refusal: Option<HResult>,
     /// Whether more than the bytes decides if it can be done: what changes a target, and what needs a descriptor that it has not got.
     pub(in crate::conformance) depends_on_the_machine: bool,
     /// The first version of .NET that has the command.
@@ -35,6 +38,7 @@ impl<'v> Expectation<'v> {
             request: command.map(|command| Request { is_harmful, ..Request::of(command, message) }),
             verdict: if is_right { Verdict::Valid } else { test.result },
             refusal: refusal_of(command, wire),
+            other_refusal: other_refusal_of(wire),
             depends_on_the_machine: test.hazard.is_some(),
             since: group.since.as_deref(),
         }
@@ -51,6 +55,7 @@ impl<'v> Expectation<'v> {
             request: Some(Request { is_harmful, ..Request::of(command, message) }),
             verdict: if is_valid { Verdict::Valid } else { Verdict::Invalid },
             refusal: refusal_of(Some(command), wire),
+            other_refusal: other_refusal_of(wire),
             depends_on_the_machine: is_harmful,
             since: None,
         }
@@ -74,6 +79,12 @@ fn refusal_of(command: Option<Command>, wire: &[u8]) -> Option<HResult> {
         Ok(decoded) => decoded.limit.map(|limit| limit.hresult()),
         Err(refusal) => refusal.answer,
     }
+}
+
+/// A wrong magic, where a runtime refuses the size first.
+fn other_refusal_of(wire: &[u8]) -> Option<HResult> {
+    let has_wrong_magic = wire.iter().zip(&MAGIC).any(|(byte, magic)| byte != magic);
+    (has_wrong_magic && (is_too_small(wire) || is_cut(wire))).then_some(HResult::UNKNOWN_MAGIC)
 }
 
 const fn subject(command: Option<Command>) -> Subject {

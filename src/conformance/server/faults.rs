@@ -180,6 +180,25 @@ pub(in crate::conformance) struct FaultSeen {
     pub(in crate::conformance) text: String,
 }
 
+impl ServerFault {
+    /// Whether a right server on a busy machine may look like this.
+    pub(super) const fn may_be_lateness(self) -> bool {
+        matches!(
+            self,
+            Self::NoAnswer
+                | Self::NoAnswerToUnknownCommand
+                | Self::NoAnswerToMalformedRequest
+                | Self::ClosesBeforeReply
+                | Self::ReplyCut
+                | Self::TargetEnds
+                | Self::ConnectionLeftOpen
+                | Self::ConnectionReset
+                | Self::StreamDoesNotEnd
+                | Self::ValueDiffers
+        )
+    }
+}
+
 impl FaultSeen {
     pub(super) fn new(fault: ServerFault, text: impl Into<String>) -> Self {
         Self { fault, text: text.into() }

@@ -84,7 +84,9 @@ pub(super) fn wrong_spelling(bytes: &[u8], read: impl Fn(&mut Spelled<'_>) -> Re
             Spelling::BigEndian { .. } => format!("has length {count} if its high byte is first, {} as it is", count.swap_bytes()),
             Spelling::Wide => "has units of 4 bytes, expected 2".into(),
         };
-        Some(FaultSeen::new(fault, format!("{field} {text:?} {what}")))
+        // What a variable is set to may be a secret, and reports are shown around.
+        let shown = text.split_once('=').map_or_else(|| format!("{text:?}"), |(name, _)| format!("{name:?}=…"));
+        Some(FaultSeen::new(fault, format!("{field} {shown} {what}")))
     })
 }
 

@@ -4,7 +4,7 @@ use std::env;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
@@ -116,6 +116,11 @@ fn one(
     let places = [("{tmpdir}", tmpdir.path()), ("{out}", out.path())].map(|(name, path)| (name, path.to_str().unwrap()));
     let filled = |word: &&str| places.iter().fold((*word).to_owned(), |word, (name, path)| word.replace(name, path));
     let mut command = diagipc(&[]);
+    if ends == Ends::BySignal {
+        // Whoever runs the tests in the background may have them ignore SIGINT.
+        command = Command::new("env");
+        command.args(["--default-signal=INT,TERM", DIAGIPC]);
+    }
     command.args(arguments.iter().map(filled));
     // Clients and targets find it there.
     command.env("PATH", format!("{}:{}", Path::new(DIAGIPC).parent().unwrap().display(), env::var("PATH").unwrap()));
