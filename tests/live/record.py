@@ -92,7 +92,7 @@ def main():
                      "trace": step_of(scripts["trace"], lambda step: "any" in str(step.get("expect")))}
             for name, path in files.items():
                 status, said = run(diagipc, "replay", path, "--to", pid)
-                check(f"{name} to {OTHER}", status == 1 and f"step {where[name]} " in said, said)
+                check(f"{name} to {OTHER}", status == 1 and f"step {where[name]}, " in said, said)
         with_runtime(OTHER, replay_other)
 
         # To the clients: nobody but the script is there.

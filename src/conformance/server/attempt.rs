@@ -118,7 +118,9 @@ impl<'o> CasePlayer<'o> {
             },
         };
         let judgement = match habits::of_script(self.profile, case, &attempt.transcript) {
-            Some(fact) if judgement.grade == Grade::Fail && self.subject.death().is_none() => habits::known(fact, judgement.found),
+            Some(fact) if judgement.grade == Grade::Fail && self.subject.death().is_none() && judgement.may_be_habit() => {
+                habits::known(fact, judgement.found)
+            }
             _ => judgement,
         };
         Ok(Played::Case(Box::new(entry(self.options, case, judgement, &attempt.transcript)), note))

@@ -5,7 +5,7 @@ use alloc::{format, string::String, vec::Vec};
 use super::Death;
 use super::ask::Came;
 use super::expectation::Expectation;
-use super::faults::FaultSeen;
+use super::faults::{FaultSeen, ServerFault};
 use super::request::Answered;
 use crate::conformance::known::{Answer, Profile, Row, Seen, explain};
 use crate::conformance::{Grade, KnownDeviation};
@@ -33,6 +33,11 @@ impl Judgement {
     }
 
     /// What the bytes show is wrong, whatever else is said of them. What is known of the target stays known.
+    /// Whether what is wrong may be another way of doing things: no message came that is wrong in itself.
+    pub(super) fn may_be_habit(&self) -> bool {
+        self.faults.iter().all(|seen| seen.fault.may_be_lateness() || seen.fault == ServerFault::ValidRequestRefused)
+    }
+
     pub(super) fn with_faults(mut self, faults: Vec<FaultSeen>) -> Self {
         match self.grade {
             Grade::Pass | Grade::PassLenient if !faults.is_empty() => {

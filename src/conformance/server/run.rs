@@ -14,6 +14,7 @@ use std::time::Instant;
 use super::abilities::Lack;
 use super::attempt::{CasePlayer, Played, entry};
 use super::evidence::Conclusion;
+use super::faults::{FaultSeen, ServerFault};
 use super::judge::Judgement;
 use super::left_out::LeftOut;
 use super::meet::{Met, meet};
@@ -94,7 +95,9 @@ pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mu
             Plan::LeftOut(why) => left_out.push(why),
             Plan::Elsewhere(why) => elsewhere.push(case, why),
             Plan::Silent(found) => {
-                let case = entry(options, case, Judgement::new(Grade::Fail, [found].into()), &Transcript::default());
+                let fault = FaultSeen::new(ServerFault::NoAnswer, found.clone());
+                let judgement = Judgement::new(Grade::Fail, [found].into()).with_faults([fault].into());
+                let case = entry(options, case, judgement, &Transcript::default());
                 done(&case);
                 *slot = Some(case);
             }
