@@ -580,13 +580,13 @@ fn adapter_without_limits_passes_leniently() {
 #[test]
 fn adapter_without_answers_is_lost() {
     let all = listed(&[]).len();
-    for fault in ["dies", "hangs", "garbage", "another id"] {
-        let begun = Instant::now();
-        let report = Faulty::new(fault, "all").report(&["--timeout", &scaled(300)], 3);
+    for fault in ["hangs", "dies", "garbage", "another id"] {
+        // Only the first is waited for. The others are heard, however late they come.
+        let timeout = if fault == "hangs" { scaled(300) } else { "60000".to_owned() };
+        let report = Faulty::new(fault, "all").report(&["--timeout", &timeout], 3);
         assert_eq!(report.counts, Counts { fail: 8, ..Counts::default() }, "{fault}");
         let lost = report.lost.expect("it is lost");
         assert_eq!(lost.not_run, all - 8, "{fault}: {lost:?}");
-        assert!(begun.elapsed() < Duration::from_secs(40) * slower(), "{fault}: {:?}", begun.elapsed());
     }
 }
 

@@ -99,8 +99,10 @@ fn misbehaviour_trickle_sends_single_bytes() {
     let mut stream = UnixStream::connect(runtime.socket()).unwrap();
     let began = Instant::now();
     stream.write_all(&request(RESUME)).unwrap();
-    assert_eq!(stream.read(&mut [0; 100]).unwrap(), 1);
-    assert_eq!(read(&mut stream), (hex::decode(&OK[2..]).unwrap(), End::Closed));
+    // On a busy machine more than one byte is there by then.
+    let first = stream.read(&mut [0; 100]).unwrap();
+    assert!(first < OK.len() / 2, "{first}");
+    assert_eq!(read(&mut stream), (hex::decode(&OK[2 * first..]).unwrap(), End::Closed));
     assert!(began.elapsed() >= Duration::from_millis(230), "{:?}", began.elapsed());
 }
 
