@@ -5,6 +5,9 @@ use core::fmt;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
 
+#[cfg(unix)]
+use crate::command::DotnetVersion;
+
 /// A build of .NET, by its full version. Vectors and scripts name it `net10.0.9`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in crate::conformance) struct Build {
@@ -17,11 +20,20 @@ pub(in crate::conformance) struct Build {
 }
 
 impl Build {
-    pub(super) const NEWEST: Self = Self::new(10, 0, 9);
-
     /// A build.
     pub(in crate::conformance) const fn new(major: u8, minor: u8, patch: u16) -> Self {
         Self { major, minor, patch }
+    }
+
+    /// The first build of a version.
+    #[cfg(unix)]
+    pub(in crate::conformance) const fn first_of(version: DotnetVersion) -> Option<Self> {
+        Some(Self::new(version.major, version.minor, 0))
+    }
+
+    /// `10.0.9`.
+    pub(in crate::conformance) fn number(self) -> String {
+        alloc::format!("{}.{}.{}", self.major, self.minor, self.patch)
     }
 }
 
@@ -46,33 +58,69 @@ impl FromStr for Build {
     }
 }
 
-/// From the first build to the last one of which something was seen.
+/// From the first build to the last one that does something. A version of which builds were seen is taken as a whole, but for what came
+/// or went between two of them.
 pub(super) type Builds = &'static [RangeInclusive<Build>];
 
-/// The builds whose conversations are in the vectors and scripts, oldest first.
-pub(super) const RECORDED: [Build; 4] = [Build::new(3, 1, 23), Build::new(8, 0, 30), Build::new(9, 0, 5), Build::NEWEST];
+/// The builds of `CoreCLR` that were seen, oldest first: 6 on Windows alone.
+pub(super) const SEEN_CORE_CLR: &[Build] = &[
+    Build::new(3, 0, 3),
+    Build::new(3, 1, 23),
+    Build::new(3, 1, 32),
+    Build::new(6, 0, 13),
+    Build::new(8, 0, 0),
+    Build::new(8, 0, 30),
+    Build::new(8, 0, 31),
+    Build::new(8, 0, 33),
+    Build::new(9, 0, 5),
+    Build::new(9, 0, 7),
+    Build::new(9, 0, 18),
+    Build::new(9, 0, 20),
+    Build::new(9, 0, 22),
+    Build::new(10, 0, 9),
+    Build::new(10, 0, 11),
+    Build::new(10, 0, 12),
+    Build::new(10, 0, 14),
+];
+/// The same of `NativeAOT`.
+pub(super) const SEEN_NATIVE_AOT: &[Build] = &[Build::new(8, 0, 31), Build::new(9, 0, 20)];
 
-const fn range(first: Build, last: Build) -> RangeInclusive<Build> {
-    RangeInclusive::new(first, last)
+/// All builds of a version.
+const fn version(major: u8, minor: u8) -> RangeInclusive<Build> {
+    versions((major, minor), (major, minor))
 }
 
-const FIRST_3: Build = Build::new(3, 1, 23);
-const FIRST_8: Build = Build::new(8, 0, 30);
-const FIRST_9: Build = Build::new(9, 0, 5);
-const LAST_9: Build = Build::new(9, 0, 7);
-const LAST_10: Build = Build::new(10, 0, 11);
+/// All builds from one version to another.
+const fn versions((major, minor): (u8, u8), last: (u8, u8)) -> RangeInclusive<Build> {
+    RangeInclusive::new(Build::new(major, minor, 0), Build::new(last.0, last.1, u16::MAX))
+}
 
-/// Of every version of the platform, known or not.
-pub(super) const ANY: Builds = &[];
-pub(super) const NET3: Builds = &[range(FIRST_3, FIRST_3)];
-pub(super) const NET8: Builds = &[range(FIRST_8, FIRST_8)];
-pub(super) const NET8_AND_9_0_7: Builds = &[range(FIRST_8, FIRST_8), range(LAST_9, LAST_9)];
-pub(super) const NET9_SINGLE_FILE: Builds = &[range(FIRST_9, FIRST_9)];
-pub(super) const NET10: Builds = &[range(Build::NEWEST, LAST_10)];
-pub(super) const NET8_AND_9: Builds = &[range(FIRST_8, LAST_9)];
-pub(super) const NET8_TO_10: Builds = &[range(FIRST_8, LAST_10)];
-pub(super) const NET9_AND_10: Builds = &[range(FIRST_9, LAST_10)];
-pub(super) const NET3_TO_10: Builds = &[range(FIRST_3, LAST_10)];
+/// One build.
+const fn only(build: Build) -> RangeInclusive<Build> {
+    RangeInclusive::new(build, build)
+}
+
+pub(super) const NET3: Builds = &[versions((3, 0), (3, 1))];
+pub(super) const NET8: Builds = &[version(8, 0)];
+pub(super) const NET9: Builds = &[version(9, 0)];
+pub(super) const NET10: Builds = &[version(10, 0)];
+pub(super) const NET8_AND_9: Builds = &[versions((8, 0), (9, 0))];
+pub(super) const NET6_TO_9: Builds = &[versions((6, 0), (9, 0))];
+pub(super) const NET6_TO_10: Builds = &[versions((6, 0), (10, 0))];
+pub(super) const NET8_TO_10: Builds = &[versions((8, 0), (10, 0))];
+pub(super) const NET9_AND_10: Builds = &[versions((9, 0), (10, 0))];
+pub(super) const NET3_TO_10: Builds = &[versions((3, 0), (10, 0))];
+pub(super) const NET9_0_5: Builds = &[only(Build::new(9, 0, 5))];
+pub(super) const NET8_AND_9_0_5: Builds = &[version(8, 0), only(Build::new(9, 0, 5))];
+pub(super) const NET8_AND_9_0_7: Builds = &[version(8, 0), only(Build::new(9, 0, 7))];
+pub(super) const NET9_0_5_AND_10_0_12: Builds = &[only(Build::new(9, 0, 5)), only(Build::new(10, 0, 12))];
+pub(super) const NET10_0_9_TO_11: Builds = &[RangeInclusive::new(Build::new(10, 0, 9), Build::new(10, 0, 11))];
+/// A fault that servicing mended: in 8.0.30 at the latest, 9.0.20, 10.0.11.
+pub(super) const PATH_TOO_LONG_HOLDS: Builds = &[
+    RangeInclusive::new(Build::new(8, 0, 0), Build::new(8, 0, 29)),
+    RangeInclusive::new(Build::new(9, 0, 0), Build::new(9, 0, 19)),
+    RangeInclusive::new(Build::new(10, 0, 0), Build::new(10, 0, 10)),
+];
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,7 @@
 //! a target did; the reference runtime asks what the runtime that it is like would do.
 
 mod builds;
+mod deviation;
 mod profile;
 mod row;
 mod table;
@@ -14,20 +15,41 @@ mod tests;
 
 #[cfg(unix)]
 pub(in crate::conformance) use builds::Build;
+pub(in crate::conformance) use deviation::deviation_of;
 pub use profile::{Family, Profile, UnknownProfile};
-#[cfg(unix)]
-pub(in crate::conformance) use row::Does;
 pub(in crate::conformance) use row::{Answer, Layer, Request, Row, Seen};
+#[cfg(unix)]
+pub(in crate::conformance) use row::{Does, Variable};
+
+#[cfg(unix)]
+use alloc::vec::Vec;
 
 use self::table::TABLE;
 
+/// The rows that a target may follow with a request, in the order of the table: what a platform does stands in place of what the server
+/// does elsewhere.
+fn rows_for(profile: Profile, request: &Request) -> impl Iterator<Item = &'static Row> {
+    let fits = move |row: &&Row| row.is_of(profile) && row.when.fits(request);
+    let is_shadowed = TABLE.iter().filter(fits).any(|row| row.is_of_a_platform() && !row.when.harmful);
+    TABLE.iter().filter(fits).filter(move |row| !is_shadowed || row.is_of_a_platform())
+}
+
 /// Which row explains what a target was seen to do with a request.
 pub(in crate::conformance) fn explain(profile: Profile, request: &Request, seen: &Seen) -> Option<&'static Row> {
-    TABLE.iter().find(|row| row.is_of(profile) && row.explains(request, seen))
+    rows_for(profile, request).find(|row| row.explains(request, seen))
 }
 
 /// What a runtime is known to do with a request, in the order of the table: for the reference runtime.
 #[cfg(unix)]
 pub(in crate::conformance) fn rows(profile: Profile, request: Request) -> impl Iterator<Item = &'static Row> {
-    TABLE.iter().filter(move |row| row.is_of(profile) && row.when.fits(&request))
+    let model = profile.model();
+    let rows: Vec<_> = rows_for(model, &request).filter(|row| row.is_done_by(model)).collect();
+    rows.into_iter()
+}
+
+/// Whether a runtime does what no request shows, by its fact: for the reference runtime.
+#[cfg(unix)]
+pub(in crate::conformance) fn is_told(profile: Profile, fact: &str) -> bool {
+    let model = profile.model();
+    TABLE.iter().any(|row| row.fact == fact && matches!(row.when.shape, row::Shape::Told) && row.is_done_by(model))
 }

@@ -4,10 +4,9 @@ use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
-use super::builds::{Build, RECORDED};
+use super::builds::{Build, SEEN_CORE_CLR, SEEN_NATIVE_AOT};
 use crate::command::{Command, DotnetVersion};
 use crate::exchange::KnownCommands;
-use crate::vectors::script::{Plays, Script};
 
 /// The kinds of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,10 +22,11 @@ pub enum Family {
     Strict,
 }
 
-/// What a target is held to, and what the reference runtime is like: a family and, where it is known, a version.
+/// What a target is held to, and what the reference runtime is like: a family and, where it is known, a version or a build of it.
 ///
-/// A version of which nothing was recorded is held to what is known of the nearest that was: 5, 6 and 7 to 8.0.30, 11 and later to
-/// 10.0.9. Its commands are its own: `CollectTracing6` is known to 11 alone.
+/// What is known is known of builds that were seen. A profile of a version is held to what any build of it was seen to do; a profile of a
+/// build to what that one does: `coreclr-10.0.12`. A family or version that nobody saw is held to the document alone ([`is_seen`]); its
+/// commands are its own: `CollectTracing6` is known to 11 alone.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::known::{Family, Profile};
@@ -34,16 +34,19 @@ pub enum Family {
 /// let profile: Profile = "coreclr-10".parse()?;
 /// assert_eq!((profile, profile.family()), (Profile::CORECLR_10, Family::CoreClr));
 /// assert!(profile.has("9.0") && !profile.has("11.0"));
-/// assert!(profile.is_called("net10.0.9") && !profile.is_called("net9.0.5"));
 /// // The number alone means CoreCLR.
-/// assert_eq!("7".parse(), Ok("coreclr-7".parse::<Profile>()?));
-/// assert_eq!("coreclr-7".parse::<Profile>()?.recorded(), "net8.0.30");
+/// assert_eq!("8.0.31".parse(), Ok("coreclr-8.0.31".parse::<Profile>()?));
+/// assert_eq!(Profile::of_recording("aot9.0.20"), Some("nativeaot-9.0.20".parse()?));
+/// assert!(profile.is_seen() && !"coreclr-7".parse::<Profile>()?.is_seen());
 /// # Ok::<(), dotnet_diagnostics_ipc::conformance::known::UnknownProfile>(())
 /// ```
+///
+/// [`is_seen`]: Self::is_seen
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Profile {
     family: Family,
     version: Option<DotnetVersion>,
+    patch: Option<u16>,
 }
 
 impl Profile {
@@ -55,21 +58,27 @@ impl Profile {
     pub const CORECLR_9: Self = Self::core_clr(9, 0);
     /// .NET 10.
     pub const CORECLR_10: Self = Self::core_clr(10, 0);
-    /// .NET 11, which was not recorded.
+    /// .NET 11, which nobody saw.
     pub const CORECLR_11: Self = Self::core_clr(11, 0);
+    /// `NativeAOT` 8.
+    pub const NATIVE_AOT_8: Self = Self::native_aot(8);
+    /// `NativeAOT` 9.
+    pub const NATIVE_AOT_9: Self = Self::native_aot(9);
     /// `NativeAOT` of any version.
-    pub const NATIVE_AOT: Self = Self { family: Family::NativeAot, version: None };
-    /// Mono of any version.
-    pub const MONO: Self = Self { family: Family::Mono, version: None };
+    pub const NATIVE_AOT: Self = Self { family: Family::NativeAot, version: None, patch: None };
+    /// Mono of any version, which nobody saw.
+    pub const MONO: Self = Self { family: Family::Mono, version: None, patch: None };
     /// No deviation is known.
-    pub const STRICT: Self = Self { family: Family::Strict, version: None };
+    pub const STRICT: Self = Self { family: Family::Strict, version: None, patch: None };
     /// Those that are asked for most.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::CORECLR_3_1,
         Self::CORECLR_8,
         Self::CORECLR_9,
         Self::CORECLR_10,
         Self::CORECLR_11,
+        Self::NATIVE_AOT_8,
+        Self::NATIVE_AOT_9,
         Self::NATIVE_AOT,
         Self::MONO,
         Self::STRICT,
@@ -77,17 +86,31 @@ impl Profile {
 
     /// .NET with `CoreCLR`, of this version.
     pub const fn core_clr(major: u8, minor: u8) -> Self {
-        Self { family: Family::CoreClr, version: Some(DotnetVersion { major, minor }) }
+        Self { family: Family::CoreClr, version: Some(DotnetVersion { major, minor }), patch: None }
     }
 
     /// `NativeAOT` of this version: the server of that version, on a platform of its own.
     pub const fn native_aot(major: u8) -> Self {
-        Self { family: Family::NativeAot, version: Some(DotnetVersion { major, minor: 0 }) }
+        Self { family: Family::NativeAot, version: Some(DotnetVersion { major, minor: 0 }), patch: None }
     }
 
-    /// The profile of what `ProcessInfo2` calls `clrProductVersion`: `10.0.9`. It does not tell `CoreCLR` from the others.
+    /// The profile of what `ProcessInfo2` calls `clrProductVersion`, of `CoreCLR`: `10.0.9`. The text does not tell the families apart.
     pub fn of_version(text: &str) -> Option<Self> {
-        version(text).map(|DotnetVersion { major, minor }| Self::core_clr(major, minor))
+        let (version, patch) = version(text)?;
+        Some(Self { patch, ..Self::core_clr(version.major, version.minor) })
+    }
+
+    /// The profile of the build that vectors and scripts name so: `net10.0.9`, `aot9.0.20`.
+    pub fn of_recording(name: &str) -> Option<Self> {
+        match name.strip_prefix("aot") {
+            Some(version) => Self::of_version(version).map(|profile| profile.of_family(Family::NativeAot)),
+            None => Self::of_version(name.strip_prefix("net")?),
+        }
+    }
+
+    /// The same version of another family.
+    pub(in crate::conformance) const fn of_family(self, family: Family) -> Self {
+        Self { family, ..self }
     }
 
     /// The kind of server.
@@ -100,10 +123,15 @@ impl Profile {
         self.version
     }
 
+    /// Its build; `None` where the profile is of a whole version.
+    pub(in crate::conformance) fn build(self) -> Option<Build> {
+        Some(Build::new(self.version?.major, self.version?.minor, self.patch?))
+    }
+
     /// Whether it has what came with the version `since`.
     pub fn has(self, since: &str) -> bool {
         match (self.version, version(since)) {
-            (Some(own), Some(since)) => since <= own,
+            (Some(own), Some((since, _))) => since <= own,
             _ => true,
         }
     }
@@ -119,32 +147,67 @@ impl Profile {
         self.commands().contains(command)
     }
 
-    /// The recorded build whose behaviour it has; `None` where the version is not known.
-    pub(in crate::conformance) fn build(self) -> Option<Build> {
-        let nearest = match self.version?.major {
-            0..=4 => 0,
-            5..=8 => 1,
-            9 => 2,
-            10.. => 3,
+    /// The builds of this family and version that were seen, oldest first.
+    fn seen(self) -> impl Iterator<Item = &'static Build> {
+        let of_family = match self.family {
+            Family::CoreClr => SEEN_CORE_CLR,
+            Family::NativeAot => SEEN_NATIVE_AOT,
+            Family::Mono | Family::Strict => &[],
         };
-        RECORDED.get(nearest).copied()
+        let is_own = move |build: &&Build| self.version.is_none_or(|own| (own.major, own.minor) == (build.major, build.minor));
+        of_family.iter().filter(is_own)
     }
 
-    /// The runtime that was recorded for it, as vectors and scripts name it: `net8.0.30`.
-    pub fn recorded(self) -> String {
-        alloc::format!("{}", self.build().unwrap_or(Build::NEWEST))
+    /// Whether builds of its family and version were seen. What was not is held to the document alone.
+    pub fn is_seen(self) -> bool {
+        self.seen().next().is_some()
     }
 
-    /// Whether the vectors and scripts mean this when they say `net10.0.9`.
-    pub fn is_called(self, name: &str) -> bool {
-        let (Some(own), Ok(named)) = (self.build(), name.parse::<Build>()) else { return false };
-        (own.major, own.minor) == (named.major, named.minor)
+    /// What it is held to, in words: `held to what is known of 10.0.9 to 10.0.14`.
+    pub fn held_to(self) -> String {
+        let (Some(first), Some(last)) = (self.seen().next(), self.seen().last()) else {
+            let never = if self.family == Family::Strict { "" } else { "never seen: " };
+            return alloc::format!("{never}held to the document alone");
+        };
+        match self.build() {
+            Some(build) if self.seen().any(|seen| *seen == build) => "held to what is known of it".into(),
+            _ if first == last => alloc::format!("held to what is known of {}", first.number()),
+            _ => alloc::format!("held to what is known of {} to {}", first.number(), last.number()),
+        }
     }
 
-    /// The name by which the deviations of `script` speak of it, if they do.
-    pub fn name_in(self, script: &Script) -> Option<&str> {
-        let Plays::Client(part) = &script.plays else { return None };
-        part.deviations.iter().flat_map(|deviation| &deviation.on).map(String::as_str).find(|name| self.is_called(name))
+    /// The build that the reference runtime is like: its own, or the one of its version that was recorded first.
+    pub(in crate::conformance) fn model(self) -> Self {
+        let recorded = match (self.family, self.version.map(|own| (own.major, own.minor))) {
+            _ if self.patch.is_some() => self.patch,
+            (Family::CoreClr, Some((3, 1))) => Some(23),
+            (Family::CoreClr, Some((8, 0))) => Some(30),
+            (Family::CoreClr, Some((9, 0))) => Some(5),
+            (Family::CoreClr, Some((10, 0))) => Some(9),
+            _ => self.seen().next().map(|build| build.patch),
+        };
+        let newest = if self.is_seen() && self.version.is_none() { self.seen().last() } else { None };
+        let of = |build: &Build| Self::core_clr(build.major, build.minor).with_patch(build.patch).of_family(self.family);
+        newest.map_or(Self { patch: recorded, ..self }, of)
+    }
+
+    /// What vectors and scripts call the build that the reference runtime is like: `net8.0.30`. Of what nobody saw there is none.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::conformance::known::Profile;
+    ///
+    /// assert_eq!(Profile::CORECLR_8.recording().as_deref(), Some("net8.0.30"));
+    /// assert_eq!(Profile::NATIVE_AOT_9.recording().as_deref(), Some("aot9.0.20"));
+    /// assert_eq!(Profile::CORECLR_11.recording(), None);
+    /// ```
+    pub fn recording(self) -> Option<String> {
+        let build = self.model().build()?.number();
+        let prefix = if self.family == Family::NativeAot { "aot" } else { "net" };
+        Some(alloc::format!("{prefix}{build}"))
+    }
+
+    const fn with_patch(self, patch: u16) -> Self {
+        Self { patch: Some(patch), ..self }
     }
 }
 
@@ -155,11 +218,15 @@ impl Default for Profile {
     }
 }
 
-/// The first two numbers of `10.0.9`, `3.1` or `10`.
-fn version(text: &str) -> Option<DotnetVersion> {
-    let mut numbers = text.split(['.', '-', '+', ' ']);
+/// The version of `10.0.9`, `3.1` or `10`, and the build that a release says it is: `10.0.0-rc.1.25451.107` is none.
+fn version(text: &str) -> Option<(DotnetVersion, Option<u16>)> {
+    let release = text.split(['+', ' ']).next()?;
+    let (numbers, is_preview) = release.split_once('-').map_or((release, false), |(numbers, _)| (numbers, true));
+    let mut numbers = numbers.split('.');
     let major = numbers.next()?.parse().ok()?;
-    Some(DotnetVersion { major, minor: numbers.next().and_then(|minor| minor.parse().ok()).unwrap_or(0) })
+    let minor = numbers.next().and_then(|minor| minor.parse().ok()).unwrap_or(0);
+    let patch = numbers.next().and_then(|patch| patch.parse().ok()).filter(|_| !is_preview);
+    Some((DotnetVersion { major, minor }, patch))
 }
 
 impl FromStr for Profile {
@@ -171,11 +238,12 @@ impl FromStr for Profile {
             "nativeaot" => Ok(Self::NATIVE_AOT),
             "mono" => Ok(Self::MONO),
             _ => {
-                let of_version = match text.strip_prefix("nativeaot-") {
-                    Some(number) => number.parse().ok().map(Self::native_aot),
-                    None => Self::of_version(text.strip_prefix("coreclr-").unwrap_or(text)),
+                let (family, number) = match text.strip_prefix("nativeaot-") {
+                    Some(number) => (Family::NativeAot, number),
+                    None => (Family::CoreClr, text.strip_prefix("coreclr-").unwrap_or(text)),
                 };
-                of_version.ok_or_else(|| UnknownProfile(text.into()))
+                let profile = Self::of_version(number).map(|profile| profile.of_family(family));
+                profile.ok_or_else(|| UnknownProfile(text.into()))
             }
         }
     }
@@ -189,10 +257,11 @@ impl fmt::Display for Profile {
             Family::Mono => "mono",
             Family::Strict => "strict",
         })?;
-        match self.version {
-            None => Ok(()),
-            Some(DotnetVersion { major, minor: 0 }) => write!(f, "-{major}"),
-            Some(DotnetVersion { major, minor }) => write!(f, "-{major}.{minor}"),
+        match (self.version, self.patch) {
+            (None, _) => Ok(()),
+            (Some(DotnetVersion { major, minor }), Some(patch)) => write!(f, "-{major}.{minor}.{patch}"),
+            (Some(DotnetVersion { major, minor: 0 }), None) => write!(f, "-{major}"),
+            (Some(DotnetVersion { major, minor }), None) => write!(f, "-{major}.{minor}"),
         }
     }
 }

@@ -8,7 +8,8 @@ use crate::command::Command;
 use crate::exchange::RefusalReason;
 use crate::header::{HEADER_LEN, Header};
 use crate::hresult::HResult;
-use crate::message::Message;
+use crate::message::process::SetEnvironmentVariable;
+use crate::message::{AnyRequest, Message};
 use crate::wire::{DecodeErrorKind, Encode as _, Field, LimitKind, Path};
 
 /// One thing that runtimes are known to do, where the document says something else.
@@ -18,7 +19,7 @@ pub(in crate::conformance) struct Row {
     pub(in crate::conformance) fact: &'static str,
     /// Which part of a runtime does it.
     pub(in crate::conformance) layer: Layer,
-    /// Of which builds it is known. Empty: of the platform, whatever its version.
+    /// Of which builds it is known.
     pub(in crate::conformance) builds: Builds,
     /// With which requests.
     pub(in crate::conformance) when: When,
@@ -26,11 +27,7 @@ pub(in crate::conformance) struct Row {
     pub(in crate::conformance) does: Does,
     /// The same in words.
     pub(in crate::conformance) text: &'static str,
-    /// How it is known.
-    #[cfg_attr(not(all(test, unix)), expect(dead_code, reason = "a test holds the table to it"))]
-    pub(in crate::conformance) evidence: Evidence,
-    /// Whether the runtime does so with requests that are right.
-    #[cfg_attr(not(all(test, unix)), expect(dead_code, reason = "a test holds the table to it"))]
+    /// Whether it is a fault of the runtime that a right request shows: it fails, by its name.
     pub(in crate::conformance) fault: bool,
 }
 
@@ -41,8 +38,8 @@ pub(in crate::conformance) enum Layer {
     Server,
     /// What a platform has in place of `CoreCLR`'s on Unix.
     Platform(Platform),
-    /// The program that was recorded, and where it ran: a single file, without the rights for its `createdump`.
-    Host,
+    /// The program, how it was published, and what lies beside it: any program of the row's builds may do so, and these did.
+    Host(#[cfg_attr(not(unix), expect(dead_code, reason = "the reference runtime is for Unix"))] Builds),
 }
 
 /// A platform on which the server stands.
@@ -50,19 +47,8 @@ pub(in crate::conformance) enum Layer {
 pub(in crate::conformance) enum Platform {
     /// Programs compiled ahead of time.
     NativeAot,
-    /// Mono.
-    Mono,
     /// `CoreCLR` on Windows.
     Windows,
-}
-
-/// How something is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::conformance) enum Evidence {
-    /// A live runtime did it.
-    Seen,
-    /// It was read in sources or documents, and never seen.
-    Read,
 }
 
 /// With which requests something happens.
@@ -94,6 +80,12 @@ pub(in crate::conformance) enum Shape {
     Any,
     /// It is right.
     Right,
+    /// It is right, or wrong in its values alone.
+    Parsed,
+    /// It is right, and deletes a variable.
+    Deletion,
+    /// It is right, and sets a variable of a name that no libc takes: an empty one, or with an equals sign.
+    OddName,
     /// It is right, and names a dump that is not a full one.
     PartialDump,
     /// It is right, and names a dump that cannot be written there.
@@ -114,6 +106,8 @@ pub(in crate::conformance) enum Shape {
     BytesAfter,
     /// It is right, and its payload goes on behind the last field.
     Surplus,
+    /// A field goes on behind the end of the payload, or has no end.
+    OverRead,
     /// A string or an array counts more than the rest of the payload holds, and at least this.
     Count(u32),
     /// The same of a count in this field.
@@ -128,8 +122,8 @@ pub(in crate::conformance) enum Shape {
     Beyond(&'static [LimitKind]),
     /// No descriptor follows it.
     NoDescriptor,
-    /// Not a request: the text of a port configuration.
-    Ports,
+    /// No request shows it: the text of a configuration, a stream that nobody reads. Vectors and scripts of it name the row's fact.
+    Told,
 }
 
 /// What a runtime does.
@@ -167,11 +161,40 @@ pub(in crate::conformance) struct Request {
     pub(in crate::conformance) has_surplus: bool,
     pub(in crate::conformance) in_pieces: bool,
     pub(in crate::conformance) is_harmful: bool,
+    /// What it does to a variable, if it does.
+    pub(in crate::conformance) variable: Variable,
     pub(in crate::conformance) is_partial_dump: bool,
     pub(in crate::conformance) is_unwritable_dump: bool,
     pub(in crate::conformance) has_missing_hook: bool,
     /// The runtime is suspended.
     pub(in crate::conformance) is_suspended: bool,
+}
+
+/// What a request does to a variable of the environment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::conformance) enum Variable {
+    /// It sets one, or does something else.
+    #[default]
+    Plain,
+    /// It deletes one.
+    Deletion,
+    /// It sets one of a name that is empty, or has an equals sign.
+    OddName,
+}
+
+impl Variable {
+    /// What this one does.
+    pub(in crate::conformance) fn of(request: &SetEnvironmentVariable<'_>) -> Self {
+        let SetEnvironmentVariable { name, value } = request;
+        let name = || name.units().take_while(|unit| *unit != 0);
+        if value.is_absent() {
+            Self::Deletion
+        } else if name().next().is_none() || name().any(|unit| unit == u16::from(b'=')) {
+            Self::OddName
+        } else {
+            Self::Plain
+        }
+    }
 }
 
 impl Request {
@@ -186,6 +209,7 @@ impl Request {
             has_surplus: false,
             in_pieces: false,
             is_harmful: false,
+            variable: Variable::Plain,
             is_partial_dump: false,
             is_unwritable_dump: false,
             has_missing_hook: false,
@@ -220,7 +244,11 @@ impl Request {
         };
         let needed = request.as_ref().ok().and_then(|request| request.encoded_len().ok());
         let has_surplus = needed.is_some_and(|needed| wire.len().saturating_sub(HEADER_LEN) > needed);
-        Self { reason, path, has_payload, is_followed, has_surplus, ..Self::right(command) }
+        let variable = match &request {
+            Ok(AnyRequest::SetEnvironmentVariable(request)) => Variable::of(request),
+            _ => Variable::Plain,
+        };
+        Self { reason, path, has_payload, is_followed, has_surplus, variable, ..Self::right(command) }
     }
 }
 
@@ -248,21 +276,29 @@ pub(in crate::conformance) enum Answer {
 }
 
 impl Row {
-    /// Whether it is known of this build, or of this platform of any version.
-    pub(super) fn covers(&self, build: Option<Build>) -> bool {
-        self.builds.is_empty() || build.is_some_and(|build| self.builds.iter().any(|range| range.contains(&build)))
+    /// Whether it is known of a target. Nothing is known of what was never seen.
+    pub(super) fn is_of(&self, profile: Profile) -> bool {
+        let is_there = match self.layer {
+            Layer::Server => true,
+            Layer::Host(_) => profile.family() == Family::CoreClr,
+            Layer::Platform(Platform::NativeAot) => profile.family() == Family::NativeAot,
+            Layer::Platform(Platform::Windows) => cfg!(windows) && profile.family() == Family::CoreClr,
+        };
+        is_there && profile.is_seen() && covers(self.builds, profile)
     }
 
-    /// Whether it is known of a target.
-    pub(super) fn is_of(&self, profile: Profile) -> bool {
-        let family = profile.family();
-        let is_there = match self.layer {
-            Layer::Server | Layer::Host => family != Family::Strict,
-            Layer::Platform(Platform::NativeAot) => family == Family::NativeAot,
-            Layer::Platform(Platform::Mono) => family == Family::Mono,
-            Layer::Platform(Platform::Windows) => cfg!(windows) && family == Family::CoreClr,
-        };
-        is_there && self.covers(profile.build())
+    /// Whether the program that was recorded of a build does so.
+    #[cfg(unix)]
+    pub(super) fn is_done_by(&self, profile: Profile) -> bool {
+        match self.layer {
+            Layer::Host(programs) => self.is_of(profile) && covers(programs, profile),
+            Layer::Server | Layer::Platform(_) => self.is_of(profile),
+        }
+    }
+
+    /// Whether it belongs to a platform, and stands in place of what the server does elsewhere.
+    pub(super) const fn is_of_a_platform(&self) -> bool {
+        matches!(self.layer, Layer::Platform(_))
     }
 
     /// Whether what was seen is what it says.
@@ -314,6 +350,9 @@ impl Shape {
         match self {
             Self::Any => true,
             Self::Right => request.reason.is_none(),
+            Self::Parsed => matches!(request.reason, None | Some(Reason::OverLimit { .. } | Reason::TooManyProviders { .. })),
+            Self::Deletion => request.reason.is_none() && request.variable == Variable::Deletion,
+            Self::OddName => request.reason.is_none() && request.variable == Variable::OddName,
             Self::PartialDump => request.reason.is_none() && request.is_partial_dump,
             Self::UnwritableDump => request.reason.is_none() && request.is_unwritable_dump,
             Self::MissingHook => request.reason.is_none() && request.has_missing_hook && !request.is_suspended,
@@ -323,6 +362,7 @@ impl Shape {
             Self::UnknownCommand => matches!(request.reason, Some(Reason::UnknownCommand { .. })),
             Self::NoPayload => malformed.is_some() && !request.has_payload,
             Self::BytesAfter => request.reason.is_none() && request.is_followed,
+            Self::OverRead => is_cut || matches!(malformed, Some(DecodeErrorKind::MissingTerminator { .. })),
             Self::Count(least) => matches!(malformed, Some(DecodeErrorKind::CountTooLarge { count, .. }) if count >= least),
             Self::Surplus => request.reason.is_none() && request.has_surplus,
             Self::CountIn(field, least) => Self::Count(least).fits(request) && in_field(field),
@@ -345,9 +385,17 @@ impl Shape {
                 kind.is_some_and(|kind| limits.iter().any(|limit| discriminant(limit) == discriminant(&kind)))
             }
             Self::NoDescriptor => matches!(request.reason, Some(Reason::NoDescriptor)),
-            Self::Ports => false,
+            Self::Told => false,
         }
     }
+}
+
+/// Whether some of the builds is the profile's, or one of its version.
+fn covers(builds: Builds, profile: Profile) -> bool {
+    let Some(version) = profile.version() else { return true };
+    let of = |patch| Build::new(version.major, version.minor, patch);
+    let (first, last) = profile.build().map_or((of(0), of(u16::MAX)), |build| (build, build));
+    builds.iter().any(|range| *range.start() <= last && first <= *range.end())
 }
 
 /// More event ids than that no message holds.

@@ -1,9 +1,10 @@
 //! The table: one row for each thing that is known. Of several rows that fit the first one counts.
 
 use super::builds::{
-    ANY, Builds, NET3, NET3_TO_10, NET8, NET8_AND_9, NET8_AND_9_0_7, NET8_TO_10, NET9_AND_10, NET9_SINGLE_FILE, NET10,
+    Builds, NET3, NET3_TO_10, NET6_TO_9, NET6_TO_10, NET8, NET8_AND_9, NET8_AND_9_0_5, NET8_AND_9_0_7, NET8_TO_10, NET9, NET9_0_5,
+    NET9_0_5_AND_10_0_12, NET9_AND_10, NET10, NET10_0_9_TO_11, PATH_TOO_LONG_HOLDS,
 };
-use super::row::{Commands, Does, Evidence, Layer, Platform, Row, Shape, When};
+use super::row::{Commands, Does, Layer, Platform, Row, Shape, When};
 use crate::command::Command;
 use crate::hresult::HResult;
 use crate::wire::{Field, LimitKind};
@@ -25,37 +26,44 @@ const ATTACH: &[Commands] = &[Commands::One(Command::ATTACH_PROFILER)];
 const SET_VARIABLE: &[Commands] = &[Commands::One(Command::SET_ENVIRONMENT_VARIABLE)];
 const HOOK: &[Commands] = &[Commands::One(Command::APPLY_STARTUP_HOOK)];
 const PERF_MAPS: &[Commands] = &[Commands::One(Command::ENABLE_PERF_MAP), Commands::One(Command::DISABLE_PERF_MAP)];
-const LACKING_ON_MONO: &[Commands] = &[
-    Commands::One(Command::GENERATE_CORE_DUMP),
-    Commands::One(Command::GENERATE_CORE_DUMP2),
-    Commands::One(Command::GENERATE_CORE_DUMP3),
-    Commands::Set(Command::ATTACH_PROFILER.set),
-    Commands::One(Command::ENABLE_PERF_MAP),
-    Commands::One(Command::DISABLE_PERF_MAP),
-    Commands::One(Command::APPLY_STARTUP_HOOK),
-];
+const ENVIRONMENT: &[Commands] = &[Commands::One(Command::PROCESS_ENVIRONMENT)];
+const DUMP: &[Commands] = &[Commands::One(Command::GENERATE_CORE_DUMP)];
+const ENABLE_PERF_MAP: &[Commands] = &[Commands::One(Command::ENABLE_PERF_MAP)];
 
 /// From this count of event ids on .NET 10 fills memory until it dies. Other counts it refuses.
 const TOO_MANY_IDS: u32 = 0x3FFF_FFFF;
-const NATIVE_AOT: Layer = Layer::Platform(Platform::NativeAot);
-const WINDOWS: Layer = Layer::Platform(Platform::Windows);
+/// What libc's `setenv` returns, sent as it is: no HRESULT.
+const SETENV_FAILED: HResult = HResult(0xFFFF_FFFF);
 const DIES: &str = "the runtime dies";
 const WAITS: &str = "the runtime takes it for a session with user_events, and waits for the descriptor";
 
-/// A row of the shared server, which was seen.
+/// A row of the server, which all families share.
 const fn server(fact: &'static str, builds: Builds, when: When, does: Does, text: &'static str) -> Row {
-    Row { fact, layer: Layer::Server, builds, when, does, text, evidence: Evidence::Seen, fault: false }
+    Row { fact, layer: Layer::Server, builds, when, does, text, fault: false }
 }
 
-/// A row of the program that was recorded.
-const fn host(fact: &'static str, builds: Builds, when: When, does: Does, text: &'static str) -> Row {
-    Row { layer: Layer::Host, fault: true, ..server(fact, builds, when, does, text) }
+/// A row of programs: any of these builds may do so, and `programs` did.
+const fn host(fact: &'static str, builds: Builds, programs: Builds, when: When, does: Does, text: &'static str) -> Row {
+    Row { layer: Layer::Host(programs), ..server(fact, builds, when, does, text) }
 }
 
-/// A row of a platform, of any version, that was read.
-const fn platform(layer: Layer, fact: &'static str, commands: &'static [Commands], does: Does, text: &'static str) -> Row {
-    Row { layer, evidence: Evidence::Read, ..server(fact, ANY, when(commands, Shape::Any), does, text) }
+/// A row of `NativeAOT`.
+const fn native_aot(fact: &'static str, builds: Builds, when: When, does: Does, text: &'static str) -> Row {
+    Row { layer: Layer::Platform(Platform::NativeAot), ..server(fact, builds, when, does, text) }
 }
+
+/// The same, where the request is right.
+const fn fault_of_native_aot(fact: &'static str, builds: Builds, when: When, does: Does, text: &'static str) -> Row {
+    Row { fault: true, ..native_aot(fact, builds, when, does, text) }
+}
+
+/// A row of Windows.
+const fn windows(fact: &'static str, when: When, does: Does, text: &'static str) -> Row {
+    Row { layer: Layer::Platform(Platform::Windows), ..server(fact, NET6_TO_10, when, does, text) }
+}
+
+/// Of what no request shows.
+const TOLD: When = when(&[], Shape::Told);
 
 const fn when(commands: &'static [Commands], shape: Shape) -> When {
     When { commands, shape, harmful: false }
@@ -68,104 +76,171 @@ const fn harmful(commands: &'static [Commands], shape: Shape) -> When {
 
 /// All that is known.
 pub(super) static TABLE: &[Row] = &[
-    // Platforms
-    platform(
-        Layer::Platform(Platform::Mono),
-        "F-63",
-        LACKING_ON_MONO,
+    // NativeAOT
+    native_aot(
+        "F-91",
+        NET8_AND_9,
+        when(PROFILERS, Shape::Any),
         Does::Refuses(HResult::NOT_SUPPORTED),
-        "Mono has no dumps, profilers, perf maps and startup hooks",
+        "NativeAOT has no profilers: it refuses every id of the set before it looks at the payload",
     ),
-    platform(NATIVE_AOT, "F-12", SET_VARIABLE, Does::Refuses(HResult(0x0000_FFFF)), "NativeAOT sets no variables"),
-    platform(
-        NATIVE_AOT,
-        "F-56",
-        PROFILERS,
+    native_aot(
+        "F-92",
+        NET8_AND_9,
+        when(PERF_MAPS, Shape::Any),
         Does::Refuses(HResult::NOT_SUPPORTED),
-        "a runtime without profiling refuses every command of it",
+        "NativeAOT has no perf maps: it refuses them before it looks at the payload",
     ),
-    platform(NATIVE_AOT, "F-46", PERF_MAPS, Does::Refuses(HResult::NOT_SUPPORTED), "a runtime without perf maps refuses them"),
-    platform(NATIVE_AOT, "F-63", HOOK, Does::Refuses(HResult::NOT_SUPPORTED), "what is compiled ahead of time loads no hook"),
-    platform(NATIVE_AOT, "F-63", DUMPS, Does::Pretends, "NativeAOT answers a dump with OK at once, and writes none"),
-    Row {
-        layer: WINDOWS,
-        ..server(
-            "P-41",
-            ANY,
-            when(SET_VARIABLE, Shape::Any),
-            Does::Refuses(HResult::ENVVAR_NOT_FOUND),
-            "on Windows an absent name is one that is not there",
-        )
-    },
-    Row {
-        layer: WINDOWS,
-        ..server(
-            "P-39",
-            ANY,
-            when(ALL, Shape::Pieces),
-            Does::Refuses(HResult::BAD_ENCODING),
-            "from a pipe the runtime takes what one read gives for the whole header, or the whole payload",
-        )
-    },
-    // Hosts
+    native_aot(
+        "F-93",
+        NET8_AND_9,
+        when(HOOK, Shape::Parsed),
+        Does::Refuses(HResult::NOT_SUPPORTED),
+        "NativeAOT loads no startup hooks",
+    ),
+    fault_of_native_aot(
+        "F-95",
+        NET8_AND_9,
+        when(SET_VARIABLE, Shape::Deletion),
+        Does::Dies,
+        "a variable that is deleted kills NativeAOT",
+    ),
+    fault_of_native_aot(
+        "F-96",
+        NET8,
+        when(SET_VARIABLE, Shape::Beyond(&[LimitKind::AbsentName])),
+        Does::Dies,
+        "an absent name kills NativeAOT 8",
+    ),
+    fault_of_native_aot(
+        "F-96",
+        NET9,
+        when(SET_VARIABLE, Shape::Beyond(&[LimitKind::AbsentName])),
+        Does::Refuses(SETENV_FAILED),
+        "to an absent name NativeAOT 9 sends the -1 of setenv, which is no HRESULT",
+    ),
+    fault_of_native_aot(
+        "F-96",
+        NET8_AND_9,
+        when(SET_VARIABLE, Shape::OddName),
+        Does::Refuses(SETENV_FAILED),
+        "to a name that is empty or has an equals sign NativeAOT sends the -1 of setenv, which is no HRESULT",
+    ),
+    fault_of_native_aot(
+        "F-97",
+        NET8_AND_9,
+        harmful(ENVIRONMENT, Shape::Right),
+        Does::Dies,
+        "an entry of the environment that is not UTF-8 kills NativeAOT when the environment is asked for",
+    ),
+    native_aot(
+        "F-99",
+        NET8,
+        when(DUMPS, Shape::Beyond(&[LimitKind::AbsentName])),
+        Does::Dies,
+        "a dump without a name kills NativeAOT 8",
+    ),
+    native_aot(
+        "F-98",
+        NET8_AND_9,
+        when(DUMPS, Shape::Parsed),
+        Does::Refuses(HResult::FAIL),
+        "NativeAOT writes no dump unless it was started for it (DOTNET_DbgEnableMiniDump, with a createdump beside it)",
+    ),
+    // Windows
+    windows("P-39", when(ALL, Shape::Pieces), Does::Refuses(HResult::BAD_ENCODING), "a header or a payload is wanted in one piece"),
+    windows("F-72", when(ENABLE_PERF_MAP, Shape::NoPayload), Does::Dies, DIES),
+    windows("F-126", when(PERF_MAPS, Shape::Any), Does::Refuses(HResult::NOT_SUPPORTED), "Windows has no perf maps"),
+    windows(
+        "P-41",
+        when(SET_VARIABLE, Shape::Beyond(&[LimitKind::AbsentName])),
+        Does::Refuses(HResult::ENVVAR_NOT_FOUND),
+        "on Windows an absent name is one that is not there",
+    ),
+    windows(
+        "F-126",
+        when(SET_VARIABLE, Shape::OddName),
+        Does::Refuses(HResult::INVALID_ARG),
+        "Windows takes no variable without a name, or with an equals sign in it",
+    ),
+    windows(
+        "F-126",
+        when(DUMPS, Shape::Beyond(&[LimitKind::AbsentName])),
+        Does::Takes,
+        "on Windows a dump without a name is written to the directory of temporary files",
+    ),
+    // Programs
     host(
         "P-40",
         NET3,
-        when(&[Commands::One(Command::GENERATE_CORE_DUMP)], Shape::Any),
+        NET3,
+        when(DUMP, Shape::Any),
         Does::LeavesOpen(HResult::FAIL),
         "without a createdump the connection is left open",
     ),
     host(
         "P-30",
+        NET8_AND_9,
         NET8_AND_9_0_7,
         when(DUMPS, Shape::Right),
         Does::LeavesOpen(HResult::OK),
         "a child that does not end holds the connection open",
     ),
-    host("P-6", NET9_SINGLE_FILE, when(DUMPS, Shape::Right), Does::Refuses(HResult::FAIL), "its createdump may not be executed"),
-    host("P-31", NET10, when(DUMPS, Shape::PartialDump), Does::Refuses(HResult::FAIL), "a single file writes full dumps alone"),
+    host(
+        "P-6",
+        NET8_TO_10,
+        NET9_0_5,
+        when(DUMPS, Shape::Right),
+        Does::Refuses(HResult::FAIL),
+        "its createdump may not be executed",
+    ),
+    host(
+        "P-31",
+        NET8_TO_10,
+        NET10_0_9_TO_11,
+        when(DUMPS, Shape::PartialDump),
+        Does::Refuses(HResult::FAIL),
+        "a single file writes full dumps alone",
+    ),
     host(
         "P-46",
-        NET10,
+        NET8_TO_10,
+        NET10_0_9_TO_11,
         when(DUMPS, Shape::UnwritableDump),
         Does::Refuses(HResult::FAIL),
         "a dump that cannot be written is refused",
     ),
     host(
         "P-27",
-        NET8,
-        when(HOOK, Shape::MissingHookSuspended),
-        Does::Dies,
-        "a startup hook that cannot be loaded ends the process after the resume",
-    ),
-    host(
-        "P-27",
-        NET9_SINGLE_FILE,
+        NET8_TO_10,
+        NET8_AND_9_0_5,
         when(HOOK, Shape::MissingHookSuspended),
         Does::Dies,
         "a startup hook that cannot be loaded ends the process after the resume",
     ),
     host(
         "P-2",
-        NET9_SINGLE_FILE,
+        NET8_TO_10,
+        NET9_0_5_AND_10_0_12,
         when(HOOK, Shape::MissingHook),
         Does::Dies,
         "the runtime dies of a startup hook that cannot be loaded",
     ),
     host(
         "P-2",
+        NET8_TO_10,
         NET8,
         when(HOOK, Shape::MissingHook),
         Does::Refuses(HResult::INVALID_ARG),
         "a startup hook that cannot be loaded is refused",
     ),
     // The server: deaths
-    server("F-72", NET8_TO_10, when(&[Commands::AllBut(&[Command::STOP_TRACING])], Shape::NoPayload), Does::Dies, DIES),
+    server("F-72", NET6_TO_10, when(&[Commands::AllBut(&[Command::STOP_TRACING])], Shape::NoPayload), Does::Dies, DIES),
     server("F-72", NET10, when(TRACING, Shape::CountIn(Field::EventIds, TOO_MANY_IDS)), Does::Dies, DIES),
     server("F-72", NET3_TO_10, when(DUMPS, Shape::Beyond(&[LimitKind::AbsentName])), Does::Dies, DIES),
     server(
         "F-72",
-        NET8_AND_9,
+        NET6_TO_9,
         when(ALL, Shape::Beyond(&[LimitKind::ZeroBuffer, LimitKind::UnknownFormat(0), LimitKind::TooManyProviders(0)])),
         Does::Dies,
         DIES,
@@ -180,12 +255,12 @@ pub(super) static TABLE: &[Row] = &[
     server(
         "P-45",
         NET8_AND_9,
-        when(&[Commands::One(Command::ENABLE_PERF_MAP)], Shape::Suspended),
+        when(ENABLE_PERF_MAP, Shape::Suspended),
         Does::Dies,
         "a perf map that is enabled while the runtime is suspended kills it",
     ),
     // Several truncations, by what lies behind them in memory.
-    server("F-72", NET3_TO_10, harmful(ALL, Shape::Any), Does::Dies, DIES),
+    server("F-72", NET3_TO_10, harmful(ALL, Shape::OverRead), Does::Dies, DIES),
     // The server: answers
     server(
         "F-68",
@@ -203,12 +278,12 @@ pub(super) static TABLE: &[Row] = &[
     ),
     server(
         "F-71",
-        NET8_TO_10,
+        NET6_TO_10,
         when(PROCESS, Shape::Any),
         Does::NoHeader,
         "bytes without a header: the payload, and memory of the runtime behind it",
     ),
-    server("F-70", NET8_TO_10, when(ALL, Shape::BytesAfter), Does::Takes, "bytes behind the message are not read"),
+    server("F-70", NET6_TO_10, when(ALL, Shape::BytesAfter), Does::Takes, "bytes behind the message are not read"),
     server(
         "F-73",
         NET10,
@@ -245,9 +320,9 @@ pub(super) static TABLE: &[Row] = &[
         "the length of the client data is not looked at",
     ),
     server("F-8", NET3_TO_10, harmful(ALL, Shape::Count(0)), Does::Takes, "the count is doubled in 32 bits, or not looked at"),
-    server("F-7", NET3_TO_10, harmful(ALL, Shape::Any), Does::Takes, "the runtime does not look at the end of the payload"),
+    server("F-7", NET3_TO_10, harmful(ALL, Shape::OverRead), Does::Takes, "the runtime does not look at the end of the payload"),
     server("F-8", NET3_TO_10, harmful(SESSIONS, Shape::Count(0)), Does::Waits, WAITS),
-    server("F-7", NET3_TO_10, harmful(SESSIONS, Shape::Any), Does::Waits, WAITS),
+    server("F-7", NET3_TO_10, harmful(SESSIONS, Shape::OverRead), Does::Waits, WAITS),
     // The server: connections
     server(
         "F-5",
@@ -265,11 +340,20 @@ pub(super) static TABLE: &[Row] = &[
     ),
     server(
         "F-74",
-        NET8_TO_10,
+        NET6_TO_10,
         when(PROFILERS, Shape::UnknownCommand),
         Does::LeavesOpen(HResult::UNKNOWN_COMMAND),
         "the connection is left open",
     ),
-    // The configuration of ports
-    server("F-59", NET10, when(&[], Shape::Ports), Does::Takes, "empty fields and unknown tags are ignored, and the rest is taken"),
+    // What no request shows
+    server("F-59", NET10, TOLD, Does::Takes, "empty fields and unknown tags of a port are ignored, and the rest is taken"),
+    server("P-13", PATH_TOO_LONG_HOLDS, TOLD, Does::Waits, "a suspending port whose path is too long holds the start for good"),
+    native_aot(
+        "F-104",
+        NET8_AND_9,
+        TOLD,
+        Does::Pretends,
+        "there is no rundown, so that an idle program has nothing that a stop must wait for",
+    ),
+    native_aot("F-106", NET8_AND_9, TOLD, Does::Pretends, "a value that is no number of hexadecimal digits alone suspends nothing"),
 ];

@@ -16,6 +16,7 @@ use super::misbehaviour::MisbehaviourKind as Kind;
 use super::profile::Fate;
 use super::session::Session;
 use crate::command::Command;
+use crate::conformance::known::is_told;
 use crate::exchange::RefusalReason;
 use crate::hresult::HResult;
 use crate::io::server::{Entries, Handler, HeldSession, Refusal, StreamSession};
@@ -108,6 +109,7 @@ impl Answers {
 
     fn stream(&self, format: Format, rundown: bool) -> Result<StreamSession<'_>, HResult> {
         let session = self.begin()?;
+        let rundown = rundown && !is_told(self.application.profile, "F-104");
         Ok(StreamSession::new(session.id(), move |stream| session.stream(stream, format, rundown)))
     }
 
@@ -253,6 +255,9 @@ impl Handler for Answers {
     }
 
     fn set_environment_variable(&self, request: SetEnvironmentVariable<'_>) -> Result<ResultReply, HResult> {
+        let profile = self.application.profile;
+        self.die_if(profile.dies_of_variable(&request));
+        profile.refuses_variable(&request).map_or(Ok(()), Err)?;
         self.application.set_variable(&request).map(|()| DONE)
     }
 

@@ -8,7 +8,8 @@ use std::string::String;
 use std::vec::Vec;
 
 use super::Misbehaviour;
-use crate::conformance::known::Profile;
+use crate::conformance::known::{Profile, is_told};
+use crate::endpoint::SUN_PATH_LINUX;
 use crate::port::{DEFAULT_PORT_SUSPEND_VARIABLE, DefaultPortSuspend, PORTS_VARIABLE, SuspensionError};
 use crate::vectors::script::Target;
 
@@ -82,7 +83,14 @@ impl Config {
 
     pub(super) fn suspends(&self) -> bool {
         let variable = self.variable(DEFAULT_PORT_SUSPEND_VARIABLE);
-        self.suspended || variable.is_some_and(|text| DefaultPortSuspend::parse(&text).suspends())
+        let is_number = |text: &str| (1..=16).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_read = |text: &str| !is_told(self.profile, "F-106") || is_number(text);
+        self.suspended || variable.is_some_and(|text| is_read(&text) && DefaultPortSuspend::parse(&text).suspends())
+    }
+
+    /// Whether a port can be the address of a socket. One that cannot holds the start of some builds all the same (P-13).
+    pub(super) fn counts(&self, address: &str) -> bool {
+        address.len() <= SUN_PATH_LINUX || is_told(self.profile, "P-13")
     }
 }
 

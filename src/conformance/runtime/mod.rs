@@ -86,7 +86,8 @@ impl ReferenceRuntime {
     pub fn start(config: Config) -> Result<Self, StartError> {
         let recorded = Recorded::of(config.profile)?;
         let ports = config.ports_text();
-        let suspension = Suspension::new(config.suspends(), Ports::new(&ports)).map_err(StartError::Ports)?;
+        let counting: alloc::vec::Vec<_> = Ports::new(&ports).filter(|port| config.counts(port.address)).collect();
+        let suspension = Suspension::new(config.suspends(), counting.iter().copied()).map_err(StartError::Ports)?;
         let environment = recorded.environment.iter().cloned().chain(config.environment.iter().cloned()).collect();
         let (listener, guard) = bind_private(&config.socket).map_err(StartError::Socket)?;
         listener.set_nonblocking(true).map_err(StartError::System)?;
@@ -102,7 +103,7 @@ impl ReferenceRuntime {
             state: Mutex::new(State::new(environment, suspension)),
             changed: Condvar::new(),
         });
-        let ports = Ports::new(&ports).map(|port| Port::new(port.address, &application)).collect();
+        let ports = counting.into_iter().map(|port| Port::new(port.address, &application)).collect();
         let server = Server { application: Arc::clone(&application), listener, ports };
         let server = thread::Builder::new().name("diagnostic server".into()).spawn(move || server.run());
         Ok(Self { application: Shared(application), guard, server: Some(server.map_err(StartError::System)?) })

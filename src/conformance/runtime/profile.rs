@@ -1,10 +1,10 @@
 //! What the reference runtime does as the runtime of its profile would: the table, asked for each request.
 
 use crate::command::Command;
-use crate::conformance::known::{Does, Layer, Profile, Request, Row, rows};
+use crate::conformance::known::{Does, Layer, Profile, Request, Row, Variable, rows};
 use crate::exchange::{RefusalReason, ServerOptions};
 use crate::hresult::HResult;
-use crate::message::{Message, dump::DumpType};
+use crate::message::{Message, dump::DumpType, process::SetEnvironmentVariable};
 
 /// What becomes of a request that is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +61,16 @@ impl Profile {
         rows(self, Request { is_suspended: true, ..Request::right(command) }).any(|row| row.does == Does::Dies)
     }
 
+    /// Whether it dies of a right request about a variable (F-95).
+    pub(super) fn dies_of_variable(self, request: &SetEnvironmentVariable<'_>) -> bool {
+        rows(self, of_variable(request)).any(|row| row.does == Does::Dies)
+    }
+
+    /// The error to a right request about a variable (F-96).
+    pub(super) fn refuses_variable(self, request: &SetEnvironmentVariable<'_>) -> Option<HResult> {
+        refusal_of(rows(self, of_variable(request)))
+    }
+
     /// Whether it refuses a header or a payload that arrives in pieces.
     pub(super) fn refuses_pieces(self) -> bool {
         refusal_of(rows(self, Request { in_pieces: true, ..Request::right(Command::OK) })).is_some()
@@ -101,7 +111,7 @@ impl Profile {
     }
 
     fn fate(self, request: Request) -> Fate {
-        let mut of_host = rows(self, request).filter(|row| row.layer == Layer::Host);
+        let mut of_host = rows(self, request).filter(|row| matches!(row.layer, Layer::Host(_)));
         let fate = |row: &Row| match row.does {
             Does::Dies => Some(Fate::Dies),
             Does::Refuses(hresult) => Some(Fate::Refused(hresult)),
@@ -111,6 +121,10 @@ impl Profile {
         };
         of_host.find_map(fate).unwrap_or(Fate::Done)
     }
+}
+
+fn of_variable(request: &SetEnvironmentVariable<'_>) -> Request {
+    Request { variable: Variable::of(request), ..Request::right(Command::SET_ENVIRONMENT_VARIABLE) }
 }
 
 fn refusal_of(mut rows: impl Iterator<Item = &'static Row>) -> Option<HResult> {

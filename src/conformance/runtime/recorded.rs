@@ -5,8 +5,7 @@ use std::string::{String, ToString as _};
 use std::vec::Vec;
 
 use super::StartError;
-use crate::command::DotnetVersion;
-use crate::conformance::known::{Build, Profile};
+use crate::conformance::known::{Build, Family, Profile};
 use crate::message::process::{ProcessInfo3, ProcessInfo3Reply};
 use crate::message::server::ErrorReply;
 use crate::message::{Message, Reply};
@@ -34,9 +33,7 @@ pub(super) struct Info {
 
 impl Recorded {
     pub(super) fn of(profile: Profile) -> Result<Self, StartError> {
-        // 3.1 has no command that would tell (F-68).
-        let can_tell = profile.has("5.0");
-        let runtime = if can_tell { profile.recorded() } else { Profile::CORECLR_8.recorded() };
+        let runtime = recording_of(profile).ok_or(StartError::Vectors)?;
         let name = format!("runtime-{runtime}.json");
         let (_, text) = EMBEDDED.iter().find(|(file, _)| *file == name).ok_or(StartError::Vectors)?;
         let file = vectors::parse(&name, text).map_err(|_| StartError::Vectors)?;
@@ -48,11 +45,10 @@ impl Recorded {
             environment: entries(block).ok_or(StartError::Vectors)?,
             dump_error: Self::wire(&file, &format!("{runtime}-error-generatecoredump3")).find_map(text_of),
         };
-        // The values are of the nearest version that was recorded.
-        let is_own = |Build { major, minor, .. }| profile.version() == Some(DotnetVersion { major, minor });
-        if let (Some(version), false) = (profile.version(), profile.build().is_some_and(is_own)) {
+        // The values may be of another build.
+        if let Some(build) = profile.model().build().or_else(|| Build::first_of(profile.version()?)) {
             for info in [&mut recorded.running, &mut recorded.suspended] {
-                info.version = format!("{}.{}.0", version.major, version.minor);
+                info.version = build.number();
             }
         }
         Ok(recorded)
@@ -62,6 +58,20 @@ impl Recorded {
         let group = file.groups.iter().find(|one| one.name == group);
         group.into_iter().flat_map(|group| &group.tests).filter_map(|test| test.wire.as_deref())
     }
+}
+
+/// The recording whose values are the nearest: of its family and version, or of `CoreCLR`'s next version that can tell (3.1 cannot, F-68).
+fn recording_of(profile: Profile) -> Option<&'static str> {
+    let model = profile.model();
+    let named = EMBEDDED.iter().filter_map(|(file, _)| file.strip_prefix("runtime-")?.strip_suffix(".json"));
+    let recordings: Vec<_> = named.filter_map(|name| Some((Profile::of_recording(name)?, name))).collect();
+    let own = recordings.iter().find(|(one, _)| (one.family(), one.version()) == (model.family(), model.version()));
+    let core_clr = || recordings.iter().filter(|(one, _)| one.family() == Family::CoreClr && one.has("8.0"));
+    let later = || core_clr().filter(|(one, _)| model.version().is_some_and(|own| one.version() >= Some(own)));
+    let own = own.filter(|(one, _)| one.has("5.0"));
+    let chosen =
+        own.or_else(|| later().min_by_key(|(one, _)| one.build())).or_else(|| core_clr().max_by_key(|(one, _)| one.build()));
+    chosen.map(|(_, name)| *name)
 }
 
 fn info(file: &File, group: &str) -> Option<Info> {
@@ -96,7 +106,7 @@ mod tests {
     #[test]
     fn every_profile_has_its_values() {
         let versions = Profile::ALL.map(|profile| Recorded::of(profile).unwrap().running.version);
-        assert_eq!(versions, ["8.0.30", "8.0.30", "9.0.5", "10.0.9", "11.0.0", "10.0.9", "10.0.9", "10.0.9"]);
+        assert_eq!(versions, ["3.1.23", "8.0.30", "9.0.5", "10.0.9", "11.0.0", "8.0.31", "9.0.20", "9.0.20", "10.0.9", "10.0.9",]);
         // Of the nearest version that was recorded, and under its own name.
         let seven = Recorded::of(Profile::core_clr(7, 0)).unwrap();
         assert_eq!(seven.running.version, "7.0.0");

@@ -24,8 +24,8 @@ use super::request::CLOSES;
 use super::target::{Subject, with_user_events};
 use super::{Death, Options, ServerCase, ServerCaseKind, ask, conduct, reply_faults, request};
 use crate::command::Command;
-use crate::conformance::known::{Answer, Family, Layer, Profile, Request, Row, Seen, explain};
-use crate::conformance::player::{Network, Player, PlayerError, Transcript, TurnDirection};
+use crate::conformance::known::{Answer, Layer, Profile, Request, Row, Seen, deviation_of, explain};
+use crate::conformance::player::{Network, Passage, Player, PlayerError, Transcript, TurnDirection};
 use crate::conformance::{Case, CaseFault, Detail, Grade, Turn};
 use crate::hresult::HResult;
 use crate::message::{Message, Reply, process::ProcessInfo};
@@ -53,11 +53,13 @@ struct Attempt {
 struct Failed {
     text: String,
     faults: Vec<FaultSeen>,
+    /// The target ended.
+    died: bool,
 }
 
 impl Failed {
     const fn unnamed(text: String) -> Self {
-        Self { text, faults: Vec::new() }
+        Self { text, faults: Vec::new(), died: false }
     }
 }
 
@@ -112,8 +114,8 @@ impl<'o> CasePlayer<'o> {
             Err(_) if self.lacks_it(case, &attempt.transcript) => {
                 Judgement::new(Grade::Unimplemented, ["DS_IPC_E_UNKNOWN_COMMAND".to_owned()].into())
             }
-            Err(Failed { text, faults }) => match self.refusal(case, &attempt.transcript) {
-                Some(row) => Judgement::of_row(row, [text].into()),
+            Err(Failed { text, faults, died }) => match self.known(case, &attempt.transcript, died) {
+                Some(row) => Judgement::of_row(row, [text].into()).with_faults(faults),
                 None => Judgement::new(Grade::Fail, [text].into()).with_faults(faults),
             },
         };
@@ -158,13 +160,12 @@ impl<'o> CasePlayer<'o> {
             ServerCaseKind::Script { script, target, .. } => {
                 let within = self.within(case);
                 let plain = self.steps(script);
-                let Some(name) = self.profile.name_in(script) else {
+                let Some(deviation) = deviation_of(self.profile, script) else {
                     return self.script(case, &plain, own, target, within, true);
                 };
-                let (steps, deviation) = script.steps_on(name);
                 // What is known of a target may be malformed.
-                let mut attempt = self.script(case, &steps, own, target, within, deviation.is_none())?;
-                if let (Ok(_), Some(deviation)) = (&attempt.result, deviation) {
+                let mut attempt = self.script(case, &script.steps_of(deviation), own, target, within, false)?;
+                if attempt.result.is_ok() {
                     attempt.result = Ok(Judgement::known(&deviation.fact, &deviation.text, Vec::new()));
                     return Ok(attempt);
                 }
@@ -216,7 +217,7 @@ impl<'o> CasePlayer<'o> {
                     return Ok(Judgement::new(Grade::Pass, Vec::new()));
                 }
                 let texts: Vec<String> = faults.iter().map(|seen| seen.text.clone()).collect();
-                return Err(Stopped::Failed(Failed { text: texts.join("; "), faults }));
+                return Err(Stopped::Failed(Failed { text: texts.join("; "), faults, died: false }));
             };
             if let PlayerError::Unavailable(why) = failure.trouble {
                 return Err(Stopped::Unavailable(why));
@@ -224,8 +225,9 @@ impl<'o> CasePlayer<'o> {
             let death = death(player);
             let step = steps.get(failure.step).copied();
             let faults = step.map(|step| conduct::of_failure(&CaseEvidence::of(player), step, &failure, death)).unwrap_or_default();
+            let died = death.is_some();
             let death = death.map_or_else(String::new, |death| format!(" (the target {death})"));
-            Err(Stopped::Failed(Failed { text: format!("{failure}{death}"), faults }))
+            Err(Stopped::Failed(Failed { text: format!("{failure}{death}"), faults, died }))
         })
     }
 
@@ -256,7 +258,7 @@ impl<'o> CasePlayer<'o> {
                 if judgement.grade != Grade::Fail && judgement.deviation.is_none() {
                     let text = format!("the target {death}");
                     let faults = [FaultSeen::new(ServerFault::TargetEnds, text.clone())].into();
-                    attempt.result = Err(Failed { text, faults });
+                    attempt.result = Err(Failed { text, faults, died: true });
                 }
             }
         } else if attempt.unavailable.is_none() && attempt.fails() {
@@ -290,21 +292,30 @@ impl<'o> CasePlayer<'o> {
     /// Whether the target says that it does not know the command.
     fn lacks_it(&self, case: &ServerCase<'_>, transcript: &Transcript) -> bool {
         let has_it = |since| self.profile.has(since);
-        let must_have = self.profile.family() == Family::CoreClr && case.since().is_some_and(has_it);
+        let must_have = self.profile.is_seen() && case.since().is_some_and(has_it);
         !must_have
             && !case.is_about_unknown_commands()
             && replies(transcript).any(|(_, error)| error == Some(HResult::UNKNOWN_COMMAND))
     }
 
-    /// The row by which the target answers what was asked in another way.
-    fn refusal(&self, case: &ServerCase<'_>, transcript: &Transcript) -> Option<&'static Row> {
+    /// The row by which the target answers what was asked in another way, or dies of it.
+    fn known(&self, case: &ServerCase<'_>, transcript: &Transcript, died: bool) -> Option<&'static Row> {
         let in_pieces = case.sends_in_pieces();
-        replies(transcript).find_map(|(command, error)| {
-            let request = Request { in_pieces, ..Request::right(command.unwrap_or(Command::OK)) };
+        if died {
+            let last = transcript.0.iter().rfind(|passage| passage.direction == TurnDirection::Sent)?;
+            let &[set, id] = last.bytes.get(16..18)? else { return None };
+            let is_harmful = case.hazard() == Some(Hazard::Harmful);
+            let request = Request { in_pieces, is_harmful, ..Request::of(Command { set, id }, &last.bytes) };
+            return explain(self.profile, &request, &Seen { answer: Answer::Other, died, left_open: false, wrong: false });
+        }
+        replies(transcript).find_map(|(asked, error)| {
+            let command = habits::command_of(asked).unwrap_or(Command::OK);
+            let request =
+                Request { in_pieces, ..asked.map_or_else(|| Request::right(command), |sent| Request::of(command, &sent.bytes)) };
             let answer = error.map_or(Answer::Ok, Answer::Error);
             let seen = Seen { answer, died: false, left_open: false, wrong: false };
             // What a program on its machine does, the script itself says.
-            explain(self.profile, &request, &seen).filter(|row| row.layer != Layer::Host)
+            explain(self.profile, &request, &seen).filter(|row| !matches!(row.layer, Layer::Host(_)))
         })
     }
 }
@@ -402,8 +413,8 @@ fn dying(player: &mut Player<'_>, death: impl Fn() -> Option<Death>) -> Option<D
     death()
 }
 
-/// The replies that came, each with the command that was sent on its connection, and its error.
-fn replies(transcript: &Transcript) -> impl Iterator<Item = (Option<Command>, Option<HResult>)> {
+/// The replies that came, each with what was sent on its connection, and its error.
+fn replies(transcript: &Transcript) -> impl Iterator<Item = (Option<&Passage>, Option<HResult>)> {
     transcript.0.iter().enumerate().filter_map(|(nth, passage)| {
         if passage.direction != TurnDirection::Received {
             return None;

@@ -50,8 +50,7 @@ impl Conclusion {
     /// For the notes of a report.
     pub(super) fn note(&self) -> String {
         let Self { profile, why } = self;
-        let held = if profile.family() == Family::Strict { "held to the document alone" } else { "held to what is known of it" };
-        format!("profile {profile}, {held}: {why}; --profile NAME says otherwise")
+        format!("profile {profile}, {}: {why}; --profile NAME says otherwise", profile.held_to())
     }
 }
 
@@ -93,10 +92,11 @@ fn older(evidence: &Evidence, abilities: &Abilities) -> Conclusion {
 
 fn of_version(text: &str, major: u8, evidence: &Evidence, abilities: &Abilities) -> Conclusion {
     let says = format!("ProcessInfo2 says {text}");
-    let profile = Profile::core_clr(major, 0);
+    let profile = Profile::of_version(text).unwrap_or(Profile::core_clr(major, 0));
     if let Err(why) = commands_fit(profile, abilities) {
         return Conclusion::strict(&format!("{says}, and {why}"));
     }
+    let native_aot = profile.of_family(Family::NativeAot);
     let fits = format!("{says}, and its commands are those of .NET {major}");
     let Some(came) = &evidence.unknown_profiler_id else {
         let why = format!("{fits}; that it is CoreCLR is assumed: to ask may cost the target a descriptor (F-74)");
@@ -105,11 +105,16 @@ fn of_version(text: &str, major: u8, evidence: &Evidence, abilities: &Abilities)
     let asked = "an unknown id of the profiler set is answered";
     match came.error() {
         Some(HResult::UNKNOWN_COMMAND) => Conclusion { profile, why: format!("{fits}; {asked} UNKNOWN_COMMAND: CoreCLR") },
-        Some(HResult::NOT_SUPPORTED) => match evidence.dump_type_0.as_ref().and_then(Came::error) {
-            Some(HResult::NOT_SUPPORTED) => {
+        Some(HResult::NOT_SUPPORTED) => match evidence.dump_type_0.as_ref().map(Came::error) {
+            Some(Some(HResult::NOT_SUPPORTED)) => {
                 Conclusion { profile: Profile::MONO, why: format!("{fits}; {asked} NOTSUPPORTED, and so is a dump: Mono") }
             }
-            _ => Conclusion { profile: Profile::native_aot(major), why: format!("{fits}; {asked} NOTSUPPORTED: NativeAOT") },
+            Some(Some(HResult::FAIL)) => Conclusion {
+                profile: native_aot,
+                why: format!("{fits}; {asked} NOTSUPPORTED, and a dump of type 0 E_FAIL: NativeAOT"),
+            },
+            None => Conclusion { profile: native_aot, why: format!("{fits}; {asked} NOTSUPPORTED: NativeAOT") },
+            _ => Conclusion::strict(&format!("{says}, {asked} by NOTSUPPORTED, and a dump of type 0 by no E_FAIL")),
         },
         _ => Conclusion::strict(&format!("{says}, and {asked} by {came}")),
     }
@@ -208,9 +213,11 @@ mod tests {
             ..Evidence::default()
         };
         let (nine, ten) = (runtime(Profile::CORECLR_9), runtime(Profile::CORECLR_10));
-        assert_eq!(concluded(&ask("9.0.5", HResult::UNKNOWN_COMMAND), &nine), "coreclr-9");
+        assert_eq!(concluded(&ask("9.0.5", HResult::UNKNOWN_COMMAND), &nine), "coreclr-9.0.5");
         assert_eq!(concluded(&ask("10.0.0-rc.1.25451.107", HResult::UNKNOWN_COMMAND), &ten), "coreclr-10");
-        assert_eq!(concluded(&ask("9.0.20", HResult::NOT_SUPPORTED), &nine), "nativeaot-9");
+        assert_eq!(concluded(&ask("9.0.20", HResult::NOT_SUPPORTED), &nine), "nativeaot-9.0.20");
+        let aot = Evidence { dump_type_0: Some(error(HResult::FAIL)), ..ask("9.0.20", HResult::NOT_SUPPORTED) };
+        assert_eq!(concluded(&aot, &nine), "nativeaot-9.0.20");
         let dump = Evidence { dump_type_0: Some(error(HResult::NOT_SUPPORTED)), ..ask("9.0.20", HResult::NOT_SUPPORTED) };
         assert_eq!(concluded(&dump, &nine), "mono");
         // What was not asked is assumed, and the note says so.

@@ -2,7 +2,7 @@
 
 use super::request::{is_cut, is_too_small, message_of};
 use crate::command::Command;
-use crate::conformance::known::{Family, Profile, Request};
+use crate::conformance::known::{Profile, Request};
 use crate::header::MAGIC;
 use crate::hresult::HResult;
 use crate::vectors::{Group, Hazard, Subject, Test, Type, Verdict};
@@ -63,7 +63,7 @@ impl<'v> Expectation<'v> {
 
     /// Whether a target may say that it does not know the command.
     pub(super) fn may_be_unknown(&self, profile: Profile) -> bool {
-        let must_have = profile.family() == Family::CoreClr && self.since.is_some_and(|since| profile.has(since));
+        let must_have = profile.is_seen() && self.since.is_some_and(|since| profile.has(since));
         !must_have && self.refusal != Some(HResult::UNKNOWN_COMMAND)
     }
 }

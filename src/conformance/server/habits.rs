@@ -9,7 +9,7 @@ use super::judge::Judgement;
 use super::request::{Answered, is_cut};
 use crate::command::Command;
 use crate::conformance::known::{Family, Profile};
-use crate::conformance::player::{Transcript, TurnDirection};
+use crate::conformance::player::{Passage, Transcript, TurnDirection};
 use crate::header::{HEADER_LEN, Header};
 use crate::hresult::HResult;
 use crate::vectors::{Test, Value, Verdict};
@@ -70,16 +70,20 @@ fn has_a_refused_stop(transcript: &Transcript) -> bool {
     errors.map(|(nth, passage)| (nth, passage, passage.bytes.get(HEADER_LEN..).and_then(|bytes| bytes.first_chunk::<4>()))).any(
         |(nth, passage, code)| {
             let hresult = code.map_or(HResult::FAIL, |code| HResult(u32::from_le_bytes(*code)));
-            refuses_a_stop(asked_before(transcript, nth, &passage.connection), Some(hresult))
+            refuses_a_stop(command_of(asked_before(transcript, nth, &passage.connection)), Some(hresult))
         },
     )
 }
 
-/// The command that was sent on a connection before this passage.
-pub(super) fn asked_before(transcript: &Transcript, nth: usize, connection: &str) -> Option<Command> {
+/// What was sent first on a connection, before this passage.
+pub(super) fn asked_before<'t>(transcript: &'t Transcript, nth: usize, connection: &str) -> Option<&'t Passage> {
     let mut before = transcript.0.iter().take(nth);
-    let asked = before.find(|one| one.connection == connection && one.direction == TurnDirection::Sent)?;
-    asked.bytes.get(..HEADER_LEN).and_then(|bytes| Header::decode(bytes).ok()).map(|header| header.command)
+    before.find(|one| one.connection == connection && one.direction == TurnDirection::Sent)
+}
+
+/// The command of what was sent.
+pub(super) fn command_of(sent: Option<&Passage>) -> Option<Command> {
+    sent?.bytes.get(..HEADER_LEN).and_then(|bytes| Header::decode(bytes).ok()).map(|header| header.command)
 }
 
 /// Whether a request is refused for an empty name of a provider only by who ends a string at its first NUL.

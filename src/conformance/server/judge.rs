@@ -51,8 +51,10 @@ impl Judgement {
         self
     }
 
+    /// By a row of what is known. A fault of the runtime stays a failure, and has its name.
     pub(super) fn of_row(row: &Row, found: Vec<String>) -> Self {
-        Self::known(row.fact, row.text, found)
+        let known = Self::known(row.fact, row.text, found);
+        if row.fault { Self { grade: Grade::Fail, ..known } } else { known }
     }
 }
 

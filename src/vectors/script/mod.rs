@@ -155,14 +155,19 @@ pub struct Deviation {
 }
 
 impl Script {
-    /// The steps as they are to be played with `runtime`, such as `net8.0.30`, and the deviation that says so.
+    /// The steps with a runtime that goes the way of this deviation.
+    pub fn steps_of<'s>(&'s self, deviation: &'s Deviation) -> Vec<&'s Step> {
+        self.steps.iter().take(deviation.from).chain(&deviation.steps).collect()
+    }
+
+    /// The steps as they were seen of `runtime`, such as `net8.0.30`, and the deviation that says so.
     pub fn steps_on(&self, runtime: &str) -> (Vec<&Step>, Option<&Deviation>) {
         let deviations = match &self.plays {
             Plays::Client(part) => part.deviations.as_slice(),
             Plays::Runtime(_) => &[],
         };
         match deviations.iter().find(|deviation| deviation.on.iter().any(|on| on == runtime)) {
-            Some(deviation) => (self.steps.iter().take(deviation.from).chain(&deviation.steps).collect(), Some(deviation)),
+            Some(deviation) => (self.steps_of(deviation), Some(deviation)),
             None => (self.steps.iter().collect(), None),
         }
     }

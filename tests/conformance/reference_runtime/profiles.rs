@@ -53,7 +53,7 @@ fn profile_version_decides_commands() {
 }
 
 #[test]
-fn profile_lacking_build_option_is_not_supported() {
+fn native_aot_lacks_what_it_was_seen_to_lack() {
     let not_supported = message(0xffff, &[0x15, 0x15, 0x13, 0x80]);
     // An empty name, a type of 4 and flags of 0; a perf map of type 1; an empty path.
     let dump = message(0x0101, &[1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0]);
@@ -66,10 +66,30 @@ fn profile_lacking_build_option_is_not_supported() {
         [&dump, &perf_map, &hook, &set].map(|request| ask(runtime.socket(), request).0)
     };
     let lacks = not_supported.clone();
-    assert_eq!(answers(Profile::MONO), [lacks.clone(), lacks.clone(), lacks.clone(), ok.clone()]);
-    // F-12, F-63.
-    assert_eq!(answers(Profile::NATIVE_AOT), [ok.clone(), lacks.clone(), lacks, message(0xffff, &[0xff, 0xff, 0, 0])]);
-    assert_eq!(answers(Profile::STRICT), [ok.clone(), ok.clone(), ok.clone(), ok]);
+    // F-98, F-92, F-93, F-94.
+    for profile in [Profile::NATIVE_AOT_8, Profile::NATIVE_AOT_9] {
+        assert_eq!(answers(profile), [message(0xffff, &[5, 0x40, 0, 0x80]), lacks.clone(), lacks.clone(), ok.clone()], "{profile}");
+    }
+    // Of neither anything is known.
+    for profile in [Profile::MONO, Profile::STRICT] {
+        assert_eq!(answers(profile), [ok.clone(), ok.clone(), ok.clone(), ok.clone()], "{profile}");
+    }
+}
+
+/// F-96.
+#[test]
+fn native_aot_sends_what_setenv_returned() {
+    let empty = message(0x0403, &[1, 0, 0, 0, 0, 0, 2, 0, 0, 0, b'1', 0, 0, 0]);
+    let equals = message(0x0403, &[3, 0, 0, 0, b'A', 0, b'=', 0, 0, 0, 2, 0, 0, 0, b'1', 0, 0, 0]);
+    for profile in [Profile::NATIVE_AOT_8, Profile::NATIVE_AOT_9] {
+        let (runtime, _directory) = start(|config| config.profile = profile);
+        for odd in [&empty, &equals] {
+            assert_eq!(ask(runtime.socket(), odd).0, message(0xffff, &[0xff; 4]), "{profile}");
+        }
+    }
+    let (runtime, _directory) = start(|config| config.profile = Profile::CORECLR_9);
+    assert_eq!(ask(runtime.socket(), &empty).0, message(0xff00, &[0; 4]));
+    assert_eq!(ask(runtime.socket(), &equals).0, message(0xff00, &[0; 4]));
 }
 
 fn attach(path: &[u8], behind: &[u8]) -> Vec<u8> {

@@ -114,7 +114,7 @@ fn program_dies_of_recorded_deaths() {
         let mut died = 0;
         for file in vectors::script_files().unwrap() {
             for script in &file.scripts {
-                let (steps, deviation) = script.steps_on(&profile.recorded());
+                let (steps, deviation) = script.steps_on(&profile.recording().unwrap_or_default());
                 if deviation.is_none_or(|deviation| !["F-72", "P-45"].contains(&deviation.fact.as_str())) {
                     continue;
                 }

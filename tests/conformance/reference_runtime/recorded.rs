@@ -91,7 +91,7 @@ fn recorded_request_gets_recorded_reply() {
             if suspended && profile == Profile::CORECLR_3_1 {
                 continue;
             }
-            let text = fs::read_to_string(directory.join(format!("{}{held}.json", profile.recorded()))).unwrap();
+            let text = fs::read_to_string(directory.join(format!("{}{held}.json", profile.recording().unwrap()))).unwrap();
             let recorded: Vec<Value> = serde_json::from_str(&text).unwrap();
             let (runtime, _directory) = start(|config| {
                 config.profile = profile;

@@ -125,7 +125,10 @@ FILE.client(20227, "stop-waits-for-a-stream-that-nobody-reads",
                    nothing("b", 1000),
                    open_("c"), send("c", message(INFO2)), nothing("c", 300), drain("a"),
                    expect("b", ok_head(8), same("session"), within=20000),
-                   ended("b"), expect("c", process_info2_reply()), ended("c"), ended("a", last=END_OF_OBJECTS, within=20000)])
+                   ended("b"), expect("c", process_info2_reply()), ended("c"), ended("a", last=END_OF_OBJECTS, within=20000)],
+            deviations=[deviation(["aot8.0.31", "aot9.0.20"], "F-104",
+                                  "there is no rundown: an idle program has buffered less than the socket takes, and the stop's reply comes at once", 5,
+                                  expect("b", ok_head(8), same("session")), ended("b"), drain("a"), ended("a", last=END_OF_OBJECTS))])
 FILE.client(20228, "stream-closed-by-the-client", "A client that closes the streaming connection leaves the runtime as it was",
             since="6.0",
             spec=["R-ERR-002", "F-31"], steps=[begun("a", collect2()), close("a"), answers(), stopped("b")])
