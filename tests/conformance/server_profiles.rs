@@ -57,9 +57,9 @@ fn found(case: &Case) -> String {
 #[test]
 fn auto_concludes_profile_of_runtime_from_what_it_does() {
     for (profile, concluded, why) in [
-        ("coreclr-9", "coreclr-9", "ProcessInfo2 says 9.0.5"),
+        ("coreclr-9", "coreclr-9.0.5", "ProcessInfo2 says 9.0.5"),
         ("coreclr-3.1", "coreclr-3.1", "refuses a header that arrives in pieces"),
-        ("nativeaot-9", "nativeaot-9", "NOTSUPPORTED: NativeAOT"),
+        ("nativeaot-9", "nativeaot-9.0.20", "NOTSUPPORTED: NativeAOT"),
     ] {
         let report = runtime(&["--only", "scripts/process/process-info*"], &["--profile", profile], 0);
         assert_eq!(report.profile.as_deref(), Some(concluded), "{:?}", report.notes);

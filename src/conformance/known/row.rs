@@ -248,7 +248,9 @@ impl Request {
             Ok(AnyRequest::SetEnvironmentVariable(request)) => Variable::of(request),
             _ => Variable::Plain,
         };
-        Self { reason, path, has_payload, is_followed, has_surplus, variable, ..Self::right(command) }
+        // A file that a message of vectors or of a campaign names is nowhere.
+        let has_missing_hook = matches!(&request, Ok(AnyRequest::ApplyStartupHook(_)));
+        Self { reason, path, has_payload, is_followed, has_surplus, variable, has_missing_hook, ..Self::right(command) }
     }
 }
 

@@ -53,8 +53,12 @@ impl Judgement {
 
     /// By a row of what is known. A fault of the runtime stays a failure, and has its name.
     pub(super) fn of_row(row: &Row, found: Vec<String>) -> Self {
-        let known = Self::known(row.fact, row.text, found);
-        if row.fault { Self { grade: Grade::Fail, ..known } } else { known }
+        let mut known = Self::known(row.fact, row.text, found);
+        if row.fault {
+            known.grade = Grade::Fail;
+            known.found.push(format!("a known fault of this runtime, {}: {}", row.fact, row.text));
+        }
+        known
     }
 }
 
