@@ -1,4 +1,4 @@
-//! The deviation of a script that a target is known for: the one of which a row of the table says that the target does so.
+//! The ways that a script may go: the deviations that a target is known for: those of which a row of the table says that the target does so.
 
 use alloc::vec::Vec;
 
@@ -13,10 +13,16 @@ use crate::message::{AnyRequest, Message, eventpipe};
 use crate::vectors::Hazard;
 use crate::vectors::script::{Captures, Deviation, Life, Part, Pattern, Plays, Script, Step};
 
-/// The deviation of `script` that this target is known for.
-pub(in crate::conformance) fn deviation_of(profile: Profile, script: &Script) -> Option<&Deviation> {
-    let Plays::Client(part) = &script.plays else { return None };
-    part.deviations.iter().find(|deviation| row_of(profile, script, deviation).is_some())
+/// The ways that `script` may go with this target, the likeliest first: a deviation, or `None` for its own.
+///
+/// What a program of this build was seen to do comes before the script, and behind it what programs do or do not.
+pub(in crate::conformance) fn ways_of(profile: Profile, script: &Script) -> Vec<Option<&Deviation>> {
+    let Plays::Client(part) = &script.plays else { return [None].into() };
+    let row = |deviation| Some((row_of(profile, script, deviation)?, deviation));
+    let known: Vec<_> = part.deviations.iter().filter_map(row).collect();
+    let (done, possible): (Vec<_>, Vec<_>) = known.into_iter().partition(|(row, _)| row.is_done_by(profile));
+    let deviations = |known: Vec<(&'static Row, _)>| known.into_iter().map(|(_, deviation)| Some(deviation));
+    deviations(done).chain([None]).chain(deviations(possible)).collect()
 }
 
 /// The row by which a target goes the way of a deviation.

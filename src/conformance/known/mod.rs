@@ -15,7 +15,7 @@ mod tests;
 
 #[cfg(unix)]
 pub(in crate::conformance) use builds::Build;
-pub(in crate::conformance) use deviation::deviation_of;
+pub(in crate::conformance) use deviation::ways_of;
 pub use profile::{Family, Profile, UnknownProfile};
 pub(in crate::conformance) use row::{Answer, Layer, Request, Row, Seen};
 #[cfg(unix)]

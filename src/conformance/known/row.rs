@@ -39,7 +39,7 @@ pub(in crate::conformance) enum Layer {
     /// What a platform has in place of `CoreCLR`'s on Unix.
     Platform(Platform),
     /// The program, how it was published, and what lies beside it: any program of the row's builds may do so, and these did.
-    Host(#[cfg_attr(not(unix), expect(dead_code, reason = "the reference runtime is for Unix"))] Builds),
+    Host(Builds),
 }
 
 /// A platform on which the server stands.
@@ -290,7 +290,6 @@ impl Row {
     }
 
     /// Whether the program that was recorded of a build does so.
-    #[cfg(unix)]
     pub(super) fn is_done_by(&self, profile: Profile) -> bool {
         match self.layer {
             Layer::Host(programs) => self.is_of(profile) && covers(programs, profile),

@@ -24,7 +24,7 @@ use super::request::CLOSES;
 use super::target::{Subject, with_user_events};
 use super::{Death, Options, ServerCase, ServerCaseKind, ask, conduct, reply_faults, request};
 use crate::command::Command;
-use crate::conformance::known::{Answer, Layer, Profile, Request, Row, Seen, deviation_of, explain};
+use crate::conformance::known::{Answer, Layer, Profile, Request, Row, Seen, explain, ways_of};
 use crate::conformance::player::{Network, Passage, Player, PlayerError, Transcript, TurnDirection};
 use crate::conformance::{Case, CaseFault, Detail, Grade, Turn};
 use crate::hresult::HResult;
@@ -160,18 +160,20 @@ impl<'o> CasePlayer<'o> {
             ServerCaseKind::Script { script, target, .. } => {
                 let within = self.within(case);
                 let plain = self.steps(script);
-                let Some(deviation) = deviation_of(self.profile, script) else {
-                    return self.script(case, &plain, own, target, within, true);
-                };
-                // What is known of a target may be malformed.
-                let mut attempt = self.script(case, &script.steps_of(deviation), own, target, within, false)?;
-                if attempt.result.is_ok() {
-                    attempt.result = Ok(Judgement::known(&deviation.fact, &deviation.text, Vec::new()));
-                    return Ok(attempt);
+                let mut first = None;
+                for way in ways_of(self.profile, script) {
+                    let steps = way.map(|deviation| script.steps_of(deviation));
+                    // What is known of a target may be malformed.
+                    let mut attempt = self.script(case, steps.as_ref().unwrap_or(&plain), own, target, within, way.is_none())?;
+                    if let (Some(deviation), Ok(_)) = (way, &attempt.result) {
+                        attempt.result = Ok(Judgement::known(&deviation.fact, &deviation.text, Vec::new()));
+                    }
+                    if !attempt.fails() || attempt.unavailable.is_some() {
+                        return Ok(attempt);
+                    }
+                    first.get_or_insert(attempt);
                 }
-                // Neither is a newer build that has mended it at fault.
-                let plain = self.script(case, &plain, own, target, within, true)?;
-                Ok(if plain.fails() { attempt } else { plain })
+                first.ok_or_else(|| format!("{}: there is no way that it goes", case.name()))
             }
         }
     }
