@@ -95,9 +95,17 @@ profiles! {
     reference_runtime_coreclr_10_passes: "coreclr-10",
     reference_runtime_coreclr_11_passes: "coreclr-11",
     reference_runtime_nativeaot_8_passes: "nativeaot-8",
-    reference_runtime_nativeaot_9_passes: "nativeaot-9",
     reference_runtime_mono_passes: "mono",
     reference_runtime_strict_passes: "strict",
+}
+
+/// It has the faults that the real one has (F-96), and no others.
+#[test]
+fn reference_runtime_nativeaot_9_fails_by_its_fault_alone() {
+    let report = against(&["--profile", "nativeaot-9"], &["--profile", "nativeaot-9"], 1);
+    let failed: Vec<_> = report.failures().map(|case| (case.name.as_str(), fact_of(case))).collect();
+    assert_eq!(failed, [("scripts/process/set-variable-without-a-name", Some("F-96"))]);
+    assert!(report.counts.pass >= 75, "{:?}", report.counts);
 }
 
 #[test]

@@ -167,7 +167,7 @@ impl Handler for Answers {
         let is_dump_type = matches!(reason, RefusalReason::OverLimit { kind: LimitKind::UnknownDumpType(_), .. });
         // P-3.
         let message = (is_dump_type && command == Some(Command::GENERATE_CORE_DUMP3)).then(String::new);
-        Refusal { hresult: profile.refusal(reason), message }
+        Refusal { hresult: profile.refusal(command, reason), message }
     }
 
     fn generate_core_dump(&self, request: GenerateCoreDump<'_>) -> Result<ResultReply, HResult> {

@@ -28,10 +28,15 @@ impl Profile {
     }
 
     /// What it answers to a request that the exchange refuses.
-    pub(super) fn refusal(self, reason: RefusalReason) -> HResult {
-        // Of all that is refused only an unknown command is looked at before the payload.
-        let known = match reason {
-            RefusalReason::UnknownCommand { command } => refusal_of(rows(self, Request::refused(command, reason))),
+    pub(super) fn refusal(self, command: Option<Command>, reason: RefusalReason) -> HResult {
+        let known = match (reason, command) {
+            // Looked at before the payload.
+            (RefusalReason::UnknownCommand { command }, _) => refusal_of(rows(self, Request::refused(command, reason))),
+            (RefusalReason::OverLimit { .. }, Some(command)) => {
+                let of_platform =
+                    rows(self, Request::refused(command, reason)).filter(|row| matches!(row.layer, Layer::Platform(_)));
+                refusal_of(of_platform)
+            }
             _ => None,
         };
         known.unwrap_or_else(|| reason.hresult())

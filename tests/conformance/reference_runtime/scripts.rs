@@ -124,11 +124,14 @@ const NATIVE_AOT_DIFFERS: &[&str] = &[
     "attach-profiler-with-bytes-behind-while-suspended",
     // F-92
     "perf-map-disabled-when-it-is-not-on",
+    "perf-map-type-0",
+    "perf-map-type-4",
     // F-93
     "startup-hook-empty",
     "startup-hook-while-suspended",
     // F-96
     "set-variable-with-an-empty-name",
+    "set-variable-without-a-name",
     // F-98
     "dump-full",
     "dump2-full",
