@@ -64,7 +64,8 @@ pub(super) use path::{check_directory, kind_of};
 #[cfg(unix)]
 pub use peer::check_peer;
 #[cfg(unix)]
-pub(super) use peer::{Peer, peer_of};
+pub(super) use peer::Peer;
+pub(crate) use peer::peer_of;
 #[cfg(windows)]
 pub(super) use pipe::check_pipe;
 

@@ -157,6 +157,7 @@ planted! {
     server_stop_echoes_1_is_named: "stop-echoes-1";
     server_stream_first_is_named: "stream-first";
     server_stream_does_not_end_is_named: "stream-does-not-end";
+    server_pid_wrong_is_named: "pid-wrong";
     server_pid_changes_is_named: "pid-changes";
     server_cookie_changes_is_named: "cookie-changes";
     server_guid_byte_order_is_named: "guid-byte-order";
@@ -171,6 +172,7 @@ planted! {
     server_empty_environment_passes: "empty-environment";
     server_late_tail_passes: "late-tail";
     server_ids_from_high_passes: "ids-from-high";
+    server_worker_passes: "worker";
 }
 
 #[test]

@@ -7,10 +7,11 @@
 mod background;
 mod fields;
 mod network;
+mod peer;
 #[cfg(windows)]
 mod pipes;
 #[cfg(unix)]
-mod process;
+pub(in crate::conformance) mod process;
 #[cfg(unix)]
 mod sockets;
 mod transcript;
@@ -18,6 +19,7 @@ mod trouble;
 
 pub use fields::FieldDifference;
 pub use network::{Drained, Link, Network, Received, Sent};
+pub(in crate::conformance) use peer::Peer;
 #[cfg(windows)]
 pub use pipes::PipeNetwork;
 #[cfg(unix)]

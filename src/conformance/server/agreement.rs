@@ -1,4 +1,4 @@
-//! What replies of one case say differently.
+//! What replies and advertises of one case say of their process: differently, or of another one.
 
 use alloc::{format, vec::Vec};
 
@@ -6,6 +6,7 @@ use byteorder::{ByteOrder as _, LittleEndian};
 
 use super::case_evidence::{CaseEvidence, Exchange};
 use super::faults::{FaultSeen, ServerFault};
+use crate::advertise::Advertise;
 use crate::command::{Command, ReplyType};
 use crate::header::HEADER_LEN;
 use crate::wire::Guid;
@@ -22,33 +23,63 @@ fn ok(exchange: &Exchange) -> Option<&[u8]> {
     exchange.came.get(HEADER_LEN..header.size.into())
 }
 
+/// Process id and cookie, as a message has them.
+struct Said {
+    /// `reply` or `advertise`.
+    by: &'static str,
+    id: u64,
+    cookie: [u8; 16],
+}
+
+impl Said {
+    fn of_advertise(advertise: Advertise) -> Self {
+        Self { by: "advertise", id: advertise.process_id, cookie: advertise.runtime_cookie.to_bytes() }
+    }
+}
+
 /// Process id and cookie of a reply to `ProcessInfo`, 2 or 3.
-fn process(exchange: &Exchange) -> Option<(u64, [u8; 16])> {
+fn process(exchange: &Exchange) -> Option<Said> {
     let skipped = match exchange.command()?.reply_type()? {
         ReplyType::ProcessInfo | ReplyType::ProcessInfo2 => 0,
         ReplyType::ProcessInfo3 => 4,
         _ => return None,
     };
     let (id, rest) = ok(exchange)?.get(skipped..)?.split_at_checked(8)?;
-    Some((LittleEndian::read_u64(id), rest.get(..16)?.try_into().ok()?))
+    Some(Said { by: "reply", id: LittleEndian::read_u64(id), cookie: rest.get(..16)?.try_into().ok()? })
 }
 
 fn processes(evidence: &CaseEvidence) -> Vec<FaultSeen> {
-    let mut all = evidence.exchanges.iter().filter_map(process);
-    let Some((id, cookie)) = all.next() else { return Vec::new() };
+    let advertises = evidence.process.advertise().into_iter().chain(evidence.exchanges.iter().filter_map(|one| one.advertise));
+    let all = advertises.map(Said::of_advertise).chain(evidence.exchanges.iter().filter_map(process));
     let mut found = Vec::new();
-    for (other_id, other) in all {
-        if other_id != id {
-            let text = format!("processId is {id}, and {other_id} in another reply");
+    let mut first: Option<Said> = None;
+    for said in all {
+        found.extend(of_another_process(&said, evidence));
+        let Some(Said { id, cookie, .. }) = first else {
+            first = Some(said);
+            continue;
+        };
+        let by = said.by;
+        if said.id != id {
+            let text = format!("processId is {id}, and {} in another {by}", said.id);
             found.push(FaultSeen::new(ServerFault::ProcessIdChanges, text));
         }
-        if other != cookie {
-            let fault = if swapped(other) == cookie { ServerFault::GuidByteOrder } else { ServerFault::CookieChanges };
-            let (cookie, other) = (Guid::from_bytes(cookie), Guid::from_bytes(other));
-            found.push(FaultSeen::new(fault, format!("runtimeCookie is {cookie}, and {other} in another reply")));
+        if said.cookie != cookie {
+            let fault = if swapped(said.cookie) == cookie { ServerFault::GuidByteOrder } else { ServerFault::CookieChanges };
+            let (cookie, other) = (Guid::from_bytes(cookie), Guid::from_bytes(said.cookie));
+            found.push(FaultSeen::new(fault, format!("runtimeCookie is {cookie}, and {other} in another {by}")));
         }
     }
     found
+}
+
+/// An id that is not that of the target's process.
+fn of_another_process(said: &Said, evidence: &CaseEvidence) -> Option<FaultSeen> {
+    // One with its bytes the other way round has a name of its own.
+    let is_swapped = u32::try_from(said.id).is_err() && u32::try_from(said.id.swap_bytes()).is_ok();
+    let expected = evidence.process.expected_in_place_of(said.id).filter(|_| !is_swapped)?;
+    let text = format!("processId of the {} is {}, expected {expected}", said.by, said.id);
+    Some(FaultSeen::new(ServerFault::ProcessIdWrong, text))
 }
 
 /// The first three parts of a GUID with their bytes the other way round.

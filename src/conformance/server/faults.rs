@@ -158,11 +158,15 @@ named_faults! {
     StreamDoesNotEnd = "stream-does-not-end",
         "The stream of a session that was stopped does not end.",
         "At a StopTracing, write the rest of the stream and close the connection that it is on.", ["R-FLW-006", "F-76"];
+    ProcessIdWrong = "process-id-wrong",
+        "The process id of a reply or an advertise is not that of the server's process.",
+        "Write the id that the system gives the process that serves (getpid), as it is in that process's own pid namespace, in 8 bytes.",
+        ["R-PRC-004", "R-ADV-005", "F-35"];
     ProcessIdChanges = "process-id-changes",
-        "Replies to ProcessInfo, 2 and 3 have different process ids.",
+        "Replies to ProcessInfo, 2 and 3, and advertises, have different process ids.",
         "Answer with one process id.", ["R-PRC-004", "R-PRC-019", "R-PRC-038"];
     CookieChanges = "cookie-changes",
-        "Replies to ProcessInfo, 2 and 3 have different cookies.",
+        "Replies to ProcessInfo, 2 and 3, and advertises, have different cookies.",
         "Make the cookie once, when the process starts.", ["R-PRC-005", "R-PRC-019", "R-PRC-038"];
     GuidByteOrder = "guid-byte-order",
         "The cookie is written in two byte orders.",

@@ -25,6 +25,7 @@ mod options;
 mod pace;
 mod place;
 mod probe;
+mod process_id;
 mod reply_faults;
 pub(super) mod request;
 mod run;

@@ -86,6 +86,7 @@ pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mu
     let mut entries: Vec<Option<Case>> = cases.iter().map(|_| None).collect();
     let (mut to_play, mut left_out) = (Vec::new(), Vec::new());
     let mut notes: Vec<String> = met.conclusion.iter().map(Conclusion::note).collect();
+    notes.extend(subject.unknown_process().map(String::from));
     let (mut elsewhere, mut unclaimed) = (LeftOut::default(), 0_usize);
     for (nth, (case, slot)) in cases.iter().zip(&mut entries).enumerate() {
         let planned = plan(case, &subject, &met, options);

@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use super::ask::identity_of;
 use super::place::RunsIn;
+use super::process_id::TargetProcess;
 pub(super) use super::spawn::Spawned;
 use super::spawn::with_canceller;
 use super::{Death, Place, SpawnCommand};
@@ -77,7 +78,7 @@ impl Reach {
         match self {
             Self::Socket(path) => {
                 let network = with_canceller(SocketNetwork::to_socket(path.clone()), canceller);
-                Ok(if let Some(id) = process_of(path) {
+                Ok(if let Some(id) = named_process(path) {
                     network.with_process_id(id)
                 } else {
                     let path = path.clone();
@@ -131,7 +132,7 @@ impl Reach {
 
     pub(super) fn process_id(&self) -> Option<u32> {
         match self {
-            Self::Socket(path) => process_of(path),
+            Self::Socket(path) => named_process(path),
             Self::Port(..) => None,
             Self::Spawn(_, spawned) => spawned.as_ref().map(|spawned| spawned.process_id()),
         }
@@ -191,7 +192,12 @@ fn is_listened_at(path: &Path) -> bool {
     }
 }
 
+/// The process at the other end, as far as it is known.
+pub(super) fn process_of(network: &SocketNetwork) -> TargetProcess {
+    TargetProcess { named: network.target_socket().and_then(named_process), peer: network.peer() }
+}
+
 /// The process that the name of a socket tells.
-fn process_of(path: &Path) -> Option<u32> {
+fn named_process(path: &Path) -> Option<u32> {
     SocketName::from_path(path.to_str()?).ok().map(|name| name.pid)
 }
