@@ -217,6 +217,7 @@ fn report_leads_with_causes_of_most_failures() {
         text: text.to_owned(),
         cases,
         example: example.to_owned(),
+        dump: Vec::new(),
     };
     let causes = [cause("size-field-wrong", "28, expected 26", 3, "two"), cause("magic-unchecked", "an OK to magic 00", 2, "one")];
     assert_eq!(report.causes, causes);
