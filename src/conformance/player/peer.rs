@@ -1,6 +1,7 @@
 //! What the system says of the process at the other end of connections.
 
-use alloc::sync::Arc;
+use alloc::{format, sync::Arc};
+use std::fs;
 use std::sync::{Mutex, PoisonError};
 
 use crate::advertise::Advertise;
@@ -27,6 +28,12 @@ impl Peer {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).advertise
     }
 
+    /// The memory of the process in KiB, where the system says so.
+    #[cfg(unix)]
+    pub(super) fn memory(&self) -> Option<u64> {
+        resident(self.process_id()?)
+    }
+
     #[cfg(unix)]
     pub(super) fn is_process(&self, process_id: Option<u32>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).process_id = process_id;
@@ -35,5 +42,24 @@ impl Peer {
     #[cfg(unix)]
     pub(super) fn says(&self, advertise: Advertise) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).advertise = Some(advertise);
+    }
+}
+
+/// The memory of a process in KiB, where the system says so.
+pub(in crate::conformance) fn resident(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn memory_of_a_process_is_what_the_system_says() {
+        assert!(resident(std::process::id()).is_some_and(|memory| memory > 500));
+        assert_eq!(resident(u32::MAX), None);
     }
 }

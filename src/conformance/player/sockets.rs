@@ -325,6 +325,10 @@ impl Network for SocketNetwork {
         self.began.elapsed()
     }
 
+    fn memory(&self) -> Option<u64> {
+        self.peer.memory()
+    }
+
     fn open(&mut self, port: Option<&str>, until: Duration) -> Result<Link, PlayerError> {
         let canceller = self.canceller.clone();
         let until_then = Until { deadline: self.instant(until), canceller: canceller.as_ref() };

@@ -94,23 +94,88 @@ fn swapped(mut guid: [u8; 16]) -> [u8; 16] {
 
 /// Ids of sessions that run beside each other.
 fn sessions(evidence: &CaseEvidence) -> Option<FaultSeen> {
-    let mut running: Vec<(usize, u64)> = Vec::new();
+    history(evidence).twice.map(|id| FaultSeen::new(ServerFault::SessionIdTwice, format!("two sessions that run have the id {id}")))
+}
+
+/// How many sessions of a case were stopped, if there were some and none runs any more.
+pub(super) fn ended_sessions(evidence: &CaseEvidence) -> Option<usize> {
+    let History { running, ended, .. } = history(evidence);
+    (running.is_empty() && ended > 0).then_some(ended)
+}
+
+/// The sessions of a case.
+#[derive(Default)]
+struct History {
+    /// By the number of the exchange, with their ids.
+    running: Vec<(usize, u64)>,
+    /// How many were stopped.
+    ended: usize,
+    /// The first id that two had which ran beside each other.
+    twice: Option<u64>,
+}
+
+fn history(evidence: &CaseEvidence) -> History {
+    let mut history = History::default();
     for (nth, is_sent) in &evidence.order {
-        let exchange = evidence.exchanges.get(*nth)?;
-        let is_stop = exchange.command() == Some(Command::STOP_TRACING);
-        if *is_sent && is_stop {
+        let Some(exchange) = evidence.exchanges.get(*nth) else { continue };
+        if *is_sent && exchange.command() == Some(Command::STOP_TRACING) {
             let stopped = exchange.sent.get(HEADER_LEN..HEADER_LEN.saturating_add(8)).map(LittleEndian::read_u64);
-            running.retain(|(_, id)| Some(*id) != stopped);
+            let before = history.running.len();
+            history.running.retain(|(_, id)| Some(*id) != stopped);
+            history.ended = history.ended.saturating_add(before.saturating_sub(history.running.len()));
         }
-        let is_session = !is_stop && exchange.command().and_then(Command::reply_type) == Some(ReplyType::Session);
-        let new = is_session && !is_sent && running.iter().all(|(other, _)| other != nth);
+        let is_new = exchange.is_answered_as_session() && !is_sent && history.running.iter().all(|(other, _)| other != nth);
         let id = ok(exchange).and_then(|payload| payload.get(..8)).map(LittleEndian::read_u64);
-        if let Some(id) = id.filter(|id| new && *id != 0) {
-            if running.iter().any(|(_, other)| *other == id) {
-                return Some(FaultSeen::new(ServerFault::SessionIdTwice, format!("two sessions that run have the id {id}")));
+        if let Some(id) = id.filter(|id| is_new && *id != 0) {
+            if history.running.iter().any(|(_, other)| *other == id) {
+                history.twice = history.twice.or(Some(id));
             }
-            running.push((*nth, id));
+            history.running.push((*nth, id));
         }
     }
-    None
+    history
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::server::process_id::TargetProcess;
+    use crate::message::encode_to_vec;
+    use crate::message::process::{ProcessInfo, ProcessInfoReply};
+
+    const PID: u32 = 4242;
+
+    /// An advertise of this process and cookie, and behind it a reply of another.
+    fn faults(advertised: (u64, u8), replied: (u64, u8)) -> Vec<&'static str> {
+        let cookie = |byte| Guid::from_bytes([byte; 16]);
+        let info = ProcessInfoReply {
+            process_id: replied.0,
+            runtime_cookie: cookie(replied.1),
+            command_line: "app".into(),
+            os: "Linux".into(),
+            arch: "x64".into(),
+        };
+        let advertise = Advertise { runtime_cookie: cookie(advertised.1), process_id: advertised.0, future: 0 };
+        let exchange = Exchange {
+            on: "a".into(),
+            sent: encode_to_vec(Command::PROCESS_INFO, &ProcessInfo {}).unwrap(),
+            came: encode_to_vec(Command::OK, &info).unwrap(),
+            advertise: Some(advertise),
+            quiet: None,
+        };
+        let process = TargetProcess { named: Some(PID), ..TargetProcess::default() };
+        let evidence = CaseEvidence { exchanges: [exchange].into(), process, ..CaseEvidence::default() };
+        of_case(&evidence).iter().map(|seen| seen.fault.name()).collect()
+    }
+
+    #[test]
+    fn advertise_and_reply_are_of_one_process_with_one_cookie() {
+        let pid = u64::from(PID);
+        assert_eq!(faults((pid, 1), (pid, 1)), [""; 0]);
+        assert_eq!(faults((pid, 1), (pid, 2)), ["cookie-changes"]);
+        assert_eq!(faults((7, 1), (7, 1)), ["process-id-wrong", "process-id-wrong"]);
+        assert_eq!(faults((pid, 1), (7, 1)), ["process-id-wrong", "process-id-changes"]);
+        // A number with its bytes the other way round has a name of its own.
+        assert_eq!(faults((pid.swap_bytes(), 1), (pid.swap_bytes(), 1)), [""; 0]);
+    }
 }

@@ -20,10 +20,10 @@ use super::judge::{self, Judgement};
 use super::meet::Met;
 use super::pace::{Pace, WITHIN};
 use super::place::RunsIn;
-use super::request::CLOSES;
 use super::process_id::TargetProcess;
+use super::request::CLOSES;
 use super::target::{Subject, process_of, with_user_events};
-use super::{Death, Options, ServerCase, ServerCaseKind, ask, conduct, reply_faults, request};
+use super::{Death, Options, ServerCase, ServerCaseKind, conduct, reply_faults, request};
 use crate::command::Command;
 use crate::conformance::known::{Answer, Family, Layer, Profile, Request, Row, Seen, explain};
 use crate::conformance::player::{Network, Player, PlayerError, Transcript, TurnDirection};
@@ -111,7 +111,7 @@ impl<'o> CasePlayer<'o> {
         let judgement = match attempt.result {
             Ok(judgement) => judgement,
             Err(_) if self.lacks_it(case, &attempt.transcript) => {
-                Judgement::new(Grade::Unimplemented, ["DS_IPC_E_UNKNOWN_COMMAND".to_owned()].into())
+                Judgement::new(Grade::Unimplemented, [judge::lacks(case.wanted_commands().first().copied())].into())
             }
             Err(Failed { text, faults }) => match self.refusal(case, &attempt.transcript) {
                 Some(row) => Judgement::of_row(row, [text].into()),
@@ -238,11 +238,7 @@ impl<'o> CasePlayer<'o> {
         own: bool,
         target: &Target,
         within: Duration,
-        play: impl FnOnce(
-            &mut Player<'_>,
-            &TargetProcess,
-            &dyn Fn(&mut Player<'_>) -> Option<Death>,
-        ) -> Result<Judgement, Stopped>,
+        play: impl FnOnce(&mut Player<'_>, &TargetProcess, &dyn Fn(&mut Player<'_>) -> Option<Death>) -> Result<Judgement, Stopped>,
     ) -> Result<Attempt, String> {
         if own {
             let runs_in = if case.asks_for_a_dump() { RunsIn::OwnDirectory } else { RunsIn::CurrentDirectory };
@@ -275,12 +271,7 @@ impl<'o> CasePlayer<'o> {
 
     /// Whether the shared target still answers. One that does not is started anew for the next case.
     fn look_after(&mut self, attempt: &mut Attempt) -> Result<(), String> {
-        let within = self.options.within.unwrap_or(WITHIN);
-        let Err(reason) =
-            self.subject.shared().and_then(|mut network| ask::reacts(&mut network, within).map_err(|trouble| trouble.to_string()))
-        else {
-            return Ok(());
-        };
+        let Err(reason) = self.subject.reacts() else { return Ok(()) };
         if !self.subject.end_shared() {
             return Err(format!("{reason}; after: {}", attempt.text()));
         }

@@ -4,7 +4,7 @@ use alloc::{string::String, vec::Vec};
 
 use super::process_id::TargetProcess;
 use crate::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC, Advertise};
-use crate::command::Command;
+use crate::command::{Command, ReplyType};
 use crate::conformance::player::{Player, Quiet, TurnDirection};
 use crate::header::{HEADER_LEN, Header};
 use crate::vectors::script::Captures;
@@ -79,6 +79,12 @@ impl Exchange {
     /// Whether a command was asked that is known.
     pub(super) fn asks_known_command(&self) -> bool {
         self.command().is_some_and(|command| command.reply_type().is_some())
+    }
+
+    /// Whether a session was asked for, and not a stop of one: its reply has a session's id.
+    pub(super) fn is_answered_as_session(&self) -> bool {
+        let command = self.command().filter(|command| *command != Command::STOP_TRACING);
+        command.and_then(Command::reply_type) == Some(ReplyType::Session)
     }
 
     /// The header of what came.

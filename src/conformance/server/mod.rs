@@ -20,7 +20,7 @@ mod faults;
 mod habits;
 pub(super) mod judge;
 mod left_out;
-mod meet;
+pub(super) mod meet;
 mod options;
 mod pace;
 mod place;
@@ -32,6 +32,7 @@ mod run;
 #[cfg(unix)]
 mod spawn;
 mod spelling;
+mod stream_faults;
 pub(super) mod target;
 #[cfg(unix)]
 mod unix;

@@ -38,8 +38,9 @@ impl TargetProcess {
 
     /// Why no process id can be compared, if none can.
     pub(super) fn unknown(&self) -> Option<&'static str> {
-        (self.named.is_none() && ids_of(&self.peer).is_none())
-            .then_some("processId was compared with nothing: which process the target is, and how it numbers itself, is unknown here")
+        (self.named.is_none() && ids_of(&self.peer).is_none()).then_some(
+            "processId was compared with nothing: which process the target is, and how it numbers itself, is unknown here",
+        )
     }
 }
 
@@ -115,7 +116,8 @@ mod linux {
         let all: BTreeMap<u32, Status> = ids.filter_map(|id| Some((id, Status::of(id)?))).collect();
         let group = group_of(id);
         all.iter().filter(|(_, status)| status.ids.contains(&said)).any(|(other, _)| {
-            let descends = || core::iter::successors(Some(*other), |id| all.get(id).map(|status| status.parent)).any(|one| one == id);
+            let descends =
+                || core::iter::successors(Some(*other), |id| all.get(id).map(|status| status.parent)).any(|one| one == id);
             (group.is_some() && group_of(*other) == group) || descends()
         })
     }

@@ -276,7 +276,7 @@ impl Queue<'_> {
                 last = Some(case);
             }
         }
-        player.subject.answers().map_err(|reason| match last {
+        player.subject.reacts().map_err(|reason| match last {
             Some(case) => format!("after {}, the last case: {reason}", case.name()),
             None => format!("before the first case: {reason}"),
         })

@@ -103,6 +103,12 @@ impl Subject {
         ask::answers(&mut player, "the last one", until).map_err(|trouble| trouble.to_string())
     }
 
+    /// Whether the shared target still does something when it is asked: what is wrong with its answers, the cases say.
+    pub(super) fn reacts(&mut self) -> Result<(), String> {
+        let mut network = self.shared()?;
+        ask::reacts(&mut network, self.within).map_err(|trouble| trouble.to_string())
+    }
+
     /// What the shared target says it is.
     pub(in crate::conformance) fn identity(&mut self) -> Result<Option<Identity>, String> {
         let mut network = self.shared()?;
