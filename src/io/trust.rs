@@ -65,6 +65,7 @@ pub(super) use path::{check_directory, kind_of};
 pub(super) use peer::Peer;
 #[cfg(unix)]
 pub use peer::check_peer;
+#[cfg(unix)]
 pub(crate) use peer::peer_of;
 #[cfg(windows)]
 pub(super) use pipe::check_pipe;

@@ -51,7 +51,9 @@ fn deadline_ms_alone_is_how_long_silence_may_last() {
     let case = played("deadline_ms = 300", "silence/at-once/process-info");
     let found = &case.detail.as_ref().unwrap().found;
     assert_eq!((case.grade, case.faults[0].name.as_str()), (Grade::Fail, "no-read-timeout"), "{found:?}");
-    let after = found.iter().find_map(|line| line.strip_prefix("it still holds the connection after ")?.split(' ').next()?.parse::<u32>().ok());
+    let after = found
+        .iter()
+        .find_map(|line| line.strip_prefix("it still holds the connection after ")?.split(' ').next()?.parse::<u32>().ok());
     assert!(after.is_some_and(|after| after < DEFAULT_MS), "{found:?}");
 }
 

@@ -52,12 +52,11 @@ pub(in crate::conformance) fn resident(process: u32) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 
     #[test]
-    #[cfg(target_os = "linux")]
     fn memory_of_a_process_is_what_the_system_says() {
         assert!(resident(std::process::id()).is_some_and(|memory| memory > 500));
         assert_eq!(resident(u32::MAX), None);
