@@ -89,6 +89,7 @@ pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mu
     if met.conclusion.is_none() && !met.profile.is_seen() && met.profile != Profile::STRICT {
         notes.push(format!("profile {}: {}", met.profile, met.profile.held_to()));
     }
+    notes.extend(subject.unknown_process().map(String::from));
     let (mut elsewhere, mut unclaimed) = (LeftOut::default(), 0_usize);
     for (nth, (case, slot)) in cases.iter().zip(&mut entries).enumerate() {
         let planned = plan(case, &subject, &met, options);
@@ -278,7 +279,7 @@ impl Queue<'_> {
                 last = Some(case);
             }
         }
-        player.subject.answers().map_err(|reason| match last {
+        player.subject.reacts().map_err(|reason| match last {
             Some(case) => format!("after {}, the last case: {reason}", case.name()),
             None => format!("before the first case: {reason}"),
         })

@@ -127,6 +127,7 @@ const NATIVE_AOT_DIFFERS: &[&str] = &[
     "perf-map-type-0",
     "perf-map-type-4",
     // F-93
+    "startup-hook-absent",
     "startup-hook-empty",
     "startup-hook-while-suspended",
     // F-96
