@@ -40,5 +40,5 @@ pub(super) use watched::Watched;
 pub(super) use {
     path::PipePath,
     pipe::{opened, wait_until_free},
-    turn::until_turn,
+    turn::in_turn,
 };

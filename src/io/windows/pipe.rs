@@ -13,7 +13,7 @@ use windows_sys::Win32::Foundation::{ERROR_FILE_NOT_FOUND, ERROR_PIPE_BUSY, ERRO
 use super::Event;
 use super::handle::{self, Operation, Ran, is, is_end};
 use super::path::PipePath;
-use super::turn::{after_busy, until_turn};
+use super::turn::{after_busy, in_turn};
 use super::watched::Watched;
 use crate::io::{Error, ErrorKind, Phase, Stopped, Transport, Until};
 
@@ -62,11 +62,12 @@ impl PipeTransport {
         let path = PipePath::new(name).map_err(|error| Error::new(Phase::Find, error))?;
         loop {
             until.check().map_err(|stopped| stopped.during(Phase::Connect))?;
-            sleep(until_turn(&path), until);
-            until.check().map_err(|stopped| stopped.during(Phase::Connect))?;
-            match opened(&path, handle::open(&path))? {
-                Some(pipe) => return Self::new(pipe).map_err(|error| Error::new(Phase::Connect, error)),
-                None => wait_until_free(&path, until)?,
+            match in_turn(&path, || handle::open(&path)) {
+                Err(wait) => sleep(wait, until),
+                Ok(tried) => match opened(&path, tried)? {
+                    Some(pipe) => return Self::new(pipe).map_err(|error| Error::new(Phase::Connect, error)),
+                    None => wait_until_free(&path, until)?,
+                },
             }
         }
     }

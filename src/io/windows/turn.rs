@@ -19,16 +19,20 @@ const MOMENT: Duration = Duration::from_millis(10);
 /// When each pipe may be opened next, by its path.
 static NEXT: Mutex<BTreeMap<String, Instant>> = Mutex::new(BTreeMap::new());
 
-/// How long to wait before this pipe is opened: the callers of a process have their turns one after another.
-pub(in crate::io) fn until_turn(path: &PipePath) -> Duration {
+/// Opens a pipe, if it is the caller's turn: those of a process come one after another, and not at once. Otherwise how long to wait
+/// before it is asked again.
+pub(in crate::io) fn in_turn<P>(path: &PipePath, open: impl FnOnce() -> P) -> Result<P, Duration> {
     let mut next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);
     let now = Instant::now();
     next.retain(|_, turn| *turn > now);
     // Names of pipes have no case.
-    let turn = next.entry(path.text().to_lowercase()).or_insert(now);
-    let wait = turn.saturating_duration_since(now);
-    *turn = turn.checked_add(APART).unwrap_or(now);
-    wait
+    let name = path.text().to_lowercase();
+    if let Some(turn) = next.get(&name) {
+        return Err(turn.saturating_duration_since(now));
+    }
+    let opened = open();
+    next.extend(Instant::now().checked_add(APART).map(|turn| (name, turn)));
+    Ok(opened)
 }
 
 /// How long to wait once a pipe that was busy is free: its server makes a pipe first and waits for a client then, and other processes
@@ -41,18 +45,25 @@ pub(in crate::io) fn after_busy() -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::vec::Vec;
 
     #[test]
-    fn opens_of_one_pipe_have_turns_5_ms_apart() {
-        let path = |name| PipePath::new(name).unwrap();
-        assert_eq!(until_turn(&path("turn-a")), Duration::ZERO);
-        let (second, third) = (until_turn(&path("turn-A")), until_turn(&path(r"\\.\pipe\turn-a")));
-        assert!(second > Duration::ZERO && second <= APART && third > second, "{second:?} {third:?}");
+    fn opens_of_one_pipe_are_5_ms_apart() {
+        let opened = |name| in_turn(&PipePath::new(name).unwrap(), Instant::now);
+        let first = opened("turn-a").unwrap();
+        for same in ["turn-a", "turn-A", r"\\.\pipe\turn-a"] {
+            let wait = opened(same).unwrap_err();
+            assert!(wait <= APART, "{wait:?}");
+        }
         // Another pipe is another server.
-        assert_eq!(until_turn(&path("turn-b")), Duration::ZERO);
-        // What is over holds nobody.
-        std::thread::sleep(4 * APART);
-        assert_eq!(until_turn(&path("turn-a")), Duration::ZERO);
+        opened("turn-b").unwrap();
+        let second = loop {
+            match opened("turn-a") {
+                Ok(second) => break second,
+                Err(wait) => std::thread::sleep(wait),
+            }
+        };
+        assert!(second.duration_since(first) >= APART, "{:?}", second.duration_since(first));
     }
 
     #[test]

@@ -154,6 +154,31 @@ mod tests {
     use super::*;
     use std::string::ToString as _;
 
+    /// What the system says of a pipe is what was asked for: three entries, and no inheritance.
+    #[test]
+    fn pipe_is_open_to_this_user_administrators_and_system() {
+        use windows_sys::Win32::Security::{DACL_SECURITY_INFORMATION, GetKernelObjectSecurity};
+
+        let path = crate::io::windows::path::PipePath::new("dotnet-diagnostics-ipc-test-rights").unwrap();
+        let pipe = crate::io::windows::handle::create(&path, &Rights::private().unwrap(), true).unwrap();
+        let (mut descriptor, mut len) = (std::vec![0_u64; 64], 0);
+        let room = u32::try_from(size_of_val(&*descriptor)).unwrap();
+        // SAFETY: The pipe is open, and `descriptor` has so many bytes.
+        let got = unsafe {
+            let into = descriptor.as_mut_ptr().cast();
+            GetKernelObjectSecurity(pipe.as_raw_handle(), DACL_SECURITY_INFORMATION, into, room, &raw mut len)
+        };
+        assert_ne!(got, 0, "{}", io::Error::last_os_error());
+        let bytes: Vec<u8> = descriptor.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let bytes = &bytes[..usize::try_from(len).unwrap()];
+        // A self-relative SECURITY_DESCRIPTOR: where the ACL begins; the ACL's number of entries is at 4 of it.
+        let acl = usize::from(bytes[16]);
+        assert_eq!((bytes[acl + 4], bytes[acl + 5]), (3, 0), "{bytes:x?}");
+        for sid in [&Sid::ours().unwrap().0[..], &Sid::LOCAL_SYSTEM, &[1, 2, 0, 0, 0, 0, 0, 5, 32, 0, 0, 0, 32, 2, 0, 0]] {
+            assert!(bytes.windows(sid.len()).any(|window| window == sid), "{sid:x?} in {bytes:x?}");
+        }
+    }
+
     #[test]
     fn user_of_this_process_is_ours() {
         let ours = Sid::ours().unwrap();
