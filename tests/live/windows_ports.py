@@ -4,13 +4,14 @@
 Real .NET runtimes for Windows connect to a port of ours, under wine: DIAGNOSTIC_PORT is examples/diagnostic_port as a program for
 Windows, DIAGIPC a diagipc.exe. Each runtime starts before there is a port, with a port that suspends and with one that does not. The
 example then asks it, sets a variable and lets it run; `DIAGIPC call trace-port` reads a stream, and stops it over another connection
-of the same runtime. Prints one line a check. Exits with 1 if a check fails, with 77 if wine, a compiler for Windows or a runtime
+of the same runtime; `DIAGIPC server port:NAME` holds it to the protocol. Prints one line a check. Exits with 1 if a check fails, with 77 if wine, a compiler for Windows or a runtime
 cannot be had here.
 
 The runtimes are win6_0_13.tar.xz, win8_0_31.tar.xz, win9_0_20.tar.xz and win10_0_12.tar.xz, in $DOTNET_WINDOWS_RUNTIMES, or in
 `windows` of $DOTNET_RUNTIMES, or in `../shared/runtimes/windows`. Each has a subject.exe, which prints "started VERSION pid PID", writes
 events of the provider Subject, and ends with its input. Where none is there, 10.0.9 out of a public npm package takes their place.
 """
+import json
 import os
 import shutil
 import subprocess
@@ -96,6 +97,18 @@ def traced(wine, program, name, comment, provider):
     expect(f"{comment}: events of {provider} are in it", provider.encode("utf-16-le") in stream, True)
 
 
+def held_to_the_protocol(wine, program, name, comment, version):
+    """The cases that want one connection after another: a runtime has one at a time at a port."""
+    only = [word for glob in ("scripts/process/*", "scripts/dump_profiler/*", "requests/*") for word in ("--only", glob)]
+    status, said = run(wine, program, "server", f"port:{name}", "--json", *only)
+    made = json.loads(said[said.index("{"):])
+    print(f"{comment}: {made['counts']}")
+    expect(f"{comment}: the target", (made.get("runtime"), made.get("lost")), (f".NET {version}", None))
+    expect(f"{comment}: exit status, and what failed", (status, [case["name"] for case in made["cases"] if case["grade"] == "fail"]),
+           (0, []))
+    expect(f"{comment}: at least 40 cases pass", sum(case["grade"] in ("pass", "pass-lenient") for case in made["cases"]) >= 40, True)
+
+
 def connects(wine, example, program, version, command_line, provider):
     for tag in "suspend", "nosuspend":
         comment, name = f"{version}, {tag}", f"port-{version}-{tag}"
@@ -110,6 +123,8 @@ def connects(wine, example, program, version, command_line, provider):
             if provider == "Subject":
                 expect(f"{comment}: it runs", eventually(started), True)
             traced(wine, program, name, comment, provider)
+            if tag == "nosuspend":
+                held_to_the_protocol(wine, program, name, comment, version)
             expect(f"{comment}: it has not ended", runtime.has_ended(0), None)
 
 

@@ -20,6 +20,8 @@ pub use fields::FieldDifference;
 pub use network::{Drained, Link, Network, Received, Sent};
 #[cfg(windows)]
 pub use pipes::PipeNetwork;
+#[cfg(windows)]
+pub(in crate::conformance) use pipes::SharedPort;
 #[cfg(unix)]
 pub use sockets::SocketNetwork;
 pub use transcript::{Passage, Transcript, TurnDirection};
