@@ -2,10 +2,8 @@
 
 use std::fmt;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-#[cfg(unix)]
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Ends the waits that it was given to, from any thread. Clones are the same canceller.
 ///
@@ -22,7 +20,6 @@ use std::sync::{Mutex, PoisonError, Weak};
 pub struct Canceller(Arc<Shared>);
 
 /// A wait for something without a descriptor.
-#[cfg(unix)]
 pub(crate) trait Sleeper: Send + Sync {
     /// Looks again whether the wait is over.
     fn wake(&self);
@@ -30,7 +27,6 @@ pub(crate) trait Sleeper: Send + Sync {
 
 struct Shared {
     cancelled: AtomicBool,
-    #[cfg(unix)]
     sleepers: Mutex<std::vec::Vec<Weak<dyn Sleeper>>>,
     /// Becomes readable when it is used.
     #[cfg(unix)]
@@ -49,12 +45,7 @@ impl Canceller {
         let wake = std::os::unix::net::UnixStream::pair()?;
         #[cfg(windows)]
         let wake = super::windows::Event::new()?;
-        Ok(Self(Arc::new(Shared {
-            cancelled: AtomicBool::new(false),
-            #[cfg(unix)]
-            sleepers: Mutex::default(),
-            wake,
-        })))
+        Ok(Self(Arc::new(Shared { cancelled: AtomicBool::new(false), sleepers: Mutex::default(), wake })))
     }
 
     /// Ends every wait that it was given to, now and later.
@@ -65,19 +56,17 @@ impl Canceller {
         // One byte, which nobody ever reads: it stays readable.
         #[cfg(unix)]
         let _ = io::Write::write(&mut &self.0.wake.0, &[0]);
-        #[cfg(unix)]
+        #[cfg(windows)]
+        self.0.wake.set();
         for sleeper in self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             if let Some(sleeper) = sleeper.upgrade() {
                 sleeper.wake();
             }
         }
-        #[cfg(windows)]
-        self.0.wake.set();
     }
 
     /// Wakes this one too, as long as it is there. Whoever sleeps asks [`is_cancelled`](Self::is_cancelled) after this and before
     /// each sleep.
-    #[cfg(unix)]
     pub(crate) fn wakes(&self, sleeper: Weak<dyn Sleeper>) {
         let mut sleepers = self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
         sleepers.retain(|sleeper| sleeper.strong_count() > 0);

@@ -16,7 +16,6 @@
 //! | [`Transport`], [`Stream`] | what an exchange needs of a connection; anything that reads and writes will do |
 
 pub mod discovery;
-#[cfg(unix)]
 pub mod port_listener;
 pub mod server;
 pub mod trust;

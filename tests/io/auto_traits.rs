@@ -30,12 +30,16 @@ fn client_types_are_send() {
     unwinds::<Canceller>();
 }
 
-#[cfg(unix)]
 #[test]
 fn port_types_are_send() {
     shared::<port_listener::PortListener>();
     cloned::<port_listener::PortRuntime>();
     cloned::<port_listener::PortOptions>();
+}
+
+#[cfg(unix)]
+#[test]
+fn unix_types_are_send() {
     shared::<UnlinkOnDrop>();
     shared::<UserEvents<UnixTransport>>();
 }

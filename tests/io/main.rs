@@ -11,7 +11,6 @@ mod closed_peer;
 mod discovery;
 #[cfg(unix)]
 mod live_runtime;
-#[cfg(unix)]
 mod port_listener;
 #[cfg(unix)]
 mod server;

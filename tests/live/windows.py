@@ -106,7 +106,7 @@ def process_info(edition, payload):
 class Wine:
     """A wine of its own, in which runtimes are drive letters, and the program that reaches its pipes."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, drives=None):
         self.directory = directory
         self.program = os.path.join(directory, "windows_pipe.exe")
         self.wine, self.server = shutil.which("wine"), shutil.which("wineserver")
@@ -120,8 +120,11 @@ class Wine:
         usage = self.start([], {})
         if usage.wait(60) != 1 or b"usage:" not in usage.stderr.read():
             raise OSError("wine does not run a program that was compiled for it")
-        for letter, name in ("d:", RUNNING), ("e:", HELD_ONLY):
-            os.symlink(os.path.dirname(launch.fetch(name)), os.path.join(self.environment["WINEPREFIX"], "dosdevices", letter))
+        for letter, name in ({"d:": RUNNING, "e:": HELD_ONLY} if drives is None else drives).items():
+            self.has_drive(letter, name)
+
+    def has_drive(self, letter, name):
+        os.symlink(os.path.dirname(launch.fetch(name)), os.path.join(self.environment["WINEPREFIX"], "dosdevices", letter))
 
     def start(self, arguments, variables, errors=subprocess.PIPE):
         return subprocess.Popen([self.wine, self.program, *arguments], env={**self.environment, **variables}, cwd=self.directory,

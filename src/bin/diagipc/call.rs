@@ -12,12 +12,14 @@ use dotnet_diagnostics_ipc::exchange::StreamEnd;
 use dotnet_diagnostics_ipc::exchange::fallback::{FallbackRequest as _, TracingFallback};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, PortRuntime, RuntimeFilter};
-use dotnet_diagnostics_ipc::io::{Answer, Canceller, Client, Connect, Deadlines, Endpoint, Error, ErrorKind, ReplyWithin, Until};
+use dotnet_diagnostics_ipc::io::{Answer, Canceller, Client, Connect, Deadlines, Endpoint, Error, ReplyWithin, Until};
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing, CollectTracing5, CollectTracing6, EventFilter, EventLevel, Format, ProviderConfig, SessionBufferMode,
-    StreamingProviderConfig, StreamingSession, StreamingSession6, TracepointConfig, UserEventsProviderConfig, UserEventsSession,
+    StreamingProviderConfig, StreamingSession, StreamingSession6,
 };
+#[cfg(unix)]
+use dotnet_diagnostics_ipc::message::eventpipe::{TracepointConfig, UserEventsProviderConfig, UserEventsSession};
 use dotnet_diagnostics_ipc::message::process::PerfMapType;
 use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler};
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
@@ -32,7 +34,7 @@ pub(crate) struct Arguments {
     #[arg(long, required_unless_present = "socket", conflicts_with = "socket")]
     pid: Option<u32>,
 
-    /// The path of its socket
+    /// The path of its socket, or on Windows the name of its pipe
     #[arg(long)]
     socket: Option<PathBuf>,
 
@@ -87,6 +89,7 @@ enum Operation {
     Stop {
         session: u64,
     },
+    #[cfg(unix)]
     UserEvents(UserEvents),
     ListenPort {
         path: PathBuf,
@@ -111,6 +114,7 @@ struct Provider {
     arguments: String,
 }
 
+#[cfg(unix)]
 #[derive(Args)]
 struct UserEvents {
     #[command(flatten)]
@@ -157,7 +161,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         ..Deadlines::NONE
     };
     let endpoint = match (&arguments.socket, arguments.pid) {
-        (Some(path), _) => Endpoint::socket(path),
+        (Some(path), _) => at_address(path),
         (None, pid) => Endpoint::process(pid.context("a process or a socket")?),
     };
     let waits = Waits { deadlines, canceller: interrupt::canceller()? };
@@ -170,6 +174,16 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
             Ok(Outcome::Faulty)
         }
     }
+}
+
+#[cfg(unix)]
+fn at_address(path: &Path) -> Endpoint {
+    Endpoint::socket(path)
+}
+
+#[cfg(windows)]
+fn at_address(name: &Path) -> Endpoint {
+    Endpoint::pipe(name.to_string_lossy())
 }
 
 /// What ends a wait: its deadline, or a signal.
@@ -210,6 +224,7 @@ fn ask(operation: &Operation, client: &Client, waits: &Waits, out: &mut dyn Writ
             Some(other) if other != *session => bail!("session {other} was stopped"),
             _ => Ok(()),
         },
+        #[cfg(unix)]
         Operation::UserEvents(user_events) => user_events.run(client, &waits.canceller),
         Operation::ListenPort { path } => {
             let (_port, runtime) = at_port(path, waits)?;
@@ -301,6 +316,7 @@ fn dump(client: &Client, path: &str, dump_type: DumpType, flags: DumpFlags, comm
     Ok(client.generate_core_dump(&GenerateCoreDump { dump_name, dump_type, diagnostics: flags.0 & 1 })?)
 }
 
+#[cfg(unix)]
 impl UserEvents {
     fn run(&self, client: &Client, canceller: &Canceller) -> anyhow::Result<()> {
         let data = File::options().read(true).write(true).open(&self.data).with_context(|| self.data.display().to_string())?;
@@ -320,7 +336,7 @@ impl UserEvents {
         };
         let deadline = Instant::now().checked_add(Duration::from_millis(self.duration));
         match session.wait(&Until { deadline, canceller: Some(canceller) }) {
-            Err(error) if !matches!(error.kind(), ErrorKind::TimedOut) => Err(error.into()),
+            Err(error) if !matches!(error.kind(), dotnet_diagnostics_ipc::io::ErrorKind::TimedOut) => Err(error.into()),
             _ => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
 //! `diagipc`: looks into messages of the .NET Diagnostic IPC Protocol, and checks the codec against the golden vectors.
 
 mod adapter;
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 mod call;
 mod causes;
 mod check;
@@ -68,7 +68,7 @@ enum Command {
     #[command(hide = true)]
     StandIn,
     /// A client of all commands
-    #[cfg(unix)]
+    #[cfg(any(unix, windows))]
     #[command(hide = true)]
     Call(call::Arguments),
     /// Answers the questions of `codec` with this codec
@@ -121,7 +121,7 @@ fn main() -> ExitCode {
         Command::FuzzServer(arguments) => fuzz_server::run(arguments, &mut out),
         #[cfg(unix)]
         Command::StandIn => client::stand_in(),
-        #[cfg(unix)]
+        #[cfg(any(unix, windows))]
         Command::Call(arguments) => call::run(arguments, &mut out),
         Command::Adapter(arguments) => adapter::run(arguments, &mut out),
         Command::Report(arguments) => report::run(arguments, &mut out),

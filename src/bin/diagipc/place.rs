@@ -14,7 +14,7 @@ const STARTS: Duration = Duration::from_secs(30);
 #[allow(clippy::doc_markdown, reason = "this is the help of a command")]
 pub(crate) struct PlaceArguments {
     /// A process id, the path of a socket, a pipe (`\\.\pipe\NAME`), or port:PATH to wait there for a runtime that connects. On Windows
-    /// a process id or a pipe
+    /// a process id, a pipe, or port:NAME for a pipe to which it connects
     #[arg(required_unless_present_any = ["spawn", "list"])]
     endpoint: Option<Place>,
 

@@ -22,6 +22,8 @@ pub use network::{Drained, Link, Network, Received, Sent};
 pub(in crate::conformance) use peer::{Peer, resident};
 #[cfg(windows)]
 pub use pipes::PipeNetwork;
+#[cfg(windows)]
+pub(in crate::conformance) use pipes::SharedPort;
 #[cfg(unix)]
 pub use sockets::SocketNetwork;
 pub use transcript::{Passage, Transcript, TurnDirection};

@@ -1,8 +1,9 @@
 //! Connections over Windows pipes.
 
-use alloc::{borrow::ToOwned as _, format, string::String, vec, vec::Vec};
+use alloc::{borrow::ToOwned as _, format, string::String, sync::Arc, vec, vec::Vec};
 use core::time::Duration;
 use std::io;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
@@ -10,8 +11,9 @@ use windows_sys::Win32::Foundation::{ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_PIP
 
 use super::background::Background;
 use super::{Drained, Link, Network, PlayerError, Received, Sent};
+use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::exchange::End;
-use crate::io::windows::PipeTransport;
+use crate::io::windows::{PipeListener, PipeTransport};
 use crate::io::{Canceller, Error, ErrorKind, Stopped, Transport as _, Until};
 use crate::vectors::script::{EndStep, Ending, ExpectEnd, ExpectedEnd, FdKind, Life, Step};
 
@@ -28,17 +30,28 @@ const PIECE: usize = 65_536;
 const NO_HALF_CLOSE: &str = "a pipe has no half-close";
 const NO_RESET: &str = "a pipe has no reset: its end looks the same whether bytes were left unread or not";
 const NO_DESCRIPTORS: &str = "no descriptor passes through a pipe";
-const NO_PORTS: &str = "the player has no ports over pipes";
+const NO_PORTS: &str = "the player has no named ports over pipes";
 
 struct Connection {
     pipe: PipeTransport,
     background: Option<Background>,
 }
 
+/// A port at which the player listens, as many networks have it one after another.
+pub(in crate::conformance) type SharedPort = Arc<Mutex<PipeListener>>;
+
+/// How the side under test is reached.
+enum DefaultPort {
+    /// It listens at the pipe of this name.
+    Pipe(String),
+    /// It connects to a diagnostic port, and says an advertise.
+    Reversed(SharedPort),
+}
+
 /// A Windows pipe of this machine.
 ///
 /// A pipe has neither half-close nor reset, and no descriptor passes through one. [`Network::lacks`] says so of the steps that need
-/// it. The player listens at no pipe.
+/// it. The player listens at no pipe but [its own port](Self::at_port).
 ///
 /// ```
 /// use std::time::Duration;
@@ -68,19 +81,37 @@ struct Connection {
 /// ```
 pub struct PipeNetwork {
     began: Instant,
-    name: String,
+    default: DefaultPort,
     connections: Vec<Option<Connection>>,
 }
 
 impl PipeNetwork {
     /// The side under test listens at the pipe of this name, with or without `\\.\pipe\`.
     pub fn to_pipe(name: impl Into<String>) -> Self {
-        Self { began: Instant::now(), name: name.into(), connections: Vec::new() }
+        Self::new(DefaultPort::Pipe(name.into()))
     }
 
-    /// The pipe's name, as it was given.
-    pub(in crate::conformance) fn pipe(&self) -> &str {
-        &self.name
+    /// The side under test is a runtime that connects to `listener`, its diagnostic port. What stands for a connection to its default
+    /// port is the next connection from there, behind its advertise.
+    pub fn at_port(listener: PipeListener) -> Self {
+        Self::at_shared_port(Arc::new(Mutex::new(listener)))
+    }
+
+    /// The same, of a port that lasts longer than this.
+    pub(in crate::conformance) fn at_shared_port(port: SharedPort) -> Self {
+        Self::new(DefaultPort::Reversed(port))
+    }
+
+    fn new(default: DefaultPort) -> Self {
+        Self { began: Instant::now(), default, connections: Vec::new() }
+    }
+
+    /// The pipe's name, as it was given; `None` where the runtime comes to a port.
+    pub(in crate::conformance) fn pipe(&self) -> Option<&str> {
+        match &self.default {
+            DefaultPort::Pipe(name) => Some(name),
+            DefaultPort::Reversed(_) => None,
+        }
     }
 
     /// Until a time of [`Network::now`].
@@ -89,10 +120,10 @@ impl PipeNetwork {
     }
 
     /// Opens the pipe, which may not be there for a moment between two clients.
-    fn connect(&self, until: &Until<'_>) -> Result<PipeTransport, Error> {
+    fn connect(name: &str, until: &Until<'_>) -> Result<PipeTransport, Error> {
         let began = Instant::now();
         loop {
-            match PipeTransport::connect(&self.name, until) {
+            match PipeTransport::connect(name, until) {
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound(_)) => {
                     thread::sleep(PAUSE);
                     if began.elapsed() >= BETWEEN || until.check().is_err() {
@@ -104,11 +135,31 @@ impl PipeNetwork {
         }
     }
 
+    /// The next connection of a runtime, behind its advertise.
+    fn accept_runtime(port: &SharedPort, until: &Until<'_>) -> Result<PipeTransport, PlayerError> {
+        let accepted = port.lock().unwrap_or_else(PoisonError::into_inner).accept(until);
+        let mut pipe = accepted.map_err(|error| match error.kind() {
+            ErrorKind::TimedOut => PlayerError::differs("the runtime does not connect"),
+            _ => PlayerError::differs(format!("{error:#}")),
+        })?;
+        let mut bytes = Vec::new();
+        match Received::fill(&mut bytes, ADVERTISE_LEN, |missing| received(&mut pipe, missing, until))? {
+            None => {}
+            Some(Received::End(end)) => return Err(PlayerError::differs(format!("{end} inside the advertise"))),
+            Some(_) => return Err(PlayerError::differs("no whole advertise comes")),
+        }
+        Advertise::decode(&bytes).map_err(|error| PlayerError::differs(format!("no advertise: {error}")))?;
+        Ok(pipe)
+    }
+
     /// Whether there is a pipe, which goes with its process. A connection on which nothing is sent would be one too many (F-75).
     fn is_there(&self) -> Result<bool, PlayerError> {
+        let DefaultPort::Pipe(name) = &self.default else {
+            return unavailable("whose process the target is is not known");
+        };
         let began = Instant::now();
         loop {
-            if PipeTransport::is_there(&self.name).map_err(|error| PlayerError::differs(format!("{error:#}")))? {
+            if PipeTransport::is_there(name).map_err(|error| PlayerError::differs(format!("{error:#}")))? {
                 return Ok(true);
             }
             if began.elapsed() >= BETWEEN {
@@ -135,6 +186,20 @@ fn in_background(pipe: &PipeTransport) -> io::Result<Background> {
         })
     };
     Background::start(read, move || stopper.cancel())
+}
+
+/// What comes in time, no more than so much.
+fn received(pipe: &mut PipeTransport, most: usize, until: &Until<'_>) -> Result<Received, PlayerError> {
+    let mut buffer = vec![0; most.min(PIECE)];
+    match pipe.receive(&mut buffer, until) {
+        Ok(0) => Ok(Received::End(End::Closed)),
+        Ok(n) => {
+            buffer.truncate(n);
+            Ok(Received::Bytes(buffer, 0))
+        }
+        Err(Stopped::TimedOut | Stopped::Cancelled) => Ok(Received::Nothing),
+        Err(Stopped::Io(error)) => Err(failed("receiving")(error)),
+    }
 }
 
 fn failed(what: &str) -> impl FnOnce(io::Error) -> PlayerError + '_ {
@@ -173,8 +238,15 @@ impl Network for PipeNetwork {
         if port.is_some() {
             return unavailable(NO_PORTS);
         }
-        let pipe = self.connect(&self.until(until)).map_err(|error| PlayerError::differs(format!("{error:#}")))?;
-        thread::sleep(UNTIL_THE_NEXT);
+        let until = self.until(until);
+        let pipe = match &self.default {
+            DefaultPort::Pipe(name) => {
+                let pipe = Self::connect(name, &until).map_err(|error| PlayerError::differs(format!("{error:#}")))?;
+                thread::sleep(UNTIL_THE_NEXT);
+                pipe
+            }
+            DefaultPort::Reversed(port) => Self::accept_runtime(port, &until)?,
+        };
         self.connections.push(Some(Connection { pipe, background: None }));
         Ok(Link::new(self.connections.len().saturating_sub(1)))
     }
@@ -219,16 +291,7 @@ impl Network for PipeNetwork {
 
     fn receive(&mut self, link: Link, most: usize, until: Duration) -> Result<Received, PlayerError> {
         let until = self.until(until);
-        let mut buffer = vec![0; most.min(PIECE)];
-        match self.connection(link)?.pipe.receive(&mut buffer, &until) {
-            Ok(0) => Ok(Received::End(End::Closed)),
-            Ok(n) => {
-                buffer.truncate(n);
-                Ok(Received::Bytes(buffer, 0))
-            }
-            Err(Stopped::TimedOut | Stopped::Cancelled) => Ok(Received::Nothing),
-            Err(Stopped::Io(error)) => Err(failed("receiving")(error)),
-        }
+        received(&mut self.connection(link)?.pipe, most, &until)
     }
 
     fn drain(&mut self, link: Link) -> Result<(), PlayerError> {
@@ -339,5 +402,32 @@ mod tests {
         network.end(link, Ending::Close).unwrap();
         drop(listener);
         assert_eq!(network.life(Life::Alive, Duration::ZERO).unwrap(), Life::Dead);
+    }
+
+    #[test]
+    fn runtime_at_port_is_asked_behind_its_advertise() {
+        let name = "dotnet-diagnostics-ipc-test-port-player";
+        let mut network = PipeNetwork::at_port(PipeListener::bind(name).unwrap());
+        let runtime = thread::spawn(move || {
+            for (advertise, is_one) in [(&b"ADVR_V1\0................\x2a\0\0\0\0\0\0\0\0\0"[..], true), (b"GET / HTTP", false)] {
+                let mut pipe = PipeTransport::connect(name, &Until::FOREVER).unwrap();
+                pipe.send(advertise, &Until::FOREVER).unwrap();
+                if is_one {
+                    assert_eq!(pipe.receive(&mut [0; 20], &Until::FOREVER).unwrap(), 20);
+                    pipe.send(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0", &Until::FOREVER).unwrap();
+                }
+            }
+        });
+        let script = steps(
+            r#"[{ "open": "a" }, { "on": "a", "send": ["444f544e45545f4950435f563100", "1400", "0401", "0000"] },
+                { "on": "a", "expect": ["444f544e45545f4950435f563100", "1800", "ff00", "0000", "00000000"] },
+                { "on": "a", "expect_end": "closed" }]"#,
+        );
+        Player::new(&mut network, Duration::from_secs(20)).play(&script).unwrap();
+        let failure = network.open(None, Duration::from_secs(40)).unwrap_err();
+        assert_eq!(failure, PlayerError::differs("the connection was closed inside the advertise"));
+        runtime.join().unwrap();
+        let failure = network.open(None, Duration::ZERO).unwrap_err();
+        assert_eq!(failure, PlayerError::differs("the runtime does not connect"));
     }
 }

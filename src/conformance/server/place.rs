@@ -27,7 +27,7 @@ pub enum Place {
     Socket(PathBuf),
     /// It listens at the pipe of this name. Only on Windows.
     Pipe(String),
-    /// It is a runtime that connects to this diagnostic port, at which the suite listens. Not on Windows.
+    /// It is a runtime that connects to this diagnostic port, at which the suite listens: a socket's path, or on Windows a pipe's name.
     Port(PathBuf),
     /// It is started, and started again after its death. Not on Windows.
     Spawn(SpawnCommand),

@@ -1,30 +1,35 @@
-//! How a target is reached on Windows: at a pipe.
+//! How a target is reached on Windows: at a pipe, or at a diagnostic port.
 //!
-//! Nothing is started here, and nothing listens at a port.
+//! Nothing is started here.
 
 use alloc::{
     borrow::ToOwned as _,
     format,
     string::{String, ToString as _},
+    sync::Arc,
 };
 use core::time::Duration;
+use std::sync::Mutex;
 
 use super::place::RunsIn;
 use super::process_id::TargetProcess;
 use super::{Death, Place};
-use crate::conformance::player::{Network as _, Peer, PipeNetwork};
+use crate::conformance::player::{Network as _, Peer, PipeNetwork, SharedPort};
 use crate::endpoint::{PIPE_PREFIX, PipeName};
 use crate::io::Canceller;
 use crate::io::trust::TrustPolicy;
+use crate::io::windows::PipeListener;
 use crate::vectors::script::{Life, Target};
 
 /// Connections to a target.
 pub(in crate::conformance) type TargetNetwork = PipeNetwork;
 
-/// The pipe of the target that many cases share, and its process where that is known.
-pub(super) struct Reach {
-    pipe: String,
-    process: Option<u32>,
+/// How the target that many cases share is reached.
+pub(super) enum Reach {
+    /// It listens at this pipe; and its process, where that is known.
+    Pipe(String, Option<u32>),
+    /// It connects to this port.
+    Port(SharedPort),
 }
 
 /// A target that was started: there is none.
@@ -39,14 +44,17 @@ impl Reach {
                 let path = path.display();
                 return Err(format!(r"{path}: on Windows a runtime has a pipe, no socket: \\.\pipe\NAME, or its process id"));
             }
-            Place::Port(_) => return Err(format!("{place}: nothing listens at a port on Windows yet")),
+            Place::Port(path) => {
+                let listener = PipeListener::bind(&path.to_string_lossy()).map_err(|error| format!("{error:#}"))?;
+                return Ok(Self::Port(Arc::new(Mutex::new(listener))));
+            }
             Place::Spawn(_) => {
                 return Err("--spawn is not there on Windows yet: start the target, and give its process id or pipe".to_owned());
             }
         };
         // What is there answers, or not, as the first thing that it is asked.
         match PipeNetwork::to_pipe(pipe.clone()).life(Life::Alive, Duration::ZERO).map_err(|trouble| trouble.to_string())? {
-            Life::Alive => Ok(Self { pipe, process }),
+            Life::Alive => Ok(Self::Pipe(pipe, process)),
             Life::Dead => Err(format!(r"{PIPE_PREFIX}{pipe} is not there")),
         }
     }
@@ -61,9 +69,12 @@ impl Reach {
         false
     }
 
-    #[allow(clippy::unnecessary_wraps, clippy::unused_self, reason = "on Unix it may have to be started")]
+    #[allow(clippy::unnecessary_wraps, reason = "on Unix it may have to be started")]
     pub(super) fn shared(&mut self, _: Duration, _: bool, _: Option<&Canceller>) -> Result<PipeNetwork, String> {
-        Ok(PipeNetwork::to_pipe(self.pipe.clone()))
+        Ok(match self {
+            Self::Pipe(name, _) => PipeNetwork::to_pipe(name.clone()),
+            Self::Port(port) => PipeNetwork::at_shared_port(Arc::clone(port)),
+        })
     }
 
     #[allow(clippy::unused_self, reason = "on Unix it depends on it")]
@@ -77,11 +88,16 @@ impl Reach {
     }
 
     pub(super) const fn process_id(&self) -> Option<u32> {
-        self.process
+        match self {
+            Self::Pipe(_, process) => *process,
+            Self::Port(_) => None,
+        }
     }
 
+    /// Of a target that connects to a port nobody can tell.
     pub(super) fn is_endpoint_gone(&self, _: Duration) -> bool {
-        matches!(PipeNetwork::to_pipe(self.pipe.clone()).life(Life::Dead, Duration::ZERO), Ok(Life::Dead))
+        let Self::Pipe(name, _) = self else { return false };
+        matches!(PipeNetwork::to_pipe(name.clone()).life(Life::Dead, Duration::ZERO), Ok(Life::Dead))
     }
 
     #[allow(clippy::unused_self, reason = "on Unix it depends on it")]
@@ -92,7 +108,7 @@ impl Reach {
 
 /// The process at the other end, as far as the name of its pipe says it.
 pub(super) fn process_of(network: &PipeNetwork) -> TargetProcess {
-    TargetProcess { named: PipeName::parse(network.pipe()).ok().map(|name| name.pid), peer: Peer::default() }
+    TargetProcess { named: network.pipe().and_then(|name| PipeName::parse(name).ok()).map(|name| name.pid), peer: Peer::default() }
 }
 
 /// The network as it is: Windows has no `user_events`.

@@ -1,22 +1,23 @@
 //! How callers speak to the thread of a port: questions in a queue, and an answer each, which can be waited for.
 
-use std::io::{self, Read as _, Write as _};
-use std::os::fd::AsFd as _;
-use std::os::unix::net::UnixStream;
+use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::vec::Vec;
 
+#[cfg(unix)]
+use super::unix::{Waker, Woken, wake_channel};
+#[cfg(windows)]
+use super::windows::{Waker, Woken, wake_channel};
 use super::{PortCounts, RuntimeFilter};
 use crate::advertise::Advertise;
 use crate::io::canceller::Sleeper;
-use crate::io::unix_fd::without_signal;
 use crate::io::{Stopped, Until};
 
-/// A question.
+/// A question; `C` is a connection.
 #[derive(Debug)]
-pub(super) enum Ask {
+pub(super) enum Ask<C> {
     /// The connection of such a runtime, once there is one.
-    Take(RuntimeFilter, Giver<(Advertise, UnixStream)>),
+    Take(RuntimeFilter, Giver<(Advertise, C)>),
     /// Who it is, once there is one; the connection stays.
     Find(RuntimeFilter, Giver<Advertise>),
     /// All that wait now.
@@ -26,46 +27,35 @@ pub(super) enum Ask {
 
 /// What callers and the thread share.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(super) struct Queue<C> {
     /// `None` once the thread has ended.
-    asks: Mutex<Option<Vec<Ask>>>,
-    wake: UnixStream,
+    asks: Mutex<Option<Vec<Ask<C>>>>,
+    waker: Waker,
 }
 
-impl Queue {
-    /// A queue, and what becomes readable when something is in it, or it is closed.
-    pub(super) fn new() -> io::Result<(Self, UnixStream)> {
-        let (ours, theirs) = UnixStream::pair()?;
-        ours.set_nonblocking(true)?;
-        theirs.set_nonblocking(true)?;
-        // The thread may have ended when somebody asks.
-        without_signal(ours.as_fd())?;
-        Ok((Self { asks: Mutex::new(Some(Vec::new())), wake: ours }, theirs))
+impl<C> Queue<C> {
+    /// A queue, and what ends the thread's wait when something is in it, or it is closed.
+    pub(super) fn new() -> io::Result<(Self, Woken)> {
+        let (waker, woken) = wake_channel()?;
+        Ok((Self { asks: Mutex::new(Some(Vec::new())), waker }, woken))
     }
 
     /// What is asked after the end is dropped here, and so answered.
-    pub(super) fn put(&self, ask: Ask) {
+    pub(super) fn put(&self, ask: Ask<C>) {
         if let Some(asks) = &mut *lock(&self.asks) {
             asks.push(ask);
         }
-        self.wake();
+        self.waker.wake();
     }
 
-    /// All that was asked since the last time; `None` once the queue is closed.
-    pub(super) fn take(&self, mut woken: &UnixStream) -> Option<Vec<Ask>> {
-        let mut bytes = [0; 64];
-        while matches!(woken.read(&mut bytes), Ok(1..)) {}
+    /// All that was asked since the last time; `None` once the queue is closed. The thread forgets first that it was woken.
+    pub(super) fn take(&self) -> Option<Vec<Ask<C>>> {
         lock(&self.asks).as_mut().map(core::mem::take)
     }
 
     pub(super) fn close(&self) {
         drop(lock(&self.asks).take());
-        self.wake();
-    }
-
-    fn wake(&self) {
-        // Where it is full, it is readable.
-        let _ = (&self.wake).write(&[0]);
+        self.waker.wake();
     }
 }
 

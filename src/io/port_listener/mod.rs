@@ -1,13 +1,21 @@
 //! The tool's side of a diagnostic port: runtimes connect to it, introduce themselves, and wait for commands.
 //!
 //! One thread for each port accepts, reads the advertises and holds the connections, however many there are. Peers that connect and
-//! say nothing cost a descriptor until their time is over, and no more than [`PortOptions::most_silent`] of them.
+//! say nothing cost a descriptor, or a handle, until their time is over, and no more than [`PortOptions::most_silent`] of them.
+//!
+//! A port is a Unix socket, or a named pipe of Windows: all but what it listens at is the same.
 
 mod ask;
 mod options;
 mod pump;
+#[cfg(unix)]
 mod readiness;
 mod runtime;
+mod system;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
 
 pub use options::{PortCounts, PortOptions, RuntimeFilter};
 pub use runtime::PortRuntime;
@@ -17,7 +25,6 @@ use std::boxed::Box;
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
-use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::string::{String, ToString as _};
 use std::sync::Arc;
@@ -26,10 +33,26 @@ use std::vec::Vec;
 
 use ask::{Ask, Giver, Queue};
 use pump::Pump;
-use readiness::{Readiness, System};
+use system::System;
+#[cfg(unix)]
+use unix::{Connection, Woken, bind_private, transport};
+#[cfg(windows)]
+use windows::{Connection, Pipes, Woken, bind_private, transport};
 
-use super::{Error, ErrorKind, Phase, UnixTransport, Until, listening_path};
+use super::{Error, ErrorKind, Phase, Until};
 use crate::advertise::Advertise;
+#[cfg(windows)]
+use crate::io::windows::{PipeListener as Listener, PipeTransport as PeerTransport};
+#[cfg(unix)]
+use {super::UnixTransport as PeerTransport, readiness::Best, std::os::unix::net::UnixListener as Listener};
+
+#[cfg(unix)]
+type Peers = unix::Sockets<Best>;
+#[cfg(windows)]
+type Peers = Pipes;
+
+/// What is asked of the thread of a port.
+type Questions = Queue<Connection>;
 
 /// A diagnostic port that this process listens on. Closed, and its socket removed, on drop.
 ///
@@ -49,36 +72,45 @@ use crate::advertise::Advertise;
 /// ```
 #[must_use = "dropping it closes the port"]
 pub struct PortListener {
-    queue: Arc<Queue>,
+    queue: Arc<Questions>,
     thread: Option<JoinHandle<()>>,
-    /// Removes the socket.
+    /// Removes the socket, where there is one.
     _path: Box<dyn Any + Send + Sync>,
 }
 
 impl PortListener {
-    /// Listens on a socket that only this user can reach: 0600, in a directory of 0700 that is made where there is none. A socket of
-    /// ours on which nobody listens is replaced; anything else there is an error.
+    /// Listens where only this user can connect.
+    ///
+    /// - On Unix on a socket of 0600, in a directory of 0700 that is made where there is none. A socket of ours on which nobody listens
+    ///   is replaced; anything else there is an error.
+    /// - On Windows on a pipe of that name, with or without `\\\\.\pipe\`, that is open to this user, administrators and the system,
+    ///   and to nobody on another machine. A runtime is given the name alone: `DOTNET_DiagnosticPorts=NAME` (F-124).
     ///
     /// # Errors
     /// [`Phase::Listen`].
     pub fn bind(path: impl AsRef<Path>, options: PortOptions) -> Result<Self, Error> {
-        let (listener, path) = listening_path::bind_private(path.as_ref())?;
-        Self::start::<System>(listener, Box::new(path), options)
+        let (listener, path) = bind_private(path.as_ref())?;
+        Self::start(listener, path, options, Peers::new)
     }
 
-    /// Listens on a socket of the caller's own making. Who can reach it, and its end, are the caller's matter.
+    /// Listens on a socket or pipe of the caller's own making. Who can reach it, and its end, are the caller's matter.
     ///
     /// # Errors
     /// [`Phase::Listen`].
-    pub fn on(listener: UnixListener, options: PortOptions) -> Result<Self, Error> {
-        Self::start::<System>(listener, Box::new(()), options)
+    pub fn on(listener: Listener, options: PortOptions) -> Result<Self, Error> {
+        Self::start(listener, Box::new(()), options, Peers::new)
     }
 
-    fn start<R: Readiness>(listener: UnixListener, path: Box<dyn Any + Send + Sync>, options: PortOptions) -> Result<Self, Error> {
+    fn start<S: System<Connection = Connection>>(
+        listener: Listener,
+        path: Box<dyn Any + Send + Sync>,
+        options: PortOptions,
+        system: impl FnOnce(Listener, Woken) -> io::Result<S>,
+    ) -> Result<Self, Error> {
         let start = || -> io::Result<_> {
             let (queue, woken) = Queue::new()?;
             let queue = Arc::new(queue);
-            let pump = Pump::<R>::new(listener, Arc::clone(&queue), woken, options, seed())?;
+            let pump = Pump::new(system(listener, woken)?, Arc::clone(&queue), options, seed())?;
             let thread = thread::Builder::new().name(String::from("diagnostic port")).spawn(move || pump.run())?;
             Ok((queue, thread))
         };
@@ -101,7 +133,7 @@ impl PortListener {
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`] and [`ErrorKind::Cancelled`] by `until`.
-    pub fn take(&self, which: RuntimeFilter, until: &Until<'_>) -> Result<(Advertise, UnixTransport), Error> {
+    pub fn take(&self, which: RuntimeFilter, until: &Until<'_>) -> Result<(Advertise, PeerTransport), Error> {
         take(&self.queue, which, until)
     }
 
@@ -140,7 +172,11 @@ impl fmt::Debug for PortListener {
 }
 
 /// Puts a question, and waits for its answer.
-fn question<T: Send + 'static>(queue: &Queue, until: &Until<'_>, ask: impl FnOnce(Giver<T>) -> Ask) -> Result<T, Error> {
+fn question<T: Send + 'static>(
+    queue: &Questions,
+    until: &Until<'_>,
+    ask: impl FnOnce(Giver<T>) -> Ask<Connection>,
+) -> Result<T, Error> {
     let (answer, giver) = ask::answer();
     queue.put(ask(giver));
     match answer.wait(until) {
@@ -150,9 +186,9 @@ fn question<T: Send + 'static>(queue: &Queue, until: &Until<'_>, ask: impl FnOnc
     }
 }
 
-fn take(queue: &Queue, which: RuntimeFilter, until: &Until<'_>) -> Result<(Advertise, UnixTransport), Error> {
-    let (advertise, stream) = question(queue, until, |giver| Ask::Take(which, giver))?;
-    let transport = UnixTransport::new(stream).map_err(|error| Error::new(Phase::Connect, error))?;
+fn take(queue: &Questions, which: RuntimeFilter, until: &Until<'_>) -> Result<(Advertise, PeerTransport), Error> {
+    let (advertise, connection) = question(queue, until, |giver| Ask::Take(which, giver))?;
+    let transport = transport(connection).map_err(|error| Error::new(Phase::Connect, error))?;
     Ok((advertise, transport))
 }
 
@@ -162,7 +198,7 @@ fn seed() -> u128 {
     high << 64 | low
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
     use std::io::Write as _;
@@ -170,14 +206,15 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use crate::wire::Guid;
-    use readiness::Poll;
+    use readiness::{Poll, Readiness};
+    use unix::Sockets;
 
     /// What other systems do with `poll`, and this one may do better.
     fn comes_goes_and_is_handed_out<R: Readiness>() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("port");
         let options = PortOptions { advertise: Duration::from_millis(200), most_silent: 3, ..PortOptions::DEFAULT };
-        let port = PortListener::start::<R>(UnixListener::bind(&path).unwrap(), Box::new(()), options).unwrap();
+        let port = PortListener::start(Listener::bind(&path).unwrap(), Box::new(()), options, Sockets::<R>::new).unwrap();
         let until = Until { deadline: Instant::now().checked_add(Duration::from_secs(10)), canceller: None };
         let counted = |done: fn(PortCounts) -> bool| {
             while !done(port.counts().unwrap()) {
@@ -220,7 +257,7 @@ mod tests {
 
     #[test]
     fn by_the_best_of_the_system() {
-        comes_goes_and_is_handed_out::<System>();
+        comes_goes_and_is_handed_out::<Best>();
     }
 
     /// An answer that nobody waits for goes back into the table.

@@ -8,9 +8,9 @@ use crate::wire::Guid;
 
 /// How long a port waits, and for how many at most.
 ///
-/// Whatever these say, the connections of a port never take more than three quarters of the descriptors that the process may have
-/// (`RLIMIT_NOFILE`), and runtimes that wait no more than half: the rest stays the process's own. With the usual limit of 1,024 that
-/// is 768 and 512.
+/// Whatever these say, on Unix the connections of a port never take more than three quarters of the descriptors that the process may
+/// have (`RLIMIT_NOFILE`), and runtimes that wait no more than half: the rest stays the process's own. With the usual limit of 1,024
+/// that is 768 and 512. Windows has no such limit: there a port has a handle for each connection that these allow, and a few more.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::port_listener::PortOptions;

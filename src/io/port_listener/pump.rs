@@ -1,25 +1,20 @@
 //! The thread of a port: it accepts, reads advertises, holds connections, and hands them out.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Read as _};
-use std::os::fd::AsFd as _;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::vec::Vec;
 
-use rustix::process::{Resource, getrlimit};
-
-use super::ask::{Ask, Queue};
-use super::readiness::Readiness;
+use super::ask::{Ask, Giver, Queue};
+use super::system::{LISTENER, Room, System};
 use super::{PortCounts, PortOptions, RuntimeFilter};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::exchange::diagnostic_port::{ConnectionKey, DiagnosticPort, SameCookie, Slot, WaitingConnection};
 use crate::exchange::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, End};
 
-const LISTENER: u64 = 0;
-const WAKE: u64 = 1;
-const FIRST: u64 = 2;
+/// The number of the first connection.
+const FIRST: u64 = LISTENER + 1;
 
 /// How many connections are accepted before the others get their turn.
 const AT_ONCE: usize = 64;
@@ -27,21 +22,18 @@ const AT_ONCE: usize = 64;
 /// How long nothing is accepted where the system has no descriptor left.
 const PAUSE: Duration = Duration::from_millis(50);
 
-#[derive(Debug)]
-pub(super) struct Pump<R> {
-    readiness: R,
-    listener: UnixListener,
-    queue: Arc<Queue>,
-    woken: UnixStream,
+pub(super) struct Pump<S: System> {
+    system: S,
+    queue: Arc<Queue<S::Connection>>,
     options: PortOptions,
-    port: DiagnosticPort<Vec<Slot<HoldOutcome>>>,
+    port: DiagnosticPort<Vec<Slot<HoldOutcome<S::Connection>>>>,
     /// By the order in which they came, which is also that of their deadlines.
-    silent: BTreeMap<u64, Silent>,
+    silent: BTreeMap<u64, Silent<S::Connection>>,
     held: BTreeMap<u64, ConnectionKey>,
     /// Until when those that are held are waited for.
     held_until: BTreeSet<(Instant, u64)>,
     /// What could not be answered yet.
-    asks: Vec<Ask>,
+    asks: Vec<Ask<S::Connection>>,
     next_id: u64,
     /// Nothing is accepted until then.
     paused: Option<Instant>,
@@ -50,8 +42,8 @@ pub(super) struct Pump<R> {
 
 /// A connection without its advertise.
 #[derive(Debug)]
-struct Silent {
-    stream: UnixStream,
+struct Silent<C> {
+    connection: C,
     receiver: AdvertiseReceiver,
     bytes: [u8; ADVERTISE_LEN],
     deadline: Option<Instant>,
@@ -59,27 +51,18 @@ struct Silent {
 
 /// A connection with it.
 #[derive(Debug)]
-struct HoldOutcome {
+struct HoldOutcome<C> {
     id: u64,
-    stream: UnixStream,
+    connection: C,
     deadline: Option<Instant>,
 }
 
-impl<R: Readiness> Pump<R> {
-    pub(super) fn new(
-        listener: UnixListener,
-        queue: Arc<Queue>,
-        woken: UnixStream,
-        options: PortOptions,
-        seed: u128,
-    ) -> io::Result<Self> {
-        listener.set_nonblocking(true)?;
+impl<S: System> Pump<S> {
+    pub(super) fn new(system: S, queue: Arc<Queue<S::Connection>>, options: PortOptions, seed: u128) -> io::Result<Self> {
         let port = DiagnosticPort::with_seed(Vec::new(), SameCookie::Replace, seed).map_err(io::Error::other)?;
-        let pump = Self {
-            readiness: R::new()?,
-            listener,
+        Ok(Self {
+            system,
             queue,
-            woken,
             options,
             port: port.with_most(options.most_held),
             silent: BTreeMap::new(),
@@ -89,10 +72,7 @@ impl<R: Readiness> Pump<R> {
             next_id: FIRST,
             paused: None,
             counts: PortCounts::default(),
-        };
-        pump.readiness.add(pump.listener.as_fd(), LISTENER)?;
-        pump.readiness.add(pump.woken.as_fd(), WAKE)?;
-        Ok(pump)
+        })
     }
 
     /// Until the queue is closed.
@@ -109,25 +89,20 @@ impl<R: Readiness> Pump<R> {
     /// Waits, and does what there is to do; `None` at the end.
     fn turn(&mut self, ready: &mut Vec<u64>) -> Option<()> {
         let timeout = self.next_deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let listener = self.paused.is_none().then_some((LISTENER, self.listener.as_fd()));
-        let all = listener
-            .into_iter()
-            .chain([(WAKE, self.woken.as_fd())])
-            .chain(self.silent.iter().map(|(id, silent)| (*id, silent.stream.as_fd())))
-            .chain(self.port.iter().map(|waiting| (waiting.token.id, waiting.token.stream.as_fd())));
-        self.readiness.wait(all, timeout, ready).ok()?;
+        let silent = self.silent.iter().map(|(id, silent)| (*id, &silent.connection));
+        let held = self.port.iter().map(|waiting| (waiting.token.id, &waiting.token.connection));
+        self.system.wait(silent.chain(held), timeout, ready).ok()?;
         let mut changed = false;
         for id in ready.iter().copied() {
             match id {
                 LISTENER => changed |= self.accept(),
-                WAKE => {}
                 id if self.silent.contains_key(&id) => changed |= self.read(id),
                 // A runtime that waits says nothing: it has ended.
                 id => self.ended(id),
             }
         }
         self.expire();
-        let asks = self.queue.take(&self.woken)?;
+        let asks = self.queue.take()?;
         if changed || !asks.is_empty() {
             self.asks.extend(asks);
             self.answer();
@@ -145,17 +120,17 @@ impl<R: Readiness> Pump<R> {
     fn accept(&mut self) -> bool {
         let mut advertised = false;
         for _ in 0..AT_ONCE {
-            match self.listener.accept() {
-                Ok((stream, _)) => {
+            match self.system.accept() {
+                Ok(connection) => {
                     self.counts.accepted = self.counts.accepted.saturating_add(1);
-                    advertised |= self.begin(stream);
+                    advertised |= self.begin(connection);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted) => {}
                 // No descriptor is left, most often: the oldest silent connection gives its own.
                 Err(_) if self.drop_oldest() => {}
                 Err(_) => {
-                    self.readiness.remove(self.listener.as_fd());
+                    self.system.pause();
                     self.paused = Instant::now().checked_add(PAUSE);
                     break;
                 }
@@ -165,20 +140,20 @@ impl<R: Readiness> Pump<R> {
     }
 
     /// Looks at a connection that has just come; whether it is a runtime's.
-    fn begin(&mut self, stream: UnixStream) -> bool {
+    fn begin(&mut self, connection: S::Connection) -> bool {
         let id = self.next_id;
         // Only 2⁶⁴ connections have different numbers.
         self.next_id = id.wrapping_add(1).max(FIRST);
-        if stream.set_nonblocking(true).is_err() || self.readiness.add(stream.as_fd(), id).is_err() {
+        if self.system.add(&connection, id).is_err() {
             return false;
         }
-        let Room { connections, .. } = Room::now();
+        let Room { connections, .. } = self.system.room();
         while (self.silent.len() >= self.options.most_silent.max(1)
             || self.silent.len().saturating_add(self.port.len()) >= connections)
             && self.drop_oldest()
         {}
         let deadline = Instant::now().checked_add(self.options.advertise);
-        self.silent.insert(id, Silent { stream, receiver: AdvertiseReceiver::new(), bytes: [0; ADVERTISE_LEN], deadline });
+        self.silent.insert(id, Silent { connection, receiver: AdvertiseReceiver::new(), bytes: [0; ADVERTISE_LEN], deadline });
         self.read(id)
     }
 
@@ -190,7 +165,7 @@ impl<R: Readiness> Pump<R> {
                 AdvertiseAction::Receive(range) => range,
                 AdvertiseAction::Finished(outcome) => break outcome,
             };
-            let acknowledged = match (&silent.stream).read(silent.bytes.get_mut(range).unwrap_or_default()) {
+            let acknowledged = match self.system.read(&mut silent.connection, silent.bytes.get_mut(range).unwrap_or_default()) {
                 Ok(0) => silent.receiver.ended(End::Closed),
                 Ok(count) => silent.receiver.received(&silent.bytes, count),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
@@ -202,53 +177,64 @@ impl<R: Readiness> Pump<R> {
                 break AdvertiseOutcome::Ended { received: 0, end: End::Reset };
             }
         };
-        let Some(silent) = self.silent.remove(&id) else { return false };
+        let Some(mut silent) = self.silent.remove(&id) else { return false };
         match outcome {
             AdvertiseOutcome::Advertised(advertise) => {
                 self.counts.advertised = self.counts.advertised.saturating_add(1);
                 let deadline = self.options.held.and_then(|held| Instant::now().checked_add(held));
-                return self.hold(advertise, HoldOutcome { id, stream: silent.stream, deadline });
+                return self.hold(advertise, HoldOutcome { id, connection: silent.connection, deadline });
             }
             AdvertiseOutcome::BadMagic { .. } => self.counts.not_a_runtime = self.counts.not_a_runtime.saturating_add(1),
             AdvertiseOutcome::Ended { .. } => self.counts.ended_early = self.counts.ended_early.saturating_add(1),
         }
-        self.readiness.remove(silent.stream.as_fd());
+        self.close(&mut silent.connection);
         false
     }
 
-    fn hold(&mut self, advertise: Advertise, token: HoldOutcome) -> bool {
+    fn hold(&mut self, advertise: Advertise, mut token: HoldOutcome<S::Connection>) -> bool {
         let (id, deadline) = (token.id, token.deadline);
-        if self.port.len() >= Room::now().held && self.port.find(advertise.runtime_cookie).is_none() {
+        if self.port.len() >= self.system.room().held && self.port.find(advertise.runtime_cookie).is_none() {
             self.counts.refused = self.counts.refused.saturating_add(1);
-            self.readiness.remove(token.stream.as_fd());
+            self.close(&mut token.connection);
+            return false;
+        }
+        if self.system.await_end(&mut token.connection).is_err() {
+            self.counts.ended_waiting = self.counts.ended_waiting.saturating_add(1);
+            self.close(&mut token.connection);
             return false;
         }
         match self.port.hold(advertise, token) {
             Ok(held) => {
                 self.held.insert(id, held.key);
                 self.held_until.extend(deadline.map(|deadline| (deadline, id)));
-                if let Some(replaced) = held.replaced {
+                if let Some(mut replaced) = held.replaced {
                     self.counts.replaced = self.counts.replaced.saturating_add(1);
-                    self.let_go(&replaced);
+                    self.forget(&replaced);
+                    self.close(&mut replaced.token.connection);
                 }
                 true
             }
-            Err(refused) => {
+            Err(mut refused) => {
                 self.counts.refused = self.counts.refused.saturating_add(1);
-                self.readiness.remove(refused.token.stream.as_fd());
+                self.close(&mut refused.token.connection);
                 false
             }
         }
     }
 
     /// Forgets a connection that was taken out of the table.
-    fn let_go(&mut self, waiting: &WaitingConnection<HoldOutcome>) {
+    fn forget(&mut self, waiting: &WaitingConnection<HoldOutcome<S::Connection>>) {
         let HoldOutcome { id, deadline, .. } = waiting.token;
         self.held.remove(&id);
         if let Some(deadline) = deadline {
             self.held_until.remove(&(deadline, id));
         }
-        self.readiness.remove(waiting.token.stream.as_fd());
+    }
+
+    /// It is closed when it is dropped, and looked at no longer.
+    fn close(&mut self, connection: &mut S::Connection) {
+        // That it has ended is as good.
+        let _ = self.system.remove(connection);
     }
 
     /// A connection that was waiting has ended.
@@ -260,24 +246,25 @@ impl<R: Readiness> Pump<R> {
 
     /// Closes a connection that is held; whether it was.
     fn hang_up(&mut self, id: u64) -> bool {
-        let Some(waiting) = self.held.get(&id).copied().and_then(|key| self.port.remove(key)) else { return false };
-        self.let_go(&waiting);
+        let Some(mut waiting) = self.held.get(&id).copied().and_then(|key| self.port.remove(key)) else { return false };
+        self.forget(&waiting);
+        self.close(&mut waiting.token.connection);
         true
     }
 
     fn drop_oldest(&mut self) -> bool {
-        let Some((_, silent)) = self.silent.pop_first() else { return false };
+        let Some((_, mut silent)) = self.silent.pop_first() else { return false };
         self.counts.silent_dropped = self.counts.silent_dropped.saturating_add(1);
-        self.readiness.remove(silent.stream.as_fd());
+        self.close(&mut silent.connection);
         true
     }
 
     fn expire(&mut self) {
         let now = Instant::now();
         while self.silent.first_key_value().is_some_and(|(_, silent)| silent.deadline.is_some_and(|deadline| deadline <= now)) {
-            let Some((_, silent)) = self.silent.pop_first() else { break };
+            let Some((_, mut silent)) = self.silent.pop_first() else { break };
             self.counts.silent_timed_out = self.counts.silent_timed_out.saturating_add(1);
-            self.readiness.remove(silent.stream.as_fd());
+            self.close(&mut silent.connection);
         }
         while let Some((_, id)) = self.held_until.first().copied().filter(|(deadline, _)| *deadline <= now) {
             self.held_until.pop_first();
@@ -287,8 +274,7 @@ impl<R: Readiness> Pump<R> {
         }
         if self.paused.is_some_and(|paused| paused <= now) {
             // Where even that fails, it is tried again after another pause.
-            let accepts = self.readiness.add(self.listener.as_fd(), LISTENER).is_ok();
-            self.paused = if accepts { None } else { now.checked_add(PAUSE) };
+            self.paused = if self.system.resume() { None } else { now.checked_add(PAUSE) };
         }
     }
 
@@ -314,26 +300,33 @@ impl<R: Readiness> Pump<R> {
                     }
                     None => Some(Ask::Find(which, giver)),
                 },
-                Ask::Take(which, giver) => match self.find(&which).and_then(|(key, _)| self.port.remove(key)) {
-                    Some(waiting) => {
-                        self.let_go(&waiting);
-                        let WaitingConnection { advertise, token: HoldOutcome { id, stream, deadline }, .. } = waiting;
-                        match giver.give((advertise, stream)) {
-                            Ok(()) => self.counts.handed_out = self.counts.handed_out.saturating_add(1),
-                            Err((advertise, stream)) => self.hold_again(advertise, HoldOutcome { id, stream, deadline }),
-                        }
-                        None
-                    }
-                    None => Some(Ask::Take(which, giver)),
-                },
+                Ask::Take(which, giver) => self.hand_out(which, giver),
             };
             self.asks.extend(unanswered);
         }
     }
 
+    /// Hands out a connection that is still good; the question, where there is none.
+    fn hand_out(&mut self, which: RuntimeFilter, giver: Giver<(Advertise, S::Connection)>) -> Option<Ask<S::Connection>> {
+        while let Some(mut waiting) = self.find(&which).and_then(|(key, _)| self.port.remove(key)) {
+            self.forget(&waiting);
+            if self.system.remove(&mut waiting.token.connection).is_err() {
+                self.counts.ended_waiting = self.counts.ended_waiting.saturating_add(1);
+                continue;
+            }
+            let WaitingConnection { advertise, token: HoldOutcome { id, connection, deadline }, .. } = waiting;
+            match giver.give((advertise, connection)) {
+                Ok(()) => self.counts.handed_out = self.counts.handed_out.saturating_add(1),
+                Err((advertise, connection)) => self.hold_again(advertise, HoldOutcome { id, connection, deadline }),
+            }
+            return None;
+        }
+        Some(Ask::Take(which, giver))
+    }
+
     /// Nobody waits for it any longer.
-    fn hold_again(&mut self, advertise: Advertise, token: HoldOutcome) {
-        if self.readiness.add(token.stream.as_fd(), token.id).is_ok() {
+    fn hold_again(&mut self, advertise: Advertise, token: HoldOutcome<S::Connection>) {
+        if self.system.add(&token.connection, token.id).is_ok() {
             self.hold(advertise, token);
         }
     }
@@ -347,34 +340,22 @@ impl<R: Readiness> Pump<R> {
     }
 }
 
-/// How many connections a port may have, however many it is allowed.
-struct Room {
-    connections: usize,
-    held: usize,
-}
-
-impl Room {
-    /// By the limit of this moment, which the process may change.
-    fn now() -> Self {
-        let limit = getrlimit(Resource::Nofile).current.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
-        // One connection is always looked at, and one is held.
-        Self { connections: (limit / 4).saturating_mul(3).max(2), held: (limit / 2).max(1) }
-    }
-}
-
 /// Closes the queue also where the thread panics.
-struct CloseOnDrop(Arc<Queue>);
+struct CloseOnDrop<C>(Arc<Queue<C>>);
 
-impl Drop for CloseOnDrop {
+impl<C> Drop for CloseOnDrop<C> {
     fn drop(&mut self) {
         self.0.close();
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
+    use std::os::unix::net::{UnixListener, UnixStream};
+
     use super::*;
-    use crate::io::port_listener::readiness::System;
+    use crate::io::port_listener::readiness::Best;
+    use crate::io::port_listener::unix::Sockets;
     use crate::wire::Guid;
 
     #[test]
@@ -382,10 +363,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(directory.path().join("port")).unwrap();
         let (queue, woken) = Queue::new().unwrap();
-        let mut pump = Pump::<System>::new(listener, Arc::new(queue), woken, PortOptions::DEFAULT, 1).unwrap();
-        let (stream, theirs) = UnixStream::pair().unwrap();
+        let system = Sockets::<Best>::new(listener, woken).unwrap();
+        let mut pump = Pump::new(system, Arc::new(queue), PortOptions::DEFAULT, 1).unwrap();
+        let (connection, theirs) = UnixStream::pair().unwrap();
         let advertise = Advertise { runtime_cookie: Guid::from_bytes([7; 16]), process_id: 7, future: 0 };
-        pump.hold_again(advertise, HoldOutcome { id: FIRST, stream, deadline: None });
+        pump.hold_again(advertise, HoldOutcome { id: FIRST, connection, deadline: None });
         assert_eq!(pump.find(&RuntimeFilter::Process(7)).map(|(_, found)| found), Some(advertise));
         assert_eq!(pump.counts.handed_out, 0);
         drop(theirs);

@@ -32,9 +32,9 @@ pub(super) trait Readiness: Sized + Send + 'static {
 
 /// The best that the system has.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) type System = Epoll;
+pub(super) type Best = Epoll;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) type System = Poll;
+pub(super) type Best = Poll;
 
 /// How many that are ready are learned of at once; the others are with the next wait.
 #[cfg(any(target_os = "linux", target_os = "android"))]

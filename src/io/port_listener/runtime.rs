@@ -3,16 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::ask::Queue;
-use super::{RuntimeFilter, take};
+use super::{PeerTransport, Questions, RuntimeFilter, take};
 use crate::advertise::Advertise;
 use crate::hresult::HResult;
-use crate::io::{Connect, Connection, Deadlines, Error, UnixTransport, Until};
+use crate::io::{Connect, Connection, Deadlines, Error, Until};
 use crate::message::process::ResumeRuntime;
 use crate::wire::Guid;
 
 /// A runtime that came to a [`PortListener`](super::PortListener). To connect to it is to take the next connection that it makes, so
-/// a [`Client`](crate::io::Client) of it works as one of a socket does.
+/// a [`Client`](crate::io::Client) of it works as one of a socket or pipe does.
 ///
 /// ```no_run
 /// use dotnet_diagnostics_ipc::io::Client;
@@ -25,7 +24,7 @@ use crate::wire::Guid;
 /// ```
 #[derive(Clone)]
 pub struct PortRuntime {
-    pub(super) queue: Arc<Queue>,
+    pub(super) queue: Arc<Questions>,
     pub(super) advertise: Advertise,
 }
 
@@ -61,9 +60,9 @@ impl PortRuntime {
 }
 
 impl Connect for PortRuntime {
-    type Transport = UnixTransport;
+    type Transport = PeerTransport;
 
-    fn connect(&self, until: &Until<'_>) -> Result<UnixTransport, Error> {
+    fn connect(&self, until: &Until<'_>) -> Result<PeerTransport, Error> {
         take(&self.queue, RuntimeFilter::Cookie(self.cookie()), until).map(|(_, transport)| transport)
     }
 }

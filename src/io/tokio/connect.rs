@@ -73,13 +73,20 @@ impl AsyncConnect for Endpoint {
     type Stream = tokio::net::windows::named_pipe::NamedPipeClient;
 
     async fn connect(&self) -> Result<Self::Stream, Error> {
-        use crate::io::windows::{PipePath, opened, wait_until_free};
+        use crate::io::windows::{PipePath, in_turn, opened, wait_until_free};
         use tokio::net::windows::named_pipe::ClientOptions;
 
         let path = PipePath::new(&self.pipe_name()?).map_err(|error| Error::new(Phase::Find, error))?;
         loop {
             // Its server may learn who the client is and may not act in its name: so it is by default.
-            if let Some(pipe) = opened(&path, ClientOptions::new().open(path.text()))? {
+            let tried = match in_turn(&path, || ClientOptions::new().open(path.text())) {
+                Ok(tried) => tried,
+                Err(wait) => {
+                    tokio::time::sleep(wait).await;
+                    continue;
+                }
+            };
+            if let Some(pipe) = opened(&path, tried)? {
                 self.check_pipe(&pipe)?;
                 return Ok(pipe);
             }

@@ -1,14 +1,20 @@
 //! A pipe that clients connect to.
 #![forbid(unsafe_code)]
 
+use std::io;
+use std::os::windows::io::OwnedHandle;
+
 use windows_sys::Win32::Foundation::{ERROR_NO_DATA, ERROR_PIPE_CONNECTED};
 
 use super::PipeTransport;
 use super::handle::{self, Ran, is};
 use super::path::PipePath;
+use super::user::Rights;
 use crate::io::{Error, Phase, Stopped, Until};
 
 /// A pipe that clients connect to: the address of a diagnostic port, or the pipe of a runtime.
+///
+/// It is open to this user, administrators and the system, and to nobody on another machine.
 ///
 /// One client can connect before [`accept`](Self::accept) is called; the next one finds the pipe busy, and waits until then. The
 /// name is gone once this and all that it accepted are dropped.
@@ -27,7 +33,7 @@ use crate::io::{Error, Phase, Stopped, Until};
 /// ```
 #[derive(Debug)]
 pub struct PipeListener {
-    path: PipePath,
+    maker: PipeMaker,
     /// Free for the next client; `None` where the system had no more of them.
     next: Option<PipeTransport>,
 }
@@ -40,14 +46,17 @@ impl PipeListener {
     /// `PermissionDenied` if there is a pipe of this name, `InvalidInput` for what is no name of a pipe, and whatever else the
     /// system says.
     pub fn bind(name: &str) -> Result<Self, Error> {
-        let path = PipePath::new(name).map_err(listening)?;
-        let next = handle::create(&path, true).and_then(PipeTransport::new).map_err(listening)?;
-        Ok(Self { path, next: Some(next) })
+        let bind = || {
+            let maker = PipeMaker { path: PipePath::new(name)?, rights: Rights::private()? };
+            let next = handle::create(&maker.path, &maker.rights, true).and_then(PipeTransport::new)?;
+            Ok(Self { maker, next: Some(next) })
+        };
+        bind().map_err(listening)
     }
 
     /// The path of the pipe, as a client opens it.
     pub fn path(&self) -> &str {
-        self.path.text()
+        self.maker.path.text()
     }
 
     /// Waits for a client. One that has left again counts: what it sent can be read, and then comes the end.
@@ -58,7 +67,7 @@ impl PipeListener {
     pub fn accept(&mut self, until: &Until<'_>) -> Result<PipeTransport, Error> {
         let mut pipe = match self.next.take() {
             Some(pipe) => pipe,
-            None => self.create()?,
+            None => self.create().map_err(listening)?,
         };
         match pipe.wait_for_client(until) {
             Ran::Done(_) => {}
@@ -75,11 +84,30 @@ impl PipeListener {
         Ok(pipe)
     }
 
-    fn create(&self) -> Result<PipeTransport, Error> {
-        handle::create(&self.path, false).and_then(PipeTransport::new).map_err(listening)
+    fn create(&self) -> io::Result<PipeTransport> {
+        self.maker.make().and_then(PipeTransport::new)
+    }
+
+    /// What makes more pipes of this name, and the one that is free now.
+    pub(in crate::io) fn into_parts(self) -> (PipeMaker, Option<OwnedHandle>) {
+        (self.maker, self.next.map(PipeTransport::into_pipe))
     }
 }
 
-fn listening(error: std::io::Error) -> Error {
+/// Makes pipes of a name that is ours already, one for each client.
+#[derive(Debug)]
+pub(in crate::io) struct PipeMaker {
+    path: PipePath,
+    rights: Rights,
+}
+
+impl PipeMaker {
+    /// One more.
+    pub(in crate::io) fn make(&self) -> io::Result<OwnedHandle> {
+        handle::create(&self.path, &self.rights, false)
+    }
+}
+
+fn listening(error: io::Error) -> Error {
     Stopped::Io(error).during(Phase::Listen)
 }

@@ -19,23 +19,26 @@
 //!   ignored there, and meant for Windows.
 //! - A write of no bytes is a read of no bytes at the other end, which is not its end. Under wine such a write is nothing at all.
 //! - How much of a write went out that is cancelled: the documentation does not say, so nothing more can be sent then.
-//! - Who may open a pipe. It has the default descriptor of its process, as that of a runtime has: everything for the owner,
-//!   administrators and the system, reading for everyone. So others can take the free place of a [`PipeListener`] and make the next
-//!   client wait, and can send nothing: give those that say nothing a deadline.
+//! - Who may open a pipe: this user, administrators and the system. Under wine there is one user.
 mod event;
 mod handle;
 mod listener;
 mod path;
 mod pipe;
+mod turn;
 mod user;
+mod watched;
 
 pub(super) use event::Event;
-pub(super) use handle::server_process_id;
+pub(super) use handle::{server_process_id, wait_for_either};
 pub use listener::PipeListener;
+pub(super) use listener::PipeMaker;
 pub use pipe::PipeTransport;
 pub(super) use user::Sid;
+pub(super) use watched::Watched;
 #[cfg(feature = "tokio")]
 pub(super) use {
     path::PipePath,
     pipe::{opened, wait_until_free},
+    turn::in_turn,
 };

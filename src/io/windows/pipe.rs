@@ -8,21 +8,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use windows_sys::Win32::Foundation::{
-    ERROR_BROKEN_PIPE, ERROR_FILE_NOT_FOUND, ERROR_HANDLE_EOF, ERROR_NO_DATA, ERROR_PIPE_BUSY, ERROR_PIPE_NOT_CONNECTED,
-    ERROR_SEM_TIMEOUT,
-};
+use windows_sys::Win32::Foundation::{ERROR_FILE_NOT_FOUND, ERROR_PIPE_BUSY, ERROR_SEM_TIMEOUT};
 
 use super::Event;
-use super::handle::{self, Operation, Ran, is};
+use super::handle::{self, Operation, Ran, is, is_end};
 use super::path::PipePath;
+use super::turn::{after_busy, in_turn};
+use super::watched::Watched;
 use crate::io::{Error, ErrorKind, Phase, Stopped, Transport, Until};
 
 /// How long to wait for a busy pipe before the canceller is looked at again.
 const SLICE: Duration = Duration::from_millis(20);
 
-/// How long a server may take from making a pipe to waiting for its client.
-const MOMENT: Duration = Duration::from_millis(10);
 /// The shortest wait for a busy pipe, in milliseconds: 0 and 1 are not so many but something else.
 const SHORTEST: u32 = 2;
 
@@ -65,9 +62,12 @@ impl PipeTransport {
         let path = PipePath::new(name).map_err(|error| Error::new(Phase::Find, error))?;
         loop {
             until.check().map_err(|stopped| stopped.during(Phase::Connect))?;
-            match opened(&path, handle::open(&path))? {
-                Some(pipe) => return Self::new(pipe).map_err(|error| Error::new(Phase::Connect, error)),
-                None => wait_until_free(&path, until)?,
+            match in_turn(&path, || handle::open(&path)) {
+                Err(wait) => sleep(wait, until),
+                Ok(tried) => match opened(&path, tried)? {
+                    Some(pipe) => return Self::new(pipe).map_err(|error| Error::new(Phase::Connect, error)),
+                    None => wait_until_free(&path, until)?,
+                },
             }
         }
     }
@@ -88,6 +88,16 @@ impl PipeTransport {
     /// Takes over a pipe that [`handle`] has made.
     pub(super) fn new(pipe: OwnedHandle) -> io::Result<Self> {
         Ok(Self { pipe, done: Event::new()?, is_cut: Arc::default() })
+    }
+
+    /// Takes over a pipe that was looked at together with others.
+    pub(in crate::io) fn of<const N: usize>(watched: Watched<N>) -> io::Result<Self> {
+        Self::new(watched.into_pipe()?)
+    }
+
+    /// The pipe itself.
+    pub(super) fn into_pipe(self) -> OwnedHandle {
+        self.pipe
     }
 
     /// The same end once more, so that one thread can read while another one writes. The other end is closed once both are dropped.
@@ -134,12 +144,16 @@ pub(in crate::io) fn wait_until_free(path: &PipePath, until: &Until<'_>) -> Resu
         Err(error) if is(&error, ERROR_SEM_TIMEOUT) => Ok(()),
         Err(error) => Err(cannot_be_opened(path, error)),
         Ok(()) => {
-            // It is made, but perhaps nobody waits for a client yet. A runtime that is overtaken there serves nobody any more: seen on
-            // 10.0.9 under wine.
-            std::thread::sleep(until.left().map_or(MOMENT, |left| left.min(MOMENT)));
+            // It is made, but perhaps nobody waits for a client yet. A runtime that is overtaken there serves nobody any more (F-120).
+            sleep(after_busy(), until);
             Ok(())
         }
     }
+}
+
+/// Some milliseconds: too short for a canceller to be looked at.
+fn sleep(time: Duration, until: &Until<'_>) {
+    std::thread::sleep(until.left().map_or(time, |left| left.min(time)));
 }
 
 fn cannot_be_opened(path: &PipePath, error: io::Error) -> Error {
@@ -194,9 +208,4 @@ impl Transport for PipeTransport {
             }
         }
     }
-}
-
-/// Whether the other end is closed, or was disconnected by its server, as runtimes do once all is read.
-fn is_end(error: &io::Error) -> bool {
-    [ERROR_BROKEN_PIPE, ERROR_PIPE_NOT_CONNECTED, ERROR_NO_DATA, ERROR_HANDLE_EOF].iter().any(|code| is(error, *code))
 }

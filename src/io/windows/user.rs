@@ -1,16 +1,20 @@
-//! As whom a process runs. What is safe about it: handles are open as long as they are used, and what the system writes into is as long
+//! As whom a process runs, and who may open what it makes. What is safe about it: handles are open as long as they are used, and what the system writes into is as long
 //! as the system is told.
 #![allow(unsafe_code, reason = "the calls of Windows")]
 #![deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block)]
 
+use std::ffi::c_void;
 use std::fmt;
 use std::io;
 use std::os::windows::io::{AsRawHandle as _, BorrowedHandle, FromRawHandle as _, OwnedHandle};
-use std::ptr::null_mut;
+use std::ptr::{NonNull, null_mut};
 use std::vec::Vec;
 
-use windows_sys::Win32::Foundation::HANDLE;
-use windows_sys::Win32::Security::{GetLengthSid, GetTokenInformation, IsValidSid, TOKEN_QUERY, TOKEN_USER, TokenUser};
+use windows_sys::Win32::Foundation::{HANDLE, LocalFree};
+use windows_sys::Win32::Security::Authorization::{ConvertStringSecurityDescriptorToSecurityDescriptorW, SDDL_REVISION_1};
+use windows_sys::Win32::Security::{
+    GetLengthSid, GetTokenInformation, IsValidSid, SECURITY_ATTRIBUTES, TOKEN_QUERY, TOKEN_USER, TokenUser,
+};
 use windows_sys::Win32::System::Threading::{
     GetCurrentProcessId, OpenProcess, OpenProcessToken, PROCESS_QUERY_LIMITED_INFORMATION,
 };
@@ -70,6 +74,45 @@ impl fmt::Debug for Sid {
     }
 }
 
+/// Who may open a pipe.
+#[derive(Debug)]
+pub(super) struct Rights(NonNull<c_void>);
+
+// SAFETY: Nobody writes to the descriptor, and any thread may free it.
+unsafe impl Send for Rights {}
+// SAFETY: As above.
+unsafe impl Sync for Rights {}
+
+impl Rights {
+    /// All rights for this user, administrators and the system, and none for anybody else: what 0600 is elsewhere.
+    pub(super) fn private() -> io::Result<Self> {
+        let text = std::format!("D:P(A;;GA;;;{})(A;;GA;;;BA)(A;;GA;;;SY)", Sid::ours()?);
+        let units: Vec<u16> = text.encode_utf16().chain([0]).collect();
+        let (mut descriptor, no_size) = (null_mut(), null_mut());
+        // SAFETY: The text ends in a NUL; `descriptor` is written within the call.
+        let made = unsafe {
+            ConvertStringSecurityDescriptorToSecurityDescriptorW(units.as_ptr(), SDDL_REVISION_1, &raw mut descriptor, no_size)
+        };
+        if made == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        NonNull::new(descriptor).map(Self).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    /// For a call that makes something; of use as long as this is there.
+    pub(super) fn attributes(&self) -> SECURITY_ATTRIBUTES {
+        let length = u32::try_from(size_of::<SECURITY_ATTRIBUTES>()).unwrap_or_default();
+        SECURITY_ATTRIBUTES { nLength: length, lpSecurityDescriptor: self.0.as_ptr(), bInheritHandle: 0 }
+    }
+}
+
+impl Drop for Rights {
+    fn drop(&mut self) {
+        // SAFETY: The system has made it for us, and nobody else has it.
+        unsafe { LocalFree(self.0.as_ptr()) };
+    }
+}
+
 /// The user of a token.
 fn of_token(token: BorrowedHandle<'_>) -> io::Result<Sid> {
     let mut len = 0;
@@ -110,6 +153,31 @@ fn owned(handle: HANDLE) -> io::Result<OwnedHandle> {
 mod tests {
     use super::*;
     use std::string::ToString as _;
+
+    /// What the system says of a pipe is what was asked for: three entries, and no inheritance.
+    #[test]
+    fn pipe_is_open_to_this_user_administrators_and_system() {
+        use windows_sys::Win32::Security::{DACL_SECURITY_INFORMATION, GetKernelObjectSecurity};
+
+        let path = crate::io::windows::path::PipePath::new("dotnet-diagnostics-ipc-test-rights").unwrap();
+        let pipe = crate::io::windows::handle::create(&path, &Rights::private().unwrap(), true).unwrap();
+        let (mut descriptor, mut len) = (std::vec![0_u64; 64], 0);
+        let room = u32::try_from(size_of_val(&*descriptor)).unwrap();
+        // SAFETY: The pipe is open, and `descriptor` has so many bytes.
+        let got = unsafe {
+            let into = descriptor.as_mut_ptr().cast();
+            GetKernelObjectSecurity(pipe.as_raw_handle(), DACL_SECURITY_INFORMATION, into, room, &raw mut len)
+        };
+        assert_ne!(got, 0, "{}", io::Error::last_os_error());
+        let bytes: Vec<u8> = descriptor.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let bytes = &bytes[..usize::try_from(len).unwrap()];
+        // A self-relative SECURITY_DESCRIPTOR: where the ACL begins; the ACL's number of entries is at 4 of it.
+        let acl = usize::from(bytes[16]);
+        assert_eq!((bytes[acl + 4], bytes[acl + 5]), (3, 0), "{bytes:x?}");
+        for sid in [&Sid::ours().unwrap().0[..], &Sid::LOCAL_SYSTEM, &[1, 2, 0, 0, 0, 0, 0, 5, 32, 0, 0, 0, 32, 2, 0, 0]] {
+            assert!(bytes.windows(sid.len()).any(|window| window == sid), "{sid:x?} in {bytes:x?}");
+        }
+    }
 
     #[test]
     fn user_of_this_process_is_ours() {

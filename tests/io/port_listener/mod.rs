@@ -1,11 +1,11 @@
-//! The tool's side of a diagnostic port over real Unix sockets: runtimes that come, go and wait, and peers that say nothing.
+//! The tool's side of a diagnostic port over real Unix sockets and Windows pipes: runtimes that come, go and wait, and peers that say nothing.
 
+mod place;
 #[cfg(target_os = "linux")]
 mod silent;
 
 use std::io::{Read as _, Write as _};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,22 +14,27 @@ use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::port_listener::{PortCounts, PortListener, PortOptions, PortRuntime, RuntimeFilter};
 use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve_connection};
-use dotnet_diagnostics_ipc::io::{Canceller, Client, ErrorKind, Phase, UnixTransport, Until};
+use dotnet_diagnostics_ipc::io::{Canceller, Client, ErrorKind, Phase, Transport as _, Until};
 use dotnet_diagnostics_ipc::message::process::{ProcessInfoReply, ResumeRuntime};
 use dotnet_diagnostics_ipc::message::server::ResultReply;
 use dotnet_diagnostics_ipc::wire::Guid;
 
+use place::{Peer, PeerTransport, Place, connect, connect_transport};
+
 struct Listening {
     port: PortListener,
-    path: PathBuf,
-    _directory: tempfile::TempDir,
+    place: Place,
 }
 
 fn listen(options: PortOptions) -> Listening {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("port");
-    let port = PortListener::on(UnixListener::bind(&path).unwrap(), options).unwrap();
-    Listening { port, path, _directory: directory }
+    let (listener, place) = Place::listen();
+    Listening { port: PortListener::on(listener, options).unwrap(), place }
+}
+
+impl Listening {
+    fn parts(&self) -> (&PortListener, &Path) {
+        (&self.port, &self.place.path)
+    }
 }
 
 fn advertise(process_id: u64) -> Advertise {
@@ -39,8 +44,8 @@ fn advertise(process_id: u64) -> Advertise {
 }
 
 /// A connection as a runtime makes it, and nothing on it yet but the advertise.
-fn come(path: &Path, process_id: u64) -> UnixStream {
-    let mut stream = UnixStream::connect(path).unwrap();
+fn come(path: &Path, process_id: u64) -> Peer {
+    let mut stream = connect(path).unwrap();
     stream.write_all(&advertise(process_id).to_bytes()).unwrap();
     stream
 }
@@ -91,9 +96,9 @@ impl Runtime {
     fn run(&self, path: &Path, stop: &Canceller) {
         let options = ServeOptions { request: None, ..ServeOptions::DEFAULT };
         while !stop.is_cancelled() {
-            let Ok(mut stream) = UnixStream::connect(path) else { return };
-            if stream.write_all(&advertise(77).to_bytes()).is_ok() {
-                let _ = serve_connection(UnixTransport::new(stream).unwrap(), self, &options, Some(stop));
+            let Some(mut transport): Option<PeerTransport> = connect_transport(path) else { return };
+            if transport.send(&advertise(77).to_bytes(), &soon()).is_ok_and(|sent| sent == 34) {
+                let _ = serve_connection(transport, self, &options, Some(stop));
             }
         }
     }
@@ -101,7 +106,8 @@ impl Runtime {
 
 #[test]
 fn port_call_takes_next_connection() {
-    let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
+    let listening = listen(PortOptions::DEFAULT);
+    let (port, path) = listening.parts();
     let (runtime, stop) = (Runtime::default(), Canceller::new().unwrap());
     thread::scope(|scope| {
         scope.spawn(|| runtime.run(path, &stop));
@@ -122,8 +128,9 @@ fn port_call_takes_next_connection() {
 
 #[test]
 fn port_runtimes_found_in_arrival_order() {
-    let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
-    let _streams: Vec<UnixStream> = [5, 6, 7].map(|id| come(path, id)).into();
+    let listening = listen(PortOptions::DEFAULT);
+    let (port, path) = listening.parts();
+    let _streams: Vec<Peer> = [5, 6, 7].map(|id| come(path, id)).into();
     eventually(port, |counts| counts.held == 3);
     let ids = |runtimes: Vec<PortRuntime>| runtimes.iter().map(PortRuntime::process_id).collect::<Vec<_>>();
     assert_eq!(ids(port.waiting().unwrap()), [5, 6, 7]);
@@ -143,7 +150,8 @@ fn port_runtimes_found_in_arrival_order() {
 
 #[test]
 fn port_late_runtime_ends_its_wait_only() {
-    let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
+    let listening = listen(PortOptions::DEFAULT);
+    let (port, path) = listening.parts();
     let canceller = Canceller::new().unwrap();
     thread::scope(|scope| {
         let waiter = scope.spawn(|| port.take(RuntimeFilter::Process(9), &soon()).map(|(advertise, _)| advertise.process_id));
@@ -168,10 +176,8 @@ fn port_wait_ends_by_canceller_or_close() {
         thread::sleep(Duration::from_millis(50));
         canceller.cancel();
         assert!(matches!(waiter.join().unwrap().unwrap_err().kind(), ErrorKind::Cancelled));
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("port");
-        let other = PortListener::on(UnixListener::bind(&path).unwrap(), PortOptions::DEFAULT).unwrap();
-        let stream = come(&path, 1);
+        let Listening { port: other, place } = listen(PortOptions::DEFAULT);
+        let stream = come(&place.path, 1);
         let runtime = other.wait_for(RuntimeFilter::Any, &soon()).unwrap();
         let (_, transport) = other.take(RuntimeFilter::Any, &soon()).unwrap();
         let waiting = scope.spawn({
@@ -190,7 +196,8 @@ fn port_wait_ends_by_canceller_or_close() {
 
 #[test]
 fn port_ended_connection_is_not_handed_out() {
-    let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
+    let listening = listen(PortOptions::DEFAULT);
+    let (port, path) = listening.parts();
     drop(come(path, 5));
     eventually(port, |counts| counts.ended_waiting == 1);
     assert!(port.waiting().unwrap().is_empty());
@@ -203,7 +210,8 @@ fn port_ended_connection_is_not_handed_out() {
 
 #[test]
 fn port_newer_connection_replaces_older() {
-    let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
+    let listening = listen(PortOptions::DEFAULT);
+    let (port, path) = listening.parts();
     let mut first = come(path, 5);
     let _second = come(path, 5);
     assert_eq!(first.read(&mut [0; 1]).unwrap(), 0);
@@ -213,16 +221,17 @@ fn port_newer_connection_replaces_older() {
 #[test]
 fn port_bad_advertise_is_closed() {
     let options = PortOptions { advertise: Duration::from_millis(300), most_held: 2, ..PortOptions::DEFAULT };
-    let Listening { port, path, .. } = &listen(options);
-    let mut http = UnixStream::connect(path).unwrap();
+    let listening = listen(options);
+    let (port, path) = listening.parts();
+    let mut http = connect(path).unwrap();
     http.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     // What was not read makes it a reset.
     assert!(matches!(http.read(&mut [0; 1]), Ok(0) | Err(_)));
-    let mut half = UnixStream::connect(path).unwrap();
+    let mut half = connect(path).unwrap();
     half.write_all(&advertise(1).to_bytes()[..20]).unwrap();
     drop(half);
     // A byte now and then does not help.
-    let (mut trickling, begun) = (UnixStream::connect(path).unwrap(), Instant::now());
+    let (mut trickling, begun) = (connect(path).unwrap(), Instant::now());
     for byte in advertise(1).to_bytes() {
         if trickling.write_all(&[byte]).is_err() {
             break;
@@ -241,8 +250,9 @@ fn port_bad_advertise_is_closed() {
 
 #[test]
 fn port_advertise_in_pieces_is_read() {
-    let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
-    let mut stream = UnixStream::connect(path).unwrap();
+    let listening = listen(PortOptions::DEFAULT);
+    let (port, path) = listening.parts();
+    let mut stream = connect(path).unwrap();
     for byte in advertise(8).to_bytes() {
         stream.write_all(&[byte]).unwrap();
         thread::sleep(Duration::from_millis(1));
@@ -252,7 +262,8 @@ fn port_advertise_in_pieces_is_read() {
 
 #[test]
 fn port_runtime_reports_its_advertise() {
-    let Listening { port, path, .. } = &listen(PortOptions::default());
+    let listening = listen(PortOptions::default());
+    let (port, path) = listening.parts();
     assert_eq!(PortOptions::default(), PortOptions::DEFAULT);
     let _stream = come(path, 5);
     let found = port.wait_for(RuntimeFilter::Cookie(advertise(5).runtime_cookie), &soon()).unwrap();
@@ -264,7 +275,8 @@ fn port_runtime_reports_its_advertise() {
 
 #[test]
 fn port_unanswered_resume_is_cancelled() {
-    let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
+    let listening = listen(PortOptions::DEFAULT);
+    let (port, path) = listening.parts();
     let canceller = Canceller::new().unwrap();
     let mut stream = come(path, 5);
     let found = port.wait_for(RuntimeFilter::Any, &soon()).unwrap();

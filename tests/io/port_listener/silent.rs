@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::io::port_listener::{PortOptions, RuntimeFilter};
 
 use crate::alone;
-use crate::port_listener::{Listening, advertise, come, eventually, listen, soon};
+use crate::port_listener::{advertise, come, eventually, listen, soon};
 
 /// Makes room for this many connections; how many there is room for.
 fn room_for(connections: u64) -> u64 {
@@ -101,7 +101,8 @@ fn port_10000_silent_peers_runtime_gets_in() {
     let room = room_for(10_000);
     let options = PortOptions { advertise: Duration::from_secs(60), most_silent: 20_000, ..PortOptions::DEFAULT };
     let before = open();
-    let Listening { port, path, .. } = &listen(options);
+    let listening = listen(options);
+    let (port, path) = listening.parts();
     let (threads, memory) = (status("Threads:"), status("VmRSS:"));
     let mut early = UnixStream::connect(path).unwrap();
     let silent = Silent::connect("port_listener::silent::port_10000_silent_peers_runtime_gets_in", path, room);
@@ -136,7 +137,8 @@ fn port_10000_silent_peers_oldest_are_dropped() {
         return;
     }
     let options = PortOptions { advertise: Duration::from_secs(3), most_silent: 100, ..PortOptions::DEFAULT };
-    let Listening { port, path, .. } = &listen(options);
+    let listening = listen(options);
+    let (port, path) = listening.parts();
     let room = room_for(10_000);
     let mut oldest = UnixStream::connect(path).unwrap();
     let silent = Silent::connect("port_listener::silent::port_10000_silent_peers_oldest_are_dropped", path, room);
@@ -167,7 +169,8 @@ fn port_1199_advertises_leave_descriptors() {
     let maximum = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: Some(1024), maximum }).unwrap();
     let options = PortOptions { held: Some(Duration::from_secs(4)), ..PortOptions::DEFAULT };
-    let Listening { port, path, .. } = &listen(options);
+    let listening = listen(options);
+    let (port, path) = listening.parts();
     let flood = Silent::advertise("port_listener::silent::port_1199_advertises_leave_descriptors", path, 1199);
     eventually(port, |counts| counts.advertised == 1199);
     let counts = port.counts().unwrap();
@@ -189,7 +192,8 @@ fn port_no_descriptor_left_runtime_gets_in() {
     if !alone(port_no_descriptor_left_runtime_gets_in) {
         return;
     }
-    let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
+    let listening = listen(PortOptions::DEFAULT);
+    let (port, path) = listening.parts();
     let limit = getrlimit(Resource::Nofile);
     let silent: Vec<UnixStream> = (0..50).map(|_| UnixStream::connect(path).unwrap()).collect();
     eventually(port, |counts| counts.silent == 50);
@@ -224,7 +228,8 @@ fn port_no_descriptor_left_runtime_gets_in_later() {
     if !alone(port_no_descriptor_left_runtime_gets_in_later) {
         return;
     }
-    let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
+    let listening = listen(PortOptions::DEFAULT);
+    let (port, path) = listening.parts();
     let limit = getrlimit(Resource::Nofile);
     let mut runtime = UnixStream::from(socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap());
     // What is open stays so.
@@ -263,7 +268,8 @@ fn port_unread_bytes_use_no_cpu() {
     if !alone(port_unread_bytes_use_no_cpu) {
         return;
     }
-    let Listening { port, path, .. } = &listen(PortOptions::DEFAULT);
+    let listening = listen(PortOptions::DEFAULT);
+    let (port, path) = listening.parts();
     let mut runtime = come(path, 77);
     let taken = port.take(RuntimeFilter::Any, &soon()).unwrap();
     runtime.write_all(b"a reply that nobody reads").unwrap();

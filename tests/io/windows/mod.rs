@@ -5,6 +5,8 @@
 
 mod exchanges;
 mod listener;
+mod port;
+mod runtime_habits;
 mod server;
 mod transport;
 

@@ -1,0 +1,166 @@
+//! A port on a named pipe.
+
+use std::any::Any;
+use std::boxed::Box;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use std::vec::Vec;
+
+use super::system::{LISTENER, Room, System};
+use crate::advertise::ADVERTISE_LEN;
+use crate::io::windows::{Event, PipeListener, PipeMaker, PipeTransport, Watched, wait_for_either};
+use crate::io::{Error, Phase};
+
+/// How many runtimes can connect at once before any of them is accepted. One that finds none free tries again by itself, some 400 ms
+/// later (F-124).
+const FREE: usize = 4;
+
+pub(super) type Connection = Watched<ADVERTISE_LEN>;
+
+/// Listens where only this user can connect. Nothing is left of a pipe that has no handle any more.
+pub(super) fn bind_private(path: &Path) -> Result<(PipeListener, Box<dyn Any + Send + Sync>), Error> {
+    let Some(name) = path.to_str() else {
+        return Err(Error::new(Phase::Listen, io::Error::new(io::ErrorKind::InvalidInput, "the name of a pipe is not Unicode")));
+    };
+    Ok((PipeListener::bind(name)?, Box::new(())))
+}
+
+/// What a connection becomes when it is handed out.
+pub(super) fn transport(connection: Connection) -> io::Result<PipeTransport> {
+    PipeTransport::of(connection)
+}
+
+/// Ends the wait of a port's thread.
+#[derive(Debug)]
+pub(super) struct Waker(Arc<Event>);
+
+/// The half of the thread.
+#[derive(Debug)]
+pub(super) struct Woken(Arc<Event>);
+
+pub(super) fn wake_channel() -> io::Result<(Waker, Woken)> {
+    let event = Arc::new(Event::for_each_wait()?);
+    Ok((Waker(Arc::clone(&event)), Woken(event)))
+}
+
+impl Waker {
+    pub(super) fn wake(&self) {
+        self.0.set();
+    }
+}
+
+/// Pipes that wait for their client, and those that have one.
+///
+/// Each has at most one operation in flight: the wait for a client, the read of an advertise, or the read that ends with the connection.
+/// All set the same event when they end; which of them did is seen in their own memory. To begin an operation resets that event, so
+/// between a look at all of them and the wait none is begun.
+#[derive(Debug)]
+pub(super) struct Pipes {
+    maker: PipeMaker,
+    free: Vec<Connection>,
+    woken: Woken,
+    /// Set by each operation that ends.
+    ended: Arc<Event>,
+    is_paused: bool,
+}
+
+impl Pipes {
+    pub(super) fn new(listener: PipeListener, woken: Woken) -> io::Result<Self> {
+        let ended = Arc::new(Event::for_each_wait()?);
+        let (maker, first) = listener.into_parts();
+        let free = first.map(|pipe| Watched::new(pipe, &ended)).into_iter().collect();
+        Ok(Self { maker, free, woken, ended, is_paused: false })
+    }
+
+    /// Sees to it that some pipes wait for a client, before one is looked for.
+    fn make_free(&mut self) -> io::Result<()> {
+        while self.free.len() < FREE {
+            let pipe = self.maker.make()?;
+            self.free.push(Watched::new(pipe, &self.ended));
+        }
+        // One that cannot wait is of no use, and makes room for another.
+        let mut failed = Ok(());
+        self.free.retain_mut(|pipe| match pipe.begin_connect() {
+            Ok(()) => true,
+            Err(error) => {
+                failed = Err(error);
+                false
+            }
+        });
+        failed
+    }
+}
+
+impl System for Pipes {
+    type Connection = Connection;
+
+    fn accept(&mut self) -> io::Result<Connection> {
+        while let Some(nth) = self.free.iter().position(Watched::is_over) {
+            let mut pipe = self.free.swap_remove(nth);
+            // The next one is ready before this one is used (F-124).
+            let made = self.make_free();
+            match pipe.connected() {
+                Ok(()) => return Ok(pipe),
+                // No client came: the wait for one failed.
+                Err(_) => made?,
+            }
+        }
+        self.make_free()?;
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn pause(&mut self) {
+        self.is_paused = true;
+    }
+
+    fn resume(&mut self) -> bool {
+        self.is_paused = self.make_free().is_err();
+        !self.is_paused
+    }
+
+    fn add(&mut self, _: &Connection, _: u64) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn read(&mut self, connection: &mut Connection, into: &mut [u8]) -> io::Result<usize> {
+        connection.read(into)
+    }
+
+    fn await_end(&mut self, connection: &mut Connection) -> io::Result<()> {
+        connection.begin_read(1)
+    }
+
+    fn remove(&mut self, connection: &mut Connection) -> io::Result<()> {
+        connection.give_up()
+    }
+
+    fn wait<'c>(
+        &mut self,
+        all: impl Iterator<Item = (u64, &'c Connection)>,
+        timeout: Option<Duration>,
+        ready: &mut Vec<u64>,
+    ) -> io::Result<()> {
+        // Not when it was made: what a thread has begun ends with that thread.
+        let has_failed = !self.is_paused && self.make_free().is_err();
+        let all: Vec<_> = all.collect();
+        let look = |ready: &mut Vec<u64>| {
+            if has_failed || (!self.is_paused && self.free.iter().any(Watched::is_over)) {
+                ready.push(LISTENER);
+            }
+            ready.extend(all.iter().filter(|(_, connection)| connection.is_over()).map(|(id, _)| *id));
+        };
+        look(ready);
+        if ready.is_empty() {
+            wait_for_either(&self.woken.0, &self.ended, timeout)?;
+            look(ready);
+        }
+        Ok(())
+    }
+
+    /// A process may have sixteen million handles: what the port is allowed is less.
+    fn room(&self) -> Room {
+        Room { connections: usize::MAX, held: usize::MAX }
+    }
+}

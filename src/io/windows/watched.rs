@@ -1,0 +1,107 @@
+//! A server's end of a pipe, of which many are looked at together.
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::os::windows::io::OwnedHandle;
+use std::sync::Arc;
+
+use windows_sys::Win32::Foundation::{ERROR_NO_DATA, ERROR_OPERATION_ABORTED, ERROR_PIPE_CONNECTED};
+
+use super::event::Event;
+use super::handle::{InFlight, is, is_end};
+
+/// A server's end of a pipe that waits for its client, for up to `N` bytes of it, or for its end, and blocks for none of them.
+///
+/// All that have the same event are waited for together: it is set when one of them is over. To begin something resets the event, so
+/// what is over is looked for after the last beginning, and before the wait.
+#[derive(Debug)]
+pub(in crate::io) struct Watched<const N: usize> {
+    flight: InFlight<N>,
+    /// A client had come before it was waited for.
+    has_client: bool,
+}
+
+impl<const N: usize> Watched<N> {
+    pub(in crate::io) fn new(pipe: OwnedHandle, ended: &Arc<Event>) -> Self {
+        Self { flight: InFlight::new(pipe, ended), has_client: false }
+    }
+
+    /// Waits for a client, if it does not already.
+    pub(in crate::io) fn begin_connect(&mut self) -> io::Result<()> {
+        if self.has_client {
+            return Ok(());
+        }
+        match self.flight.begin_connect() {
+            Err(error) if has_come(&error) => self.has_client = true,
+            begun => begun?,
+        }
+        Ok(())
+    }
+
+    /// Once that is over: a client has come. One that has left again counts: what it sent can be read, and then comes the end.
+    pub(in crate::io) fn connected(&mut self) -> io::Result<()> {
+        match self.flight.end() {
+            Err(error) if !has_come(&error) => return Err(error),
+            _ => self.has_client = false,
+        }
+        Ok(())
+    }
+
+    /// Waits for up to so many bytes, or the end.
+    pub(in crate::io) fn begin_read(&mut self, most: usize) -> io::Result<()> {
+        self.flight.begin_read(most)
+    }
+
+    /// Whether what was begun is over.
+    pub(in crate::io) fn is_over(&self) -> bool {
+        self.has_client || self.flight.is_over()
+    }
+
+    /// Reads what has come; `WouldBlock` where nothing has, and it is waited for then. 0 at the end.
+    pub(in crate::io) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if into.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            let ended = match self.flight.begin_read(into.len()) {
+                Ok(()) if !self.flight.is_over() => return Err(io::ErrorKind::WouldBlock.into()),
+                Ok(()) => self.flight.end(),
+                Err(error) => Err(error),
+            };
+            match ended {
+                // The other side has written nothing, which is not the end.
+                Ok([]) => {}
+                Ok(bytes) => {
+                    let count = bytes.len().min(into.len());
+                    into.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
+                    return Ok(count);
+                }
+                Err(error) if is_end(&error) => return Ok(0),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Waits for nothing any longer. Fails where something has come or ended meanwhile.
+    pub(in crate::io) fn give_up(&mut self) -> io::Result<()> {
+        if !self.flight.is_running() {
+            return Ok(());
+        }
+        self.flight.cancel();
+        match self.flight.end() {
+            Err(error) if is(&error, ERROR_OPERATION_ABORTED) => Ok(()),
+            Err(error) => Err(error),
+            Ok(_) => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+
+    /// The pipe itself, on which nothing runs any more.
+    pub(super) fn into_pipe(self) -> io::Result<OwnedHandle> {
+        self.flight.pipe().try_clone_to_owned()
+    }
+}
+
+/// Whether the wait for a client failed because one is there, or was.
+fn has_come(error: &io::Error) -> bool {
+    is(error, ERROR_PIPE_CONNECTED) || is(error, ERROR_NO_DATA)
+}

@@ -1,0 +1,84 @@
+//! Where a port listens in these tests, and how a runtime comes to it: a socket, or a pipe.
+
+pub(super) use system::{Peer, PeerTransport, Place, connect, connect_transport};
+
+#[cfg(unix)]
+mod system {
+    use std::io;
+    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::path::{Path, PathBuf};
+
+    use dotnet_diagnostics_ipc::io::UnixTransport;
+
+    /// A connection as any client makes it: its reads and writes block.
+    pub(in super::super) type Peer = UnixStream;
+    pub(in super::super) type PeerTransport = UnixTransport;
+
+    pub(in super::super) struct Place {
+        pub(in super::super) path: PathBuf,
+        _directory: tempfile::TempDir,
+    }
+
+    impl Place {
+        pub(in super::super) fn listen() -> (UnixListener, Self) {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("port");
+            (UnixListener::bind(&path).unwrap(), Self { path, _directory: directory })
+        }
+    }
+
+    pub(in super::super) fn connect(path: &Path) -> io::Result<Peer> {
+        UnixStream::connect(path)
+    }
+
+    pub(in super::super) fn connect_transport(path: &Path) -> Option<UnixTransport> {
+        UnixTransport::new(connect(path).ok()?).ok()
+    }
+}
+
+#[cfg(windows)]
+mod system {
+    use std::fs::{File, OpenOptions};
+    use std::io;
+    use std::path::{Path, PathBuf};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+    use std::time::Duration;
+
+    use dotnet_diagnostics_ipc::io::Until;
+    use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
+
+    pub(in super::super) type Peer = File;
+    pub(in super::super) type PeerTransport = PipeTransport;
+
+    /// `CreateFile` fails with it while every pipe has its client.
+    const ERROR_PIPE_BUSY: i32 = 231;
+
+    pub(in super::super) struct Place {
+        pub(in super::super) path: PathBuf,
+    }
+
+    impl Place {
+        pub(in super::super) fn listen() -> (PipeListener, Self) {
+            static NEXT: AtomicUsize = AtomicUsize::new(0);
+            let nth = NEXT.fetch_add(1, Ordering::SeqCst);
+            let listener = PipeListener::bind(&format!("dotnet-diagnostics-ipc-port-{}-{nth}", std::process::id())).unwrap();
+            let path = PathBuf::from(listener.path());
+            (listener, Self { path })
+        }
+    }
+
+    pub(in super::super) fn connect(path: &Path) -> io::Result<Peer> {
+        for _ in 0..500 {
+            match OpenOptions::new().read(true).write(true).open(path) {
+                Err(error) if error.raw_os_error() == Some(ERROR_PIPE_BUSY) => thread::sleep(Duration::from_millis(10)),
+                opened => return opened,
+            }
+        }
+        Err(io::ErrorKind::TimedOut.into())
+    }
+
+    pub(in super::super) fn connect_transport(path: &Path) -> Option<PipeTransport> {
+        PipeTransport::connect(path.to_str().unwrap(), &Until::FOREVER).ok()
+    }
+}

@@ -1,0 +1,120 @@
+//! What only a port on a pipe has: many handles, a next pipe that is free, a name. The rest is in `tests/io/port_listener`.
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind as IoErrorKind, Read as _, Write as _};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::advertise::Advertise;
+use dotnet_diagnostics_ipc::io::port_listener::{PortCounts, PortListener, PortOptions, RuntimeFilter};
+use dotnet_diagnostics_ipc::io::windows::PipeTransport;
+use dotnet_diagnostics_ipc::io::{ErrorKind, Phase};
+use dotnet_diagnostics_ipc::wire::Guid;
+
+use super::{PATIENCE, name, patience};
+
+/// `CreateFile` fails with it while every pipe has its client.
+const ERROR_PIPE_BUSY: i32 = 231;
+
+fn open(path: &str) -> std::io::Result<File> {
+    OpenOptions::new().read(true).write(true).open(path)
+}
+
+/// A runtime that tries again where no pipe is free.
+fn come(path: &str, process_id: u8) -> File {
+    let end = Instant::now() + PATIENCE;
+    let mut file = loop {
+        match open(path) {
+            Err(error) if error.raw_os_error() == Some(ERROR_PIPE_BUSY) => assert!(Instant::now() < end),
+            opened => break opened.unwrap(),
+        }
+        thread::sleep(Duration::from_millis(5));
+    };
+    let advertise = Advertise { runtime_cookie: Guid::from_bytes([process_id; 16]), process_id: process_id.into(), future: 0 };
+    file.write_all(&advertise.to_bytes()).unwrap();
+    file
+}
+
+#[track_caller]
+fn eventually(port: &PortListener, done: impl Fn(PortCounts) -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !done(port.counts().unwrap()) {
+        assert!(Instant::now() < end, "{:?}", port.counts().unwrap());
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// More than the 64 handles for which one call of Windows can wait.
+#[test]
+fn port_100_runtimes_wait_at_once() {
+    let path = format!(r"\\.\pipe\{}", name("port-100"));
+    let port = PortListener::bind(&path, PortOptions::DEFAULT).unwrap();
+    let mut runtimes: Vec<_> = (0..100).map(|nth| Some(come(&path, nth))).collect();
+    eventually(&port, |counts| counts.held == 100);
+    runtimes[70] = None;
+    eventually(&port, |counts| (counts.held, counts.ended_waiting) == (99, 1));
+    let (advertise, mut transport) = port.take(RuntimeFilter::Process(99), &patience()).unwrap();
+    assert_eq!(advertise.process_id, 99);
+    super::send_all(&mut transport, b"asked");
+    let mut asked = [0; 5];
+    runtimes[99].as_mut().unwrap().read_exact(&mut asked).unwrap();
+    assert_eq!(&asked, b"asked");
+}
+
+/// A runtime that finds none free comes again 400 ms later only (F-124).
+#[test]
+fn port_next_pipe_is_free_before_first_is_used() {
+    let path = format!(r"\\.\pipe\{}", name("port-next"));
+    let port = PortListener::bind(&path, PortOptions::DEFAULT).unwrap();
+    for nth in 0..50 {
+        let _runtime = come(&path, nth);
+        port.wait_for(RuntimeFilter::Process(nth.into()), &patience()).unwrap();
+        // Not tried again: a runtime whose connection was taken has its next one at once.
+        let next = open(&path);
+        assert!(next.is_ok(), "{nth}: {next:?}");
+    }
+    eventually(&port, |counts| counts.accepted == 100);
+}
+
+/// Four runtimes that are started at once need not wait for each other.
+#[test]
+fn port_has_four_free_pipes() {
+    let path = format!(r"\\.\pipe\{}", name("port-four"));
+    let port = PortListener::bind(&path, PortOptions::DEFAULT).unwrap();
+    // Its thread runs.
+    drop(come(&path, 1));
+    eventually(&port, |counts| counts.ended_waiting == 1);
+    let files: Vec<_> = (0..4).map(|_| open(&path)).collect();
+    assert!(files.iter().all(Result::is_ok), "{files:?}");
+}
+
+#[test]
+fn port_name_is_gone_with_its_port() {
+    let short = name("port-name");
+    let path = format!(r"\\.\pipe\{short}");
+    let port = PortListener::bind(&short, PortOptions::DEFAULT).unwrap();
+    let mut waits = come(&path, 1);
+    let mut taken = come(&path, 2);
+    let (_, transport) = port.take(RuntimeFilter::Process(2), &patience()).unwrap();
+    eventually(&port, |counts| counts.held == 1);
+    drop(port);
+    assert!(matches!(waits.read(&mut [0; 1]), Ok(0)), "it was hung up on");
+    // What was handed out is its owner's, and goes on.
+    taken.write_all(b"reply").unwrap();
+    let mut transport = transport;
+    let mut reply = [0; 8];
+    assert_eq!(dotnet_diagnostics_ipc::io::Transport::receive(&mut transport, &mut reply, &patience()).unwrap(), 5);
+    drop(transport);
+    assert!(!PipeTransport::is_there(&path).unwrap());
+    // And it can be had again.
+    drop(PortListener::bind(&short, PortOptions::DEFAULT).unwrap());
+}
+
+#[test]
+fn port_name_of_other_machine_is_refused() {
+    for name in ["", r"\\server\pipe\name", "a\0b"] {
+        let error = PortListener::bind(name, PortOptions::DEFAULT).unwrap_err();
+        assert_eq!(error.phase(), Phase::Listen);
+        assert!(matches!(error.kind(), ErrorKind::Io(error) if error.kind() == IoErrorKind::InvalidInput), "{error}");
+    }
+}
