@@ -3,6 +3,8 @@
 #[cfg(unix)]
 mod client_detection;
 #[cfg(unix)]
+mod client_limits;
+#[cfg(unix)]
 mod client_suite;
 #[cfg(unix)]
 mod codec_adapters;
@@ -24,6 +26,8 @@ mod schema;
 mod server_faults;
 #[cfg(unix)]
 mod server_profiles;
+#[cfg(unix)]
+mod server_reports;
 #[cfg(unix)]
 mod server_suite;
 mod tool;

@@ -21,15 +21,15 @@ pub(crate) fn write(report: &Report, colours: &Colours, out: &mut dyn Write) -> 
         let of = if named == report.counts.fail { String::new() } else { format!("{named} of ") };
         writeln!(out, "\n{}, {of}{}", counted(report.causes.len(), "cause"), counted(report.counts.fail, "failure"))?;
     }
-    for Cause { name, text, cases, example } in &report.causes {
+    for Cause { name, text, cases, example, dump } in &report.causes {
         let cases = counted(*cases, "failure");
         writeln!(out, "\n{}  {}, {cases}: {}", colours.paint("CAUSE", AnsiColor::Red), plain(name), plain(text))?;
         if let Some(fault) = ServerFault::ALL.iter().find(|fault| fault.name() == name) {
             writeln!(out, "  to mend it: {}", fault.mend())?;
         }
         writeln!(out, "  for example {}", plain(example))?;
-        if let Some(case) = report.cases.iter().find(|case| case.name == *example) {
-            last_message(case, out)?;
+        for line in dump {
+            writeln!(out, "{}", plain(line))?;
         }
     }
     let unnamed = report.failures().filter(|case| case.faults.is_empty()).count();
@@ -39,8 +39,20 @@ pub(crate) fn write(report: &Report, colours: &Colours, out: &mut dyn Write) -> 
     Ok(())
 }
 
-fn counted(n: usize, what: &str) -> String {
+pub(crate) fn counted(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+/// Gives each cause the annotated dump of its example.
+pub(crate) fn annotate(report: &mut Report) -> anyhow::Result<()> {
+    for cause in &mut report.causes {
+        let mut text = Vec::new();
+        if let Some(case) = report.cases.iter().find(|case| case.name == cause.example) {
+            last_message(case, &mut text)?;
+        }
+        cause.dump = String::from_utf8_lossy(&text).trim_end().lines().map(str::to_owned).collect();
+    }
+    Ok(())
 }
 
 /// The last message that came from the target, if the case is a conversation in which one came.
