@@ -5,8 +5,9 @@
     python3 fuzz/campaign.py --sanitizer address --seconds 20   # what the gate does
     python3 fuzz/campaign.py --millions 1 decode_any ports
 
-It builds the targets, writes the seeds and the dictionary, and runs one target a job. The dear targets have fewer of the executions. A find ends that target, and the exit status is 1;
-the input is in fuzz/artifacts/TARGET/. Corpora stay in fuzz/corpus/, so that the next run goes on from there. Needs a nightly
+It builds the targets, writes the seeds and the dictionary, and runs one target a job; the slow targets have fewer of the executions.
+$DIAGIPC is the program that writes the seeds, where it is built already. A find ends that target, and the exit status is 1; the input is
+in fuzz/artifacts/TARGET/. Corpora stay in fuzz/corpus/, so that the next run goes on from there. Needs a nightly
 toolchain, cargo-fuzz, g++ and cc.
 """
 
@@ -89,13 +90,16 @@ def main():
     )
     arguments = parser.parse_args()
 
+    # One that is built already is in $DIAGIPC.
+    program = [os.environ["DIAGIPC"]] if "DIAGIPC" in os.environ else ["cargo", "run", "--quiet", "--features", "cli", "--"]
     subprocess.run(
-        ["cargo", "run", "--quiet", "--features", "cli", "--", "vectors", "corpus", CORPUS],
+        [*program, "vectors", "corpus", CORPUS],
         cwd=ROOT,
         check=True,
         stdout=subprocess.DEVNULL,
     )
-    subprocess.run(["cargo", "+nightly", "fuzz", "build", "--sanitizer", arguments.sanitizer], cwd=ROOT, check=True)
+    options = ["--sanitizer", arguments.sanitizer, "-Z", "profile-hint-mostly-unused"]
+    subprocess.run(["cargo", "+nightly", "fuzz", "build", *options], cwd=ROOT, check=True)
     listed = subprocess.run(["cargo", "+nightly", "fuzz", "list"], cwd=ROOT, check=True, capture_output=True, text=True)
     have = listed.stdout.split()
     targets = arguments.targets or have

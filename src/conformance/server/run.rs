@@ -178,6 +178,9 @@ fn plan(case: &ServerCase<'_>, subject: &Subject, met: &Met, options: &Options) 
     if let Some(platform) = case.platform().filter(|platform| *platform != std::env::consts::OS) {
         return Plan::Elsewhere(format!("they are meant for {platform}"));
     }
+    if case.wants().contains(&Ability::OneClientAtATime) && !subject.takes_two_at_once() {
+        return Plan::Elsewhere("two connections beside each other, which the way to this target does not have".into());
+    }
     match met.abilities.lack(case, met.profile, &options.claims) {
         Some(Lack::Missing(what)) => return Plan::Missing(what),
         Some(Lack::Unclaimed(what)) => return Plan::Unclaimed(what),
