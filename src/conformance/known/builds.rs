@@ -27,8 +27,8 @@ impl Build {
 
     /// The first build of a version.
     #[cfg(unix)]
-    pub(in crate::conformance) const fn first_of(version: DotnetVersion) -> Option<Self> {
-        Some(Self::new(version.major, version.minor, 0))
+    pub(in crate::conformance) const fn first_of(version: DotnetVersion) -> Self {
+        Self::new(version.major, version.minor, 0)
     }
 
     /// `10.0.9`.

@@ -46,7 +46,7 @@ impl Recorded {
             dump_error: Self::wire(&file, &format!("{runtime}-error-generatecoredump3")).find_map(text_of),
         };
         // The values may be of another build.
-        if let Some(build) = profile.model().build().or_else(|| Build::first_of(profile.version()?)) {
+        if let Some(build) = profile.model().build().or_else(|| profile.version().map(Build::first_of)) {
             for info in [&mut recorded.running, &mut recorded.suspended] {
                 info.version = build.number();
             }
