@@ -374,7 +374,7 @@ fn html_leads_with_failures_by_cause() {
     let page = html(&[server(), client()], &Citations::embedded()).unwrap().replace("&#x2f;", "/");
     let top = &page[..page.find("<h2>Cases</h2>").unwrap()];
     for part in [
-        "<b>string-length-in-bytes</b>, 1 failure: The length is 26, expected 13",
+        "<b>string-length-in-bytes</b>, 1 failure: The length is 26, expected 13<br>To mend it: Count UTF-16 units and the NUL",
         "Without a named cause, 1 failure",
         "<a href=\"#case-2\"><code>framing/cut</code></a> step 3: still open",
         "<a href=\"#case-5\"><code>trace/strings</code></a>",

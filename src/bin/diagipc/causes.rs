@@ -5,8 +5,7 @@ use std::io::Write;
 use anstyle::AnsiColor;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::conformance::report::TurnDirection;
-use dotnet_diagnostics_ipc::conformance::server::ServerFault;
-use dotnet_diagnostics_ipc::conformance::{Case, Cause, Detail, Report, Turn};
+use dotnet_diagnostics_ipc::conformance::{Case, Cause, Detail, NamedFault, Report, Turn};
 use dotnet_diagnostics_ipc::header::Header;
 
 use crate::colours::Colours;
@@ -17,26 +16,32 @@ use crate::printable::plain;
 /// The causes, those of most failures first.
 pub(crate) fn write(report: &Report, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
     if !report.causes.is_empty() {
-        let named = report.failures().filter(|case| !case.faults.is_empty()).count();
-        let of = if named == report.counts.fail { String::new() } else { format!("{named} of ") };
-        writeln!(out, "\n{}, {of}{}", counted(report.causes.len(), "cause"), counted(report.counts.fail, "failure"))?;
+        writeln!(out, "\n{}", headline(report))?;
     }
-    for Cause { name, text, cases, example } in &report.causes {
+    for cause @ Cause { name, text, cases, example } in &report.causes {
         let cases = counted(*cases, "failure");
         writeln!(out, "\n{}  {}, {cases}: {}", colours.paint("CAUSE", AnsiColor::Red), plain(name), plain(text))?;
-        if let Some(fault) = ServerFault::ALL.iter().find(|fault| fault.name() == name) {
-            writeln!(out, "  to mend it: {}", fault.mend())?;
+        if let Some(fault) = NamedFault::of_cause(report, cause) {
+            writeln!(out, "  to mend it: {}", fault.mend)?;
         }
         writeln!(out, "  for example {}", plain(example))?;
         if let Some(case) = report.cases.iter().find(|case| case.name == *example) {
             last_message(case, out)?;
         }
     }
-    let unnamed = report.failures().filter(|case| case.faults.is_empty()).count();
-    if unnamed > 0 && !report.causes.is_empty() {
-        writeln!(out, "\n{unnamed} of {} failures have no named cause", report.counts.fail)?;
-    }
     Ok(())
+}
+
+/// How many causes how many failures have.
+fn headline(report: &Report) -> String {
+    let causes = counted(report.causes.len(), "cause");
+    let unnamed = report.failures().filter(|case| case.faults.is_empty()).count();
+    let named = counted(report.counts.fail.saturating_sub(unnamed), "failure");
+    match unnamed {
+        0 => format!("{causes} of {named}"),
+        1 => format!("{causes} of {named}; 1 more has no named cause"),
+        more => format!("{causes} of {named}; {more} more have no named cause"),
+    }
 }
 
 fn counted(n: usize, what: &str) -> String {
@@ -70,4 +75,40 @@ fn is_of_target(turn: &Turn) -> bool {
 /// Those that the report has.
 fn bytes(turn: &Turn) -> Vec<u8> {
     hex::decode(&turn.hex).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dotnet_diagnostics_ipc::conformance::{CaseFault, Grade};
+
+    /// A report of failures, each with one of these faults or none.
+    fn report(faults: &[Option<&str>]) -> Report {
+        let mut report = Report::new("client", "a client");
+        for (nth, fault) in faults.iter().enumerate() {
+            let mut case = Case::new(&nth.to_string(), "all", "all", "a case", Grade::Fail);
+            case.faults = fault.map(|name| CaseFault::new(name, "as it was seen")).into_iter().collect();
+            report.add(case);
+        }
+        report
+    }
+
+    #[test]
+    fn headline_counts_causes_failures_and_those_without_a_name() {
+        assert_eq!(headline(&report(&[Some("runs-on")])), "1 cause of 1 failure");
+        assert_eq!(headline(&report(&[Some("runs-on"), None])), "1 cause of 1 failure; 1 more has no named cause");
+        let faults = [Some("runs-on"), Some("runs-on"), Some("nothing-sent"), None, None];
+        assert_eq!(headline(&report(&faults)), "2 causes of 3 failures; 2 more have no named cause");
+    }
+
+    #[test]
+    fn cause_says_how_to_mend_it() {
+        let mut said = Vec::new();
+        write(&report(&[Some("runs-on"), Some("no-such-fault")]), &Colours::of_output(), &mut said).unwrap();
+        let said = String::from_utf8(said).unwrap();
+        let mend =
+            "runs-on, 1 failure: as it was seen\n  to mend it: End the process when the work is done, also its threads and timers.";
+        assert!(said.contains(mend), "{said}");
+        assert_eq!(said.matches("to mend it").count(), 1, "{said}");
+    }
 }
