@@ -269,12 +269,16 @@ fn client_known_faults_are_accepted_and_kept() {
     let (status, report) = run("--write-known");
     assert_eq!((status, report.counts.fail), (Some(1), 1));
     let written = fs::read_to_string(known).unwrap();
-    assert!(written.ends_with("faults = [\n    \"attach-timeout-in-seconds\",\n]\n"), "{written}");
+    assert!(written.ends_with("[cases]\nattach-timeout-in-seconds = [\n    \"request/plain/attach\",\n]\n"), "{written}");
 
     let (status, report) = run("--known");
     assert_eq!((status, report.counts.informational, report.counts.pass), (Some(0), 1, 1));
     let accepted = report.cases.iter().find(|case| case.grade == Grade::Informational).unwrap();
     assert_eq!(accepted.faults.iter().map(|fault| fault.name.as_str()).collect::<Vec<_>>(), ["attach-timeout-in-seconds"]);
+
+    fs::write(known, "[cases]\nattach-timeout-in-seconds = ['request/attach/timeout/1000']").unwrap();
+    let (status, report) = run("--known");
+    assert_eq!((status, report.counts.fail), (Some(1), 1), "the same fault in another case is new");
 
     fs::write(known, "faults = ['runs-on', 'no-such-fault']").unwrap();
     let (status, report) = run("--known");
