@@ -1,0 +1,130 @@
+//! Files of operations: those that the project hands out, the limits that they name, and what a report has of a case that passes.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::conformance::client::{KnownFaults, Operation, Operations};
+use dotnet_diagnostics_ipc::conformance::{Case, Grade, Report};
+
+use crate::load::slower;
+use crate::tool;
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// `vectors/clients/*.toml`; those of known faults have `.known.` in their names.
+fn files() -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let entries = fs::read_dir(Path::new(ROOT).join("vectors/clients")).unwrap().map(|entry| entry.unwrap().path());
+    let all = entries.filter(|path| path.extension() == Some(OsStr::new("toml")));
+    all.partition(|path| path.to_str().unwrap().ends_with(".known.toml"))
+}
+
+#[test]
+fn client_operation_files_of_the_project_are_read() {
+    let (known, operations) = files();
+    assert!(operations.len() >= 6 && !known.is_empty(), "{operations:?} {known:?}");
+    for path in operations {
+        let name = path.display().to_string();
+        let read = Operations::parse(&name, &fs::read_to_string(&path).unwrap()).unwrap();
+        assert!(Operation::ALL.iter().any(|operation| read.get(*operation).is_some()), "{name}");
+    }
+    for path in known {
+        let name = path.display().to_string();
+        let read = KnownFaults::parse(&name, &fs::read_to_string(&path).unwrap()).unwrap();
+        assert!(!read.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn client_files_of_the_project_are_in_its_readme() {
+    let readme = fs::read_to_string(Path::new(ROOT).join("vectors/clients/README.md")).unwrap();
+    let (known, operations) = files();
+    for path in operations.iter().chain(&known) {
+        let row = format!("| `{}` |", path.file_name().unwrap().to_str().unwrap());
+        assert!(readme.lines().any(|line| line.starts_with(&row)), "{row}");
+    }
+}
+
+/// The limits of a line, of the file where the line has none, and of both kinds where one is absent.
+#[test]
+fn deadline_of_an_operation_goes_before_that_of_the_file() {
+    let text = "timeout_ms = 5000\ndeadline_ms = 8000\n[operations.resume]\ncommand = 'x'\n\
+        [operations.dump]\ncommand = 'x'\ntimeout_ms = 100\ndeadline_ms = 200\n";
+    let operations = Operations::parse("x.toml", text).unwrap();
+    let limits = |operations: &Operations, operation| {
+        let line = operations.get(operation).unwrap();
+        (line.patience.as_millis(), line.deadline.map(|deadline| deadline.as_millis()))
+    };
+    assert_eq!(limits(&operations, Operation::Resume), (5000, Some(8000)));
+    assert_eq!(limits(&operations, Operation::Dump), (100, Some(200)));
+    let alone = Operations::parse("x.toml", "deadline_ms = 8000\n[operations.resume]\ncommand = 'x'\n").unwrap();
+    assert_eq!(limits(&alone, Operation::Resume), (8000, Some(8000)), "it is the limit for each byte too");
+    let neither = Operations::parse("x.toml", "[operations.resume]\ncommand = 'x'\n").unwrap();
+    assert_eq!(limits(&neither, Operation::Resume), (Duration::from_secs(10).as_millis(), None));
+}
+
+/// The case `name` of a client that waits `patience` ms for each byte, and says of itself `limits`.
+fn case(name: &str, patience: u32, limits: &str) -> Case {
+    let directory = tempfile::tempdir().unwrap();
+    let client = Path::new(ROOT).join("tests/fixtures/clients/client.py");
+    let begin = format!("['python3', '-IS', '{}', '--patience', '{patience}', '--pid', '{{pid}}'", client.display());
+    let text = format!(
+        "{limits}\n[operations.resume]\ncommand = {begin}, 'resume']\n\
+        [operations.environment]\ncommand = {begin}, 'environment']\noutput = 'environment'\n"
+    );
+    let file = directory.path().join("client.toml");
+    fs::write(&file, text).unwrap();
+    let ran = tool::diagipc().args(["client", "--json", "--only", name, "--operations"]).arg(&file).output().unwrap();
+    let report: Report =
+        serde_json::from_slice(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&ran.stderr)));
+    let [case] = <[Case; 1]>::try_from(report.cases).unwrap();
+    case
+}
+
+fn found(case: &Case) -> &[String] {
+    &case.detail.as_ref().unwrap().found
+}
+
+/// The reply comes byte by byte, and no byte takes long: only a limit for all of them is too short.
+#[test]
+fn reply_longer_than_the_deadline_is_not_played() {
+    let short = case("pieces/bytes/environment", 4000, "timeout_ms = 4000\ndeadline_ms = 300");
+    assert_eq!(short.grade, Grade::Unimplemented);
+    let said = found(&short).first().unwrap();
+    assert!(
+        said.starts_with("the runtime takes ") && said.ends_with(" ms in all, and the client waits 300 ms for all of it"),
+        "{said}"
+    );
+    let slower = slower();
+    let long = case(
+        "pieces/bytes/environment",
+        4000 * slower,
+        &format!("timeout_ms = {}\ndeadline_ms = {}", 4000 * slower, 30_000 * slower),
+    );
+    assert_eq!(long.grade, Grade::Pass, "{:?}", found(&long));
+}
+
+#[test]
+fn silence_past_the_deadline_fails() {
+    // The kit gives 3,000 ms beside the limit.
+    let late = case("silence/at-once/resume", 20_000, "deadline_ms = 500");
+    assert_eq!(late.grade, Grade::Fail);
+    assert_eq!(late.faults.iter().map(|fault| fault.name.as_str()).collect::<Vec<_>>(), ["no-read-timeout"]);
+    assert!(found(&late).contains(&"it still holds the connection after 3500 ms".to_owned()), "{:?}", found(&late));
+    let slower = slower();
+    let in_time = case("silence/at-once/resume", 500 * slower, &format!("deadline_ms = {}", 500 * slower));
+    assert_eq!(in_time.grade, Grade::Pass, "{:?}", found(&in_time));
+}
+
+#[test]
+fn passing_case_has_its_bytes_under_json() {
+    let slower = slower();
+    let passed = case("request/plain/resume", 2000 * slower, &format!("timeout_ms = {}", 2000 * slower));
+    assert_eq!((passed.grade, found(&passed)), (Grade::Pass, &[][..]));
+    let turns = passed.detail.as_ref().unwrap().turns().unwrap();
+    assert_eq!(
+        turns.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["received  a: 444f544e45545f4950435f563100140004010000", "sent      a: 444f544e45545f4950435f5631001800ff00000000000000",]
+    );
+}
