@@ -128,3 +128,36 @@ fn passing_case_has_its_bytes_under_json() {
         ["received  a: 444f544e45545f4950435f563100140004010000", "sent      a: 444f544e45545f4950435f5631001800ff00000000000000",]
     );
 }
+
+/// What failed is apart from what explains it, and a cause shows what the client sent and what it was answered.
+#[test]
+fn text_report_of_a_client_tells_what_failed_from_how_it_ended() {
+    let directory = tempfile::tempdir().unwrap();
+    let client = Path::new(ROOT).join("tests/fixtures/clients/client.py");
+    let file = directory.path().join("client.toml");
+    let text = format!(
+        "name = 'a client'\n[operations.resume]\ncommand = ['python3', '-IS', '{}', '--fault', 'error-taken-for-ok', '--patience', '9000', \
+        '--pid', '{{pid}}', 'resume']\n",
+        client.display()
+    );
+    fs::write(&file, text).unwrap();
+    let ran = tool::diagipc().args(["client", "--only", "reply/error/resume", "--operations"]).arg(&file).output().unwrap();
+    let text = String::from_utf8(ran.stdout).unwrap();
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    let at = |begin: &str| lines.iter().position(|line| line.starts_with(begin)).unwrap_or_else(|| panic!("{begin}: {text}"));
+    let in_order = [
+        at("1 cause of 1 failure"),
+        at("CAUSE  error-taken-for-ok, 1 failure: "),
+        at("  to mend it: Look at the reply's command id"),
+        at("  for example reply/error/resume"),
+        at("  in which it ends as if all were well, and it was not"),
+        at("request Process/ResumeRuntime, 0x0401, 20 bytes"),
+        at("error after Process/ResumeRuntime, 0xFFFF, 24 bytes"),
+        at("  FAILED    it ends as if all were well, and it was not"),
+        at("  about     it was told: python3 -IS "),
+        at("  about     exit status: 0"),
+        at("a client (strict): 1 case, 0 passed, "),
+    ];
+    assert!(in_order.is_sorted(), "{in_order:?} {text}");
+    assert!(!text.contains("\n\n\n"), "{text}");
+}

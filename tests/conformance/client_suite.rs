@@ -187,7 +187,8 @@ fn client_idle_or_endless_fails_in_time() {
     assert_eq!(report.counts.fail, 4, "{report:#?}");
     let found = |name: &str| {
         let case = report.cases.iter().find(|case| case.group == name).unwrap();
-        case.detail.as_ref().unwrap().found.join("\n")
+        let detail = case.detail.as_ref().unwrap();
+        [&detail.found[..], &detail.about].concat().join("\n")
     };
     assert!(found("resume").lines().any(|line| line == "it ends, and has not connected"), "{}", found("resume"));
     // It never asked anything, and so lacks nothing.
@@ -298,10 +299,10 @@ fn client_profile_omits_unknown_commands() {
     assert!(old.lines().all(|name| new.contains(name)));
 }
 
-/// What is found in a case, and what is found of all.
+/// What is found in a case and said about it.
 fn found<'r>(report: &'r Report, name: &str) -> (Grade, Vec<&'r str>) {
     let case = report.cases.iter().find(|case| case.name == name).unwrap_or_else(|| panic!("{name} was not played"));
-    let found = case.detail.iter().flat_map(|detail| &detail.found);
+    let found = case.detail.iter().flat_map(|detail| detail.found.iter().chain(&detail.about));
     (case.grade, found.map(String::as_str).collect())
 }
 

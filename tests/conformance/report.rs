@@ -257,7 +257,13 @@ fn conversation_keeps_order_and_shortens_turns() {
     assert_eq!(lines, ["sent      a: 444f", "received  a: ffff", "sent      b: 54", "received  b: nothing"]);
     let long = Turn::new("a", TurnDirection::Received, &[7; 5000]);
     assert_eq!((long.hex.len(), long.length), (2 * 4096, Some(5000)));
-    let answer = Detail { sent: json!({ "op": "decode" }), expected: String::new(), seen: Value::Null, found: Vec::new() };
+    let answer = Detail {
+        sent: json!({ "op": "decode" }),
+        expected: String::new(),
+        seen: Value::Null,
+        found: Vec::new(),
+        about: Vec::new(),
+    };
     assert_eq!(answer.turns(), None);
 }
 

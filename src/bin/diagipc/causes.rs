@@ -26,7 +26,12 @@ pub(crate) fn write(report: &Report, colours: &Colours, out: &mut dyn Write) -> 
         }
         writeln!(out, "  for example {}", plain(example))?;
         if let Some(case) = report.cases.iter().find(|case| case.name == *example) {
-            last_message(case, out)?;
+            seen_in(case, text, out)?;
+            last_message(case, TurnDirection::Received, out)?;
+            // What is wrong with a client may be what it makes of the reply.
+            if report.suite == "client" || case.name.starts_with("client/") {
+                last_message(case, TurnDirection::Sent, out)?;
+            }
         }
     }
     Ok(())
@@ -44,32 +49,40 @@ fn headline(report: &Report) -> String {
     }
 }
 
-fn counted(n: usize, what: &str) -> String {
+pub(crate) fn counted(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
-/// The last message that came from the target, if the case is a conversation in which one came.
-fn last_message(of: &Case, out: &mut dyn Write) -> anyhow::Result<()> {
+/// What the example says first, if that is more than the cause says.
+fn seen_in(case: &Case, said: &str, out: &mut dyn Write) -> anyhow::Result<()> {
+    let found = case.detail.as_ref().and_then(|detail| detail.found.first()).filter(|found| *found != said);
+    if let Some(found) = found {
+        writeln!(out, "  in which {}", plain(found))?;
+    }
+    Ok(())
+}
+
+/// The last message that came from the target, or that it was sent, if the case is a conversation in which there was one.
+fn last_message(of: &Case, direction: TurnDirection, out: &mut dyn Write) -> anyhow::Result<()> {
     let turns = of.detail.as_ref().and_then(Detail::turns).unwrap_or_default();
-    let came = |turn: &&Turn| is_of_target(turn) && !bytes(turn).is_empty();
-    let Some(last) = turns.iter().rev().find(came) else { return Ok(()) };
+    let is_it = |turn: &&Turn| turn.direction == direction && !bytes(turn).is_empty();
+    let Some(last) = turns.iter().rev().find(is_it) else { return Ok(()) };
     // What a reply means depends on what it answers.
-    let asked = turns.iter().filter(|turn| turn.connection == last.connection && !is_of_target(turn));
+    let asked = turns.iter().filter(|turn| turn.connection == last.connection && turn.direction != direction);
     let command: Option<Command> = asked.filter_map(|turn| Header::decode(&bytes(turn)).ok()).map(|header| header.command).next();
     let bytes = bytes(last);
     if let Some(item) = Splitter::new(&bytes, None, command).next() {
         let end = item.offset.saturating_add(item.size).min(bytes.len());
-        dump::item(out, &item, bytes.get(item.offset..end).unwrap_or_default())?;
+        let mut shown = Vec::new();
+        dump::item(&mut shown, &item, bytes.get(item.offset..end).unwrap_or_default())?;
+        out.write_all(shown.trim_ascii_end())?;
+        writeln!(out)?;
         let rest = bytes.len().saturating_sub(end);
         if rest > 0 {
             writeln!(out, "  and {rest} bytes more")?;
         }
     }
     Ok(())
-}
-
-fn is_of_target(turn: &Turn) -> bool {
-    turn.direction == TurnDirection::Received
 }
 
 /// Those that the report has.

@@ -193,12 +193,13 @@ struct Shown<'r> {
     seen: String,
     expected: &'r str,
     found: &'r [String],
+    about: &'r [String],
 }
 
 impl<'r> From<&'r Detail> for Shown<'r> {
     fn from(detail: &'r Detail) -> Self {
         let (sent, seen) = (shortened(&detail.sent.to_string()), shortened(&detail.seen.to_string()));
-        Self { turns: detail.turns(), sent, seen, expected: &detail.expected, found: &detail.found }
+        Self { turns: detail.turns(), sent, seen, expected: &detail.expected, found: &detail.found, about: &detail.about }
     }
 }
 
