@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use dotnet_diagnostics_ipc::conformance::{Case, Grade, Report};
 
@@ -10,11 +11,16 @@ use crate::tool;
 
 /// What `client.py` with `habit` does in the scenarios of `only`, which ask who the process is.
 fn cases(habit: &[&str], only: &[&str]) -> Vec<Case> {
+    cases_in("", habit, only)
+}
+
+/// The same, started by the words of `wrapper`.
+fn cases_in(wrapper: &str, habit: &[&str], only: &[&str]) -> Vec<Case> {
     let directory = tempfile::tempdir().unwrap();
     let client = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/clients/client.py");
     let (habit, patience) = (habit.iter().map(|word| format!("'{word}', ")).collect::<Vec<_>>().concat(), 1000 * slower());
     let text = format!(
-        "timeout_ms = {patience}\n[operations.process-info]\ncommand = ['python3', '-IS', '{}', {habit}'--patience', '{patience}', \
+        "timeout_ms = {patience}\n[operations.process-info]\ncommand = [{wrapper}'python3', '-IS', '{}', {habit}'--patience', '{patience}', \
         '--pid', '{{pid}}', 'process-info', 'ProcessInfo2']\n",
         client.display()
     );
@@ -53,5 +59,20 @@ fn client_that_looks_in_its_own_tmpdir_alone_is_informational() {
 fn client_that_asks_another_process_fails_in_each_directory() {
     for case in cases(&["--fault", "another-process-reached"], &["later-key", "other-tmpdir"]) {
         assert_eq!((case.grade, faults(&case)), (Grade::Fail, vec!["another-process-reached"]), "{case:?}");
+    }
+}
+
+/// The words of `vectors/clients/README.md`: a client that looks in `/tmp` alone finds the socket there. Where the system allows no such
+/// namespace, the report has what `unshare` says of that.
+#[test]
+fn client_with_fixed_paths_finds_the_socket_in_a_mount_namespace() {
+    let readme = include_str!("../../vectors/clients/README.md");
+    let script = r#"'mkdir "$0/${{0##*/}}" && mount --bind "$0" "$0/${{0##*/}}" && mount --rbind "$0" /tmp && exec "$@"'"#;
+    assert!(readme.contains(script));
+    let wrapper = format!("'unshare', '--map-root-user', '--mount', 'sh', '-c', {script}, '{{tmpdir}}', 'env', 'TMPDIR=/tmp', ");
+    let is_allowed = Command::new("unshare").args(["--map-root-user", "--mount", "true"]).output().unwrap().status.success();
+    for case in cases_in(&wrapper, &["--taste", "looks-in-its-own-tmpdir"], &["longer-pid", "later-key"]) {
+        let about = case.detail.as_ref().unwrap().about.join("\n");
+        assert!(if is_allowed { case.grade == Grade::Pass } else { about.contains("unshare: ") }, "{case:?}");
     }
 }
