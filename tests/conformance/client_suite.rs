@@ -71,7 +71,11 @@ fn client_without_fault_passes_all() {
     let directory = tempfile::tempdir().unwrap();
     let report = report(&python(&directory, None), &[]);
     all_pass(&report);
-    assert_eq!(report.cases.len(), client::scenarios().unwrap().len());
+    // Only root can give a socket to another user.
+    let is_root = rustix::process::geteuid().is_root();
+    let can_be = |name: &str| is_root || !name.starts_with("discovery/other-owner/");
+    let scenarios = client::scenarios().unwrap();
+    assert_eq!(report.cases.len(), scenarios.iter().filter(|scenario| can_be(&scenario.name)).count());
 }
 
 #[test]

@@ -17,8 +17,8 @@ use crate::conformance::started::OwnDirectory;
 /// How long one that has connected may take to send something.
 const SENDS: Duration = Duration::from_millis(300);
 
-/// The user to whom a decoy belongs that is not ours: what systems call nobody.
-const ANOTHER_USER: u32 = 65_534;
+/// The user to whom a decoy belongs that is not ours. Not the one that systems call nobody, who may run this.
+const ANOTHER_USER: u32 = 65_533;
 
 impl Decoy {
     /// Why this system does not allow it, if it does not.

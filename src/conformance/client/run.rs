@@ -72,8 +72,11 @@ impl Scenario {
 /// Where the canceller of `options` is used, what is being played is given up, and what was started is ended. The report has the
 /// scenarios that were over.
 pub fn run(scenarios: &[Scenario], operations: &Operations, options: &Options, done: &(dyn Fn(&str, Grade) + Sync)) -> Report {
+    // What this system does not allow is no fault of the client, and nothing that it lacks.
+    let (left_out, playable): (Vec<usize>, Vec<usize>) =
+        (0..scenarios.len()).partition(|nth| scenarios.get(*nth).is_some_and(|scenario| lacking(scenario).is_some()));
     let (silent, others): (Vec<usize>, Vec<usize>) =
-        (0..scenarios.len()).partition(|nth| scenarios.get(*nth).is_some_and(|scenario| scenario.is_silent));
+        playable.iter().partition(|nth| scenarios.get(**nth).is_some_and(|scenario| scenario.is_silent));
     let verdicts: Mutex<Vec<(usize, Verdict)>> = Mutex::new(Vec::new());
     let work = |list: &[usize], next: &AtomicUsize| {
         while let Some(nth) = list.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -102,12 +105,20 @@ pub fn run(scenarios: &[Scenario], operations: &Operations, options: &Options, d
         verdicts.into_iter().filter_map(|(nth, verdict)| Some((scenarios.get(nth)?, verdict))).collect();
     naming::settle(&mut played);
     let mut report = Report::new("client", &operations.name);
-    let not_run = scenarios.len().saturating_sub(played.len());
+    let not_run = playable.len().saturating_sub(played.len());
     report.interrupted = (options.is_cancelled() && not_run > 0).then_some(Interrupted { not_run });
+    if let Some(why) = left_out.first().and_then(|nth| lacking(scenarios.get(*nth)?)) {
+        report.notes.push(format!("scenarios that were not played: {}, as {why}", left_out.len()));
+    }
     for (scenario, verdict) in played {
         report.add(verdict.case(scenario, &options.require));
     }
     report
+}
+
+/// Why this system does not allow it, if it does not.
+fn lacking(scenario: &Scenario) -> Option<String> {
+    scenario.decoys.iter().find_map(|decoy| decoy.lacks())
 }
 
 fn play(scenario: &Scenario, operations: &Operations, options: &Options) -> Verdict {
@@ -127,9 +138,6 @@ fn told<'o>(scenario: &Scenario, operations: &'o Operations) -> Result<&'o Comma
             let names: Vec<_> = needed.iter().map(|argument| format!("{{{argument}}}")).collect();
             return Err(format!("the command line of {operation} has no {}", names.join(" or ")));
         }
-    }
-    if let Some(lacks) = scenario.decoys.iter().find_map(|decoy| decoy.lacks()) {
-        return Err(lacks);
     }
     if let Some(deadline) = line.deadline.filter(|deadline| !scenario.is_silent && scenario.waits() >= *deadline) {
         let (takes, waits) = (scenario.waits().as_millis(), deadline.as_millis());
