@@ -32,7 +32,7 @@ mod unix {
     use dotnet_diagnostics_ipc::hresult::HResult;
     use dotnet_diagnostics_ipc::io::Canceller;
     use dotnet_diagnostics_ipc::io::server::{Entries, Handler, ServeOptions, Served, StreamSession, serve};
-    use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing, CollectTracing2, SessionReply, StopTracing};
+    use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing, CollectTracing2, Format, SessionReply, StopTracing};
     use dotnet_diagnostics_ipc::message::process::{ProcessInfo2Reply, ProcessInfo3Reply, ProcessInfoReply, Tail};
     use dotnet_diagnostics_ipc::wire::Guid;
 
@@ -93,18 +93,21 @@ mod unix {
             self.sessions.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
         }
 
-        /// A few bytes, then nothing until it is stopped.
-        fn stream(&self) -> StreamSession<'_> {
+        /// A few bytes, then nothing until it is stopped. It has nettrace alone.
+        fn stream(&self, format: Format) -> Result<StreamSession<'_>, HResult> {
+            if format != Format::NET_TRACE {
+                return Err(HResult::NOT_SUPPORTED);
+            }
             let mut sessions = self.sessions();
             sessions.last += 1;
             let id = sessions.last;
             sessions.running.push(id);
             let running = Running(self, id);
-            StreamSession::new(id, move |stream| {
+            Ok(StreamSession::new(id, move |stream| {
                 stream.write_all(START)?;
                 while running.is_running() && !stream.pause(Duration::from_millis(20))? {}
                 stream.write_all(b"\x01") // the tag that ends it
-            })
+            }))
         }
     }
 
@@ -146,12 +149,12 @@ mod unix {
             Ok(self.environment.iter().map(String::as_str).collect())
         }
 
-        fn collect_tracing(&self, _: CollectTracing<'_>) -> Result<StreamSession<'_>, HResult> {
-            Ok(self.stream())
+        fn collect_tracing(&self, request: CollectTracing<'_>) -> Result<StreamSession<'_>, HResult> {
+            self.stream(request.format)
         }
 
-        fn collect_tracing2(&self, _: CollectTracing2<'_>) -> Result<StreamSession<'_>, HResult> {
-            Ok(self.stream())
+        fn collect_tracing2(&self, request: CollectTracing2<'_>) -> Result<StreamSession<'_>, HResult> {
+            self.stream(request.format)
         }
 
         /// Any id is answered (F-31).

@@ -62,9 +62,11 @@ pub use path::check_path;
 #[cfg(unix)]
 pub(super) use path::{check_directory, kind_of};
 #[cfg(unix)]
+pub(super) use peer::Peer;
+#[cfg(unix)]
 pub use peer::check_peer;
 #[cfg(unix)]
-pub(super) use peer::{Peer, peer_of};
+pub(crate) use peer::peer_of;
 #[cfg(windows)]
 pub(super) use pipe::check_pipe;
 

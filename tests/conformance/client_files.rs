@@ -1,4 +1,4 @@
-//! Files of operations: those that the project hands out, the limits that they name, and what a report has of a case that passes.
+//! Files of operations: those that the project hands out, the limits that they name, and how a report of a client reads.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::conformance::client::{KnownFaults, Operation, Operations};
-use dotnet_diagnostics_ipc::conformance::{Case, Grade, Report};
 
-use crate::load::slower;
 use crate::tool;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -62,71 +60,6 @@ fn deadline_of_an_operation_goes_before_that_of_the_file() {
     assert_eq!(limits(&alone, Operation::Resume), (8000, Some(8000)), "it is the limit for each byte too");
     let neither = Operations::parse("x.toml", "[operations.resume]\ncommand = 'x'\n").unwrap();
     assert_eq!(limits(&neither, Operation::Resume), (Duration::from_secs(10).as_millis(), None));
-}
-
-/// The case `name` of a client that waits `patience` ms for each byte, and says of itself `limits`.
-fn case(name: &str, patience: u32, limits: &str) -> Case {
-    let directory = tempfile::tempdir().unwrap();
-    let client = Path::new(ROOT).join("tests/fixtures/clients/client.py");
-    let begin = format!("['python3', '-IS', '{}', '--patience', '{patience}', '--pid', '{{pid}}'", client.display());
-    let text = format!(
-        "{limits}\n[operations.resume]\ncommand = {begin}, 'resume']\n\
-        [operations.environment]\ncommand = {begin}, 'environment']\noutput = 'environment'\n"
-    );
-    let file = directory.path().join("client.toml");
-    fs::write(&file, text).unwrap();
-    let ran = tool::diagipc().args(["client", "--json", "--only", name, "--operations"]).arg(&file).output().unwrap();
-    let report: Report =
-        serde_json::from_slice(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&ran.stderr)));
-    let [case] = <[Case; 1]>::try_from(report.cases).unwrap();
-    case
-}
-
-fn found(case: &Case) -> &[String] {
-    &case.detail.as_ref().unwrap().found
-}
-
-/// The reply comes byte by byte, and no byte takes long: only a limit for all of them is too short.
-#[test]
-fn reply_longer_than_the_deadline_is_not_played() {
-    let short = case("pieces/bytes/environment", 4000, "timeout_ms = 4000\ndeadline_ms = 300");
-    assert_eq!(short.grade, Grade::Unimplemented);
-    let said = found(&short).first().unwrap();
-    assert!(
-        said.starts_with("the runtime takes ") && said.ends_with(" ms in all, and the client waits 300 ms for all of it"),
-        "{said}"
-    );
-    let slower = slower();
-    let long = case(
-        "pieces/bytes/environment",
-        4000 * slower,
-        &format!("timeout_ms = {}\ndeadline_ms = {}", 4000 * slower, 30_000 * slower),
-    );
-    assert_eq!(long.grade, Grade::Pass, "{:?}", found(&long));
-}
-
-#[test]
-fn silence_past_the_deadline_fails() {
-    // The kit gives 3,000 ms beside the limit.
-    let late = case("silence/at-once/resume", 20_000, "deadline_ms = 500");
-    assert_eq!(late.grade, Grade::Fail);
-    assert_eq!(late.faults.iter().map(|fault| fault.name.as_str()).collect::<Vec<_>>(), ["no-read-timeout"]);
-    assert!(found(&late).contains(&"it still holds the connection after 3500 ms".to_owned()), "{:?}", found(&late));
-    let slower = slower();
-    let in_time = case("silence/at-once/resume", 500 * slower, &format!("deadline_ms = {}", 500 * slower));
-    assert_eq!(in_time.grade, Grade::Pass, "{:?}", found(&in_time));
-}
-
-#[test]
-fn passing_case_has_its_bytes_under_json() {
-    let slower = slower();
-    let passed = case("request/plain/resume", 2000 * slower, &format!("timeout_ms = {}", 2000 * slower));
-    assert_eq!((passed.grade, found(&passed)), (Grade::Pass, &[][..]));
-    let turns = passed.detail.as_ref().unwrap().turns().unwrap();
-    assert_eq!(
-        turns.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        ["received  a: 444f544e45545f4950435f563100140004010000", "sent      a: 444f544e45545f4950435f5631001800ff00000000000000",]
-    );
 }
 
 /// What failed is apart from what explains it, and a cause shows what the client sent and what it was answered.

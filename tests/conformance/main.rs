@@ -7,6 +7,8 @@ mod client_discovery;
 #[cfg(unix)]
 mod client_files;
 #[cfg(unix)]
+mod client_limits;
+#[cfg(unix)]
 mod client_suite;
 #[cfg(unix)]
 mod codec_adapters;
@@ -28,6 +30,8 @@ mod schema;
 mod server_faults;
 #[cfg(unix)]
 mod server_profiles;
+#[cfg(unix)]
+mod server_reports;
 #[cfg(unix)]
 mod server_suite;
 mod tool;

@@ -217,6 +217,7 @@ fn report_leads_with_causes_of_most_failures() {
         text: text.to_owned(),
         cases,
         example: example.to_owned(),
+        dump: Vec::new(),
     };
     let causes = [cause("size-field-wrong", "28, expected 26", 3, "two"), cause("magic-unchecked", "an OK to magic 00", 2, "one")];
     assert_eq!(report.causes, causes);
@@ -359,7 +360,7 @@ fn html_aligns_reports_by_case_name() {
     let kinds: Vec<&str> = page.lines().filter_map(|line| line.split(" data-kinds=\"").nth(1)?.split('"').next()).collect();
     assert_eq!(
         kinds,
-        ["not-run pass", "fail not-run", "deviation not-run pass", "not-run unimplemented", "not-run pass-lenient", "fail not-run"]
+        ["not-run pass", "fail not-run", "deviation not-run pass", "not-run pass-lenient", "not-run unimplemented", "fail not-run"]
     );
     assert_eq!(page.matches("<tr class=\"section\">").count(), 3, "framing and eventpipe of servers, trace of clients");
     for part in [
@@ -372,6 +373,43 @@ fn html_aligns_reports_by_case_name() {
     ] {
         assert!(page.contains(part), "{part}");
     }
+}
+
+/// What runtimes do, and a target does in another way, is no deviation of it.
+#[test]
+fn html_counts_habits_apart_from_deviations() {
+    let row = |profile: &str| {
+        let mut report = server();
+        report.profile = Some(profile.to_owned());
+        let page = html(&[report], &Citations::embedded()).unwrap();
+        let counts = page.lines().find(|line| line.starts_with("<td class=\"fail\">1</td>")).unwrap().to_owned();
+        let cells: Vec<String> = counts.split("<td>").skip(1).map(|cell| cell.split('<').next().unwrap().to_owned()).collect();
+        (cells.join(" "), page.contains("≠</span> deviation F-5"), page.contains("~</span> habit F-5"))
+    };
+    // pass, lenient, deviation, habit, informational, unimplemented, all.
+    assert_eq!(row("coreclr-10"), ("1 0 1 0 0 1 4".to_owned(), true, false));
+    assert_eq!(row("strict"), ("1 0 0 1 0 1 4".to_owned(), false, true));
+}
+
+/// Where nothing failed, the passes are first, and what the target does not have is last.
+#[test]
+fn html_without_failures_begins_with_passes() {
+    let mut report = Report::new("server", "an engine");
+    report.add(Case::new("ports/first", "ports", "scripts", "It has no ports", Grade::Unimplemented));
+    report.add(Case::new("framing/newest", "framing", "scripts", "A command that it lacks", Grade::Unimplemented));
+    report.add(Case::new("framing/whole", "framing", "scripts", "A whole request", Grade::Pass));
+    report.add(Case::new("process/lenient", "process", "scripts", "A request", Grade::PassLenient));
+    let page = html(&[report], &Citations::embedded()).unwrap();
+    let places = [
+        "<h2>No failures</h2>",
+        "framing 1, process 1.",
+        "framing&#x2f;whole",
+        "framing&#x2f;newest",
+        "process&#x2f;lenient",
+        "ports&#x2f;first",
+    ]
+    .map(|text| page.find(text).unwrap_or_else(|| panic!("{text}: {page}")));
+    assert!(places.is_sorted(), "{places:?}");
 }
 
 /// Above the table of all cases: causes with their failures, then failures without one, each with a link to its row.

@@ -157,6 +157,11 @@ planted! {
     server_stop_echoes_1_is_named: "stop-echoes-1";
     server_stream_first_is_named: "stream-first";
     server_stream_does_not_end_is_named: "stream-does-not-end";
+    server_sessions_leaked_is_named: "sessions-leaked";
+    server_nettrace_for_netperf_is_named: "nettrace-for-netperf";
+    server_netperf_for_nettrace_is_named: "netperf-for-nettrace";
+    server_stream_of_text_is_named: "stream-of-text";
+    server_pid_wrong_is_named: "pid-wrong";
     server_pid_changes_is_named: "pid-changes";
     server_cookie_changes_is_named: "cookie-changes";
     server_guid_byte_order_is_named: "guid-byte-order";
@@ -171,6 +176,10 @@ planted! {
     server_empty_environment_passes: "empty-environment";
     server_late_tail_passes: "late-tail";
     server_ids_from_high_passes: "ids-from-high";
+    server_nettrace_6_passes: "nettrace-6";
+    server_one_session_passes: "one-session";
+    server_no_assembly_passes: "no-assembly";
+    server_worker_passes: "worker";
 }
 
 #[test]

@@ -175,11 +175,11 @@ macro_rules! server_faults {
 }
 
 server_faults! {
-    server_wrong_magic_cannot_be_asked: LOST, "magic", "scripts/process/process-info";
-    server_wrong_command_set_cannot_be_asked: LOST, "command-set=4", "scripts/process/process-info2";
-    server_larger_size_cannot_be_asked: LOST, "size-more=8", "scripts/process/process-info3";
+    server_wrong_magic_fails_with_one_cause: FAILS, "magic", "scripts/process/process-info";
+    server_wrong_command_set_fails_with_one_cause: FAILS, "command-set=4", "scripts/process/process-info2";
+    server_larger_size_fails_with_one_cause: FAILS, "size-more=8", "scripts/process/process-info3";
     server_silent_cannot_be_asked: LOST, "never-answers", "scripts/framing/unknown-set-0500";
-    server_without_header_cannot_be_asked: LOST, "no-header", "requests/eventpipe/5000";
+    server_without_header_fails_with_one_cause: FAILS, "no-header", "requests/eventpipe/5000";
     server_larger_error_fails_matching_case: FAILS, "error-size=28", "scripts/framing/unknown-set-0500";
     server_open_after_error_fails_matching_case: FAILS, "error-without-close", "scripts/framing/unknown-set-0500";
     server_larger_count_fails_matching_case: FAILS, "environment-count-more=1", "requests/tables/3480";

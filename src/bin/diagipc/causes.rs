@@ -18,7 +18,7 @@ pub(crate) fn write(report: &Report, colours: &Colours, out: &mut dyn Write) -> 
     if !report.causes.is_empty() {
         writeln!(out, "\n{}", headline(report))?;
     }
-    for cause @ Cause { name, text, cases, example } in &report.causes {
+    for cause @ Cause { name, text, cases, example, dump } in &report.causes {
         let cases = counted(*cases, "failure");
         writeln!(out, "\n{}  {}, {cases}: {}", colours.paint("CAUSE", AnsiColor::Red), plain(name), plain(text))?;
         if let Some(fault) = NamedFault::of_cause(report, cause) {
@@ -27,11 +27,9 @@ pub(crate) fn write(report: &Report, colours: &Colours, out: &mut dyn Write) -> 
         writeln!(out, "  for example {}", plain(example))?;
         if let Some(case) = report.cases.iter().find(|case| case.name == *example) {
             seen_in(case, text, out)?;
-            last_message(case, TurnDirection::Received, out)?;
-            // What is wrong with a client may be what it makes of the reply.
-            if report.suite == "client" || case.name.starts_with("client/") {
-                last_message(case, TurnDirection::Sent, out)?;
-            }
+        }
+        for line in dump {
+            writeln!(out, "{}", plain(line))?;
         }
     }
     Ok(())
@@ -58,6 +56,22 @@ fn seen_in(case: &Case, said: &str, out: &mut dyn Write) -> anyhow::Result<()> {
     let found = case.detail.as_ref().and_then(|detail| detail.found.first()).filter(|found| *found != said);
     if let Some(found) = found {
         writeln!(out, "  in which {}", plain(found))?;
+    }
+    Ok(())
+}
+
+/// Gives each cause the annotated dump of its example.
+pub(crate) fn annotate(report: &mut Report) -> anyhow::Result<()> {
+    for cause in &mut report.causes {
+        let mut text = Vec::new();
+        if let Some(case) = report.cases.iter().find(|case| case.name == cause.example) {
+            last_message(case, TurnDirection::Received, &mut text)?;
+            // What is wrong with a client may be what it makes of the reply.
+            if report.suite == "client" || case.name.starts_with("client/") {
+                last_message(case, TurnDirection::Sent, &mut text)?;
+            }
+        }
+        cause.dump = String::from_utf8_lossy(&text).trim_end().lines().map(str::to_owned).collect();
     }
     Ok(())
 }

@@ -6,14 +6,13 @@ use anyhow::bail;
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::conformance::client::{self, ClientFault, Scenario};
 use dotnet_diagnostics_ipc::conformance::codec::{self, CodecCase};
-use dotnet_diagnostics_ipc::conformance::report::Glossary;
+use dotnet_diagnostics_ipc::conformance::report::{Glossary, Requirement};
 use dotnet_diagnostics_ipc::conformance::server::ServerFault;
 use dotnet_diagnostics_ipc::conformance::{Citations, NamedFault};
 use dotnet_diagnostics_ipc::vectors::{self as golden, Group, ScriptFile, Test, script::Script};
 
 #[cfg(unix)]
 use crate::printable::plain;
-use crate::requirements::Requirements;
 use crate::{Outcome, scripts, vectors};
 
 /// So many names are suggested.
@@ -54,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
 struct Known {
     citations: Citations,
     glossary: Glossary,
-    requirements: Requirements,
+    requirements: Vec<Requirement>,
     scripts: Vec<(&'static str, ScriptFile)>,
     vectors: Vec<codec::NamedFile>,
     #[cfg(unix)]
@@ -66,7 +65,7 @@ impl Known {
         Ok(Self {
             citations: Citations::embedded(),
             glossary: Glossary::embedded(),
-            requirements: Requirements::read()?,
+            requirements: Requirement::embedded(),
             scripts: golden::named_script_files()?,
             vectors: codec::embedded()?,
             #[cfg(unix)]
@@ -94,7 +93,7 @@ impl Known {
         let id = name.to_ascii_uppercase();
         let Some(line) = self.citations.line(&id) else { return Ok(false) };
         writeln!(out, "{id}  {line}")?;
-        if let Some(requirement) = self.requirements.get(&id) {
+        if let Some(requirement) = self.requirements.iter().find(|one| one.id == id) {
             writeln!(out, "  level     {}", requirement.level)?;
             writeln!(out, "  section   {} (editions {})", requirement.section, requirement.edition.join(", "))?;
             for fact in &requirement.fact {
@@ -111,7 +110,8 @@ impl Known {
         if !scripts.is_empty() {
             writeln!(out, "  scripts   {}", scripts.join(", "))?;
         }
-        let requirements = self.requirements.of_fact(&id);
+        let differs = |one: &&Requirement| one.fact.contains(&id);
+        let requirements: Vec<&str> = self.requirements.iter().filter(differs).map(|one| one.id.as_str()).collect();
         if !requirements.is_empty() {
             writeln!(out, "  required  {}", requirements.join(", "))?;
         }

@@ -26,7 +26,6 @@ mod proxy;
 mod record;
 mod replay;
 mod report;
-mod requirements;
 mod runtime;
 mod scripts;
 #[cfg(any(unix, windows))]

@@ -1,5 +1,6 @@
 //! What every suite prints and writes, and how its cases are chosen.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
@@ -22,6 +23,10 @@ pub(crate) struct Output {
     /// Run only the cases that this pattern chooses. Given again, also those that the other one chooses
     #[arg(long, value_name = "GLOB", value_parser = glob)]
     only: Vec<Glob>,
+
+    /// Leave out the cases that this pattern chooses, also of those of --only. It may be given again
+    #[arg(long, value_name = "GLOB", value_parser = glob)]
+    except: Vec<Glob>,
 
     /// Count it as failed where the target does not have what this pattern chooses
     #[arg(long, value_name = "GLOB", value_parser = glob)]
@@ -46,17 +51,21 @@ fn glob(pattern: &str) -> Result<Glob, std::convert::Infallible> {
 }
 
 impl Output {
-    /// Those of `all` that `--only` chooses; all without it.
+    /// Those of `all` that `--only` chooses, all without it, but for those that `--except` chooses.
     ///
-    /// A pattern that chooses nothing is an error: it would make a run that says nothing look good.
+    /// A pattern that chooses nothing is an error: it would make a run that says nothing look good. So is a choice of no case.
     pub(crate) fn choose<C>(&self, mut all: Vec<C>, is_chosen: impl Fn(&C, &Glob) -> bool) -> anyhow::Result<Vec<C>> {
-        for glob in self.only.iter().chain(&self.require) {
+        for glob in self.only.iter().chain(&self.except).chain(&self.require) {
             if !all.iter().any(|case| is_chosen(case, glob)) {
                 bail!("no case is chosen by {glob}");
             }
         }
         if !self.only.is_empty() {
             all.retain(|case| self.only.iter().any(|glob| is_chosen(case, glob)));
+        }
+        all.retain(|case| !self.except.iter().any(|glob| is_chosen(case, glob)));
+        if all.is_empty() {
+            bail!("no case is left by --except");
         }
         Ok(all)
     }
@@ -70,6 +79,7 @@ impl Output {
     pub(crate) fn write(&self, mut report: Report, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
         report.made = Some(Made::now(["diagipc".to_owned()].into_iter().chain(arguments)));
+        causes::annotate(&mut report)?;
         let report = &report;
         let citations = Citations::embedded();
         // The files first, as a reader of the output may go away; what became of them is said last.
@@ -170,6 +180,7 @@ fn text(report: &Report, citations: &Citations, out: &mut dyn Write) -> anyhow::
         failure(case, citations, &colours, out)?;
     }
     deviations(report, citations, &colours, out)?;
+    lacking(report, out)?;
     for note in &report.notes {
         writeln!(out, "\nNOTE  {}", plain(note))?;
     }
@@ -278,6 +289,25 @@ fn deviations(report: &Report, citations: &Citations, colours: &Colours, out: &m
         for (case, text) in cases {
             writeln!(out, "    {}: {}", plain(&case.name), plain(text))?;
         }
+    }
+    Ok(())
+}
+
+/// What the target does not have: a line each, those of most cases first.
+fn lacking(report: &Report, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut cases_by_lack: BTreeMap<&str, usize> = BTreeMap::new();
+    for case in report.cases.iter().filter(|case| case.grade == Grade::Unimplemented) {
+        let found = case.detail.as_ref().and_then(|detail| detail.found.first()).map_or("no reason is given", String::as_str);
+        let cases = cases_by_lack.entry(found).or_default();
+        *cases = cases.saturating_add(1);
+    }
+    if !cases_by_lack.is_empty() {
+        writeln!(out, "\nWhat the target does not have, {}:", causes::counted(report.counts.unimplemented, "case"))?;
+    }
+    let mut lacks: Vec<(&str, usize)> = cases_by_lack.into_iter().collect();
+    lacks.sort_by_key(|(_, cases)| Reverse(*cases));
+    for (lack, cases) in lacks {
+        writeln!(out, "  {cases:>5}  {}", plain(&beginning(lack)))?;
     }
     Ok(())
 }

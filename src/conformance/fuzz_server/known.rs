@@ -43,8 +43,13 @@ mod tests {
             message: message.to_vec(),
             delivery: Delivery::Whole,
         };
-        let answered =
-            Answered { came: Came::End(End::Reset, Vec::new()), wrong: Vec::new(), left_open: false, has_surplus: false };
+        let answered = Answered {
+            came: Came::End(End::Reset, Vec::new()),
+            wrong: Vec::new(),
+            left_open: false,
+            has_surplus: false,
+            stream: Vec::new(),
+        };
         known(profile, &case, &Observed { verdict, symptoms: Vec::new(), answered }).map(|deviation| deviation.fact)
     }
 
@@ -59,7 +64,7 @@ mod tests {
             delivery: Delivery::Whole,
         };
         let unknown = Came::Message(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80".to_vec());
-        let answered = Answered { came: unknown, wrong: Vec::new(), left_open: true, has_surplus: false };
+        let answered = Answered { came: unknown, wrong: Vec::new(), left_open: true, has_surplus: false, stream: Vec::new() };
         let observed = Observed { verdict: CaseVerdict::LeftOpen, symptoms: Vec::new(), answered };
         let fact = |profile| known(profile, &case, &observed).map(|deviation| deviation.fact);
         assert_eq!((fact(Profile::CORECLR_8), fact(Profile::STRICT)), (Some("F-74".into()), None));

@@ -1,8 +1,7 @@
 //! How much memory the target has, and whether it grows with the requests.
 
-use alloc::{collections::BTreeMap, format, vec::Vec};
+use alloc::{collections::BTreeMap, vec::Vec};
 use core::fmt;
-use std::fs;
 
 use serde::Serialize;
 
@@ -40,13 +39,6 @@ impl fmt::Display for Growth {
         let each = after.saturating_sub(*before).checked_div(*requests).unwrap_or_default();
         write!(f, "its memory grew from {before} to {after} KiB in {requests} requests, {each} KiB each")
     }
-}
-
-/// The memory of a process in KiB, where the system says so.
-pub(super) fn resident(process: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.split_whitespace().next()?.parse().ok()
 }
 
 /// Looks at one target from its start to its end.
@@ -117,13 +109,6 @@ fn is_growth(before: u64, after: u64) -> bool {
 mod tests {
     use super::*;
     use crate::conformance::fuzz_server::Delivery;
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn own_memory_is_read() {
-        assert!(resident(std::process::id()).is_some_and(|memory| memory > 500));
-        assert_eq!(resident(u32::MAX), None);
-    }
 
     #[test]
     fn growth_is_what_goes_on_and_on_beyond_what_a_server_takes_for_itself() {

@@ -20,7 +20,6 @@ mod bases;
 mod campaign;
 mod case;
 mod cause;
-mod evidence;
 mod finding;
 mod findings;
 mod known;

@@ -75,7 +75,13 @@ pub(super) fn play(subject: &mut Subject, case: &FuzzCase, within: Duration) -> 
     let is_dump = command.set == Command::GENERATE_CORE_DUMP.set;
     let patience = Patience { reply: if is_dump { within } else { within.min(REPLY) }, rest: within, close: CLOSE };
     let mut player = Player::new(&mut network, within);
-    let nothing = || Answered { came: Came::Silence(Vec::new()), wrong: Vec::new(), left_open: false, has_surplus: false };
+    let nothing = || Answered {
+        came: Came::Silence(Vec::new()),
+        wrong: Vec::new(),
+        left_open: false,
+        has_surplus: false,
+        stream: Vec::new(),
+    };
     // Where it could not be sent, the question afterwards says more.
     let answered = match player.play(&case.steps()) {
         Ok(()) if case.delivery != Delivery::Leave => {

@@ -132,7 +132,7 @@ mod tests {
     const OK: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
 
     fn answered(came: Came) -> Answered {
-        Answered { came, wrong: Vec::new(), left_open: false, has_surplus: false }
+        Answered { came, wrong: Vec::new(), left_open: false, has_surplus: false, stream: Vec::new() }
     }
 
     fn message(bytes: &[u8]) -> Answered {

@@ -73,7 +73,14 @@ impl Finding {
         match self.verdict() {
             CaseVerdict::Crash => Vec::from([
                 Step::Drain(Drain { on: on(), drain: true }),
-                Step::ExpectEnd(ExpectEnd { on: on(), expect_end: ExpectedEnd::Any, last: Vec::new(), within_ms: Some(ENDS) }),
+                Step::ExpectEnd(ExpectEnd {
+                    on: on(),
+                    expect_end: ExpectedEnd::Any,
+                    last: Vec::new(),
+                    last_any_of: Vec::new(),
+                    while_memory_grows: false,
+                    within_ms: Some(ENDS),
+                }),
                 Step::ExpectTarget(ExpectTarget { expect_target: Life::Dead, within_ms: Some(ENDS) }),
             ]),
             CaseVerdict::Hang => {

@@ -5,12 +5,13 @@ use core::time::Duration;
 use std::thread;
 
 use super::case::FuzzCase;
-use super::evidence;
-use super::memory::{Growth, WINDOW, resident};
+use super::memory::{Growth, WINDOW};
 use super::options::Options;
 use super::play::{Observed, play};
 use super::verdict::CaseVerdict;
 use crate::conformance::known::Profile;
+use crate::conformance::player::resident;
+use crate::conformance::server;
 use crate::conformance::server::target::Subject;
 
 /// After so many connections that were left open a target is started anew: a few hundred exhaust it (F-74).
@@ -39,18 +40,15 @@ impl<'o> Stage<'o> {
     /// Asks the target what it is, and looks that it answers at all.
     pub(super) fn meet(subject: Subject, options: &'o Options) -> Result<Self, String> {
         let starts = u64::from(subject.can_spawn());
-        let profile = options.profile.unwrap_or(Profile::STRICT);
-        let mut stage = Self { subject, options, profile, runtime: None, starts, left_open: 0, settles: Duration::ZERO };
-        let identity = stage.subject.identity()?;
-        stage.subject.answers().map_err(|reason| format!("before the first case: {reason}"))?;
-        stage.runtime = identity.as_ref().map(|identity| format!(".NET {}", identity.version));
-        let said = identity.and_then(|identity| Profile::of_version(&identity.version));
-        if let (None, Some(said)) = (options.profile, said) {
-            if evidence::is_of(said, &stage.play(&evidence::question())?) {
-                stage.profile = said;
-            }
-        }
-        Ok(stage)
+        let mut subject = subject;
+        let identity = subject.identity()?;
+        subject.answers().map_err(|reason| format!("before the first case: {reason}"))?;
+        // What is known of a runtime excuses the target that is one, as the server suite concludes it: a version text alone is nothing.
+        let (profile, within) = (options.profile, Some(options.within));
+        let asks = server::Options { profile, within, allow_harmful: true, ..server::Options::default() };
+        let profile = server::meet::meet(&mut subject, &[], &asks)?.profile;
+        let runtime = identity.map(|identity| format!(".NET {}", identity.version));
+        Ok(Self { subject, options, profile, runtime, starts, left_open: 0, settles: Duration::ZERO })
     }
 
     /// Whether it can be started anew.

@@ -7,10 +7,11 @@
 mod background;
 mod fields;
 mod network;
+mod peer;
 #[cfg(windows)]
 mod pipes;
 #[cfg(unix)]
-mod process;
+pub(in crate::conformance) mod process;
 #[cfg(unix)]
 mod sockets;
 mod transcript;
@@ -18,6 +19,7 @@ mod trouble;
 
 pub use fields::FieldDifference;
 pub use network::{Drained, Link, Network, Received, Sent};
+pub(in crate::conformance) use peer::{Peer, resident};
 #[cfg(windows)]
 pub use pipes::PipeNetwork;
 #[cfg(unix)]
@@ -405,18 +407,35 @@ impl<'n> Player<'n> {
         self.receive_one_of(&step.on, &patterns, false, until)
     }
 
+    /// Waits for bytes or the end. Where the step says so, the time begins anew as long as the target's memory grows.
+    fn receive_while_memory_grows(&mut self, step: &ExpectEnd, mut until: Duration) -> Result<Received, PlayerError> {
+        let within = until.saturating_sub(self.network.now());
+        let mut most = self.network.memory();
+        loop {
+            let received = self.receive(&step.on, 64, until)?;
+            let now = self.network.memory().filter(|_| step.while_memory_grows && received == Received::Nothing);
+            if now.is_none() || now <= most {
+                return Ok(received);
+            }
+            most = now;
+            until = self.in_a(within);
+        }
+    }
+
     fn expect_end(&mut self, step: &ExpectEnd, until: Duration) -> Result<(), PlayerError> {
         let is_drained = self.connections.get(&step.on).is_some_and(|connection| connection.is_drained);
         let end = if is_drained {
             let drained = self.network.drained(self.link(&step.on)?, until)?;
-            if drained.end.is_some() && !drained.last.ends_with(&step.last) {
-                let from = drained.last.len().saturating_sub(step.last.len());
+            let is_one_of = || step.last_any_of.is_empty() || step.last_any_of.iter().any(|last| drained.last.ends_with(last));
+            if drained.end.is_some() && !(drained.last.ends_with(&step.last) && is_one_of()) {
+                let longest = step.last_any_of.iter().map(Vec::len).fold(step.last.len(), usize::max);
+                let from = drained.last.len().saturating_sub(longest);
                 let came = drained.last.get(from..).unwrap_or_default().to_vec();
                 return Err(Difference::LastBytes { of: drained.bytes, came }.into());
             }
             drained.end
         } else {
-            match self.receive(&step.on, 64, until)? {
+            match self.receive_while_memory_grows(step, until)? {
                 Received::End(end) => Some(end),
                 Received::Nothing => None,
                 Received::Bytes(bytes, _) => return Err(Difference::Unexpected(bytes).into()),

@@ -65,6 +65,8 @@ pub enum Sent {
 pub struct Drained {
     /// How many bytes.
     pub bytes: u64,
+    /// The first of them, [`Drained::FIRST`] if there were so many.
+    pub first: Vec<u8>,
     /// The last of them, [`Drained::KEPT`] at least if there were so many.
     pub last: Vec<u8>,
     /// How it ended, if it has.
@@ -74,11 +76,15 @@ pub struct Drained {
 impl Drained {
     /// How many of the last bytes are kept.
     pub const KEPT: usize = 4096;
+    /// How many of the first bytes are kept.
+    pub const FIRST: usize = 64;
 
     /// Takes bytes that came.
     #[cfg(any(unix, windows))]
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        let missing = Self::FIRST.saturating_sub(self.first.len()).min(bytes.len());
+        self.first.extend_from_slice(bytes.get(..missing).unwrap_or_default());
         self.last.extend_from_slice(bytes);
         let surplus = self.last.len().saturating_sub(Self::KEPT);
         self.last.drain(..surplus);
@@ -96,6 +102,11 @@ pub trait Network {
     /// not begun.
     fn lacks(&self, step: &Step) -> Option<&'static str> {
         let _ = step;
+        None
+    }
+
+    /// How much memory the target's process has, in KiB; `None` where it is unknown.
+    fn memory(&self) -> Option<u64> {
         None
     }
 

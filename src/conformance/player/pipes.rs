@@ -78,6 +78,11 @@ impl PipeNetwork {
         Self { began: Instant::now(), name: name.into(), connections: Vec::new() }
     }
 
+    /// The pipe's name, as it was given.
+    pub(in crate::conformance) fn pipe(&self) -> &str {
+        &self.name
+    }
+
     /// Until a time of [`Network::now`].
     fn until(&self, until: Duration) -> Until<'static> {
         Until { deadline: self.began.checked_add(until), canceller: None }

@@ -5,7 +5,7 @@ use std::fs;
 use rustix::process::{Pid, test_kill_process};
 
 /// Whether there is a process of this id that has not ended. A zombie has: it is what its parent has not looked after yet.
-pub(super) fn lives(id: u32) -> bool {
+pub(in crate::conformance) fn lives(id: u32) -> bool {
     let Some(pid) = i32::try_from(id).ok().and_then(Pid::from_raw) else { return false };
     match fs::read(std::format!("/proc/{id}/stat")) {
         Ok(stat) => !has_ended(&stat),

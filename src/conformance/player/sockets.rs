@@ -24,9 +24,10 @@ use rustix::event::PollFlags;
 
 use super::background::Background;
 use super::process;
-use super::{Drained, Link, Network, PlayerError, Received, Sent};
+use super::{Drained, Link, Network, Peer, PlayerError, Received, Sent};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::exchange::End;
+use crate::io::trust::peer_of;
 use crate::io::{Canceller, ErrorKind, Stopped, UnlinkOnDrop, Until, bind_private, unix, unix_fd};
 use crate::vectors::script::{Ending, FdKind, Life};
 
@@ -96,6 +97,7 @@ pub struct SocketNetwork {
     user_events: Option<OpenUserEvents>,
     /// The ends of pipes whose other ends were handed over.
     kept: Vec<OwnedFd>,
+    peer: Peer,
 }
 
 impl fmt::Debug for SocketNetwork {
@@ -115,6 +117,7 @@ impl SocketNetwork {
             canceller: None,
             user_events: None,
             kept: Vec::new(),
+            peer: Peer::default(),
         }
     }
 
@@ -135,6 +138,19 @@ impl SocketNetwork {
     /// Where it cannot listen.
     pub fn in_place_of_a_runtime(path: impl AsRef<Path>) -> Result<Self, crate::io::Error> {
         Ok(Self::new(DefaultPort::Ours(listen(path.as_ref())?)))
+    }
+
+    /// Who is at the other end, as far as it is known.
+    pub(in crate::conformance) fn peer(&self) -> Peer {
+        self.peer.clone()
+    }
+
+    /// The socket at which the side under test listens, if it does.
+    pub(in crate::conformance) fn target_socket(&self) -> Option<&Path> {
+        match &self.default {
+            DefaultPort::Socket(path) => Some(path),
+            DefaultPort::Reversed(_) | DefaultPort::Ours(_) => None,
+        }
     }
 
     /// The socket at which the player listens in place of a runtime.
@@ -216,6 +232,7 @@ impl SocketNetwork {
     }
 
     fn keep(&mut self, stream: UnixStream) -> Link {
+        self.peer.is_process(peer_of(&stream).ok().and_then(|peer| peer.process_id));
         self.connections.push(Some(Connection { stream, background: None }));
         Link::new(self.connections.len().saturating_sub(1))
     }
@@ -306,6 +323,10 @@ fn accepted(listener: &UnixListener, until: &Until<'_>) -> Result<Option<UnixStr
 impl Network for SocketNetwork {
     fn now(&self) -> Duration {
         self.began.elapsed()
+    }
+
+    fn memory(&self) -> Option<u64> {
+        self.peer.memory()
     }
 
     fn open(&mut self, port: Option<&str>, until: Duration) -> Result<Link, PlayerError> {
@@ -505,6 +526,8 @@ impl SocketNetwork {
             Some(Received::End(end)) => return Err(PlayerError::differs(format!("{end} inside the advertise"))),
             Some(_) => return Err(PlayerError::differs("no whole advertise comes")),
         }
-        Advertise::decode(&bytes).map(drop).map_err(|error| PlayerError::differs(format!("no advertise: {error}")))
+        let advertise = Advertise::decode(&bytes).map_err(|error| PlayerError::differs(format!("no advertise: {error}")))?;
+        self.peer.says(advertise);
+        Ok(())
     }
 }

@@ -104,7 +104,14 @@ impl Writer<'_> {
                 self.expect_what_came(nth);
                 let expect_end = if *how == Ending::Reset { ExpectedEnd::Reset } else { ExpectedEnd::Closed };
                 let last = self.last(nth);
-                self.push(Step::ExpectEnd(ExpectEnd { on: name, expect_end, last, within_ms: None }));
+                self.push(Step::ExpectEnd(ExpectEnd {
+                    on: name,
+                    expect_end,
+                    last,
+                    last_any_of: Vec::new(),
+                    while_memory_grows: false,
+                    within_ms: None,
+                }));
             }
             EventKind::Ended { by: Side::Client, how } if !progress.client_closed && !progress.runtime_ended => {
                 let end = if *how == Ending::HalfClose { Ending::HalfClose } else { Ending::Close };

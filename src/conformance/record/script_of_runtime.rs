@@ -98,7 +98,14 @@ impl Writer<'_> {
                 // With something of it unread, a close is a reset; that hangs on times.
                 let is_sure = *how != Ending::Reset && self.streamed.get(nth) == Some(&0);
                 let expect_end = if is_sure { ExpectedEnd::Closed } else { ExpectedEnd::Any };
-                self.push(Step::ExpectEnd(ExpectEnd { on: name, expect_end, last: Vec::new(), within_ms: None }));
+                self.push(Step::ExpectEnd(ExpectEnd {
+                    on: name,
+                    expect_end,
+                    last: Vec::new(),
+                    last_any_of: Vec::new(),
+                    while_memory_grows: false,
+                    within_ms: None,
+                }));
             }
             EventKind::Ended { by: Side::Runtime, how } if !progress.runtime_closed => {
                 progress.runtime_closed = *how != Ending::HalfClose;

@@ -57,6 +57,15 @@ pub struct Cause {
     pub cases: usize,
     /// The name of the first case that does.
     pub example: String,
+    /// The last message of the target in the example, byte by byte: a line for each field. Who prints the report adds it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dump: Vec<String>,
+}
+
+/// Whether both are of the same cases.
+pub(super) fn are_the_same(these: &[Cause], others: &[Cause]) -> bool {
+    let counted = |cause: &Cause| Cause { dump: Vec::new(), ..cause.clone() };
+    these.iter().map(counted).eq(others.iter().map(counted))
 }
 
 /// Counts the faults of a case if it failed. The causes of most failures come first.
@@ -70,7 +79,13 @@ pub(super) fn count(causes: &mut Vec<Cause>, of: &Case) {
         }
         match causes.iter_mut().find(|cause| cause.name == fault.name) {
             Some(known) => known.cases = known.cases.saturating_add(1),
-            None => causes.push(Cause { name: fault.name.clone(), text: fault.text.clone(), cases: 1, example: of.name.clone() }),
+            None => causes.push(Cause {
+                name: fault.name.clone(),
+                text: fault.text.clone(),
+                cases: 1,
+                example: of.name.clone(),
+                dump: Vec::new(),
+            }),
         }
     }
     causes.sort_by_key(|cause| Reverse(cause.cases));

@@ -1,22 +1,10 @@
 //! What the facts and requirements say that cases cite.
 
-use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
+use alloc::{collections::BTreeMap, format, string::String};
 
-use serde::Deserialize;
+use super::Requirement;
 
 const ERRATA: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/spec/ERRATA.md"));
-const REQUIREMENTS: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/spec/requirements.toml"));
-
-#[derive(Deserialize)]
-struct Requirements {
-    requirement: Vec<Requirement>,
-}
-
-#[derive(Deserialize)]
-struct Requirement {
-    id: String,
-    statement: String,
-}
 
 /// A line for each fact of `spec/ERRATA.md`, and each requirement of `spec/requirements.toml`.
 ///
@@ -34,9 +22,7 @@ impl Citations {
     /// Those of the files as they were when the crate was built.
     pub fn embedded() -> Self {
         let facts = ERRATA.lines().filter_map(fact);
-        // A file that could not be read would leave the lines out; `tests/conformance/report.rs` sees that none is.
-        let requirements = toml::from_str::<Requirements>(REQUIREMENTS).map_or_else(|_| Vec::new(), |file| file.requirement);
-        Self(facts.chain(requirements.into_iter().map(|one| (one.id, one.statement))).collect())
+        Self(facts.chain(Requirement::embedded().into_iter().map(|one| (one.id, one.statement))).collect())
     }
 
     /// What `id` (`F-19`, `R-EVP-010`) says.

@@ -28,10 +28,11 @@ pub fn html(reports: &[Report], citations: &Citations) -> Result<String, String>
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);
-    let sections = sections(reports);
+    let sections = in_reading_order(sections(reports));
     let numbers = numbers(&sections);
     let columns: Vec<Column<'_>> = reports.iter().map(|report| Column::new(report, &numbers)).collect();
     let failures: usize = reports.iter().map(|report| report.counts.fail).sum();
+    let passes = if failures == 0 { passes(&sections) } else { Vec::new() };
     let glossary = Glossary::embedded();
     let words = glossary.words();
     let cited: BTreeSet<&str> = reports.iter().flat_map(|report| report.cases.iter().flat_map(Case::cited)).collect();
@@ -39,15 +40,16 @@ pub fn html(reports: &[Report], citations: &Citations) -> Result<String, String>
     facts.sort_by_key(|(id, _)| in_order(id));
     let known: Vec<&str> = facts.iter().map(|(id, _)| *id).collect();
     let cases: usize = sections.iter().map(|section| section.rows.len()).sum();
-    let page = context! { columns, sections, failures, words, facts, known, kinds => KINDS, cases };
+    let page = context! { columns, sections, failures, passes, words, facts, known, kinds => KINDS, cases };
     environment.render_str(TEMPLATE, page).map_err(|error| error.to_string())
 }
 
 /// What a cell can say: grades, and what is told apart within them. Sign and word beside the colour, for those who do not see it.
-const KINDS: [Kind; 7] = [
+const KINDS: [Kind; 8] = [
     Kind { name: "pass", sign: "✓", word: "pass" },
     Kind { name: "pass-lenient", sign: "≈", word: "lenient" },
     Kind { name: "deviation", sign: "≠", word: "deviation" },
+    Kind { name: "habit", sign: "~", word: "habit" },
     Kind { name: "informational", sign: "i", word: "informational" },
     Kind { name: "unimplemented", sign: "○", word: "unimplemented" },
     Kind { name: "fail", sign: "✗", word: "fail" },
@@ -62,10 +64,18 @@ struct Kind {
 }
 
 impl Kind {
-    fn of(case: Option<&Case>) -> Self {
+    fn of(case: Option<&Case>, report: Option<&Report>) -> Self {
+        // Of a target that is no known runtime, nothing is known: it does in another way what the document leaves open.
+        let is_strict = report.is_some_and(|report| report.profile.as_deref() == Some("strict"));
         let name = match case {
             None => "not-run",
-            Some(case) if case.deviation.is_some() && case.grade == Grade::Informational => "deviation",
+            Some(case) if case.deviation.is_some() && case.grade == Grade::Informational => {
+                if is_strict {
+                    "habit"
+                } else {
+                    "deviation"
+                }
+            }
             Some(case) => case.grade.name(),
         };
         KINDS.into_iter().find(|kind| kind.name == name).unwrap_or(Kind { name, sign: "?", word: name })
@@ -82,7 +92,8 @@ struct Column<'r> {
     all: usize,
     counts: &'r Counts,
     deviations: usize,
-    /// Of the informational ones, those that are no deviations.
+    habits: usize,
+    /// Of the informational ones, those that are neither deviations nor habits.
     others: usize,
     lost: Option<String>,
     interrupted: Option<String>,
@@ -135,7 +146,7 @@ impl<'r> Column<'r> {
         });
         let unnamed = report.failures().filter(|case| case.faults.is_empty());
         let found = |case: &'r Case| case.detail.as_ref().and_then(|detail| detail.found.first()).map(String::as_str);
-        let of = |name| report.cases.iter().filter(|case| Kind::of(Some(case)).name == name).count();
+        let of = |name| report.cases.iter().filter(|case| Kind::of(Some(case), Some(report)).name == name).count();
         Self {
             suite: &report.suite,
             target: &report.target,
@@ -144,6 +155,7 @@ impl<'r> Column<'r> {
             all: report.counts.all(),
             counts: &report.counts,
             deviations: of("deviation"),
+            habits: of("habit"),
             others: of("informational"),
             lost: report.lost.as_ref().map(|lost| format!("{}; {} cases were not run", lost.reason, lost.not_run)),
             interrupted: report.interrupted.map(|interrupted| format!("{} cases were not run", interrupted.not_run)),
@@ -204,10 +216,10 @@ impl<'r> From<&'r Detail> for Shown<'r> {
 }
 
 impl<'r> Cell<'r> {
-    fn new(case: Option<&'r Case>) -> Self {
+    fn new(case: Option<&'r Case>, report: Option<&Report>) -> Self {
         let deviation = case.and_then(|case| case.deviation.as_ref());
         Self {
-            kind: Kind::of(case),
+            kind: Kind::of(case, report),
             fact: deviation.map(|deviation| deviation.fact.as_str()),
             deviation: deviation.map(|deviation| deviation.text.as_str()),
             faults: case.map_or(&[], |case| &case.faults),
@@ -244,7 +256,7 @@ fn sections(reports: &[Report]) -> Vec<Section<'_>> {
                 .and_then(|section| section.rows.get_mut(place.1))
                 .and_then(|row| row.cells.get_mut(column));
             if let Some(cell) = cell {
-                *cell = Cell::new(Some(case));
+                *cell = Cell::new(Some(case), Some(report));
             }
         }
     }
@@ -257,13 +269,37 @@ fn sections(reports: &[Report]) -> Vec<Section<'_>> {
 
 impl<'r> Row<'r> {
     fn new(case: &'r Case, number: usize, columns: usize) -> Self {
-        let cells = core::iter::repeat_n(Cell::new(None), columns).collect();
+        let cells = core::iter::repeat_n(Cell::new(None, None), columns).collect();
         let hazard = case.hazard.map(|hazard| match hazard {
             crate::vectors::Hazard::SideEffect => "side-effect",
             crate::vectors::Hazard::Harmful => "harmful",
         });
         Self { number, name: &case.name, title: &case.title, spec: &case.spec, hazard, kinds: String::new(), cells }
     }
+}
+
+/// What says something of a target before what it does not have: rows, and sections.
+fn in_reading_order(mut sections: Vec<Section<'_>>) -> Vec<Section<'_>> {
+    let says_nothing = |row: &Row<'_>| row.cells.iter().all(|cell| ["unimplemented", "not-run"].contains(&cell.kind.name));
+    for section in &mut sections {
+        section.rows.sort_by_key(says_nothing);
+    }
+    sections.sort_by_key(|section| section.rows.iter().all(says_nothing));
+    sections
+}
+
+/// What went well, of reports without a failure: the passes of each section.
+fn passes<'r>(sections: &[Section<'r>]) -> Vec<Passes<'r>> {
+    let passed = |row: &&Row<'_>| row.cells.iter().any(|cell| ["pass", "pass-lenient"].contains(&cell.kind.name));
+    let of = |section: &Section<'r>| Passes { name: section.name, count: section.rows.iter().filter(passed).count() };
+    sections.iter().map(of).filter(|passes| passes.count > 0).collect()
+}
+
+/// How many cases of a section passed.
+#[derive(Serialize)]
+struct Passes<'r> {
+    name: &'r str,
+    count: usize,
 }
 
 /// `F-9` before `F-10`.

@@ -8,6 +8,7 @@ mod glossary;
 mod html;
 mod junit;
 mod made;
+mod requirements;
 mod turn;
 
 use alloc::{
@@ -29,6 +30,7 @@ pub use glossary::Glossary;
 pub use html::html;
 pub use junit::junit;
 pub use made::Made;
+pub use requirements::Requirement;
 pub use turn::Turn;
 
 /// The version of the form.
@@ -363,7 +365,7 @@ impl Report {
         if (counted.counts, &counted.sections) != (report.counts, &report.sections) {
             return Err("the counts are not those of its cases".to_owned());
         }
-        if counted.causes != report.causes {
+        if !cause::are_the_same(&counted.causes, &report.causes) {
             return Err("the causes are not those of its cases".to_owned());
         }
         Ok(report)

@@ -1,4 +1,4 @@
-//! What replies of one case say differently.
+//! What replies and advertises of one case say of their process: differently, or of another one.
 
 use alloc::{format, vec::Vec};
 
@@ -6,6 +6,7 @@ use byteorder::{ByteOrder as _, LittleEndian};
 
 use super::case_evidence::{CaseEvidence, Exchange};
 use super::faults::{FaultSeen, ServerFault};
+use crate::advertise::Advertise;
 use crate::command::{Command, ReplyType};
 use crate::header::HEADER_LEN;
 use crate::wire::Guid;
@@ -22,33 +23,63 @@ fn ok(exchange: &Exchange) -> Option<&[u8]> {
     exchange.came.get(HEADER_LEN..header.size.into())
 }
 
+/// Process id and cookie, as a message has them.
+struct Said {
+    /// `reply` or `advertise`.
+    by: &'static str,
+    id: u64,
+    cookie: [u8; 16],
+}
+
+impl Said {
+    fn of_advertise(advertise: Advertise) -> Self {
+        Self { by: "advertise", id: advertise.process_id, cookie: advertise.runtime_cookie.to_bytes() }
+    }
+}
+
 /// Process id and cookie of a reply to `ProcessInfo`, 2 or 3.
-fn process(exchange: &Exchange) -> Option<(u64, [u8; 16])> {
+fn process(exchange: &Exchange) -> Option<Said> {
     let skipped = match exchange.command()?.reply_type()? {
         ReplyType::ProcessInfo | ReplyType::ProcessInfo2 => 0,
         ReplyType::ProcessInfo3 => 4,
         _ => return None,
     };
     let (id, rest) = ok(exchange)?.get(skipped..)?.split_at_checked(8)?;
-    Some((LittleEndian::read_u64(id), rest.get(..16)?.try_into().ok()?))
+    Some(Said { by: "reply", id: LittleEndian::read_u64(id), cookie: rest.get(..16)?.try_into().ok()? })
 }
 
 fn processes(evidence: &CaseEvidence) -> Vec<FaultSeen> {
-    let mut all = evidence.exchanges.iter().filter_map(process);
-    let Some((id, cookie)) = all.next() else { return Vec::new() };
+    let advertises = evidence.process.advertise().into_iter().chain(evidence.exchanges.iter().filter_map(|one| one.advertise));
+    let all = advertises.map(Said::of_advertise).chain(evidence.exchanges.iter().filter_map(process));
     let mut found = Vec::new();
-    for (other_id, other) in all {
-        if other_id != id {
-            let text = format!("processId is {id}, and {other_id} in another reply");
+    let mut first: Option<Said> = None;
+    for said in all {
+        found.extend(of_another_process(&said, evidence));
+        let Some(Said { id, cookie, .. }) = first else {
+            first = Some(said);
+            continue;
+        };
+        let by = said.by;
+        if said.id != id {
+            let text = format!("processId is {id}, and {} in another {by}", said.id);
             found.push(FaultSeen::new(ServerFault::ProcessIdChanges, text));
         }
-        if other != cookie {
-            let fault = if swapped(other) == cookie { ServerFault::GuidByteOrder } else { ServerFault::CookieChanges };
-            let (cookie, other) = (Guid::from_bytes(cookie), Guid::from_bytes(other));
-            found.push(FaultSeen::new(fault, format!("runtimeCookie is {cookie}, and {other} in another reply")));
+        if said.cookie != cookie {
+            let fault = if swapped(said.cookie) == cookie { ServerFault::GuidByteOrder } else { ServerFault::CookieChanges };
+            let (cookie, other) = (Guid::from_bytes(cookie), Guid::from_bytes(said.cookie));
+            found.push(FaultSeen::new(fault, format!("runtimeCookie is {cookie}, and {other} in another {by}")));
         }
     }
     found
+}
+
+/// An id that is not that of the target's process.
+fn of_another_process(said: &Said, evidence: &CaseEvidence) -> Option<FaultSeen> {
+    // One with its bytes the other way round has a name of its own.
+    let is_swapped = u32::try_from(said.id).is_err() && u32::try_from(said.id.swap_bytes()).is_ok();
+    let expected = evidence.process.expected_in_place_of(said.id).filter(|_| !is_swapped)?;
+    let text = format!("processId of the {} is {}, expected {expected}", said.by, said.id);
+    Some(FaultSeen::new(ServerFault::ProcessIdWrong, text))
 }
 
 /// The first three parts of a GUID with their bytes the other way round.
@@ -63,23 +94,88 @@ fn swapped(mut guid: [u8; 16]) -> [u8; 16] {
 
 /// Ids of sessions that run beside each other.
 fn sessions(evidence: &CaseEvidence) -> Option<FaultSeen> {
-    let mut running: Vec<(usize, u64)> = Vec::new();
+    history(evidence).twice.map(|id| FaultSeen::new(ServerFault::SessionIdTwice, format!("two sessions that run have the id {id}")))
+}
+
+/// How many sessions of a case were stopped, if there were some and none runs any more.
+pub(super) fn ended_sessions(evidence: &CaseEvidence) -> Option<usize> {
+    let History { running, ended, .. } = history(evidence);
+    (running.is_empty() && ended > 0).then_some(ended)
+}
+
+/// The sessions of a case.
+#[derive(Default)]
+struct History {
+    /// By the number of the exchange, with their ids.
+    running: Vec<(usize, u64)>,
+    /// How many were stopped.
+    ended: usize,
+    /// The first id that two had which ran beside each other.
+    twice: Option<u64>,
+}
+
+fn history(evidence: &CaseEvidence) -> History {
+    let mut history = History::default();
     for (nth, is_sent) in &evidence.order {
-        let exchange = evidence.exchanges.get(*nth)?;
-        let is_stop = exchange.command() == Some(Command::STOP_TRACING);
-        if *is_sent && is_stop {
+        let Some(exchange) = evidence.exchanges.get(*nth) else { continue };
+        if *is_sent && exchange.command() == Some(Command::STOP_TRACING) {
             let stopped = exchange.sent.get(HEADER_LEN..HEADER_LEN.saturating_add(8)).map(LittleEndian::read_u64);
-            running.retain(|(_, id)| Some(*id) != stopped);
+            let before = history.running.len();
+            history.running.retain(|(_, id)| Some(*id) != stopped);
+            history.ended = history.ended.saturating_add(before.saturating_sub(history.running.len()));
         }
-        let is_session = !is_stop && exchange.command().and_then(Command::reply_type) == Some(ReplyType::Session);
-        let new = is_session && !is_sent && running.iter().all(|(other, _)| other != nth);
+        let is_new = exchange.is_answered_as_session() && !is_sent && history.running.iter().all(|(other, _)| other != nth);
         let id = ok(exchange).and_then(|payload| payload.get(..8)).map(LittleEndian::read_u64);
-        if let Some(id) = id.filter(|id| new && *id != 0) {
-            if running.iter().any(|(_, other)| *other == id) {
-                return Some(FaultSeen::new(ServerFault::SessionIdTwice, format!("two sessions that run have the id {id}")));
+        if let Some(id) = id.filter(|id| is_new && *id != 0) {
+            if history.running.iter().any(|(_, other)| *other == id) {
+                history.twice = history.twice.or(Some(id));
             }
-            running.push((*nth, id));
+            history.running.push((*nth, id));
         }
     }
-    None
+    history
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::server::process_id::TargetProcess;
+    use crate::message::encode_to_vec;
+    use crate::message::process::{ProcessInfo, ProcessInfoReply};
+
+    const PID: u32 = 4242;
+
+    /// An advertise of this process and cookie, and behind it a reply of another.
+    fn faults(advertised: (u64, u8), replied: (u64, u8)) -> Vec<&'static str> {
+        let cookie = |byte| Guid::from_bytes([byte; 16]);
+        let info = ProcessInfoReply {
+            process_id: replied.0,
+            runtime_cookie: cookie(replied.1),
+            command_line: "app".into(),
+            os: "Linux".into(),
+            arch: "x64".into(),
+        };
+        let advertise = Advertise { runtime_cookie: cookie(advertised.1), process_id: advertised.0, future: 0 };
+        let exchange = Exchange {
+            on: "a".into(),
+            sent: encode_to_vec(Command::PROCESS_INFO, &ProcessInfo {}).unwrap(),
+            came: encode_to_vec(Command::OK, &info).unwrap(),
+            advertise: Some(advertise),
+            quiet: None,
+        };
+        let process = TargetProcess { named: Some(PID), ..TargetProcess::default() };
+        let evidence = CaseEvidence { exchanges: [exchange].into(), process, ..CaseEvidence::default() };
+        of_case(&evidence).iter().map(|seen| seen.fault.name()).collect()
+    }
+
+    #[test]
+    fn advertise_and_reply_are_of_one_process_with_one_cookie() {
+        let pid = u64::from(PID);
+        assert_eq!(faults((pid, 1), (pid, 1)), [""; 0]);
+        assert_eq!(faults((pid, 1), (pid, 2)), ["cookie-changes"]);
+        assert_eq!(faults((7, 1), (7, 1)), ["process-id-wrong", "process-id-wrong"]);
+        assert_eq!(faults((pid, 1), (7, 1)), ["process-id-wrong", "process-id-changes"]);
+        // A number with its bytes the other way round has a name of its own.
+        assert_eq!(faults((pid.swap_bytes(), 1), (pid.swap_bytes(), 1)), [""; 0]);
+    }
 }

@@ -20,9 +20,10 @@ use super::judge::{self, Judgement};
 use super::meet::Met;
 use super::pace::{Pace, WITHIN};
 use super::place::RunsIn;
+use super::process_id::TargetProcess;
 use super::request::CLOSES;
-use super::target::{Subject, with_user_events};
-use super::{Death, Options, ServerCase, ServerCaseKind, ask, conduct, reply_faults, request};
+use super::target::{Subject, process_of, with_user_events};
+use super::{Death, Options, ServerCase, ServerCaseKind, conduct, reply_faults, request};
 use crate::command::Command;
 use crate::conformance::known::{Answer, Family, Layer, Profile, Request, Row, Seen, explain};
 use crate::conformance::player::{Network, Player, PlayerError, Transcript, TurnDirection};
@@ -110,7 +111,7 @@ impl<'o> CasePlayer<'o> {
         let judgement = match attempt.result {
             Ok(judgement) => judgement,
             Err(_) if self.lacks_it(case, &attempt.transcript) => {
-                Judgement::new(Grade::Unimplemented, ["DS_IPC_E_UNKNOWN_COMMAND".to_owned()].into())
+                Judgement::new(Grade::Unimplemented, [judge::lacks(case.wanted_commands().first().copied())].into())
             }
             Err(Failed { text, faults }) => match self.refusal(case, &attempt.transcript) {
                 Some(row) => Judgement::of_row(row, [text].into()),
@@ -133,14 +134,14 @@ impl<'o> CasePlayer<'o> {
                 let within = self.within(case);
                 let (profile, keeps_open) = (self.profile, self.abilities.keeps_open);
                 let close = if keeps_open { Duration::ZERO } else { CLOSES };
-                self.with_target(case, own, &Target::default(), within, |player, death| {
+                self.with_target(case, own, &Target::default(), within, |player, process, death| {
                     match request::play(player, group, test, within, close) {
                         Ok(mut answered) => {
                             answered.left_open &= !keeps_open;
                             let lives = matches!(answered.came, Came::Message(_)) && test.hazard != Some(Hazard::Harmful);
                             let death = if lives { None } else { death(player) };
                             let expectation = Expectation::of_vector(group, test);
-                            let evidence = CaseEvidence::of(player);
+                            let evidence = CaseEvidence::of(player, process);
                             let habit = habits::of_request(profile, &expectation, test, &answered).filter(|_| death.is_none());
                             Ok(habit.unwrap_or_else(|| {
                                 let mut faults = conduct::of_answer(&evidence, request::ON, &expectation, &answered, death);
@@ -209,9 +210,9 @@ impl<'o> CasePlayer<'o> {
         within: Duration,
         is_checked: bool,
     ) -> Result<Attempt, String> {
-        self.with_target(case, own, target, within, |player, death| {
+        self.with_target(case, own, target, within, |player, process, death| {
             let Err(failure) = player.play(steps.iter().copied()) else {
-                let faults = if is_checked { reply_faults::of_case(&CaseEvidence::of(player)) } else { Vec::new() };
+                let faults = if is_checked { reply_faults::of_case(&CaseEvidence::of(player, process)) } else { Vec::new() };
                 if faults.is_empty() {
                     return Ok(Judgement::new(Grade::Pass, Vec::new()));
                 }
@@ -223,7 +224,8 @@ impl<'o> CasePlayer<'o> {
             }
             let death = death(player);
             let step = steps.get(failure.step).copied();
-            let faults = step.map(|step| conduct::of_failure(&CaseEvidence::of(player), step, &failure, death)).unwrap_or_default();
+            let evidence = CaseEvidence::of(player, process);
+            let faults = step.map(|step| conduct::of_failure(&evidence, step, &failure, death)).unwrap_or_default();
             let death = death.map_or_else(String::new, |death| format!(" (the target {death})"));
             Err(Stopped::Failed(Failed { text: format!("{failure}{death}"), faults }))
         })
@@ -236,7 +238,7 @@ impl<'o> CasePlayer<'o> {
         own: bool,
         target: &Target,
         within: Duration,
-        play: impl FnOnce(&mut Player<'_>, &dyn Fn(&mut Player<'_>) -> Option<Death>) -> Result<Judgement, Stopped>,
+        play: impl FnOnce(&mut Player<'_>, &TargetProcess, &dyn Fn(&mut Player<'_>) -> Option<Death>) -> Result<Judgement, Stopped>,
     ) -> Result<Attempt, String> {
         if own {
             let runs_in = if case.asks_for_a_dump() { RunsIn::OwnDirectory } else { RunsIn::CurrentDirectory };
@@ -245,11 +247,13 @@ impl<'o> CasePlayer<'o> {
                 Err(reason) => return Ok(Attempt::not_started(reason)),
             };
             let mut network = with_user_events(network, self.options.stand_in_for_user_events);
-            return Ok(attempt(&mut network, within, |player| play(player, &|player| dying(player, || spawned.death()))));
+            let process = process_of(&network);
+            return Ok(attempt(&mut network, within, |player| play(player, &process, &|player| dying(player, || spawned.death()))));
         }
         let mut network = with_user_events(self.subject.shared()?, self.options.stand_in_for_user_events);
-        let subject = &self.subject;
-        let mut attempt = attempt(&mut network, within, |player| play(player, &|player| dying(player, || subject.death())));
+        let (subject, process) = (&self.subject, process_of(&network));
+        let mut attempt =
+            attempt(&mut network, within, |player| play(player, &process, &|player| dying(player, || subject.death())));
         drop(network);
         if let Some(death) = self.subject.death() {
             if let Ok(judgement) = &attempt.result {
@@ -267,12 +271,7 @@ impl<'o> CasePlayer<'o> {
 
     /// Whether the shared target still answers. One that does not is started anew for the next case.
     fn look_after(&mut self, attempt: &mut Attempt) -> Result<(), String> {
-        let within = self.options.within.unwrap_or(WITHIN);
-        let Err(reason) =
-            self.subject.shared().and_then(|mut network| ask::reacts(&mut network, within).map_err(|trouble| trouble.to_string()))
-        else {
-            return Ok(());
-        };
+        let Err(reason) = self.subject.reacts() else { return Ok(()) };
         if !self.subject.end_shared() {
             return Err(format!("{reason}; after: {}", attempt.text()));
         }

@@ -2,8 +2,9 @@
 
 use alloc::{string::String, vec::Vec};
 
-use crate::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC};
-use crate::command::Command;
+use super::process_id::TargetProcess;
+use crate::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC, Advertise};
+use crate::command::{Command, ReplyType};
 use crate::conformance::player::{Player, Quiet, TurnDirection};
 use crate::header::{HEADER_LEN, Header};
 use crate::vectors::script::Captures;
@@ -17,6 +18,8 @@ pub(super) struct Exchange {
     pub(super) sent: Vec<u8>,
     /// All that came, and was not read in the background.
     pub(super) came: Vec<u8>,
+    /// What the runtime said of itself before that: the connection is one to a port.
+    pub(super) advertise: Option<Advertise>,
     /// Why no more came, if it was waited for.
     pub(super) quiet: Option<Quiet>,
 }
@@ -27,13 +30,15 @@ pub(super) struct CaseEvidence {
     pub(super) exchanges: Vec<Exchange>,
     /// What came and went, in its order: the number of the exchange, and whether it was sent.
     pub(super) order: Vec<(usize, bool)>,
+    /// The target's process, as far as it is known.
+    pub(super) process: TargetProcess,
     /// What scripts captured.
     pub(super) captures: Captures,
 }
 
 impl CaseEvidence {
-    pub(super) fn of(player: &Player<'_>) -> Self {
-        let mut evidence = Self { captures: player.captures().clone(), ..Self::default() };
+    pub(super) fn of(player: &Player<'_>, process: &TargetProcess) -> Self {
+        let mut evidence = Self { captures: player.captures().clone(), process: process.clone(), ..Self::default() };
         for passage in &player.transcript().0 {
             let known = evidence.exchanges.iter().position(|one| one.on == passage.connection);
             let nth = known.unwrap_or_else(|| {
@@ -51,7 +56,8 @@ impl CaseEvidence {
         for exchange in &mut evidence.exchanges {
             if exchange.came.starts_with(&ADVERTISE_MAGIC) {
                 // What a runtime says of itself at a port is no reply.
-                exchange.came.drain(..ADVERTISE_LEN.min(exchange.came.len()));
+                let said: Vec<u8> = exchange.came.drain(..ADVERTISE_LEN.min(exchange.came.len())).collect();
+                exchange.advertise = Advertise::decode(&said).ok();
             }
         }
         evidence
@@ -73,6 +79,12 @@ impl Exchange {
     /// Whether a command was asked that is known.
     pub(super) fn asks_known_command(&self) -> bool {
         self.command().is_some_and(|command| command.reply_type().is_some())
+    }
+
+    /// Whether a session was asked for, and not a stop of one: its reply has a session's id.
+    pub(super) fn is_answered_as_session(&self) -> bool {
+        let command = self.command().filter(|command| *command != Command::STOP_TRACING);
+        command.and_then(Command::reply_type) == Some(ReplyType::Session)
     }
 
     /// The header of what came.

@@ -38,7 +38,10 @@ pub(super) fn of_answer(
     };
     match &answered.came {
         Came::Message(bytes) if expectation.verdict == Verdict::Acceptable && error_of(bytes).is_none() => {}
-        Came::Message(bytes) => found.extend(answer(exchange, error_of(bytes), due, expectation.depends_on_the_machine)),
+        Came::Message(bytes) => {
+            found.extend(answer(exchange, error_of(bytes), due, expectation.depends_on_the_machine, evidence));
+            found.extend(super::stream_faults::of_stream(&exchange.sent, &answered.stream));
+        }
         Came::NoMessage(_) => {}
         Came::End(end, _) => found.push(closed(exchange, *end)),
         Came::Silence(_) => found.push(silence(exchange)),
@@ -63,12 +66,12 @@ pub(super) fn of_failure(evidence: &CaseEvidence, step: &Step, failure: &Failure
     let fault = match step {
         Step::Expect(expect) => evidence.on(&expect.on).and_then(|exchange| {
             let due = due(&expect.expect, exchange, evidence);
-            of_reply(exchange, due.as_slice(), difference)
+            of_reply(exchange, due.as_slice(), difference, evidence)
         }),
         Step::ExpectAnyOf(expect) => evidence.on(&expect.on).and_then(|exchange| {
             let patterns = expect.expect_any_of.iter();
             let due: Vec<Due> = patterns.filter_map(|one| due(&one.expect, exchange, evidence)).collect();
-            of_reply(exchange, &due, difference)
+            of_reply(exchange, &due, difference, evidence)
         }),
         Step::ExpectEnd(expect) => evidence.on(&expect.on).and_then(|exchange| match difference {
             Difference::NoEnd => Some(left_open(exchange)),
@@ -104,7 +107,7 @@ fn due(pattern: &Pattern, exchange: &Exchange, evidence: &CaseEvidence) -> Optio
     }
 }
 
-fn of_reply(exchange: &Exchange, due: &[Due], difference: &Difference) -> Option<FaultSeen> {
+fn of_reply(exchange: &Exchange, due: &[Due], difference: &Difference, evidence: &CaseEvidence) -> Option<FaultSeen> {
     match difference {
         Difference::Ended { end, after } if after.is_empty() => Some(closed(exchange, *end)),
         Difference::Nothing { after } if after.is_empty() => Some(silence(exchange)),
@@ -112,11 +115,11 @@ fn of_reply(exchange: &Exchange, due: &[Due], difference: &Difference) -> Option
             let first = due.first()?;
             let error = error_of(&exchange.came);
             if !due.iter().any(|due| matches!((due, error), (Due::Ok, None) | (Due::Error(_), Some(_)))) {
-                return answer(exchange, error, *first, false);
+                return answer(exchange, error, *first, false, evidence);
             }
             let of_this_kind = due.iter().copied().find(|due| matches!((due, error), (Due::Error(_), Some(_))));
             if let Some(due) = of_this_kind {
-                return answer(exchange, error, due, false);
+                return answer(exchange, error, due, false, evidence);
             }
             let is_stop = exchange.command() == Some(Command::STOP_TRACING);
             let fault = if is_stop { ServerFault::StopEchoesAnother } else { ServerFault::ValueDiffers };
@@ -128,13 +131,24 @@ fn of_reply(exchange: &Exchange, due: &[Due], difference: &Difference) -> Option
 }
 
 /// The error that came in place of what was due; `None`: an OK came.
-fn answer(exchange: &Exchange, error: Option<HResult>, due: Due, depends_on_the_machine: bool) -> Option<FaultSeen> {
+fn answer(
+    exchange: &Exchange,
+    error: Option<HResult>,
+    due: Due,
+    depends_on_the_machine: bool,
+    evidence: &CaseEvidence,
+) -> Option<FaultSeen> {
     let asked = asked(exchange);
     match (due, error) {
         (Due::Ok, None) => None,
         (Due::Ok, Some(code)) => {
             let of_bytes = [HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&code);
             let text = format!("{asked}: hresult is {code}, expected an OK");
+            let ended = super::agreement::ended_sessions(evidence).filter(|_| !of_bytes && exchange.is_answered_as_session());
+            if let Some(ended) = ended {
+                let text = format!("{text}: {ended} sessions were stopped before, and none runs");
+                return Some(FaultSeen::new(ServerFault::SessionsLeaked, text));
+            }
             (of_bytes || !depends_on_the_machine).then(|| FaultSeen::new(ServerFault::ValidRequestRefused, text))
         }
         (Due::Error(due), Some(code)) if due == code => None,

@@ -144,8 +144,8 @@ fn version(came: &Came) -> Result<(String, u8), String> {
     Ok((text, major))
 }
 
-/// The major version of `10.0.9` and `11.0.0-preview.1`.
-fn known_version(text: &str) -> Option<u8> {
+/// The major version of `10.0.9` and `11.0.0-preview.1`, if it is of a .NET that knows `ProcessInfo2`.
+pub(super) fn known_version(text: &str) -> Option<u8> {
     let release = text.split(['-', '+', ' ']).next()?;
     let numbers = release.split('.').map(|number| number.parse::<u32>().ok()).collect::<Option<alloc::vec::Vec<_>>>()?;
     let [major, 0, _] = numbers.as_slice() else { return None };

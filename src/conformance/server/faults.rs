@@ -158,11 +158,27 @@ named_faults! {
     StreamDoesNotEnd = "stream-does-not-end",
         "The stream of a session that was stopped does not end.",
         "At a StopTracing, write the rest of the stream and close the connection that it is on.", ["R-FLW-006", "F-76"];
+    SessionsLeaked = "sessions-leaked",
+        "A session is refused after others were stopped: their places are not given back.",
+        "Give the place of a session back before its StopTracing is answered, and when its connection ends.",
+        ["F-32", "R-EVP-017"];
+    StreamFormatWrong = "stream-format-wrong",
+        "The stream of a session has the other format than was asked for: nettrace in place of netperf, or netperf in place of nettrace.",
+        "Stream the format that is asked for: 0 netperf, 1 nettrace. Refuse the one that the server does not have.",
+        ["R-EVP-004", "R-EVP-015", "R-FLW-008"];
+    StreamIsNoNettrace = "stream-is-no-nettrace",
+        "The stream of a session is neither nettrace nor netperf.",
+        "Begin a nettrace stream with `Nettrace`, and then 14 00 00 00 !FastSerialization.1, or, from version 6 on, a uint 0 and the \
+         versions; netperf begins with 14 00 00 00 !FastSerialization.1.", ["R-EVP-015", "R-FLW-008"];
+    ProcessIdWrong = "process-id-wrong",
+        "The process id of a reply or an advertise is not that of the server's process.",
+        "Write the id that the system gives the process that serves (getpid), as it is in that process's own pid namespace, in 8 bytes.",
+        ["R-PRC-004", "R-ADV-005", "F-35"];
     ProcessIdChanges = "process-id-changes",
-        "Replies to ProcessInfo, 2 and 3 have different process ids.",
+        "Replies to ProcessInfo, 2 and 3, and advertises, have different process ids.",
         "Answer with one process id.", ["R-PRC-004", "R-PRC-019", "R-PRC-038"];
     CookieChanges = "cookie-changes",
-        "Replies to ProcessInfo, 2 and 3 have different cookies.",
+        "Replies to ProcessInfo, 2 and 3, and advertises, have different cookies.",
         "Make the cookie once, when the process starts.", ["R-PRC-005", "R-PRC-019", "R-PRC-038"];
     GuidByteOrder = "guid-byte-order",
         "The cookie is written in two byte orders.",

@@ -7,6 +7,7 @@ use super::ask::Came;
 use super::expectation::Expectation;
 use super::faults::{FaultSeen, ServerFault};
 use super::request::Answered;
+use crate::command::Command;
 use crate::conformance::known::{Answer, Profile, Row, Seen, explain};
 use crate::conformance::{Grade, KnownDeviation};
 use crate::hresult::HResult;
@@ -91,13 +92,21 @@ pub(in crate::conformance) fn judge(
         found.insert(0, came(&answered.came, error));
     }
     match grade {
-        Some(Grade::Unimplemented) => Judgement::new(Grade::Unimplemented, ["DS_IPC_E_UNKNOWN_COMMAND".into()].into()),
+        Some(Grade::Unimplemented) => {
+            Judgement::new(Grade::Unimplemented, [lacks(expectation.request.map(|request| request.command))].into())
+        }
         Some(grade) if found.is_empty() => Judgement::new(grade, found),
         _ => match known(profile, expectation, answered, death) {
             Some(row) => Judgement::of_row(row, found),
             None => Judgement::new(Grade::Fail, found),
         },
     }
+}
+
+/// That a target does not know a command.
+pub(super) fn lacks(command: Option<Command>) -> String {
+    let name = command.and_then(Command::name).map_or_else(String::new, |name| format!("{name}: "));
+    format!("{name}DS_IPC_E_UNKNOWN_COMMAND")
 }
 
 fn came(came: &Came, error: Option<HResult>) -> String {
@@ -148,7 +157,6 @@ fn known(profile: Profile, expectation: &Expectation<'_>, answered: &Answered, d
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::Command;
     use crate::conformance::server::ask::Came;
     use crate::conformance::server::request::{is_cut, message_of};
     use crate::exchange::End;
@@ -177,7 +185,7 @@ mod tests {
         let judgement = judge(
             profile,
             &Expectation::of_vector(group, test),
-            &Answered { came, wrong: Vec::new(), left_open, has_surplus: false },
+            &Answered { came, wrong: Vec::new(), left_open, has_surplus: false, stream: Vec::new() },
             None,
         );
         (judgement.grade, judgement.deviation.map(|one| one.fact), judgement.found)

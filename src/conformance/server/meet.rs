@@ -30,8 +30,8 @@ const UNKNOWN_PROFILER_ID: Command = Command::from_code(0x03fe);
 const PIECES: &[usize] = &[19];
 
 /// What was found out.
-pub(super) struct Met {
-    pub(super) profile: Profile,
+pub(in crate::conformance) struct Met {
+    pub(in crate::conformance) profile: Profile,
     /// How the profile was concluded; `None` where it was given.
     pub(super) conclusion: Option<Conclusion>,
     pub(super) abilities: Abilities,
@@ -39,7 +39,7 @@ pub(super) struct Met {
 }
 
 /// Finds out what `cases` have to know, of those that `options` allow.
-pub(super) fn meet(subject: &mut Subject, cases: &[&ServerCase<'_>], options: &Options) -> Result<Met, String> {
+pub(in crate::conformance) fn meet(subject: &mut Subject, cases: &[&ServerCase<'_>], options: &Options) -> Result<Met, String> {
     let given = options.profile.or(options.claims.profile);
     let (mut abilities, mut pace) = (Abilities::default(), Pace::default());
     if probe::measure(subject, &mut pace).is_err() {

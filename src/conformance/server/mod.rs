@@ -20,17 +20,19 @@ mod faults;
 mod habits;
 pub(super) mod judge;
 mod left_out;
-mod meet;
+pub(super) mod meet;
 mod options;
 mod pace;
 mod place;
 mod probe;
+mod process_id;
 mod reply_faults;
 pub(super) mod request;
 mod run;
 #[cfg(unix)]
 mod spawn;
 mod spelling;
+mod stream_faults;
 pub(super) mod target;
 #[cfg(unix)]
 mod unix;

@@ -7,21 +7,13 @@ use byteorder::{ByteOrder as _, LittleEndian};
 use super::case_evidence::{CaseEvidence, Exchange};
 use super::faults::{FaultSeen, ServerFault};
 use super::spelling::{NoSuch, Spelled, Spelling, wrong_spelling};
+use super::stream_faults::begins_stream;
 use crate::command::{Command, ReplyType};
 use crate::header::{HEADER_LEN, MAGIC};
 use crate::hresult::HResult;
 use crate::message::AnyReply;
 use crate::message::server::ErrorReply;
 use crate::wire::fields::Source as _;
-
-/// What event streams begin with: nettrace, netperf.
-const STREAMS: [&[u8]; 2] = [b"Nettrace\x14\0\0\0!FastSerialization.1", b"\x14\0\0\0!FastSerialization.1"];
-
-/// Whether `bytes` may be the front of an event stream.
-fn begins_stream(bytes: &[u8]) -> bool {
-    let is_like = |stream: &&[u8]| bytes.iter().zip(stream.iter()).all(|(have, want)| have == want);
-    !bytes.is_empty() && STREAMS.iter().any(is_like)
-}
 
 /// What is wrong with what came over the connections of a case.
 pub(super) fn of_case(evidence: &CaseEvidence) -> Vec<FaultSeen> {
@@ -274,7 +266,9 @@ impl Reply<'_> {
             Layout::Ok(ReplyType::ProcessEnvironment) => {
                 super::block_faults::of_block(self.body, rest, self.exchange.quiet.is_some())
             }
-            Layout::Ok(ReplyType::Session) if command != Command::STOP_TRACING => None,
+            Layout::Ok(ReplyType::Session) if command != Command::STOP_TRACING => {
+                super::stream_faults::of_stream(&self.exchange.sent, rest)
+            }
             _ => {
                 let start = rest.get(..rest.len().min(16)).unwrap_or_default();
                 let text = format!("{} bytes follow the reply: {}", rest.len(), quoted(start));

@@ -37,6 +37,8 @@ pub(in crate::conformance) struct Answered {
     pub(in crate::conformance) left_open: bool,
     /// Whether more bytes came there.
     pub(in crate::conformance) has_surplus: bool,
+    /// The first bytes of the session's stream.
+    pub(in crate::conformance) stream: Vec<u8>,
 }
 
 /// What is wrong with a reply, or with what followed it.
@@ -146,7 +148,7 @@ pub(in crate::conformance) fn read(
 ) -> Result<Answered, PlayerError> {
     let until = after(player, patience.reply);
     let came = next_message(player, ON, until)?;
-    let mut answered = Answered { came, wrong: Vec::new(), left_open: false, has_surplus: false };
+    let mut answered = Answered { came, wrong: Vec::new(), left_open: false, has_surplus: false, stream: Vec::new() };
     if matches!(answered.came, Came::NoMessage(_)) {
         hear_out(player)?;
     }
@@ -219,7 +221,9 @@ fn stop(player: &mut Player<'_>, id: u64, until: Duration, answered: &mut Answer
     if echo.and_then(|echo| echo.value.get("sessionId").and_then(Value::as_str).map(|text| text == id.to_string())) != Some(true) {
         answered.wrong.push(Wrong::NotStopped { came });
     }
-    match player.network().drained(stream, until)?.end {
+    let drained = player.network().drained(stream, until)?;
+    answered.stream = drained.first;
+    match drained.end {
         Some(End::Closed) => {}
         end => answered.wrong.push(Wrong::Stream(end)),
     }

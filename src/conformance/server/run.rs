@@ -86,6 +86,7 @@ pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mu
     let mut entries: Vec<Option<Case>> = cases.iter().map(|_| None).collect();
     let (mut to_play, mut left_out) = (Vec::new(), Vec::new());
     let mut notes: Vec<String> = met.conclusion.iter().map(Conclusion::note).collect();
+    notes.extend(subject.unknown_process().map(String::from));
     let (mut elsewhere, mut unclaimed) = (LeftOut::default(), 0_usize);
     for (nth, (case, slot)) in cases.iter().zip(&mut entries).enumerate() {
         let planned = plan(case, &subject, &met, options);
@@ -275,7 +276,7 @@ impl Queue<'_> {
                 last = Some(case);
             }
         }
-        player.subject.answers().map_err(|reason| match last {
+        player.subject.reacts().map_err(|reason| match last {
             Some(case) => format!("after {}, the last case: {reason}", case.name()),
             None => format!("before the first case: {reason}"),
         })

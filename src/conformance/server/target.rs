@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use super::ask::{self, Identity};
 use super::place::RunsIn;
+use super::process_id::TargetProcess;
 #[cfg(unix)]
 use super::unix as system;
 #[cfg(windows)]
@@ -15,7 +16,7 @@ use crate::io::Canceller;
 use crate::io::trust::TrustPolicy;
 use crate::vectors::script::Target;
 use system::{Reach, Spawned};
-pub(super) use system::{TargetNetwork, with_user_events};
+pub(super) use system::{TargetNetwork, process_of, with_user_events};
 
 /// The target of a run.
 pub(in crate::conformance) struct Subject {
@@ -24,6 +25,8 @@ pub(in crate::conformance) struct Subject {
     canceller: Option<Canceller>,
     /// Whether it is started again and again.
     often: bool,
+    /// The process of the shared target, as far as its connections show it.
+    process: TargetProcess,
 }
 
 impl Subject {
@@ -36,7 +39,7 @@ impl Subject {
         canceller: Option<&Canceller>,
     ) -> Result<Self, String> {
         let reach = Reach::find(place, within, trust, canceller)?;
-        Ok(Self { reach, within, canceller: canceller.cloned(), often: false })
+        Ok(Self { reach, within, canceller: canceller.cloned(), often: false, process: TargetProcess::default() })
     }
 
     /// Targets that are started again and again are there as soon as they answer, whatever their own code does next. They run in their
@@ -77,6 +80,11 @@ impl Subject {
         self.reach.process_id()
     }
 
+    /// Why no process id can be compared with the target's, if none can. [`Subject::identity`] shows it.
+    pub(super) fn unknown_process(&self) -> Option<&'static str> {
+        self.process.unknown()
+    }
+
     /// Whether nobody listens any more where the shared target did.
     pub(in crate::conformance) fn is_endpoint_gone(&self) -> bool {
         self.reach.is_endpoint_gone(self.within)
@@ -95,9 +103,16 @@ impl Subject {
         ask::answers(&mut player, "the last one", until).map_err(|trouble| trouble.to_string())
     }
 
+    /// Whether the shared target still does something when it is asked: what is wrong with its answers, the cases say.
+    pub(super) fn reacts(&mut self) -> Result<(), String> {
+        let mut network = self.shared()?;
+        ask::reacts(&mut network, self.within).map_err(|trouble| trouble.to_string())
+    }
+
     /// What the shared target says it is.
     pub(in crate::conformance) fn identity(&mut self) -> Result<Option<Identity>, String> {
         let mut network = self.shared()?;
+        self.process = process_of(&network);
         ask::identity_of(&mut network, self.within)
     }
 }

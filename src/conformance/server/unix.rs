@@ -6,13 +6,16 @@ use alloc::{
     format,
     string::{String, ToString as _},
 };
+use core::cell::Cell;
 use core::time::Duration;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::ask::identity_of;
+use super::ask::{Identity, identity_of};
+use super::evidence::known_version;
 use super::place::RunsIn;
+use super::process_id::TargetProcess;
 pub(super) use super::spawn::Spawned;
 use super::spawn::with_canceller;
 use super::{Death, Place, SpawnCommand};
@@ -42,7 +45,13 @@ pub(super) enum Reach {
     /// It connects to this port.
     Port(UnixListener, #[allow(dead_code, reason = "it removes the socket in the end")] UnlinkOnDrop),
     /// It is started.
-    Spawn(SpawnCommand, Option<Box<Spawned>>),
+    Spawn {
+        command: SpawnCommand,
+        /// The one that runs.
+        spawned: Option<Box<Spawned>>,
+        /// Whether one was waited for in vain to name its assembly: others of this command are not.
+        stays_nameless: Cell<bool>,
+    },
 }
 
 impl Reach {
@@ -56,7 +65,7 @@ impl Reach {
                 let (listener, guard) = bind_private(path).map_err(|error| format!("{error:#}"))?;
                 Self::Port(listener, guard)
             }
-            Place::Spawn(command) => Self::Spawn(command.clone(), None),
+            Place::Spawn(command) => Self::Spawn { command: command.clone(), spawned: None, stays_nameless: Cell::new(false) },
         };
         if let Self::Socket(path) = &reach {
             let until = Until { deadline: Instant::now().checked_add(within), canceller };
@@ -66,7 +75,7 @@ impl Reach {
     }
 
     pub(super) const fn can_spawn(&self) -> bool {
-        matches!(self, Self::Spawn(..))
+        matches!(self, Self::Spawn { .. })
     }
 
     pub(super) const fn takes_two_at_once(&self) -> bool {
@@ -77,7 +86,7 @@ impl Reach {
         match self {
             Self::Socket(path) => {
                 let network = with_canceller(SocketNetwork::to_socket(path.clone()), canceller);
-                Ok(if let Some(id) = process_of(path) {
+                Ok(if let Some(id) = named_process(path) {
                     network.with_process_id(id)
                 } else {
                     let path = path.clone();
@@ -88,7 +97,7 @@ impl Reach {
                 let listener = listener.try_clone().map_err(|error| error.to_string())?;
                 Ok(with_canceller(SocketNetwork::at_port(listener), canceller))
             }
-            Self::Spawn(command, spawned) => {
+            Self::Spawn { command, spawned, stays_nameless } => {
                 if let Some(running) = spawned.as_ref().filter(|spawned| spawned.death().is_none()) {
                     return Ok(with_canceller(running.network(), canceller));
                 }
@@ -99,7 +108,7 @@ impl Reach {
                     runs_in = RunsIn::OwnDirectory;
                 }
                 let (started, mut network) = Spawned::start(command, &target, runs_in, canceller)?;
-                until_it_runs(&mut network, within, if often { Duration::ZERO } else { SETTLED })?;
+                until_it_runs(&mut network, within, if often { Duration::ZERO } else { SETTLED }, stays_nameless)?;
                 *spawned = Some(Box::new(started));
                 Ok(network)
             }
@@ -113,27 +122,27 @@ impl Reach {
         within: Duration,
         canceller: Option<&Canceller>,
     ) -> Result<(Spawned, SocketNetwork), String> {
-        let Self::Spawn(command, _) = self else { return Err("this target cannot be started".to_owned()) };
+        let Self::Spawn { command, stays_nameless, .. } = self else { return Err("this target cannot be started".to_owned()) };
         let (spawned, mut network) = Spawned::start(command, target, runs_in, canceller)?;
         let suspends = [PORTS_VARIABLE, DEFAULT_PORT_SUSPEND_VARIABLE].iter().any(|name| target.environment.contains_key(*name));
         if !target.suspended && !suspends && !target.ports.iter().any(|port| port.suspend) {
-            until_it_runs(&mut network, within, SETTLED)?;
+            until_it_runs(&mut network, within, SETTLED, stays_nameless)?;
         }
         Ok((spawned, network))
     }
 
     pub(super) fn death(&self) -> Option<Death> {
         match self {
-            Self::Spawn(_, Some(spawned)) => spawned.death(),
+            Self::Spawn { spawned: Some(spawned), .. } => spawned.death(),
             _ => None,
         }
     }
 
     pub(super) fn process_id(&self) -> Option<u32> {
         match self {
-            Self::Socket(path) => process_of(path),
+            Self::Socket(path) => named_process(path),
             Self::Port(..) => None,
-            Self::Spawn(_, spawned) => spawned.as_ref().map(|spawned| spawned.process_id()),
+            Self::Spawn { spawned, .. } => spawned.as_ref().map(|spawned| spawned.process_id()),
         }
     }
 
@@ -141,8 +150,8 @@ impl Reach {
     pub(super) fn is_endpoint_gone(&self, within: Duration) -> bool {
         let path = match self {
             Self::Socket(path) => path.clone(),
-            Self::Spawn(_, Some(spawned)) => spawned.socket().to_owned(),
-            Self::Spawn(_, None) | Self::Port(..) => return false,
+            Self::Spawn { spawned: Some(spawned), .. } => spawned.socket().to_owned(),
+            Self::Spawn { spawned: None, .. } | Self::Port(..) => return false,
         };
         let until = Until { deadline: Instant::now().checked_add(within), canceller: None };
         let connected = Endpoint::socket(path).connect(&until);
@@ -151,7 +160,7 @@ impl Reach {
 
     pub(super) fn end_shared(&mut self) -> bool {
         match self {
-            Self::Spawn(_, spawned) => {
+            Self::Spawn { spawned, .. } => {
                 *spawned = None;
                 true
             }
@@ -165,13 +174,13 @@ pub(super) fn with_user_events(network: SocketNetwork, stand_in: bool) -> Socket
     if stand_in { network.with_stand_in_for_user_events() } else { network.with_kernels_user_events() }
 }
 
-/// Waits until managed code runs, which is what scripts expect of a target that is not suspended. One that cannot be asked is given time.
-fn until_it_runs(network: &mut SocketNetwork, within: Duration, settled: Duration) -> Result<(), String> {
+/// Waits until managed code runs, which is what scripts expect of a target that is not suspended: .NET then names its assembly. One that
+/// cannot be asked is given time. One that is not .NET, or that never names an assembly, is ready where its socket is.
+fn until_it_runs(network: &mut SocketNetwork, within: Duration, settled: Duration, nameless: &Cell<bool>) -> Result<(), String> {
     let began = Instant::now();
-    while identity_of(network, within)?.is_some_and(|identity| !identity.runs) {
-        if began.elapsed() >= BEGINS {
-            return Err(format!("the target's managed code does not begin within {} s", BEGINS.as_secs()));
-        }
+    let will_name_it = |identity: &Identity| !identity.runs && known_version(&identity.version).is_some();
+    while !nameless.get() && identity_of(network, within)?.is_some_and(|identity| will_name_it(&identity)) {
+        nameless.set(began.elapsed() >= BEGINS);
         pause(network, PAUSE)?;
     }
     pause(network, settled)
@@ -191,7 +200,12 @@ fn is_listened_at(path: &Path) -> bool {
     }
 }
 
+/// The process at the other end, as far as it is known.
+pub(super) fn process_of(network: &SocketNetwork) -> TargetProcess {
+    TargetProcess { named: network.target_socket().and_then(named_process), peer: network.peer() }
+}
+
 /// The process that the name of a socket tells.
-fn process_of(path: &Path) -> Option<u32> {
+fn named_process(path: &Path) -> Option<u32> {
     SocketName::from_path(path.to_str()?).ok().map(|name| name.pid)
 }

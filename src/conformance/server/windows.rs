@@ -10,8 +10,9 @@ use alloc::{
 use core::time::Duration;
 
 use super::place::RunsIn;
+use super::process_id::TargetProcess;
 use super::{Death, Place};
-use crate::conformance::player::{Network as _, PipeNetwork};
+use crate::conformance::player::{Network as _, Peer, PipeNetwork};
 use crate::endpoint::{PIPE_PREFIX, PipeName};
 use crate::io::Canceller;
 use crate::io::trust::TrustPolicy;
@@ -87,6 +88,11 @@ impl Reach {
     pub(super) const fn end_shared(&mut self) -> bool {
         false
     }
+}
+
+/// The process at the other end, as far as the name of its pipe says it.
+pub(super) fn process_of(network: &PipeNetwork) -> TargetProcess {
+    TargetProcess { named: PipeName::parse(network.pipe()).ok().map(|name| name.pid), peer: Peer::default() }
 }
 
 /// The network as it is: Windows has no `user_events`.

@@ -9,10 +9,10 @@ use crate::io::{Error, Phase};
 
 /// Who called `listen`, as the kernel noted it then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::io) struct Peer {
-    pub(in crate::io) user_id: u32,
+pub(crate) struct Peer {
+    pub(crate) user_id: u32,
     /// `None` for a process in a pid namespace that we cannot see into.
-    pub(in crate::io) process_id: Option<u32>,
+    pub(crate) process_id: Option<u32>,
 }
 
 /// Looks at who listens at the other end of `stream`, before anything is sent. `process_id` is the process that was asked for, in
@@ -55,13 +55,13 @@ pub fn check_peer(stream: &impl AsFd, policy: TrustPolicy, process_id: Option<u3
 // `nix`, since rustix 1.1 reads `pid` as a number that is not zero, and the kernel says zero for a process that we cannot see: seen
 // as `Err(code 0)`.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(in crate::io) fn peer_of(stream: &impl AsFd) -> io::Result<Peer> {
+pub(crate) fn peer_of(stream: &impl AsFd) -> io::Result<Peer> {
     let peer = nix::sys::socket::getsockopt(&stream.as_fd(), nix::sys::socket::sockopt::PeerCredentials)?;
     Ok(Peer { user_id: peer.uid(), process_id: u32::try_from(peer.pid()).ok().filter(|id| *id != 0) })
 }
 
 #[cfg(target_vendor = "apple")]
-pub(in crate::io) fn peer_of(stream: &impl AsFd) -> io::Result<Peer> {
+pub(crate) fn peer_of(stream: &impl AsFd) -> io::Result<Peer> {
     use nix::sys::socket::{getsockopt, sockopt};
     let peer = getsockopt(&stream.as_fd(), sockopt::LocalPeerCred)?;
     let process_id = getsockopt(&stream.as_fd(), sockopt::LocalPeerPid)?;
@@ -69,6 +69,6 @@ pub(in crate::io) fn peer_of(stream: &impl AsFd) -> io::Result<Peer> {
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-pub(in crate::io) fn peer_of(_: &impl AsFd) -> io::Result<Peer> {
+pub(crate) fn peer_of(_: &impl AsFd) -> io::Result<Peer> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "who listens is not known on this system"))
 }

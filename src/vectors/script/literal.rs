@@ -114,3 +114,18 @@ pub(super) mod hexadecimal {
         hex::decode(String::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
+
+/// The same, several times.
+pub(super) mod hexadecimals {
+    use alloc::{string::String, vec::Vec};
+
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
+
+    pub(in crate::vectors) fn serialize<S: Serializer>(all: &[Vec<u8>], serializer: S) -> Result<S::Ok, S::Error> {
+        all.iter().map(hex::encode).collect::<Vec<_>>().serialize(serializer)
+    }
+
+    pub(in crate::vectors) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Vec<u8>>, D::Error> {
+        Vec::<String>::deserialize(deserializer)?.iter().map(|text| hex::decode(text).map_err(D::Error::custom)).collect()
+    }
+}

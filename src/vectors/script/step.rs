@@ -270,6 +270,12 @@ pub struct ExpectEnd {
     /// The last bytes that were drained.
     #[serde(default, with = "super::literal::hexadecimal", skip_serializing_if = "Vec::is_empty")]
     pub last: Vec<u8>,
+    /// The last bytes that were drained are those of one of these. None are looked at where it is empty.
+    #[serde(default, with = "super::literal::hexadecimals", skip_serializing_if = "Vec::is_empty")]
+    pub last_any_of: Vec<Vec<u8>>,
+    /// Whether the time begins anew as long as the memory of the target's process grows: it is a bound on progress.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub while_memory_grows: bool,
     /// How long it may take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_ms: Option<u32>,

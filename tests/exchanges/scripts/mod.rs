@@ -6,6 +6,7 @@ mod executor;
 mod files;
 mod network;
 mod player;
+mod progress;
 mod runtime;
 mod socket;
 #[cfg(unix)]

@@ -138,6 +138,15 @@ fn player_drained_stream_end_is_checked() {
     let (_directory, path) = says(0, b"stream\x01");
     let said = (2, "the last of 7 bytes are 1 bytes 01".to_owned());
     assert_eq!(differs(SocketNetwork::to_socket(path), &last("02")), said);
+    // The ends of several formats.
+    let any_of = last("01").replace(r#""last": "01""#, r#""last_any_of": ["01", "00000000"]"#);
+    for stream in [&b"stream\x01"[..], b"stream\0\0\0\0"] {
+        let (_directory, path) = says(0, stream);
+        assert_eq!(play(SocketNetwork::to_socket(path), &any_of), Ok(()), "{}", stream.escape_ascii());
+    }
+    let (_directory, path) = says(0, b"stream\0\0");
+    let said = (2, "the last of 8 bytes are 4 bytes 616d0000".to_owned());
+    assert_eq!(differs(SocketNetwork::to_socket(path), &any_of), said);
     let (_directory, path) = holds(b"stream");
     let text = last("01").replace("5000", "30");
     assert_eq!(differs(SocketNetwork::to_socket(path), &text), (2, "no end comes".to_owned()));

@@ -1,0 +1,64 @@
+//! What the system says of the process at the other end of connections.
+
+use alloc::{format, sync::Arc};
+use std::fs;
+use std::sync::{Mutex, PoisonError};
+
+use crate::advertise::Advertise;
+
+/// Who is at the other end of a network's connections, as far as they were opened. A copy sees what the network learns later.
+#[derive(Clone, Debug, Default)]
+pub(in crate::conformance) struct Peer(Arc<Mutex<State>>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    process_id: Option<u32>,
+    advertise: Option<Advertise>,
+}
+
+impl Peer {
+    /// The process, as this system numbers it: the one that called `listen`, or that connected to a port. `None` where the system does
+    /// not say it, or cannot number it here.
+    pub(in crate::conformance) fn process_id(&self) -> Option<u32> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).process_id
+    }
+
+    /// What the process said last at a port that stands for its default port.
+    pub(in crate::conformance) fn advertise(&self) -> Option<Advertise> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).advertise
+    }
+
+    /// The memory of the process in KiB, where the system says so.
+    #[cfg(unix)]
+    pub(super) fn memory(&self) -> Option<u64> {
+        resident(self.process_id()?)
+    }
+
+    #[cfg(unix)]
+    pub(super) fn is_process(&self, process_id: Option<u32>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).process_id = process_id;
+    }
+
+    #[cfg(unix)]
+    pub(super) fn says(&self, advertise: Advertise) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).advertise = Some(advertise);
+    }
+}
+
+/// The memory of a process in KiB, where the system says so.
+pub(in crate::conformance) fn resident(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_of_a_process_is_what_the_system_says() {
+        assert!(resident(std::process::id()).is_some_and(|memory| memory > 500));
+        assert_eq!(resident(u32::MAX), None);
+    }
+}

@@ -1,0 +1,165 @@
+//! Which process a target is, and whether a process id that it says is that one's.
+
+use alloc::{format, string::String, vec::Vec};
+
+use crate::advertise::Advertise;
+use crate::conformance::player::Peer;
+
+/// What is known of a target's process.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TargetProcess {
+    /// The id in the name of its socket or pipe, which the process has written itself.
+    pub(super) named: Option<u32>,
+    /// What the system says of the other end of its connections.
+    pub(super) peer: Peer,
+}
+
+impl TargetProcess {
+    /// What it said at the port by which it is reached.
+    pub(super) fn advertise(&self) -> Option<Advertise> {
+        self.peer.advertise()
+    }
+
+    /// Whose id was expected in place of `said`; `None` where it is right, or cannot be told.
+    pub(super) fn expected_in_place_of(&self, said: u64) -> Option<String> {
+        if self.named.is_some_and(|named| u64::from(named) == said) {
+            return None;
+        }
+        match (ids_of(&self.peer), self.named) {
+            (Some(process), _) if process.ids.iter().any(|id| u64::from(*id) == said) || process.is_kin(said) => None,
+            (Some(process), _) => {
+                let ids: Vec<String> = process.ids.iter().map(|id| format!("{id}")).collect();
+                Some(format!("{}, the id of the process that listens", ids.join(" or ")))
+            }
+            (None, Some(named)) => Some(format!("{named}, which the name of its endpoint has")),
+            (None, None) => None,
+        }
+    }
+
+    /// Why no process id can be compared, if none can.
+    pub(super) fn unknown(&self) -> Option<&'static str> {
+        (self.named.is_none() && ids_of(&self.peer).is_none()).then_some(
+            "processId was compared with nothing: which process the target is, and how it numbers itself, is unknown here",
+        )
+    }
+}
+
+/// A process by its ids: ours first, then those of the pid namespaces within which it runs, its own last.
+struct Process {
+    ids: Vec<u32>,
+}
+
+#[cfg(target_os = "linux")]
+fn ids_of(peer: &Peer) -> Option<Process> {
+    let status = linux::Status::of(peer.process_id()?)?;
+    Some(Process { ids: status.ids })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ids_of(peer: &Peer) -> Option<Process> {
+    peer.process_id().map(|id| Process { ids: [id].into() })
+}
+
+impl Process {
+    /// Whether `said` is a process that this one started, or one of its process group: a server may listen in one process and serve in
+    /// another.
+    #[cfg(target_os = "linux")]
+    fn is_kin(&self, said: u64) -> bool {
+        let (Some(first), Ok(said)) = (self.ids.first(), u32::try_from(said)) else { return false };
+        linux::is_kin(*first, said)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    #[allow(clippy::unused_self, reason = "on Linux the system is asked")]
+    const fn is_kin(&self, _: u64) -> bool {
+        false
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
+    use std::fs;
+
+    use rustix::process::{Pid, getpgid};
+
+    /// What `/proc/PID/status` says of a process that lives.
+    pub(super) struct Status {
+        /// In our pid namespace first.
+        pub(super) ids: Vec<u32>,
+        parent: u32,
+    }
+
+    impl Status {
+        pub(super) fn of(id: u32) -> Option<Self> {
+            if !crate::conformance::player::process::lives(id) {
+                return None;
+            }
+            Self::read(&String::from_utf8_lossy(&fs::read(format!("/proc/{id}/status")).ok()?))
+        }
+
+        fn read(text: &str) -> Option<Self> {
+            let numbers = |name: &str| -> Option<Vec<u32>> {
+                let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+                line.split_ascii_whitespace().map(|number| number.parse().ok()).collect()
+            };
+            // A kernel without pid namespaces has no `NSpid`.
+            let ids = numbers("NSpid:").or_else(|| numbers("Pid:")).filter(|ids| !ids.is_empty())?;
+            Some(Self { ids, parent: numbers("PPid:")?.first().copied()? })
+        }
+    }
+
+    /// Whether a process that says that it is `said`, in its own pid namespace or ours, descends from `id` or is of its group.
+    pub(super) fn is_kin(id: u32, said: u32) -> bool {
+        let Ok(entries) = fs::read_dir("/proc") else { return false };
+        let ids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+        let all: BTreeMap<u32, Status> = ids.filter_map(|id| Some((id, Status::of(id)?))).collect();
+        let group = group_of(id);
+        all.iter().filter(|(_, status)| status.ids.contains(&said)).any(|(other, _)| {
+            let descends =
+                || core::iter::successors(Some(*other), |id| all.get(id).map(|status| status.parent)).any(|one| one == id);
+            (group.is_some() && group_of(*other) == group) || descends()
+        })
+    }
+
+    fn group_of(id: u32) -> Option<Pid> {
+        getpgid(Pid::from_raw(i32::try_from(id).ok()?)).ok()
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn process_in_another_pid_namespace_has_several_ids() {
+            let status = Status::read("Name:\tserver\nPid:\t4711\nPPid:\t12\nNSpid:\t4711\t1\n").unwrap();
+            assert_eq!((status.ids, status.parent), ([4711, 1].into(), 12));
+            assert_eq!(Status::read("Pid:\t4711\nPPid:\t12\n").unwrap().ids, [4711]);
+            assert!(Status::read("Name:\tPid: 3\n").is_none());
+        }
+
+        #[test]
+        fn child_is_kin_and_parent_of_another_group_is_not() {
+            let ours = std::process::id();
+            let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+            assert!(is_kin(ours, child.id()) && !is_kin(ours, 1));
+            let _ = child.kill();
+            let _ = child.wait();
+            assert!(!is_kin(ours, child.id()), "it has ended");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn id_in_the_name_is_expected_where_nothing_else_is_known() {
+        let named = TargetProcess { named: Some(12), peer: Peer::default() };
+        assert_eq!(named.expected_in_place_of(12), None);
+        assert_eq!(named.expected_in_place_of(13).unwrap(), "12, which the name of its endpoint has");
+        let unknown = TargetProcess::default();
+        assert_eq!((unknown.expected_in_place_of(13), unknown.unknown().is_some(), named.unknown()), (None, true, None));
+    }
+}

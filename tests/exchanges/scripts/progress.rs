@@ -1,0 +1,91 @@
+//! The player waits on while the memory of a target grows, where a step says so.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::conformance::player::{Drained, Link, Network, Player, PlayerError, Received, Sent};
+use dotnet_diagnostics_ipc::exchange::End;
+use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind, Life, Step};
+
+/// A target that is silent as long as there are sizes, and then ends. Each wait lets its time pass.
+struct Filling {
+    now: Duration,
+    /// Its memory at the beginning, and after each wait.
+    sizes: VecDeque<u64>,
+}
+
+impl Network for Filling {
+    fn now(&self) -> Duration {
+        self.now
+    }
+
+    fn memory(&self) -> Option<u64> {
+        self.sizes.front().copied()
+    }
+
+    fn receive(&mut self, _: Link, _: usize, until: Duration) -> Result<Received, PlayerError> {
+        self.now = until;
+        self.sizes.pop_front();
+        Ok(if self.sizes.is_empty() { Received::End(End::Reset) } else { Received::Nothing })
+    }
+
+    fn open(&mut self, _: Option<&str>, _: Duration) -> Result<Link, PlayerError> {
+        Ok(Link::new(0))
+    }
+
+    fn end(&mut self, _: Link, _: Ending) -> Result<(), PlayerError> {
+        Ok(())
+    }
+
+    fn accept(&mut self, _: Option<&str>, _: Duration) -> Result<Option<Link>, PlayerError> {
+        unreachable!("the target listens")
+    }
+
+    fn is_called(&mut self, _: Option<&str>, _: Duration) -> Result<bool, PlayerError> {
+        unreachable!("the target listens")
+    }
+
+    fn listen(&mut self, _: &str, _: bool) -> Result<(), PlayerError> {
+        unreachable!("the target listens")
+    }
+
+    fn send(&mut self, _: Link, _: &[u8], _: Option<FdKind>, _: Duration) -> Result<Sent, PlayerError> {
+        unreachable!("nothing is sent")
+    }
+
+    fn drain(&mut self, _: Link) -> Result<(), PlayerError> {
+        unreachable!("nothing is drained")
+    }
+
+    fn drained(&mut self, _: Link, _: Duration) -> Result<Drained, PlayerError> {
+        unreachable!("nothing is drained")
+    }
+
+    fn wait(&mut self, _: Duration) -> Result<(), PlayerError> {
+        unreachable!("nothing is waited for")
+    }
+
+    fn life(&mut self, _: Life, _: Duration) -> Result<Life, PlayerError> {
+        unreachable!("nobody asks")
+    }
+}
+
+/// How long it took, in milliseconds, and whether the end came.
+fn plays(sizes: &[u64], more: &str) -> (u128, bool) {
+    let mut target = Filling { now: Duration::ZERO, sizes: sizes.iter().copied().collect() };
+    let text = format!(r#"[{{ "open": "a" }}, {{ "on": "a", "expect_end": "any", "within_ms": 100{more} }}]"#);
+    let steps: Vec<Step> = serde_json::from_str(&text).unwrap();
+    let came = Player::new(&mut target, Duration::ZERO).play(&steps).is_ok();
+    (target.now.as_millis(), came)
+}
+
+#[test]
+fn step_waits_on_while_memory_grows() {
+    const GROWS: &str = r#", "while_memory_grows": true"#;
+    // Five waits, and the end in the sixth.
+    assert_eq!(plays(&[10, 20, 30, 40, 50, 60], GROWS), (600, true));
+    assert_eq!(plays(&[10, 20, 30, 40, 50, 60], ""), (100, false));
+    // It stands still, or gives some back: that is no progress.
+    assert_eq!(plays(&[10, 20, 20, 40, 50], GROWS), (200, false));
+    assert_eq!(plays(&[10, 20, 15, 25, 50], GROWS), (200, false));
+}
