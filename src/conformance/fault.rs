@@ -1,9 +1,9 @@
 //! How the faults of a kind of target are named: one table makes the enumeration and what is said of each.
 
-/// Makes an enumeration of faults out of a table: name, sentence, how to mend it where the table says that, facts and requirements.
+/// Makes an enumeration of faults out of a table: name, sentence, how to mend it, facts and requirements.
 macro_rules! named_faults {
     ($(#[$meta:meta])* enum $Fault:ident;
-        $($(#[$doc:meta])* $Variant:ident = $name:literal, $sentence:literal, [$($spec:literal),* $(,)?];)*
+        $($(#[$doc:meta])* $Variant:ident = $name:literal, $sentence:literal, $mend:literal, [$($spec:literal),* $(,)?];)*
     ) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,6 +27,11 @@ macro_rules! named_faults {
                 match self { $(Self::$Variant => $sentence,)* }
             }
 
+            /// How to mend it.
+            pub const fn mend(self) -> &'static str {
+                match self { $(Self::$Variant => $mend,)* }
+            }
+
             /// The facts and requirements that it is against.
             pub const fn spec(self) -> &'static [&'static str] {
                 match self { $(Self::$Variant => &[$($spec),*],)* }
@@ -36,22 +41,6 @@ macro_rules! named_faults {
         impl core::fmt::Display for $Fault {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 f.write_str(self.name())
-            }
-        }
-    };
-    ($(#[$meta:meta])* enum $Fault:ident;
-        $($(#[$doc:meta])* $Variant:ident = $name:literal, $sentence:literal, $mend:literal, [$($spec:literal),* $(,)?];)*
-    ) => {
-        $crate::conformance::fault::named_faults! {
-            $(#[$meta])*
-            enum $Fault;
-            $($(#[$doc])* $Variant = $name, $sentence, [$($spec),*];)*
-        }
-
-        impl $Fault {
-            /// How to mend it.
-            pub const fn mend(self) -> &'static str {
-                match self { $(Self::$Variant => $mend,)* }
             }
         }
     };

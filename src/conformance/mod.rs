@@ -30,6 +30,7 @@ mod fault;
 pub mod fuzz_server;
 mod glob;
 pub mod known;
+mod named_fault;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod parent_death;
 pub mod player;
@@ -45,6 +46,7 @@ pub mod vectors;
 
 pub use adapter::{Adapter, AdapterCommand, AdapterError};
 pub use glob::Glob;
+pub use named_fault::NamedFault;
 pub use report::{
     Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost, Report, Section, TooFewJudged,
     Turn,

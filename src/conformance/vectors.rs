@@ -37,6 +37,7 @@ fn case(file: &str, group: &Group, test: &Test) -> Case {
         expected: expected(test),
         seen: Value::Null,
         found,
+        about: alloc::vec::Vec::new(),
     });
     Case {
         name: format!("{file}/{}/{}", group.name, test.tc_id),

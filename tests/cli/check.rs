@@ -37,7 +37,7 @@ fn check_wrong_vector_is_named_and_fails() {
     let output = text(&run(&["check", "--vectors", directory.path().to_str().unwrap()], b"", 1));
     assert!(output.contains("vectors/wrong/wrong/4711: claims another id"), "{output}");
     assert!(output.contains(r#"decoded to {"sessionId":"1"}; expected {"sessionId":"2"}"#), "{output}");
-    assert!(output.contains(": 1 cases, 0 passed, ") && output.ends_with(" 1 failed\n"), "{output}");
+    assert!(output.contains(": 1 case, 0 passed, ") && output.ends_with(" 1 failed\n"), "{output}");
 }
 
 #[test]

@@ -88,7 +88,25 @@ fn explain_knows_cases_of_every_section_and_every_fault_flag_and_word() {
 fn explain_fault_of_codecs_says_what_to_look_at() {
     let said = text(&run(&["explain", "wrong-value:providers[].keywords"], b"", 0));
     assert!(
-        said.starts_with("wrong-value:providers[].keywords, a fault of codecs: the codec read the bytes as another value"),
+        said.starts_with("wrong-value:providers[].keywords, a fault of codecs: The codec reads the bytes as another value"),
         "{said}"
     );
+    assert!(said.contains("\n  to mend it: Look at how that field is read"), "{said}");
+}
+
+/// Two suites may have a fault of one name: both are explained, each with what it is against.
+#[test]
+fn explain_fault_of_clients_says_how_to_mend_it() {
+    let said = text(&run(&["explain", "attach-timeout-in-seconds"], b"", 0));
+    assert_eq!(
+        said.lines().take(2).collect::<Vec<_>>(),
+        [
+            "attach-timeout-in-seconds, a fault of clients: The time-out of an attach is written in seconds, and is in milliseconds.",
+            "  to mend it: Write `attachTimeout` in milliseconds: 5 seconds are 5000.",
+        ]
+    );
+    assert!(said.contains("\n  F-55  "), "{said}");
+    let both = text(&run(&["explain", "wchar-of-4-bytes"], b"", 0));
+    assert!(both.contains("a fault of servers: ") && both.contains("a fault of clients: "), "{both}");
+    assert_eq!(both.matches("  to mend it: ").count(), 2, "{both}");
 }

@@ -68,7 +68,15 @@ def judge(cases):
     return named, unnamed
 
 
-def section(rows):
+def mends(diagipc, names):
+    """How each fault is mended, as `diagipc explain` says it."""
+    if not names:
+        return {}
+    said = subprocess.run([diagipc, "explain", *names], capture_output=True, text=True, check=True).stdout
+    return dict(re.findall(r"(?m)^(\S+), a fault of clients: .*\n  to mend it: (.*)$", said))
+
+
+def section(rows, mends):
     right = sum(row["ok"] for row in rows if row["kind"] == "fault")
     faults = sum(row["kind"] == "fault" for row in rows)
     tastes = [row for row in rows if row["kind"] == "taste"]
@@ -82,13 +90,13 @@ def section(rows):
         f"{faults} faulty clients: {right} named, {faults - right} missed. {len(tastes)} right ones: "
         f"{sum(row['ok'] for row in tastes)} pass. False names and failures without a name: {wrong}.",
         "",
-        "| planted | named |",
-        "|---|---|",
+        "| planted | named | how to mend it |",
+        "|---|---|---|",
     ]
     for row in rows:
         said = ", ".join([f"`{name}`" for name in row["named"]] + [f"unnamed: {name}" for name in row["unnamed"]])
         planted = f"`{row['name']}`" if row["kind"] == "fault" else f"none: {row['name']}"
-        lines.append(f"| {planted} | {said or 'none, all pass'} |")
+        lines.append(f"| {planted} | {said or 'none, all pass'} | {mends.get(row['name'], '')} |".replace("|  |", "| |"))
     return "\n".join(lines) + "\n"
 
 
@@ -128,7 +136,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory, concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 2) as pool:
         client = compiled(directory)
         rows = list(pool.map(row, wanted))
-    new = section(rows)
+    new = section(rows, mends(arguments.diagipc, [row["name"] for row in rows if row["kind"] == "fault"]))
     head = "# What the kit detects\n\nFaults that were planted, and the names that the kit gives to what it finds.\n"
     old = TABLE.read_text() if TABLE.exists() else head
     if arguments.write:

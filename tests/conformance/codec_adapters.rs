@@ -635,7 +635,9 @@ fn text_report_names_failure_and_detail() {
     let begins = |start: &str| text.lines().filter(|line| line.trim_start().starts_with(start)).count();
     for start in [
         "grammar ",
+        "1 cause of 1 failure",
         "CAUSE  taken-though-invalid, 1 failure: taken, expected a refusal",
+        "to mend it: Refuse them: ",
         "grammar/grammar-wchar/",
         "sent      {",
         "expected  error of layer payload",

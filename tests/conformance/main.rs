@@ -3,6 +3,10 @@
 #[cfg(unix)]
 mod client_detection;
 #[cfg(unix)]
+mod client_discovery;
+#[cfg(unix)]
+mod client_files;
+#[cfg(unix)]
 mod client_limits;
 #[cfg(unix)]
 mod client_suite;

@@ -258,7 +258,13 @@ fn conversation_keeps_order_and_shortens_turns() {
     assert_eq!(lines, ["sent      a: 444f", "received  a: ffff", "sent      b: 54", "received  b: nothing"]);
     let long = Turn::new("a", TurnDirection::Received, &[7; 5000]);
     assert_eq!((long.hex.len(), long.length), (2 * 4096, Some(5000)));
-    let answer = Detail { sent: json!({ "op": "decode" }), expected: String::new(), seen: Value::Null, found: Vec::new() };
+    let answer = Detail {
+        sent: json!({ "op": "decode" }),
+        expected: String::new(),
+        seen: Value::Null,
+        found: Vec::new(),
+        about: Vec::new(),
+    };
     assert_eq!(answer.turns(), None);
 }
 
@@ -412,7 +418,7 @@ fn html_leads_with_failures_by_cause() {
     let page = html(&[server(), client()], &Citations::embedded()).unwrap().replace("&#x2f;", "/");
     let top = &page[..page.find("<h2>Cases</h2>").unwrap()];
     for part in [
-        "<b>string-length-in-bytes</b>, 1 failure: The length is 26, expected 13",
+        "<b>string-length-in-bytes</b>, 1 failure: The length is 26, expected 13<br>To mend it: Count UTF-16 units and the NUL",
         "Without a named cause, 1 failure",
         "<a href=\"#case-2\"><code>framing/cut</code></a> step 3: still open",
         "<a href=\"#case-5\"><code>trace/strings</code></a>",

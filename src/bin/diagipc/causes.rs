@@ -5,8 +5,7 @@ use std::io::Write;
 use anstyle::AnsiColor;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::conformance::report::TurnDirection;
-use dotnet_diagnostics_ipc::conformance::server::ServerFault;
-use dotnet_diagnostics_ipc::conformance::{Case, Cause, Detail, Report, Turn};
+use dotnet_diagnostics_ipc::conformance::{Case, Cause, Detail, NamedFault, Report, Turn};
 use dotnet_diagnostics_ipc::header::Header;
 
 use crate::colours::Colours;
@@ -17,30 +16,48 @@ use crate::printable::plain;
 /// The causes, those of most failures first.
 pub(crate) fn write(report: &Report, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
     if !report.causes.is_empty() {
-        let named = report.failures().filter(|case| !case.faults.is_empty()).count();
-        let of = if named == report.counts.fail { String::new() } else { format!("{named} of ") };
-        writeln!(out, "\n{}, {of}{}", counted(report.causes.len(), "cause"), counted(report.counts.fail, "failure"))?;
+        writeln!(out, "\n{}", headline(report))?;
     }
-    for Cause { name, text, cases, example, dump } in &report.causes {
+    for cause @ Cause { name, text, cases, example, dump } in &report.causes {
         let cases = counted(*cases, "failure");
         writeln!(out, "\n{}  {}, {cases}: {}", colours.paint("CAUSE", AnsiColor::Red), plain(name), plain(text))?;
-        if let Some(fault) = ServerFault::ALL.iter().find(|fault| fault.name() == name) {
-            writeln!(out, "  to mend it: {}", fault.mend())?;
+        if let Some(fault) = NamedFault::of_cause(report, cause) {
+            writeln!(out, "  to mend it: {}", fault.mend)?;
         }
         writeln!(out, "  for example {}", plain(example))?;
+        if let Some(case) = report.cases.iter().find(|case| case.name == *example) {
+            seen_in(case, text, out)?;
+        }
         for line in dump {
             writeln!(out, "{}", plain(line))?;
         }
     }
-    let unnamed = report.failures().filter(|case| case.faults.is_empty()).count();
-    if unnamed > 0 && !report.causes.is_empty() {
-        writeln!(out, "\n{unnamed} of {} failures have no named cause", report.counts.fail)?;
-    }
     Ok(())
+}
+
+/// How many causes how many failures have.
+fn headline(report: &Report) -> String {
+    let causes = counted(report.causes.len(), "cause");
+    let unnamed = report.failures().filter(|case| case.faults.is_empty()).count();
+    let named = counted(report.counts.fail.saturating_sub(unnamed), "failure");
+    match unnamed {
+        0 => format!("{causes} of {named}"),
+        1 => format!("{causes} of {named}; 1 more has no named cause"),
+        more => format!("{causes} of {named}; {more} more have no named cause"),
+    }
 }
 
 pub(crate) fn counted(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+/// What the example says first, if that is more than the cause says.
+fn seen_in(case: &Case, said: &str, out: &mut dyn Write) -> anyhow::Result<()> {
+    let found = case.detail.as_ref().and_then(|detail| detail.found.first()).filter(|found| *found != said);
+    if let Some(found) = found {
+        writeln!(out, "  in which {}", plain(found))?;
+    }
+    Ok(())
 }
 
 /// Gives each cause the annotated dump of its example.
@@ -48,25 +65,32 @@ pub(crate) fn annotate(report: &mut Report) -> anyhow::Result<()> {
     for cause in &mut report.causes {
         let mut text = Vec::new();
         if let Some(case) = report.cases.iter().find(|case| case.name == cause.example) {
-            last_message(case, &mut text)?;
+            last_message(case, TurnDirection::Received, &mut text)?;
+            // What is wrong with a client may be what it makes of the reply.
+            if report.suite == "client" || case.name.starts_with("client/") {
+                last_message(case, TurnDirection::Sent, &mut text)?;
+            }
         }
         cause.dump = String::from_utf8_lossy(&text).trim_end().lines().map(str::to_owned).collect();
     }
     Ok(())
 }
 
-/// The last message that came from the target, if the case is a conversation in which one came.
-fn last_message(of: &Case, out: &mut dyn Write) -> anyhow::Result<()> {
+/// The last message that came from the target, or that it was sent, if the case is a conversation in which there was one.
+fn last_message(of: &Case, direction: TurnDirection, out: &mut dyn Write) -> anyhow::Result<()> {
     let turns = of.detail.as_ref().and_then(Detail::turns).unwrap_or_default();
-    let came = |turn: &&Turn| is_of_target(turn) && !bytes(turn).is_empty();
-    let Some(last) = turns.iter().rev().find(came) else { return Ok(()) };
+    let is_it = |turn: &&Turn| turn.direction == direction && !bytes(turn).is_empty();
+    let Some(last) = turns.iter().rev().find(is_it) else { return Ok(()) };
     // What a reply means depends on what it answers.
-    let asked = turns.iter().filter(|turn| turn.connection == last.connection && !is_of_target(turn));
+    let asked = turns.iter().filter(|turn| turn.connection == last.connection && turn.direction != direction);
     let command: Option<Command> = asked.filter_map(|turn| Header::decode(&bytes(turn)).ok()).map(|header| header.command).next();
     let bytes = bytes(last);
     if let Some(item) = Splitter::new(&bytes, None, command).next() {
         let end = item.offset.saturating_add(item.size).min(bytes.len());
-        dump::item(out, &item, bytes.get(item.offset..end).unwrap_or_default())?;
+        let mut shown = Vec::new();
+        dump::item(&mut shown, &item, bytes.get(item.offset..end).unwrap_or_default())?;
+        out.write_all(shown.trim_ascii_end())?;
+        writeln!(out)?;
         let rest = bytes.len().saturating_sub(end);
         if rest > 0 {
             writeln!(out, "  and {rest} bytes more")?;
@@ -75,11 +99,43 @@ fn last_message(of: &Case, out: &mut dyn Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn is_of_target(turn: &Turn) -> bool {
-    turn.direction == TurnDirection::Received
-}
-
 /// Those that the report has.
 fn bytes(turn: &Turn) -> Vec<u8> {
     hex::decode(&turn.hex).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dotnet_diagnostics_ipc::conformance::{CaseFault, Grade};
+
+    /// A report of failures, each with one of these faults or none.
+    fn report(faults: &[Option<&str>]) -> Report {
+        let mut report = Report::new("client", "a client");
+        for (nth, fault) in faults.iter().enumerate() {
+            let mut case = Case::new(&nth.to_string(), "all", "all", "a case", Grade::Fail);
+            case.faults = fault.map(|name| CaseFault::new(name, "as it was seen")).into_iter().collect();
+            report.add(case);
+        }
+        report
+    }
+
+    #[test]
+    fn headline_counts_causes_failures_and_those_without_a_name() {
+        assert_eq!(headline(&report(&[Some("runs-on")])), "1 cause of 1 failure");
+        assert_eq!(headline(&report(&[Some("runs-on"), None])), "1 cause of 1 failure; 1 more has no named cause");
+        let faults = [Some("runs-on"), Some("runs-on"), Some("nothing-sent"), None, None];
+        assert_eq!(headline(&report(&faults)), "2 causes of 3 failures; 2 more have no named cause");
+    }
+
+    #[test]
+    fn cause_says_how_to_mend_it() {
+        let mut said = Vec::new();
+        write(&report(&[Some("runs-on"), Some("no-such-fault")]), &Colours::of_output(), &mut said).unwrap();
+        let said = String::from_utf8(said).unwrap();
+        let mend =
+            "runs-on, 1 failure: as it was seen\n  to mend it: End the process when the work is done, also its threads and timers.";
+        assert!(said.contains(mend), "{said}");
+        assert_eq!(said.matches("to mend it").count(), 1, "{said}");
+    }
 }

@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use anyhow::bail;
-use dotnet_diagnostics_ipc::conformance::Citations;
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::conformance::client::{self, ClientFault, Scenario};
-use dotnet_diagnostics_ipc::conformance::codec::{self, CodecCase, CodecFault};
+use dotnet_diagnostics_ipc::conformance::codec::{self, CodecCase};
 use dotnet_diagnostics_ipc::conformance::report::{Glossary, Requirement};
 use dotnet_diagnostics_ipc::conformance::server::ServerFault;
+use dotnet_diagnostics_ipc::conformance::{Citations, NamedFault};
 use dotnet_diagnostics_ipc::vectors::{self as golden, Group, ScriptFile, Test, script::Script};
 
 #[cfg(unix)]
@@ -80,7 +80,6 @@ impl Known {
         let case = suites.iter().find_map(|suite| name.strip_prefix(suite));
         Ok(self.citation(name, out)?
             || self.fault(name, out)?
-            || fault_of_codecs(name, out)?
             || self.case(name, out)?
             || case.map_or(Ok(false), |case| self.case(case, out))?
             || self.meaning(name, out)?)
@@ -121,30 +120,15 @@ impl Known {
 
     fn fault(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
         // Servers and clients have some faults in common.
-        let is_of_servers = self.server_fault(name, out)?;
-        Ok(self.client_fault(name, out)? || is_of_servers)
-    }
-
-    fn server_fault(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
-        let Some(fault) = ServerFault::ALL.iter().find(|fault| fault.name() == name) else { return Ok(false) };
-        writeln!(out, "{fault}, a fault of servers: {}", fault.sentence())?;
-        writeln!(out, "  to mend it: {}", fault.mend())?;
-        self.cited(fault.spec().iter().copied(), out)?;
-        Ok(true)
-    }
-
-    #[cfg(unix)]
-    fn client_fault(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
-        let Some(fault) = ClientFault::ALL.iter().find(|fault| fault.name() == name) else { return Ok(false) };
-        writeln!(out, "{fault}, a fault of clients: {}", fault.sentence())?;
-        self.cited(fault.spec().iter().copied(), out)?;
-        Ok(true)
-    }
-
-    #[cfg(not(unix))]
-    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as on Unix")]
-    fn client_fault(&self, _: &str, _: &mut dyn Write) -> anyhow::Result<bool> {
-        Ok(false)
+        let faults = NamedFault::SUITES.iter().filter_map(|suite| NamedFault::of(suite, name));
+        let mut is_known = false;
+        for NamedFault { suite, sentence, mend, spec, .. } in faults {
+            writeln!(out, "{name}, a fault of {suite}s: {sentence}")?;
+            writeln!(out, "  to mend it: {mend}")?;
+            self.cited(spec.iter().copied(), out)?;
+            is_known = true;
+        }
+        Ok(is_known)
     }
 
     fn script(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
@@ -244,10 +228,4 @@ impl Known {
         let all = words.chain(of_servers).chain(of_clients).chain(scripts).chain(questions);
         all.filter(|name| name.to_lowercase().contains(&part)).take(SUGGESTED).collect()
     }
-}
-
-fn fault_of_codecs(name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
-    let Some(meaning) = CodecFault::meaning(name) else { return Ok(false) };
-    writeln!(out, "{name}, a fault of codecs: {meaning}")?;
-    Ok(true)
 }

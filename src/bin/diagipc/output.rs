@@ -185,10 +185,10 @@ fn text(report: &Report, citations: &Citations, out: &mut dyn Write) -> anyhow::
         writeln!(out, "\nNOTE  {}", plain(note))?;
     }
     if let Some(Lost { reason, not_run }) = &report.lost {
-        writeln!(out, "\n{}  {}; {not_run} cases were not run", colours.paint("LOST", AnsiColor::Red), plain(reason))?;
+        writeln!(out, "\n{}  {}; {} not run", colours.paint("LOST", AnsiColor::Red), plain(reason), were(*not_run))?;
     }
     if let Some(Interrupted { not_run }) = report.interrupted {
-        writeln!(out, "\n{}  {not_run} cases were not run", colours.paint("INTERRUPTED", AnsiColor::Red))?;
+        writeln!(out, "\n{}  {} not run", colours.paint("INTERRUPTED", AnsiColor::Red), were(not_run))?;
     }
     if let Some(few) = &report.too_few_judged {
         writeln!(out, "\n{}  {few}: this is no pass (--min-judged)", colours.paint("TOO FEW JUDGED", AnsiColor::Red))?;
@@ -201,11 +201,15 @@ fn text(report: &Report, citations: &Citations, out: &mut dyn Write) -> anyhow::
     let failed = colours.paint(&format!("{fail} failed"), colour);
     writeln!(
         out,
-        "\n{}{about}: {} cases, {pass} passed, {pass_lenient} passed leniently, {unimplemented} unimplemented, {informational} informational, {failed}",
+        "\n{}{about}: {}, {pass} passed, {pass_lenient} passed leniently, {unimplemented} unimplemented, {informational} informational, {failed}",
         plain(&report.target),
-        report.counts.all()
+        causes::counted(report.counts.all(), "case")
     )?;
     Ok(())
+}
+
+fn were(cases: usize) -> String {
+    if cases == 1 { "1 case was".to_owned() } else { format!("{cases} cases were") }
 }
 
 /// The sections, and all of them together where there are several.
@@ -252,6 +256,9 @@ fn failure(case: &Case, citations: &Citations, colours: &Colours, out: &mut dyn 
         // What a fault says is said there.
         for line in detail.found.iter().filter(|line| !case.faults.iter().any(|fault| fault.text == **line)) {
             writeln!(out, "  {}    {}", colours.paint("FAILED", AnsiColor::Red), plain(line))?;
+        }
+        for line in &detail.about {
+            writeln!(out, "  about     {}", plain(line))?;
         }
     }
     for fault in &case.faults {

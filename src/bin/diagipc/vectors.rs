@@ -64,6 +64,8 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("clients/csclient.toml", include_str!("../../../vectors/clients/csclient.toml")),
     ("clients/dotnet-counters.toml", include_str!("../../../vectors/clients/dotnet-counters.toml")),
     ("clients/dotnet-trace.toml", include_str!("../../../vectors/clients/dotnet-trace.toml")),
+    ("clients/dotnetdiag.toml", include_str!("../../../vectors/clients/dotnetdiag.toml")),
+    ("clients/csclient.known.toml", include_str!("../../../vectors/clients/csclient.known.toml")),
 ];
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {

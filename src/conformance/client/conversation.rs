@@ -17,7 +17,7 @@ use super::finding::Findings;
 use super::operations::CommandLine;
 use super::process::Running;
 use super::request::Seen;
-use super::scenario::{Move, Request, Scenario, Unread};
+use super::scenario::{Decoy, Move, Request, Scenario, Unread};
 use super::target::Target;
 use super::{Argument, Operation, moves};
 use crate::command::Command;
@@ -43,6 +43,8 @@ pub(super) enum Stop {
     Lacks(String),
     /// It is not as it must be, and a runtime would not go on.
     Differs(Option<ClientFault>, String),
+    /// The document leaves open that nothing more comes.
+    LeftOpen(ClientFault, String),
     /// What was wrong is known already, and a runtime would not go on.
     Over,
 }
@@ -254,6 +256,13 @@ impl<'s, 'n> Conversation<'s, 'n> {
                 // One that has failed did so for another reason.
                 let fault = if self.client.is_success() { Some(ClientFault::SessionNeverStopped) } else { self.scenario.reveals };
                 Stop::fault(fault, text)
+            }
+            // Where the process has its TMPDIR the document does not say.
+            _ if self.requests == 0 && self.scenario.decoys.contains(&Decoy::InAnotherTmpdir) && !self.client.is_success() => {
+                Stop::LeftOpen(
+                    ClientFault::ProcessNotFound,
+                    "it does not look in the TMPDIR of the process, and says so".to_owned(),
+                )
             }
             _ if self.requests == 0 => {
                 let is_large = self.scenario.name.starts_with("size/largest/");

@@ -7,12 +7,40 @@ use std::io::{self, Read as _};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
+use rustix::fs::{Uid, chown};
+
 use super::ClientFault;
 use super::finding::Findings;
 use super::scenario::Decoy;
+use crate::conformance::started::OwnDirectory;
 
 /// How long one that has connected may take to send something.
 const SENDS: Duration = Duration::from_millis(300);
+
+/// The user to whom a decoy belongs that is not ours. Not the one that systems call nobody, who may run this.
+const ANOTHER_USER: u32 = 65_533;
+
+impl Decoy {
+    /// Why this system does not allow it, if it does not.
+    pub(super) fn lacks(self) -> Option<String> {
+        let give_away = || -> io::Result<()> {
+            let directory = OwnDirectory::new("dc-")?;
+            let file = directory.path().join("file");
+            fs::write(&file, b"")?;
+            Ok(chown(&file, Some(Uid::from_raw(ANOTHER_USER)), None)?)
+        };
+        let refused = (self == Self::OtherOwner).then(give_away)?.err()?;
+        Some(format!("only root can give a socket to another user ({refused})"))
+    }
+
+    /// The directory in which it is, beside the process's own.
+    pub(super) const fn subdirectory(self) -> &'static str {
+        match self {
+            Self::InAnotherTmpdir => "another",
+            _ => "",
+        }
+    }
+}
 
 /// The decoys of a target, which listen.
 #[derive(Debug, Default)]
@@ -24,17 +52,24 @@ impl Decoys {
         for decoy in list.iter().filter(|decoy| matches!(decoy, Decoy::EarlierKey) != after) {
             let name = match decoy {
                 Decoy::LongerPid => format!("dotnet-diagnostic-{pid}4-{key}-socket"),
-                Decoy::LaterKey | Decoy::PlainFile => format!("dotnet-diagnostic-{pid}-{}-socket", key.saturating_add(1_000_000)),
+                Decoy::LaterKey | Decoy::PlainFile | Decoy::OtherOwner | Decoy::InAnotherTmpdir => {
+                    format!("dotnet-diagnostic-{pid}-{}-socket", key.saturating_add(1_000_000))
+                }
                 Decoy::EarlierKey => format!("dotnet-diagnostic-{pid}-{}-socket", key.saturating_sub(1)),
                 Decoy::OldPrefix => format!("dotnetcore-diagnostic-{pid}-{key}-socket"),
             };
+            let directory = directory.join(decoy.subdirectory());
+            fs::create_dir_all(&directory)?;
             let path = directory.join(&name);
             match decoy {
                 Decoy::PlainFile => fs::write(path, b"")?,
                 // Its process is gone: nobody listens.
                 Decoy::EarlierKey => drop(UnixListener::bind(path)?),
                 _ => {
-                    let listener = UnixListener::bind(path)?;
+                    let listener = UnixListener::bind(&path)?;
+                    if *decoy == Decoy::OtherOwner {
+                        chown(&path, Some(Uid::from_raw(ANOTHER_USER)), None)?;
+                    }
                     listener.set_nonblocking(true)?;
                     self.0.push((name, listener));
                 }

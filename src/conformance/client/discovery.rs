@@ -18,6 +18,18 @@ const DECOYS: &[(Decoy, &str, &str, &[&str])] = &[
         &["R-TRN-003", "R-TRN-012"],
     ),
     (Decoy::OldPrefix, "old-prefix", "A socket has the name that drafts of the protocol gave it", &["R-TRN-013"]),
+    (
+        Decoy::OtherOwner,
+        "other-owner",
+        "A newer socket has the same process id, and belongs to another user",
+        &["R-TRN-008", "F-61"],
+    ),
+    (
+        Decoy::InAnotherTmpdir,
+        "other-tmpdir",
+        "The client's TMPDIR is not that of the process, and has a socket with the same process id",
+        &["R-TRN-008", "R-TRN-012"],
+    ),
 ];
 /// Those that do harm in the wrong process, and one that does not.
 const ASKED: &[Operation] = &[Operation::ProcessInfo, Operation::SetEnv, Operation::Dump, Operation::Attach, Operation::Trace];

@@ -11,6 +11,18 @@ use crate::conformance::player::Received;
 /// The most that is taken of what should never have been sent.
 const MOST: usize = 200_000;
 
+impl Unread {
+    /// How many bytes of a request of this size are read. Whoever has not read all of them resets the connection by closing it.
+    fn read_of(self, size: usize) -> usize {
+        let all_but_one = size.saturating_sub(1);
+        match self {
+            Self::None => size.max(20),
+            Self::LastByte => all_but_one,
+            Self::Payload => all_but_one.min(20),
+        }
+    }
+}
+
 impl Conversation<'_, '_> {
     /// The request that is to come on a connection. At the client's port: on the one that comes after it, if the client drops this
     /// one or asks something in passing on it.
@@ -36,11 +48,7 @@ impl Conversation<'_, '_> {
             fds = fds.saturating_add(with);
         }
         let size = bytes.get(14..16).and_then(|size| size.try_into().ok()).map(u16::from_le_bytes);
-        let wanted = size.map_or(0, |size| match unread {
-            Unread::None => usize::from(size).max(20),
-            Unread::LastByte => usize::from(size).saturating_sub(1),
-            Unread::Payload => 20,
-        });
+        let wanted = size.map_or(0, |size| unread.read_of(usize::from(size)));
         let (more, with) = self.read_some(on, wanted.saturating_sub(bytes.len()), REST)?;
         bytes.extend(more);
         Ok((bytes, fds.saturating_add(with)))
@@ -82,5 +90,18 @@ impl Conversation<'_, '_> {
             }
         }
         Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn request_without_payload_keeps_last_byte_unread() {
+        assert_eq!(Unread::Payload.read_of(50), 20);
+        assert_eq!(Unread::Payload.read_of(20), 19);
+        assert_eq!(Unread::LastByte.read_of(20), 19);
+        assert_eq!((Unread::None.read_of(20), Unread::None.read_of(0)), (20, 20));
     }
 }

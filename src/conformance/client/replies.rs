@@ -73,6 +73,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         all.push(error_of_code_0(operation));
     }
     all.extend(RESULTS.iter().copied().map(failing_hresult));
+    all.push(half_an_id());
     all.extend(strings());
     all.extend(sizes());
     all.extend(environments());
@@ -101,11 +102,21 @@ fn error_of_code_0(operation: Operation) -> Scenario {
     scenario.plays([asked(operation), vec![send("a", &error(HResult(0))), close("a")]].concat(), Exit::NonZero)
 }
 
-/// An OK whose HRESULT says that it failed.
+/// An OK whose HRESULT says that it failed. Where the document prints no HRESULT in the reply it is left open.
 fn failing_hresult(operation: Operation) -> Scenario {
     let name = format!("reply/ok-with-failing-hresult/{operation}");
-    let mut scenario = Scenario::new(&name, "An OK whose HRESULT says that it failed", &["F-41", "R-ERR-007"], operation);
+    let requirement = match operation {
+        Operation::Dump => "R-DMP-008",
+        Operation::Attach => "R-PRF-009",
+        Operation::PerfMap => "R-PRC-026",
+        Operation::PerfMapOff => "R-PRC-029",
+        Operation::StartupHook => "R-PRC-033",
+        Operation::SetEnv | Operation::UnsetEnv => "R-ENV-015",
+        _ => "F-41",
+    };
+    let mut scenario = Scenario::new(&name, "An OK whose HRESULT says that it failed", &[requirement, "R-ERR-007"], operation);
     scenario.reveals = Some(ClientFault::FailingHresultIgnored);
+    scenario.is_open = requirement == "F-41";
     let reply = ok(&HResult::FAIL.0.to_le_bytes());
     scenario.plays([asked(operation), vec![send("a", &reply), close("a")]].concat(), Exit::NonZero)
 }
@@ -194,6 +205,20 @@ fn no_replies(operation: Operation) -> Vec<Scenario> {
         all.push(scenario.plays(moves, Exit::NonZero));
     }
     all
+}
+
+/// An OK to `CollectTracing` whose payload is half a session id. The stream that follows it does not have the other half.
+fn half_an_id() -> Scenario {
+    let mut scenario = Scenario::new(
+        "reply/half-an-id/trace",
+        "An OK with half a session id, and a stream",
+        &["R-ERR-003", "R-HDR-002"],
+        Operation::Trace,
+    );
+    scenario.reveals = Some(ClientFault::ReplyTooShortAccepted);
+    let reply = ok(&[42, 0, 0, 0]);
+    let refuses = Move::Refuses { on: "a".to_owned() };
+    scenario.plays([asked(Operation::Trace), vec![send("a", &reply), send("a", b"Nettrace"), refuses]].concat(), Exit::NonZero)
 }
 
 fn ends(operation: Operation) -> Vec<Scenario> {

@@ -12,7 +12,7 @@ use super::faults::ClientFault;
 use super::finding::Findings;
 use super::operations::CommandLine;
 use super::scenario::Arguments;
-use super::spelling::misspelled;
+use super::spelling::{empty_before_zeroes, misspelled};
 use super::wanted::{Field, Wanted, seen, shortened, wanted};
 use super::{Argument, Operation, moves};
 use crate::command::Command;
@@ -189,8 +189,9 @@ fn misspelling(operation: Operation, line: &CommandLine, arguments: &Arguments, 
         if let Some(text) = arguments.get(&argument).filter(|_| is_said) {
             // An empty text of a provider may be absent, and something follows it.
             let is_last = !text.is_empty() || operation == Operation::SetEnv || operation.streams();
-            if let Some(fault) = misspelled(text, before, bytes).filter(|_| is_last) {
-                return Some(fault);
+            let fault = if is_last { misspelled(text, before, bytes) } else { empty_before_zeroes(before, bytes) };
+            if fault.is_some() {
+                return fault;
             }
             before = Some(text.as_str());
         }

@@ -10,6 +10,8 @@ use super::{Argument, ClientFault, Operation};
 
 /// The largest size that a header can say.
 const LARGEST: usize = 65_535;
+/// What a message for `user_events` may have beside its texts if its tracepoint is in a set, in UTF-16 units.
+const OF_A_SET: usize = 32;
 
 /// Texts whose spelling tells faults apart, by what is special.
 const TEXTS: &[(&str, &str, &[&str])] = &[
@@ -45,6 +47,8 @@ const VALUES: &[(Operation, Argument, &[&str], &[&str])] = &[
     (Operation::Trace, Argument::Keywords, &["0", "4294967296", "18446744073709551615"], &["F-16"]),
     (Operation::Trace, Argument::Level, &["0", "1", "5"], &["F-16"]),
     (Operation::Trace, Argument::BufferMb, &["1", "1024"], &["F-16"]),
+    (Operation::UserEvents, Argument::Keywords, &["0", "4294967296", "18446744073709551615"], &["F-16"]),
+    (Operation::UserEvents, Argument::Level, &["0", "1", "5"], &["F-16"]),
     (Operation::Stop, Argument::Session, &["0", "1", "18446744073709551615"], &["F-31"]),
 ];
 
@@ -64,7 +68,11 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             all.push(string(operation, argument, what, text, spec));
         }
     }
-    for (operation, argument) in [(Operation::SetEnv, Argument::Value), (Operation::Trace, Argument::Arguments)] {
+    for (operation, argument) in [
+        (Operation::SetEnv, Argument::Value),
+        (Operation::Trace, Argument::Arguments),
+        (Operation::UserEvents, Argument::Arguments),
+    ] {
         all.push(string(operation, argument, "empty", "", &["F-11", "F-44"]));
     }
     for (operation, argument, values, spec) in VALUES.iter().copied() {
@@ -134,9 +142,8 @@ fn sizes() -> Vec<Scenario> {
             operation,
         );
         // How large a message for user_events is depends on how the tracepoint is named in it.
-        if operation != Operation::UserEvents {
-            all.push(answered(told(largest, room)));
-        }
+        let units = if operation == Operation::UserEvents { room.saturating_sub(OF_A_SET) } else { room };
+        all.push(answered(told(largest, units)));
         for (what, units) in [("one-too-long", room.saturating_add(1)), ("far-too-long", 40_000)] {
             let scenario = Scenario::new(
                 &format!("size/{what}/{operation}"),

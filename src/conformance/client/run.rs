@@ -72,8 +72,11 @@ impl Scenario {
 /// Where the canceller of `options` is used, what is being played is given up, and what was started is ended. The report has the
 /// scenarios that were over.
 pub fn run(scenarios: &[Scenario], operations: &Operations, options: &Options, done: &(dyn Fn(&str, Grade) + Sync)) -> Report {
+    // What this system does not allow is no fault of the client, and nothing that it lacks.
+    let (left_out, playable): (Vec<usize>, Vec<usize>) =
+        (0..scenarios.len()).partition(|nth| scenarios.get(*nth).is_some_and(|scenario| lacking(scenario).is_some()));
     let (silent, others): (Vec<usize>, Vec<usize>) =
-        (0..scenarios.len()).partition(|nth| scenarios.get(*nth).is_some_and(|scenario| scenario.is_silent));
+        playable.iter().partition(|nth| scenarios.get(**nth).is_some_and(|scenario| scenario.is_silent));
     let verdicts: Mutex<Vec<(usize, Verdict)>> = Mutex::new(Vec::new());
     let work = |list: &[usize], next: &AtomicUsize| {
         while let Some(nth) = list.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -102,12 +105,20 @@ pub fn run(scenarios: &[Scenario], operations: &Operations, options: &Options, d
         verdicts.into_iter().filter_map(|(nth, verdict)| Some((scenarios.get(nth)?, verdict))).collect();
     naming::settle(&mut played);
     let mut report = Report::new("client", &operations.name);
-    let not_run = scenarios.len().saturating_sub(played.len());
+    let not_run = playable.len().saturating_sub(played.len());
     report.interrupted = (options.is_cancelled() && not_run > 0).then_some(Interrupted { not_run });
+    if let Some(why) = left_out.first().and_then(|nth| lacking(scenarios.get(*nth)?)) {
+        report.notes.push(format!("scenarios that were not played: {}, as {why}", left_out.len()));
+    }
     for (scenario, verdict) in played {
         report.add(verdict.case(scenario, &options.require));
     }
     report
+}
+
+/// Why this system does not allow it, if it does not.
+fn lacking(scenario: &Scenario) -> Option<String> {
+    scenario.decoys.iter().find_map(|decoy| decoy.lacks())
 }
 
 fn play(scenario: &Scenario, operations: &Operations, options: &Options) -> Verdict {
@@ -144,7 +155,7 @@ fn converse(scenario: &Scenario, line: &CommandLine, options: &Options) -> Resul
     let values = values(&scenario.arguments, &target).map_err(|error| format!("no file for it: {error}"))?;
     let words = line.words(&values);
     let mut command = Command::new(words.first().map_or("", String::as_str));
-    command.args(words.iter().skip(1)).envs(&line.env).env("TMPDIR", target.directory());
+    command.args(words.iter().skip(1)).envs(&line.env).env("TMPDIR", target.tmpdir_of_client());
     if let Some(directory) = &line.cwd {
         command.current_dir(directory);
     }
@@ -181,6 +192,7 @@ fn converse(scenario: &Scenario, line: &CommandLine, options: &Options) -> Resul
         Ok(()) => verdict.judge_end(scenario, line, &ended, &target, manner),
         Err(Stop::Lacks(what)) => verdict.lacks = Some(what),
         Err(Stop::Differs(fault, text)) => verdict.findings.must(fault, text),
+        Err(Stop::LeftOpen(fault, text)) => verdict.findings.may(fault, text),
         Err(Stop::Over) => {}
     }
     verdict.about = [format!("it was told: {}", shortened(&words.join(" "), 300)), how(&ended)].to_vec();

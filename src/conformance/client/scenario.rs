@@ -76,6 +76,10 @@ pub(super) enum Decoy {
     PlainFile,
     /// A socket as drafts of the protocol named it.
     OldPrefix,
+    /// A socket of the same id with another start time, made later, that belongs to another user.
+    OtherOwner,
+    /// The same in a directory that is the client's `TMPDIR`, where the process has another one.
+    InAnotherTmpdir,
 }
 
 impl Scenario {

@@ -50,6 +50,16 @@ pub(super) fn misspelled(text: &str, before: Option<&str>, bytes: &[u8]) -> Opti
     }
 }
 
+/// The same for an empty text that stands before an event filter without events and an array: whether it is absent or empty, the zeroes
+/// behind `before` or behind its length are a byte and a number of lengths.
+pub(super) fn empty_before_zeroes(before: Option<&str>, bytes: &[u8]) -> Option<ClientFault> {
+    let before: Vec<u16> = before?.encode_utf16().collect();
+    let before = spelled(before.len().saturating_add(1), &before);
+    let at = bytes.windows(before.len()).position(|window| window == before)?;
+    let zeroes = bytes.iter().skip(at.saturating_add(before.len())).take_while(|byte| **byte == 0).count();
+    (zeroes % 4 == 3).then_some(ClientFault::EmptyStringAsTwoBytes)
+}
+
 /// A string whose length says `count`.
 fn spelled(count: usize, units: &[u16]) -> Vec<u8> {
     [&le(count)[..], &raw(units), &[0, 0]].concat()
@@ -109,6 +119,11 @@ mod tests {
             let payload = hex::decode(payload.replace(' ', "")).unwrap();
             assert_eq!(misspelled(text, None, &[&prefix[..], &payload].concat()), fault, "{text} {payload:02x?}");
         }
+        // Behind a name of one letter, and before a filter without events and the length of a tracepoint's name.
+        let filtered = |empty: &[u8]| [&[2, 0, 0, 0, 0x4e, 0, 0, 0], empty, &[0, 0, 0, 0, 0, 6, 0, 0, 0]].concat();
+        assert_eq!(empty_before_zeroes(Some("N"), &filtered(&[0; 2])), Some(ClientFault::EmptyStringAsTwoBytes));
+        assert_eq!(empty_before_zeroes(Some("N"), &filtered(&[0; 4])), None);
+        assert_eq!(empty_before_zeroes(Some("N"), &filtered(&[1, 0, 0, 0, 0, 0])), None);
         // Behind a name of one letter.
         let name = [2, 0, 0, 0, 0x4e, 0, 0, 0];
         for (end, fault) in [

@@ -132,6 +132,12 @@ impl Target {
         self.directory.path()
     }
 
+    /// The `TMPDIR` of the client: the directory, unless a decoy wants another one.
+    pub(super) fn tmpdir_of_client(&self) -> PathBuf {
+        let others = self.wanted.iter().map(|decoy| decoy.subdirectory());
+        others.fold(self.directory.path().to_owned(), |directory, sub| if sub.is_empty() { directory } else { directory.join(sub) })
+    }
+
     pub(super) fn process_id(&self) -> u32 {
         self.process.id()
     }

@@ -53,13 +53,19 @@ impl Verdict {
             grade = Grade::Fail;
             found.insert(0, "it is required".to_owned());
         }
-        found.extend(self.findings.iter().map(|finding| match finding.weight {
-            Weight::Note => format!("note: {}", finding.text),
-            Weight::May => format!("left open: {}", finding.text),
-            Weight::Must => finding.text.clone(),
-        }));
+        // What failed it, apart from what explains it.
+        let mut about = Vec::new();
+        for finding in self.findings.iter() {
+            let text = match finding.weight {
+                Weight::Note => format!("note: {}", finding.text),
+                Weight::May => format!("left open: {}", finding.text),
+                Weight::Must => finding.text.clone(),
+            };
+            let is_beside = grade == Grade::Fail && self.findings.is_bad() && finding.weight != Weight::Must;
+            if is_beside { &mut about } else { &mut found }.push(text);
+        }
         if grade == Grade::Fail {
-            found.extend(self.about);
+            about.extend(self.about);
         }
         let faults = if grade == Grade::Pass { Vec::new() } else { self.findings.faults() };
         let mut spec = Vec::new();
@@ -72,7 +78,8 @@ impl Verdict {
         let mut case = Case::new(&scenario.name, &scenario.section, scenario.operation.name(), &scenario.title, grade);
         case.spec = spec;
         case.faults = faults.iter().map(|fault| CaseFault::new(fault.name(), fault.sentence())).collect();
-        case.detail = Some(Detail::conversation(self.transcript.0.iter().map(Turn::from), expected(scenario), found));
+        let detail = Detail::conversation(self.transcript.0.iter().map(Turn::from), expected(scenario), found);
+        case.detail = Some(Detail { about, ..detail });
         case
     }
 

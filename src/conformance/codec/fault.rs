@@ -58,25 +58,74 @@ pub enum CodecFault {
     Required(Option<String>),
 }
 
-/// What each name means, and what to look at.
-const MEANINGS: [(&str, &str); 14] = [
-    ("taken-though-invalid", "the bytes are invalid, and the codec took them: it must refuse them"),
-    ("refused-though-valid", "the bytes, or the value, are valid, and the codec refused them"),
-    ("wrong-value", "the codec read the bytes as another value; behind the colon is the key that differs"),
-    ("value-missing", "an adapter that answers ok to decode must give a value; one that cannot show it answers taken"),
-    ("wrong-canonical", "canonical says whether the codec writes the value as just these bytes"),
-    ("wrong-layer", "the codec refused the bytes for another reason, and a server would answer with the wrong error"),
-    ("unknown-layer", "layer is transport, header, payload, limits or reply, or is left out"),
-    ("wire-missing", "an adapter that answers ok to encode must give the bytes"),
+/// What each name means, and how to mend it.
+const MEANINGS: [(&str, &str, &str); 14] = [
+    (
+        "taken-though-invalid",
+        "The bytes are invalid, and the codec takes them.",
+        "Refuse them: `diagipc explain NUMBER` says what is wrong with the bytes of a vector, and at which byte.",
+    ),
+    (
+        "refused-though-valid",
+        "The bytes, or the value, are valid, and the codec refuses them.",
+        "Take them: `diagipc explain NUMBER` shows what each byte means.",
+    ),
+    (
+        "wrong-value",
+        "The codec reads the bytes as another value; the key that differs follows the colon.",
+        "Look at how that field is read: its width, its byte order, and where it begins.",
+    ),
+    (
+        "value-missing",
+        "The adapter answers ok to decode, and gives no value.",
+        "Add `value`, or answer `taken` where it cannot be shown.",
+    ),
+    (
+        "wrong-canonical",
+        "The key `canonical` is not as it is.",
+        "Say true only where the codec writes the value as just these bytes, or leave the key out.",
+    ),
+    (
+        "wrong-layer",
+        "The codec refuses the bytes for another reason, and a server would answer with the wrong error.",
+        "Check in the order of layers: transport, header, payload, limits; name the first that refuses.",
+    ),
+    (
+        "unknown-layer",
+        "The adapter names a layer that does not exist.",
+        "Write transport, header, payload, limits or reply, or leave it out.",
+    ),
+    ("wire-missing", "The adapter answers ok to encode, and gives no bytes.", "Add `wire`, the bytes in hexadecimal."),
     (
         "wrong-bytes",
-        "the codec wrote other bytes; behind the colon is the field that is another one in them, or why they are malformed",
+        "The codec writes other bytes; the field that they change, or why they are malformed, follows the colon.",
+        "Look at how that field is written: its width, its byte order, and what comes before it.",
     ),
-    ("written-though-invalid", "the value has no bytes, as it is too large or would be read otherwise: the codec must refuse it"),
-    ("leniency-written", "the codec wrote a form that readers may take and nobody writes"),
-    ("no-answer", "the adapter ended, or was silent"),
-    ("not-the-protocol", "the line is no answer, or one to another question"),
-    ("required-and-unsupported", "--require chooses the case, and the adapter answers unsupported"),
+    (
+        "written-though-invalid",
+        "The value has no bytes, as it is too large or would be read otherwise, and the codec writes some.",
+        "Refuse the value before anything is written.",
+    ),
+    (
+        "leniency-written",
+        "The codec writes a form that readers may take and nobody writes.",
+        "Write a bool as 0 or 1, `reserved` as 0, and no bytes after the last field.",
+    ),
+    (
+        "no-answer",
+        "The adapter ended, or was silent.",
+        "Write one line for each question, and flush it; look at what the adapter prints on standard error.",
+    ),
+    (
+        "not-the-protocol",
+        "The line is not an answer, or answers another question.",
+        "Write one JSON object a line with the question's `id`: vectors/adapters/README.md.",
+    ),
+    (
+        "required-and-unsupported",
+        "--require chooses the case, and the adapter answers unsupported.",
+        "Support it, or do not require it.",
+    ),
 ];
 
 /// How bytes differ from those that were expected.
@@ -137,6 +186,12 @@ impl fmt::Display for WrongBytes {
     }
 }
 
+/// The row of a name; the field that follows its colon is of no account.
+fn row(name: &str) -> Option<&'static (&'static str, &'static str, &'static str)> {
+    let name = name.split_once(':').map_or(name, |(name, _)| name);
+    MEANINGS.iter().find(|(known, _, _)| *known == name)
+}
+
 impl CodecFault {
     /// What a name of [`CodecFault::name`] means; `None` if no fault is called so.
     ///
@@ -147,8 +202,18 @@ impl CodecFault {
     /// assert_eq!(CodecFault::meaning("string-length-in-bytes"), None);
     /// ```
     pub fn meaning(name: &str) -> Option<&'static str> {
-        let name = name.split_once(':').map_or(name, |(name, _)| name);
-        MEANINGS.iter().find(|(known, _)| *known == name).map(|(_, meaning)| *meaning)
+        row(name).map(|(_, meaning, _)| *meaning)
+    }
+
+    /// How to mend a fault of such a name; `None` if no fault is called so.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::conformance::codec::CodecFault;
+    ///
+    /// assert!(CodecFault::mend("wrong-value:providers[].keywords").is_some_and(|mend| mend.contains("byte order")));
+    /// ```
+    pub fn mend(name: &str) -> Option<&'static str> {
+        row(name).map(|(_, _, mend)| *mend)
     }
 
     /// Its name: `refused-though-valid`, `wrong-value:providers[].keywords`.

@@ -113,7 +113,8 @@ fn ask(case: &CodecCase<'_>, adapter: &mut Adapter, id: &mut u64) -> Reply {
 
 fn result(case: &CodecCase<'_>, judgement: Judgement, seen: Value) -> Case {
     let Judgement { grade, found, fault } = judgement;
-    let detail = Detail { sent: case.request(), expected: case.expected(), seen, found: found.into_iter().collect::<Vec<_>>() };
+    let found = found.into_iter().collect::<Vec<_>>();
+    let detail = Detail { sent: case.request(), expected: case.expected(), seen, found, about: Vec::new() };
     Case {
         name: case.name(),
         section: case.section.to_owned(),

@@ -13,6 +13,7 @@ use minijinja::{AutoEscape, Environment, context};
 use serde::Serialize;
 
 use super::{Case, CaseFault, Citations, Counts, Detail, Glossary, Grade, Made, Report, Turn};
+use crate::conformance::NamedFault;
 
 const TEMPLATE: &str = include_str!("matrix.html");
 
@@ -109,6 +110,7 @@ struct Column<'r> {
 struct Cause<'r> {
     name: &'r str,
     text: &'r str,
+    mend: Option<&'static str>,
     failures: Vec<Failure<'r>>,
 }
 
@@ -139,7 +141,8 @@ impl<'r> Column<'r> {
                 let fault = case.faults.iter().find(|fault| fault.name == cause.name)?;
                 Some(failure(case, Some(fault.text.as_str()).filter(|text| *text != cause.text)))
             };
-            Cause { name: &cause.name, text: &cause.text, failures: report.failures().filter_map(of).collect() }
+            let mend = NamedFault::of_cause(report, cause).map(|fault| fault.mend);
+            Cause { name: &cause.name, text: &cause.text, mend, failures: report.failures().filter_map(of).collect() }
         });
         let unnamed = report.failures().filter(|case| case.faults.is_empty());
         let found = |case: &'r Case| case.detail.as_ref().and_then(|detail| detail.found.first()).map(String::as_str);
@@ -202,12 +205,13 @@ struct Shown<'r> {
     seen: String,
     expected: &'r str,
     found: &'r [String],
+    about: &'r [String],
 }
 
 impl<'r> From<&'r Detail> for Shown<'r> {
     fn from(detail: &'r Detail) -> Self {
         let (sent, seen) = (shortened(&detail.sent.to_string()), shortened(&detail.seen.to_string()));
-        Self { turns: detail.turns(), sent, seen, expected: &detail.expected, found: &detail.found }
+        Self { turns: detail.turns(), sent, seen, expected: &detail.expected, found: &detail.found, about: &detail.about }
     }
 }
 

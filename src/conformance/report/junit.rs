@@ -87,6 +87,7 @@ fn description(case: &Case, citations: &Citations) -> String {
         }
         lines.push(format!("expected  {}", detail.expected));
         lines.extend(detail.found.iter().map(|found| format!("FAILED    {found}")));
+        lines.extend(detail.about.iter().map(|about| format!("about     {about}")));
     }
     lines.extend(case.faults.iter().map(|fault| format!("FAULT     {}: {}", fault.name, fault.text)));
     lines.extend(case.cited().map(|id| format!("{id}  {}", citations.line(id).unwrap_or("not known here"))));

@@ -193,13 +193,16 @@ pub struct Detail {
     pub seen: Value,
     /// What is to say about it, a line each.
     pub found: Vec<String>,
+    /// What explains that, a line each: how a client was started, and how it ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub about: Vec<String>,
 }
 
 impl Detail {
     /// The detail of a conversation, whose turns stand in their order.
     pub fn conversation(turns: impl IntoIterator<Item = Turn>, expected: &str, found: Vec<String>) -> Self {
         let (sent, seen) = turn::split(turns);
-        Self { sent, expected: expected.to_owned(), seen, found }
+        Self { sent, expected: expected.to_owned(), seen, found, about: Vec::new() }
     }
 
     /// The turns of a conversation in their order. `None` if it was none.

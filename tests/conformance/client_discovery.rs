@@ -1,0 +1,77 @@
+//! Which socket a client finds beside others, and what is said of one that looks elsewhere.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use dotnet_diagnostics_ipc::conformance::{Case, Grade, Report};
+
+use crate::load::slower;
+use crate::tool;
+
+/// What `client.py` with `habit` does in the scenarios of `only`, which ask who the process is.
+fn cases(habit: &[&str], only: &[&str]) -> Vec<Case> {
+    cases_in("", habit, only)
+}
+
+/// The same, started by the words of `wrapper`.
+fn cases_in(wrapper: &str, habit: &[&str], only: &[&str]) -> Vec<Case> {
+    let directory = tempfile::tempdir().unwrap();
+    let client = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/clients/client.py");
+    let (habit, patience) = (habit.iter().map(|word| format!("'{word}', ")).collect::<Vec<_>>().concat(), 1000 * slower());
+    let text = format!(
+        "timeout_ms = {patience}\n[operations.process-info]\ncommand = [{wrapper}'python3', '-IS', '{}', {habit}'--patience', '{patience}', \
+        '--pid', '{{pid}}', 'process-info', 'ProcessInfo2']\n",
+        client.display()
+    );
+    let file = directory.path().join("client.toml");
+    fs::write(&file, text).unwrap();
+    let only = only.iter().flat_map(|what| ["--only".to_owned(), format!("discovery/{what}/process-info")]);
+    let ran = tool::diagipc().args(["client", "--json", "--operations"]).arg(&file).args(only).output().unwrap();
+    let report: Report =
+        serde_json::from_slice(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&ran.stderr)));
+    report.cases
+}
+
+fn faults(case: &Case) -> Vec<&str> {
+    case.faults.iter().map(|fault| fault.name.as_str()).collect()
+}
+
+#[test]
+fn client_that_looks_where_the_process_does_passes_beside_each_decoy() {
+    let cases = cases(&[], &["*"]);
+    // Only root can give a socket to another user.
+    assert_eq!(cases.len(), if rustix::process::geteuid().is_root() { 7 } else { 6 });
+    for case in cases {
+        assert_eq!(case.grade, Grade::Pass, "{case:?}");
+    }
+}
+
+/// The document does not say that a client reads the TMPDIR of the process.
+#[test]
+fn client_that_looks_in_its_own_tmpdir_alone_is_informational() {
+    let [case] = <[Case; 1]>::try_from(cases(&["--taste", "looks-in-its-own-tmpdir"], &["other-tmpdir"])).unwrap();
+    assert_eq!((case.grade, faults(&case)), (Grade::Informational, vec!["process-not-found"]), "{case:?}");
+}
+
+#[test]
+fn client_that_asks_another_process_fails_in_each_directory() {
+    for case in cases(&["--fault", "another-process-reached"], &["later-key", "other-tmpdir"]) {
+        assert_eq!((case.grade, faults(&case)), (Grade::Fail, vec!["another-process-reached"]), "{case:?}");
+    }
+}
+
+/// The words of `vectors/clients/README.md`: a client that looks in `/tmp` alone finds the socket there. Where the system allows no such
+/// namespace, the report has what `unshare` says of that.
+#[test]
+fn client_with_fixed_paths_finds_the_socket_in_a_mount_namespace() {
+    let readme = include_str!("../../vectors/clients/README.md");
+    let script = r#"'mkdir "$0/${{0##*/}}" && mount --bind "$0" "$0/${{0##*/}}" && mount --rbind "$0" /tmp && exec "$@"'"#;
+    assert!(readme.contains(script));
+    let wrapper = format!("'unshare', '--map-root-user', '--mount', 'sh', '-c', {script}, '{{tmpdir}}', 'env', 'TMPDIR=/tmp', ");
+    let is_allowed = Command::new("unshare").args(["--map-root-user", "--mount", "true"]).output().unwrap().status.success();
+    for case in cases_in(&wrapper, &["--taste", "looks-in-its-own-tmpdir"], &["longer-pid", "later-key"]) {
+        let about = case.detail.as_ref().unwrap().about.join("\n");
+        assert!(if is_allowed { case.grade == Grade::Pass } else { about.contains("unshare: ") }, "{case:?}");
+    }
+}
