@@ -71,7 +71,7 @@ fn runtime_misbehaviours_are_listed() {
         &["misbehaviour", "fact", "what it does"][..],
         &["never-accepts", "F-75", "Nobody accepts"],
         &["truncate=22", "N bytes of the reply are sent, then the end."],
-        &["profiles: coreclr-3.1, coreclr-8, coreclr-9, coreclr-10, coreclr-11, nativeaot, mono, strict"],
+        &["profiles: coreclr-3.1, coreclr-8, coreclr-9, coreclr-10, coreclr-11, nativeaot-8, nativeaot-9, nativeaot, mono, strict"],
     ] {
         assert!(listed.lines().any(|line| words.iter().all(|word| line.contains(word))), "{words:?} is not in\n{listed}");
     }

@@ -210,7 +210,7 @@ fn every_named_fault_is_planted() {
 #[test]
 fn report_leads_with_the_cause_and_its_bytes() {
     let text = asked(find("fault", "size-with-the-block"), &[]);
-    let (before, cause) = text.split_once("1 cause, 2 failures").unwrap();
+    let (before, cause) = text.split_once("1 cause of 2 failures").unwrap();
     assert!(!before.contains("FAILED"), "{text}");
     let wanted = [
         "size-field-wrong, 2 failures: the size field says 28, the message has 26 bytes",

@@ -93,5 +93,5 @@ fn socket_of_another_owner_is_asked_with_any_owner_only() {
     assert!(said.contains("LOST") && said.contains("65534"), "{said}");
     let said = text(&asked.stdout);
     assert_eq!(asked.status.code(), Some(0), "{said}");
-    assert!(said.contains("1 cases, 1 passed"), "{said}");
+    assert!(said.contains("1 case, 1 passed"), "{said}");
 }

@@ -276,7 +276,7 @@ fn port_target_is_asked_over_port() {
     let _runtime = Runtime::start(&["--profile", "coreclr-10", "--ports", &ports], directory.path());
     let report = report(&[&format!("port:{}", port.display()), "--only", "scripts/process", "--only", "requests/eventpipe"], 0);
     assert!(report.counts.pass >= 25, "{:?}", report.counts);
-    assert_eq!(report.profile.as_deref(), Some("coreclr-10"));
+    assert_eq!(report.profile.as_deref(), Some("coreclr-10.0.9"));
 }
 
 #[test]
@@ -382,7 +382,7 @@ fn server_case_without_its_descriptor_is_noted() {
     let only = ["--allow-harmful", "--only", name, "--only", "scripts/process/process-info"];
     let report = against(&[&["--profile", "strict"], &only[..]].concat(), &["--profile", "strict"], 0);
     let notes = report.notes.join("\n");
-    let said = "1 cases were not played, as what they need is not here: no descriptor to hand over: ";
+    let said = "1 case was not played, as what it needs is not here: no descriptor to hand over: ";
     assert!(notes.contains(said) && notes.contains(name), "{notes}");
     assert!(report.cases.iter().all(|case| case.name != name));
 }

@@ -37,9 +37,7 @@ pub(super) fn of_answer(
         Verdict::Invalid => expectation.refusal.map_or(Due::Ok, Due::Error),
     };
     match &answered.came {
-        // A server may take it, and may refuse it as malformed.
-        Came::Message(bytes)
-            if expectation.verdict == Verdict::Acceptable && matches!(error_of(bytes), None | Some(HResult::BAD_ENCODING)) => {}
+        Came::Message(bytes) if expectation.verdict == Verdict::Acceptable && error_of(bytes).is_none() => {}
         Came::Message(bytes) => {
             found.extend(answer(exchange, error_of(bytes), due, expectation.depends_on_the_machine, evidence));
             found.extend(super::stream_faults::of_stream(&exchange.sent, &answered.stream));

@@ -25,7 +25,9 @@ impl LeftOut {
     /// A line for each reason.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(|(why, cases)| {
-            format!("{} cases were not played, as what they need is not here: {why}: {}", cases.len(), cases.join(", "))
+            let were =
+                if cases.len() == 1 { "case was not played, as what it needs" } else { "cases were not played, as what they need" };
+            format!("{} {were} is not here: {why}: {}", cases.len(), cases.join(", "))
         })
     }
 }

@@ -81,8 +81,6 @@ mod linux {
     use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
     use std::fs;
 
-    use rustix::process::{Pid, getpgid};
-
     /// What `/proc/PID/status` says of a process that lives.
     pub(super) struct Status {
         /// In our pid namespace first.
@@ -122,8 +120,12 @@ mod linux {
         })
     }
 
-    fn group_of(id: u32) -> Option<Pid> {
-        getpgid(Pid::from_raw(i32::try_from(id).ok()?)).ok()
+    /// Its process group; `None` where that is of another pid namespace.
+    fn group_of(id: u32) -> Option<u32> {
+        let stat = String::from_utf8_lossy(&fs::read(format!("/proc/{id}/stat")).ok()?).into_owned();
+        // Behind the name, which may have anything in it: the state, the parent, the group.
+        let (_, behind) = stat.rsplit_once(')')?;
+        behind.split_ascii_whitespace().nth(2)?.parse().ok().filter(|group| *group > 0)
     }
 
     #[cfg(test)]

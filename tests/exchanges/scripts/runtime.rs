@@ -12,6 +12,7 @@ use std::rc::Rc;
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::continuation::{Entry, EnvironmentEncoder};
+use dotnet_diagnostics_ipc::endpoint::SUN_PATH_LINUX;
 use dotnet_diagnostics_ipc::exchange::{
     ConnectPort, ConnectPortAction, End, ParsedRequest, RefusalReason, RetryPolicy, Server, ServerAction,
 };
@@ -62,13 +63,15 @@ pub(crate) fn start(net: &Net, spawner: &Spawner, target: &Target) {
     });
     let suspended = target.environment.get(DEFAULT_PORT_SUSPEND_VARIABLE).map(|text| DefaultPortSuspend::parse(text).suspends());
     let suspended = suspended.unwrap_or(target.suspended);
+    // A path that no socket can have is none.
+    let counting = Ports::new(&configured).filter(|port| port.address.len() <= SUN_PATH_LINUX);
     let variables = target.environment.iter().map(|(name, value)| format!("{name}={value}"));
     let own = ["PATH=/bin", "no equals sign", "TWICE=1", "TWICE=2", "=C:=C:\\dir", "EMPTY="];
     let application = Rc::new(Application {
         net: net.clone(),
         spawner: spawner.clone(),
         environment: RefCell::new(own.into_iter().map(str::to_owned).chain(variables).collect()),
-        suspension: RefCell::new(Suspension::new(suspended, Ports::new(&configured)).unwrap()),
+        suspension: RefCell::new(Suspension::new(suspended, counting).unwrap()),
         sessions: RefCell::default(),
         last_session: Cell::new(0x7f00),
     });

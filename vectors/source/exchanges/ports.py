@@ -44,7 +44,7 @@ def still_held(on, ms=1000):
 
 def runs(on):
     """The session that was silent streams, and its stop is answered."""
-    stop = on + "-stop"
+    stop = on + "_stop"
     return [expect_any_of(on, *nettrace()), drain(on), default(stop, [header(STOP, 28), same("session")], ok_head(8), same("session")),
             ended(on, last=END_OF_NETTRACE)]
 
