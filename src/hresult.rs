@@ -66,8 +66,8 @@ hresults! {
     MODULE_NOT_FOUND = 0x8007_007e, "ERROR_MOD_NOT_FOUND";
     /// Another profiler is attached already (F-12).
     PROFILER_ALREADY_ACTIVE = 0x8013_136a, "CORPROF_E_PROFILER_ALREADY_ACTIVE";
-    /// `SetEnvironmentVariable` failed, as `NativeAOT` says it (F-12).
-    NATIVEAOT_SET_ENVIRONMENT = 0x0000_ffff, "NativeAOT: SetEnvironmentVariable failed";
+    /// `SetEnvironmentVariable` failed, as `NativeAOT` says it: what `setenv` returned, and no HRESULT (F-96).
+    SETENV_FAILED = 0xffff_ffff, "setenv failed (-1)";
 }
 
 impl HResult {

@@ -125,14 +125,14 @@ def try_all(wine, program, probe):
     with wine.runtime('"D:\\azmcp.exe" server start', {}) as runtime:
         runtime.exchange(windows.message(0x0400))  # its pipe is there
         time.sleep(1.5)                            # until managed code runs
-        held_to_the_protocol(wine, program, str(runtime.pid), "10.0.9", "coreclr-10", [], 120)
+        held_to_the_protocol(wine, program, str(runtime.pid), "10.0.9", "coreclr-10.0.9", [], 120)
         if probe:
             probed(wine, probe, runtime)
         expect("it still runs", runtime.has_ended(0), None)
-        fuzzed(wine, program, runtime, "coreclr-10")
+        fuzzed(wine, program, runtime, "coreclr-10.0.9")
     with wine.runtime("E:\\Sarif.Multitool.exe --version", {"DOTNET_DefaultDiagnosticPortSuspend": "1"}) as runtime:
         runtime.exchange(windows.message(0x0400))
-        held_to_the_protocol(wine, program, runtime.pipe(), "8.0.30", "coreclr-8", WHILE_HELD, 70)
+        held_to_the_protocol(wine, program, runtime.pipe(), "8.0.30", "coreclr-8.0.30", WHILE_HELD, 70)
         expect("it is still held", runtime.has_ended(0), None)
 
 

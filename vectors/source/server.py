@@ -50,8 +50,10 @@ g.valid(9015, "0xFFFFFFFF: UnknownError of the 2019 draft", message(ERROR, u32(0
 g = errors("attach-profiler", "Profiler/AttachProfiler", "3.1", ["F-12", "F-56"])
 g.valid(9040, "a profiler is active already", message(ERROR, u32(0x8013136A)), {"hresult": "0x8013136A"})
 
-g = errors("set-environment-variable", "Process/SetEnvironmentVariable", "6.0", ["F-12", "F-80"])
-g.valid(9062, "0x0000FFFF: what NativeAOT sends", message(ERROR, u32(0x0000FFFF)), {"hresult": "0x0000FFFF"}, flags=["UnknownValue"])
+g = errors("set-environment-variable", "Process/SetEnvironmentVariable", "6.0", ["F-12", "F-80", "F-96"])
+g.valid(9062, "0x0000FFFF: what was read of NativeAOT, and never seen", message(ERROR, u32(0x0000FFFF)), {"hresult": "0x0000FFFF"}, flags=["UnknownValue"])
+g.valid(9063, "0xFFFFFFFF: what NativeAOT sends, the -1 of setenv", message(ERROR, u32(0xFFFFFFFF)), {"hresult": "0xFFFFFFFF"},
+        flags=["UnknownValue"])
 
 # --- Error: its size -----------------------------------------------------------------------------------------------
 g = errors("size", "EventPipe/CollectTracing2", "3.1", ["F-1"])

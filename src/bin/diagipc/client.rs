@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::conformance::client::{self, KnownFaults, Operations, Options, Scenario, StandIn};
-use dotnet_diagnostics_ipc::conformance::known::{Family, Profile};
+use dotnet_diagnostics_ipc::conformance::known::Profile;
 use dotnet_diagnostics_ipc::conformance::{Glob, Report};
 use dotnet_diagnostics_ipc::io::Canceller;
 
@@ -130,7 +130,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
 /// Leaves out what the runtime does not know, and says of each operation how many scenarios that is.
 fn leave_out(scenarios: &mut Vec<Scenario>, profile: Profile) -> Vec<String> {
     let mut left_out: BTreeMap<client::Operation, usize> = BTreeMap::new();
-    let knows = |command: Command| profile.knows(command) && !is_refused_by(profile.family(), command);
+    let knows = |command: Command| profile.knows(command) && !profile.refuses(command);
     for scenario in std::mem::take(scenarios) {
         let operation = scenario.operation;
         match scenario.for_runtime(knows) {
@@ -141,23 +141,6 @@ fn leave_out(scenarios: &mut Vec<Scenario>, profile: Profile) -> Vec<String> {
     let note =
         |(operation, count)| format!("{count} scenarios of {operation} were not played: {profile} does not know what they ask");
     left_out.into_iter().map(note).collect()
-}
-
-/// What such a runtime answers with NOTSUPPORTED, whatever is in the request (F-63, F-91, F-93).
-fn is_refused_by(family: Family, command: Command) -> bool {
-    let of_none = [
-        Command::ATTACH_PROFILER,
-        Command::STARTUP_PROFILER,
-        Command::ENABLE_PERF_MAP,
-        Command::DISABLE_PERF_MAP,
-        Command::APPLY_STARTUP_HOOK,
-    ];
-    let of_mono = [Command::GENERATE_CORE_DUMP, Command::GENERATE_CORE_DUMP2, Command::GENERATE_CORE_DUMP3];
-    match family {
-        Family::NativeAot => of_none.contains(&command),
-        Family::Mono => of_none.contains(&command) || of_mono.contains(&command),
-        _ => false,
-    }
 }
 
 /// This program as the process behind a scripted runtime.

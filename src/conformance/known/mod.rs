@@ -25,6 +25,8 @@ pub(in crate::conformance) use row::{Does, Variable};
 use alloc::vec::Vec;
 
 use self::table::TABLE;
+use crate::command::Command;
+use crate::hresult::HResult;
 
 /// The rows that a target may follow with a request, in the order of the table: what a platform does stands in place of what the server
 /// does elsewhere.
@@ -52,4 +54,19 @@ pub(in crate::conformance) fn rows(profile: Profile, request: Request) -> impl I
 pub(in crate::conformance) fn is_told(profile: Profile, fact: &str) -> bool {
     let model = profile.model();
     TABLE.iter().any(|row| row.fact == fact && matches!(row.when.shape, row::Shape::Told) && row.is_done_by(model))
+}
+
+impl Profile {
+    /// Whether its platform refuses a command as one that it does not support, whatever is in the request: perf maps of `NativeAOT`.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::{command::Command, conformance::known::Profile};
+    ///
+    /// let refuses = |profile: Profile| profile.refuses(Command::ENABLE_PERF_MAP);
+    /// assert!(refuses(Profile::NATIVE_AOT_9) && !refuses(Profile::MONO));
+    /// ```
+    pub fn refuses(self, command: Command) -> bool {
+        let is_refusal = |row: &Row| row.is_of_a_platform() && row.does == row::Does::Refuses(HResult::NOT_SUPPORTED);
+        rows_for(self, &Request::right(command)).any(is_refusal)
+    }
 }

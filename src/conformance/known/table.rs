@@ -32,8 +32,6 @@ const ENABLE_PERF_MAP: &[Commands] = &[Commands::One(Command::ENABLE_PERF_MAP)];
 
 /// From this count of event ids on .NET 10 fills memory until it dies. Other counts it refuses.
 const TOO_MANY_IDS: u32 = 0x3FFF_FFFF;
-/// What libc's `setenv` returns, sent as it is: no HRESULT.
-const SETENV_FAILED: HResult = HResult(0xFFFF_FFFF);
 const DIES: &str = "the runtime dies";
 const WAITS: &str = "the runtime takes it for a session with user_events, and waits for the descriptor";
 
@@ -116,14 +114,14 @@ pub(super) static TABLE: &[Row] = &[
         "F-96",
         NET9,
         when(SET_VARIABLE, Shape::Beyond(&[LimitKind::AbsentName])),
-        Does::Refuses(SETENV_FAILED),
+        Does::Refuses(HResult::SETENV_FAILED),
         "to an absent name NativeAOT 9 sends the -1 of setenv, which is no HRESULT",
     ),
     fault_of_native_aot(
         "F-96",
         NET8_AND_9,
         when(SET_VARIABLE, Shape::OddName),
-        Does::Refuses(SETENV_FAILED),
+        Does::Refuses(HResult::SETENV_FAILED),
         "to a name that is empty or has an equals sign NativeAOT sends the -1 of setenv, which is no HRESULT",
     ),
     fault_of_native_aot(

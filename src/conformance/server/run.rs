@@ -178,8 +178,8 @@ fn plan(case: &ServerCase<'_>, subject: &Subject, met: &Met, options: &Options) 
     if let Some(platform) = case.platform().filter(|platform| *platform != std::env::consts::OS) {
         return Plan::Elsewhere(format!("they are meant for {platform}"));
     }
-    if case.wants().contains(&Ability::OneClientAtATime) && !subject.takes_two_at_once() {
-        return Plan::Elsewhere("two connections beside each other, which the way to this target does not have".into());
+    if case.wants().contains(&Ability::OneClientAtATime) && subject.is_at_port() {
+        return Plan::Elsewhere("two connections beside each other, which a target does not make to a port".into());
     }
     match met.abilities.lack(case, met.profile, &options.claims) {
         Some(Lack::Missing(what)) => return Plan::Missing(what),

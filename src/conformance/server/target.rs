@@ -54,6 +54,11 @@ impl Subject {
         self.reach.can_spawn()
     }
 
+    /// Whether it connects to us: one connection at a time.
+    pub(super) const fn is_at_port(&self) -> bool {
+        self.reach.is_at_port()
+    }
+
     /// Whether two connections can be open beside each other. On Windows two that are opened at once can hang a runtime (F-120); at a
     /// port the next connection comes when the one before is done.
     pub(super) fn takes_two_at_once(&self) -> bool {

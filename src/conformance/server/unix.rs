@@ -78,6 +78,10 @@ impl Reach {
         matches!(self, Self::Spawn { .. })
     }
 
+    pub(super) const fn is_at_port(&self) -> bool {
+        matches!(self, Self::Port(..))
+    }
+
     pub(super) const fn takes_two_at_once(&self) -> bool {
         !matches!(self, Self::Port(..))
     }

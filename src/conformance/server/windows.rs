@@ -64,6 +64,10 @@ impl Reach {
         false
     }
 
+    pub(super) const fn is_at_port(&self) -> bool {
+        matches!(self, Self::Port(_))
+    }
+
     #[allow(clippy::unused_self, reason = "on Unix it depends on it")]
     pub(super) const fn takes_two_at_once(&self) -> bool {
         false
