@@ -15,7 +15,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -78,7 +77,7 @@ def started(mode):
     with runtimes(mode), launch.started(NAME, {}) as (process, directory):
         path = launch.default_socket(process, directory, 30)
         expect(path, "no default port")
-        time.sleep(2.0)  # until managed code runs
+        launch.until_it_runs(path)
         yield process, directory, path
 
 

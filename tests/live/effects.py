@@ -123,7 +123,7 @@ def main():
             with launch.started(name, {}) as (process, directory):
                 path = launch.default_socket(process, directory, 30)
                 expect(path, "no default port")
-                time.sleep(2.0)  # until managed code runs
+                launch.until_it_runs(path)
                 print(f"agrees  {name} {check.__name__}: {check(process, directory, path)}", flush=True)
         except (Differs, OSError, ValueError, struct.error) as fault:
             print(f"differs {name} {check.__name__}: {type(fault).__name__}: {fault}", flush=True)

@@ -8,7 +8,6 @@ import os
 import socket
 import struct
 import sys
-import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -54,7 +53,7 @@ def main():
     for name in launch.RUNTIMES:
         with launch.started(name, {}) as (process, directory):
             path = launch.default_socket(process, directory, 30)
-            time.sleep(1.5)  # until managed code runs
+            launch.until_it_runs(path)
             for comment, sent, code in MESSAGES:
                 fault = ends_after_an_error(path, sent, code)
                 wrong += bool(fault)

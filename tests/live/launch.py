@@ -13,6 +13,8 @@ import glob
 import lzma
 import os
 import shutil
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -150,6 +152,23 @@ def arguments_of(name, directory):
     return [directory + "/host.py", os.path.join(home_of(name), "x/dotnetcore2/bin"), directory + "/host.json"]
 
 
+def until_it_runs(path, patience=60):
+    """Waits until managed code runs behind this socket: before that an attach is refused as NOT_YET_AVAILABLE, whatever its path (F-56)."""
+    payload = struct.pack("<I", 100) + bytes(16) + struct.pack("<I", 2) + "/\0".encode("utf-16-le") + struct.pack("<I", 0)
+    ask = b"DOTNET_IPC_V1\0" + struct.pack("<HBBH", 20 + len(payload), 3, 1, 0) + payload
+    until = time.monotonic() + patience
+    while time.monotonic() < until:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(patience)
+            connection.connect(path)
+            connection.sendall(ask)
+            answer = connection.recv(24, socket.MSG_WAITALL)
+        if answer[20:24] != struct.pack("<I", 0x8013135B):
+            break
+        time.sleep(0.05)
+    time.sleep(0.5)  # from there to where it does nothing more of interest
+
+
 @contextlib.contextmanager
 def started(name, variables):
     """A running runtime: the process, and the directory of its own that is its TMPDIR. `variables` are added to its environment;
@@ -205,7 +224,7 @@ def run(name, suspended, ports, command, seconds=300):
             print(f"{name}: no socket within 30 s", file=sys.stderr)
             return 1
         if not suspended:
-            time.sleep(1.5)  # until managed code runs
+            until_it_runs(path)
         environment = {**os.environ, "DIAG_SOCKET": path, "DIAG_PID": str(process.pid), "DIAG_RUNTIME": name,
                        "DIAG_TMPDIR": directory, "DIAG_SUSPENDED": "1" if suspended else "0",
                        "DIAG_PORTS": (ports or "").replace("@DIR@", directory)}

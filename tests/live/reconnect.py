@@ -29,6 +29,7 @@ PROCESS_INFO, COLLECT_TRACING2, STOP_TRACING = 0x0400, 0x0203, 0x0201
 GENERATE_CORE_DUMP, ATTACH_PROFILER = 0x0101, 0x0301
 OK, ERROR = b"\xff\x00", b"\xff\xff"
 BAD_ENCODING, UNKNOWN_MAGIC, NOT_FOUND = 0x80131384, 0x80131386, 0x8007007E
+NOT_YET_AVAILABLE = 0x8013135B
 DELAYS = [10, 12, 15, 18, 22, 27, 33, 41, 51, 63, 78, 97, 121, 151, 188, 235, 293, 366, 457, 571, 500]  # F-77, in ms
 LONGEST = 0.571  # the longest delay, in seconds
 SLACK = 1.0      # for a machine with other things to do
@@ -440,8 +441,7 @@ def bad_requests_on_a_port(name):
 def a_stream_over_a_port(name):
     with target(name) as (_, path, address):
         listener = Listener(address)
-        connection = listener.next()
-        time.sleep(1.0)  # until managed code runs
+        connection = after_the_start(listener)
         provider = struct.pack("<QI", 1, 4) + text("Microsoft-Windows-DotNETRuntime") + struct.pack("<I", 0)
         connection.sendall(request(COLLECT_TRACING2, struct.pack("<IIBI", 16, 1, 0, 1) + provider))
         seen = b""
@@ -477,11 +477,24 @@ def attach(library):
     return request(ATTACH_PROFILER, struct.pack("<I", 3000) + bytes(range(1, 17)) + text(library) + struct.pack("<I", 0))
 
 
+def after_the_start(listener):
+    """A connection once the runtime is ready for profilers: until then it answers an attach of any path by NOT_YET_AVAILABLE (F-56)."""
+    until = time.monotonic() + ports.PATIENCE
+    while time.monotonic() < until:
+        connection = listener.next()
+        connection.sendall(attach("/no/such/profiler"))
+        answer = rest(connection)
+        if answer != error(NOT_YET_AVAILABLE):
+            expect(answer == error(NOT_FOUND), f"for a path that is not there: {answer.hex()}")
+            return listener.next()
+        time.sleep(0.05)
+    raise Differs(f"not ready for profilers after {ports.PATIENCE} s")
+
+
 def an_attach_holds_its_connection(name):
     with target(name) as (_, path, address):
         listener = Listener(address)
-        connection = listener.next()
-        time.sleep(1.0)  # until managed code runs
+        connection = after_the_start(listener)
         # Opening a FIFO lasts until somebody writes to it: so long does the attach.
         fifo = os.path.dirname(address) + "/profiler.so"
         os.mkfifo(fifo)
@@ -535,8 +548,7 @@ def with_createdump(name):
 def a_dump_is_answered_when_it_is_written(name):
     with with_createdump(name), target(name) as (_, path, address):
         listener = Listener(address)
-        connection = listener.next()
-        time.sleep(1.0)  # until managed code runs
+        connection = after_the_start(listener)
         dump = os.path.dirname(address) + "/core"
         connection.sendall(request(GENERATE_CORE_DUMP, text(dump) + struct.pack("<II", 1, 0)))
         begun = grew = time.monotonic()

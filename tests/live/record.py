@@ -45,7 +45,7 @@ def with_runtime(name, use):
         if not socket:
             check(f"{name} has a socket", False)
             return
-        time.sleep(1.5)  # until managed code runs
+        launch.until_it_runs(socket)
         use(str(process.pid), socket)
 
 
