@@ -1,4 +1,4 @@
-//! The ways that a script may go: the deviations that a target is known for: those of which a row of the table says that the target does so.
+//! The ways that a script may go with a target: its own, and the deviations of which a row of the table says that the target does so.
 
 use alloc::vec::Vec;
 

@@ -33,12 +33,12 @@ impl Judgement {
         Self { grade: Grade::Informational, deviation, found, faults: Vec::new() }
     }
 
-    /// What the bytes show is wrong, whatever else is said of them. What is known of the target stays known.
     /// Whether what is wrong may be another way of doing things: no message came that is wrong in itself.
     pub(super) fn may_be_habit(&self) -> bool {
         self.faults.iter().all(|seen| seen.fault.may_be_lateness() || seen.fault == ServerFault::ValidRequestRefused)
     }
 
+    /// What the bytes show is wrong, whatever else is said of them. What is known of the target stays known.
     pub(super) fn with_faults(mut self, faults: Vec<FaultSeen>) -> Self {
         match self.grade {
             Grade::Pass | Grade::PassLenient if !faults.is_empty() => {
