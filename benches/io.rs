@@ -4,7 +4,11 @@
 //! python3 tests/live/launch.py net10.0.9 -- cargo bench --features io-adapters --bench io
 //! ```
 //!
-//! Each pair is measured in turns, and the ratio of the medians is printed; then come divan's tables.
+//! Each pair is measured in turns, round by round, and the ratio of the best rounds is printed, of time and of processor time; then what each
+//! system call adds that is not among those by hand, the allocations of a call, requests a second from several threads, and divan's tables.
+//!
+//! `--calls` makes one call that `strace` can count, between two of `getppid`. `--operation NAME N` prints the microseconds that one of N
+//! operations takes; `clients.py` asks that, in turns with other clients.
 
 #[cfg(not(unix))]
 fn main() {
@@ -35,7 +39,9 @@ mod unix {
 
     const PIECE: usize = 64 * 1024;
     const STREAM: usize = 64 << 20;
+    const ROUNDS: usize = 40;
     const PROCESS_INFO3: &[u8; 20] = b"DOTNET_IPC_V1\0\x14\0\x04\x08\0\0";
+    const PROCESS_ENVIRONMENT: &[u8; 20] = b"DOTNET_IPC_V1\0\x14\0\x04\x02\0\0";
     const SESSION: &[u8; 28] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0";
 
     static RUNTIME: LazyLock<PathBuf> = LazyLock::new(|| std::env::var_os("DIAG_SOCKET").unwrap_or_default().into());
@@ -46,19 +52,46 @@ mod unix {
             eprintln!("DIAG_SOCKET is not set: nothing is measured. tests/live/launch.py starts a runtime and sets it.");
             return;
         }
+        let arguments: Vec<String> = std::env::args().collect();
+        if arguments.iter().any(|argument| argument == "--calls") {
+            return calls();
+        }
+        if let Some(at) = arguments.iter().position(|argument| argument == "--operation") {
+            return operation(&arguments[at + 1], arguments[at + 2].parse().unwrap());
+        }
         // What `cargo test` does, and `cargo bench -- --list`.
         if std::env::args().any(|argument| argument == "--bench") {
             let client = Client::new(Endpoint::socket(&*RUNTIME));
-            ratio(
-                "ProcessInfo3, a connection and a call",
-                4000,
-                || by_hand(connect(&RUNTIME)),
-                || by_connection(connect(&RUNTIME)),
-            );
+            ratio("ProcessInfo3, a connection and a call", 200, || by_hand(connect(&RUNTIME)), || by_connection(connect(&RUNTIME)));
             let trusting = Client::new(Endpoint::socket(&*RUNTIME).trusting(TrustPolicy::UNCHECKED));
-            ratio("ProcessInfo3, a client that trusts anybody", 4000, || by_hand(connect(&RUNTIME)), || by_client(&trusting));
-            ratio("ProcessInfo3, a client that looks at whom it asks", 4000, || by_hand(connect(&RUNTIME)), || by_client(&client));
-            ratio("64 MiB of stream", 60, plain_loop, by_trace);
+            ratio("ProcessInfo3, a client that trusts anybody", 200, || by_hand(connect(&RUNTIME)), || by_client(&trusting));
+            ratio("ProcessInfo3, a client that looks at whom it asks", 200, || by_hand(connect(&RUNTIME)), || by_client(&client));
+            let process = Client::new(Endpoint::process(process_id()));
+            ratio("ProcessInfo3, a client that is told the process", 200, || by_hand(connect(&RUNTIME)), || by_client(&process));
+            for (what, calls) in ADDITIONS {
+                ratio(what, 200, || by_hand(connect(&RUNTIME)), || by_hand_with(calls));
+            }
+            ratio("64 MiB of stream", 2, plain_loop, by_trace);
+            for (who, client) in [("the socket", &client), ("the process", &process)] {
+                let count = allocation_counter::measure(|| {
+                    black_box(by_client(client));
+                });
+                println!("allocations of a call by a client that is told {who}: {}", count.count_total);
+            }
+            for threads in [1, 4, 16, 64] {
+                let mut best = [0f64; 2];
+                for round in 0..16 {
+                    for which in in_turns(round) {
+                        let call = || if which == 0 { by_hand(connect(&RUNTIME)) } else { by_client(&client) };
+                        best[which] = best[which].max(requests_a_second(threads, call));
+                    }
+                }
+                let [plain, adapter] = best;
+                println!(
+                    "requests a second from {threads} threads: {:.2} of those by hand ({adapter:.0}, {plain:.0})",
+                    adapter / plain
+                );
+            }
         }
         divan::main();
         if let Some(directory) = STREAMER.get().and_then(|path| path.parent()) {
@@ -66,25 +99,95 @@ mod unix {
         }
     }
 
-    /// Measures both in turns.
-    fn ratio(what: &str, times: usize, mut plain: impl FnMut() -> usize, mut adapter: impl FnMut() -> usize) {
-        let mut took = [Vec::new(), Vec::new()];
-        for nth in 0..times {
-            // Neither is always the first of the two.
-            for which in if nth % 2 == 0 { [0, 1] } else { [1, 0] } {
-                let began = Instant::now();
-                black_box(if which == 0 { plain() } else { adapter() });
-                took[which].push(began.elapsed());
-            }
-        }
-        let [plain, adapter] = took.map(median);
-        let ratio = adapter.as_secs_f64() / plain.as_secs_f64();
-        println!("{what}: by hand {plain:?}, through the adapter {adapter:?}: {:+.1} %", (ratio - 1.0) * 100.0);
+    /// One call, once everything is warm.
+    fn calls() {
+        let client = Client::new(Endpoint::process(process_id()));
+        by_client(&client);
+        let _ = rustix::process::getppid();
+        by_client(&client);
+        let _ = rustix::process::getppid();
     }
 
-    fn median(mut took: Vec<Duration>) -> Duration {
-        took.sort_unstable();
-        took[took.len() / 2]
+    /// Prints the microseconds that one of `times` operations takes.
+    fn operation(name: &str, times: u32) {
+        let client = Client::new(Endpoint::process(process_id()));
+        let environment = || {
+            let mut entries = 0;
+            client.environment().unwrap().for_each(|entry| entries += black_box(entry.text().to_string()).len()).unwrap();
+            entries
+        };
+        let run: &dyn Fn() -> usize = match name {
+            "process-info-by-hand" => &|| by_hand(connect(&RUNTIME)),
+            "process-info" => &|| by_client(&client),
+            "environment-by-hand" => &environment_by_hand,
+            "environment" => &environment,
+            _ => panic!("{name} is not an operation"),
+        };
+        black_box(run());
+        let began = Instant::now();
+        for _ in 0..times {
+            black_box(run());
+        }
+        println!("{:.1}", began.elapsed().as_secs_f64() * 1e6 / f64::from(times));
+    }
+
+    /// The reply and the block behind it, to the end.
+    fn environment_by_hand() -> usize {
+        let mut stream = connect(&RUNTIME);
+        stream.write_all(PROCESS_ENVIRONMENT).unwrap();
+        let mut block = Vec::new();
+        stream.read_to_end(&mut block).unwrap()
+    }
+
+    fn process_id() -> u32 {
+        std::env::var("DIAG_PID").ok().and_then(|text| text.parse().ok()).unwrap_or_default()
+    }
+
+    fn requests_a_second(threads: u32, call: impl Fn() -> usize + Sync) -> f64 {
+        const ALL: u32 = 4096;
+        let began = Instant::now();
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    for _ in 0..ALL / threads {
+                        black_box(call());
+                    }
+                });
+            }
+        });
+        f64::from(ALL) / began.elapsed().as_secs_f64()
+    }
+
+    fn processor_time() -> Duration {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        Duration::try_from(time).unwrap()
+    }
+
+    /// Neither is always the first of the two.
+    fn in_turns(round: usize) -> [usize; 2] {
+        if round % 2 == 0 { [0, 1] } else { [1, 0] }
+    }
+
+    /// Measures both in turns, and compares the best rounds, of so many calls.
+    fn ratio(what: &str, calls: u32, mut plain: impl FnMut() -> usize, mut adapter: impl FnMut() -> usize) {
+        let (mut took, mut worked) = ([Duration::MAX; 2], [Duration::MAX; 2]);
+        for round in 0..ROUNDS {
+            for which in in_turns(round) {
+                let (began, processor) = (Instant::now(), processor_time());
+                for _ in 0..calls {
+                    black_box(if which == 0 { plain() } else { adapter() });
+                }
+                took[which] = took[which].min(began.elapsed());
+                worked[which] = worked[which].min(processor_time().saturating_sub(processor));
+            }
+        }
+        let of_one = |all: Duration| all.as_secs_f64() * 1e6 / f64::from(calls);
+        let ([plain, adapter], [plain_work, work]) = (took.map(of_one), worked.map(of_one));
+        println!(
+            "{what}: {:.2} of the time by hand ({adapter:.1} us, {plain:.1}), {:.2} of the processor time ({work:.1} us, {plain_work:.1})",
+            adapter / plain,
+            work / plain_work
+        );
     }
 
     fn connect(path: &Path) -> UnixStream {
@@ -93,6 +196,10 @@ mod unix {
 
     fn by_hand(mut stream: UnixStream) -> usize {
         stream.write_all(PROCESS_INFO3).unwrap();
+        reply(stream)
+    }
+
+    fn reply(mut stream: UnixStream) -> usize {
         let (mut reply, mut have) = ([0; 4096], 0);
         loop {
             have += match stream.read(&mut reply[have..]).unwrap() {
@@ -105,8 +212,48 @@ mod unix {
         }
     }
 
+    /// System calls of ours that are not among those by hand.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Call {
+        /// Whether the socket is the one that was looked at before.
+        Stat,
+        /// Who listens.
+        Credentials,
+        /// The wait for the reply, which ends.
+        Poll,
+        /// The same by a limit of the socket's own.
+        Limit,
+    }
+
+    const ADDITIONS: &[(&str, &[Call])] = &[
+        ("By hand with statx", &[Call::Stat]),
+        ("By hand with SO_PEERCRED", &[Call::Credentials]),
+        ("By hand with ppoll", &[Call::Poll]),
+        ("By hand with SO_RCVTIMEO in place of ppoll", &[Call::Limit]),
+        ("By hand with statx, SO_PEERCRED and ppoll", &[Call::Stat, Call::Credentials, Call::Poll]),
+    ];
+
+    fn by_hand_with(calls: &[Call]) -> usize {
+        if calls.contains(&Call::Stat) {
+            black_box(std::fs::symlink_metadata(&*RUNTIME).unwrap());
+        }
+        let mut stream = connect(&RUNTIME);
+        if calls.contains(&Call::Credentials) {
+            black_box(rustix::net::sockopt::socket_peercred(&stream).unwrap());
+        }
+        if calls.contains(&Call::Limit) {
+            stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        }
+        stream.write_all(PROCESS_INFO3).unwrap();
+        if calls.contains(&Call::Poll) {
+            let limit = rustix::event::Timespec { tv_sec: 5, tv_nsec: 0 };
+            rustix::event::poll(&mut [rustix::event::PollFd::new(&stream, rustix::event::PollFlags::IN)], Some(&limit)).unwrap();
+        }
+        reply(stream)
+    }
+
     fn by_connection(stream: UnixStream) -> usize {
-        let answer = Connection::new(UnixTransport::new(stream).unwrap()).call(&ProcessInfo3 {}).unwrap();
+        let answer = Connection::new(UnixTransport::new(stream)).call(&ProcessInfo3 {}).unwrap();
         answer.message().len()
     }
 

@@ -41,6 +41,7 @@ type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 /// Asks a live runtime everything that can be asked without harm, and prints what it answers.
 #[derive(Parser)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 struct Arguments {
     /// The runtime's socket; on Windows its pipe
     #[arg(env = "DIAG_SOCKET")]
@@ -49,6 +50,10 @@ struct Arguments {
     /// Also ask for what changes the runtime; only for one that you started for the purpose
     #[arg(long)]
     side_effects: bool,
+
+    /// Do without the requests about variables that kill NativeAOT (F-95, F-96)
+    #[arg(long, requires = "side_effects")]
+    spare_native_aot: bool,
 
     /// End by asking for a dump that cannot be written
     #[arg(long, requires = "side_effects")]
@@ -223,13 +228,15 @@ impl Probe {
         Ok(())
     }
 
-    fn side_effects(&mut self) -> Outcome {
+    fn side_effects(&mut self, kills_native_aot: bool) -> Outcome {
         let (name, value) = ("DIAGIPC_PROBE".into(), "h\u{e4}\u{1f600}".into());
         self.ask("set a variable", &SetEnvironmentVariable { name, value })?;
         self.ask("set it to the empty string", &SetEnvironmentVariable { name, value: "".into() })?;
-        self.ask("delete it", &SetEnvironmentVariable { name, value: IpcString::ABSENT })?;
-        self.ask("delete it, which is not there any more", &SetEnvironmentVariable { name, value: IpcString::ABSENT })?;
-        self.ask("set a variable without a name", &SetEnvironmentVariable { name: IpcString::ABSENT, value })?;
+        if kills_native_aot {
+            self.ask("delete it", &SetEnvironmentVariable { name, value: IpcString::ABSENT })?;
+            self.ask("delete it, which is not there any more", &SetEnvironmentVariable { name, value: IpcString::ABSENT })?;
+            self.ask("set a variable without a name", &SetEnvironmentVariable { name: IpcString::ABSENT, value })?;
+        }
         self.ask("enable the perf map", &EnablePerfMap { perf_map_type: PerfMapType::PERF_MAP })?;
         self.ask("disable the perf map", &DisablePerfMap {})?;
         self.ask("enable a perf map of type 0", &EnablePerfMap { perf_map_type: PerfMapType::DISABLED })?;
@@ -296,7 +303,7 @@ fn main() -> Outcome {
         probe.traces()?;
     }
     if arguments.side_effects {
-        probe.side_effects()?;
+        probe.side_effects(!arguments.spare_native_aot)?;
         probe.refusals()?;
         probe.ask("it still answers", &ProcessInfo {})?;
     }

@@ -1,12 +1,21 @@
 //! The 34 bytes with which a runtime introduces itself to a diagnostic port (`ADVR_V1`).
+//!
+//! # Example
+//!
+//! Read what a runtime says of itself when it connects to a diagnostic port, 34 bytes:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::advertise::Advertise;
+//!
+//! let received = b"ADVR_V1\0\x67\x45\x3e\x12\x9b\xe8\xd3\x12\xa4\x56\x42\x66\x14\x17\x40\0\x39\x30\0\0\0\0\0\0\0\0";
+//! let advertise = Advertise::decode(received)?;
+//! assert_eq!(advertise.process_id, 12345);
+//! assert_eq!(advertise.runtime_cookie.to_string(), "123e4567-e89b-12d3-a456-426614174000");
+//! # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
+//! ```
 #![forbid(unsafe_code)]
 
-use zerocopy::{
-    FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned,
-    byteorder::{LittleEndian, U16, U64},
-};
-
-use crate::wire::{DecodeError, DecodeErrorKind, Field, Guid, clamp};
+use crate::wire::{DecodeError, DecodeErrorKind, Field, Guid, Root, Sink as _, SliceSink, clamp};
 
 /// The first 8 bytes of an advertise: `ADVR_V1` and a NUL.
 pub const ADVERTISE_MAGIC: [u8; 8] = *b"ADVR_V1\0";
@@ -14,7 +23,7 @@ pub const ADVERTISE_MAGIC: [u8; 8] = *b"ADVR_V1\0";
 /// The size of an advertise.
 pub const ADVERTISE_LEN: usize = 34;
 
-/// An advertise (section "Advertise Protocol"): sent by the runtime, once a connection, never answered.
+/// An advertise (section "Advertise Protocol"): the runtime sends one on each connection and gets no answer.
 ///
 /// | offset | bytes | what |
 /// |---|---|---|
@@ -40,51 +49,63 @@ pub struct Advertise {
     pub runtime_cookie: Guid,
     /// The process id, in the runtime's own pid namespace.
     pub process_id: u64,
-    /// Unused. Kept as it came.
+    /// Unused. Kept as received.
     pub future: u16,
-}
-
-#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-struct RawAdvertise {
-    magic: [u8; 8],
-    runtime_cookie: [u8; 16],
-    process_id: U64<LittleEndian>,
-    future: U16<LittleEndian>,
 }
 
 impl Advertise {
     /// Reads an advertise that is all of `bytes`.
     ///
     /// # Errors
-    /// [`BadMagic`](DecodeErrorKind::BadMagic) at the first wrong byte, also where fewer than 34 bytes are there;
-    /// [`EndOfInput`](DecodeErrorKind::EndOfInput) and [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) where they
-    /// are not 34.
+    /// [`BadMagic`](DecodeErrorKind::BadMagic) at the first wrong byte, even if there are fewer than 34 bytes;
+    /// [`EndOfInput`](DecodeErrorKind::EndOfInput) or [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) if there are not
+    /// exactly 34.
+    #[inline]
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let fail = |kind, offset| Err(DecodeError::new(kind, offset).in_root("Advertise"));
-        if let Some(wrong) = bytes.iter().zip(ADVERTISE_MAGIC).position(|(have, want)| *have != want) {
-            return Err(DecodeError::new(DecodeErrorKind::BadMagic, wrong).within(Field::Magic).in_root("Advertise"));
+        match Self::read(bytes) {
+            Some(advertise) => Ok(advertise),
+            None => Err(wrong(bytes)),
         }
-        let Ok((raw, rest)) = RawAdvertise::ref_from_prefix(bytes) else {
-            return fail(DecodeErrorKind::EndOfInput { needed: clamp(ADVERTISE_LEN) }, bytes.len());
+    }
+
+    /// [`decode`](Self::decode) without the reason for a failure.
+    #[inline]
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; ADVERTISE_LEN] = bytes.try_into().ok()?;
+        let (magic, rest) = bytes.split_first_chunk()?;
+        let (cookie, rest) = rest.split_first_chunk()?;
+        let (process_id, rest) = rest.split_first_chunk()?;
+        let advertise = Self {
+            runtime_cookie: Guid::from_bytes(*cookie),
+            process_id: u64::from_le_bytes(*process_id),
+            future: u16::from_le_bytes(*rest.first_chunk()?),
         };
-        if !rest.is_empty() {
-            return fail(DecodeErrorKind::BytesAfterMessage { extra: clamp(rest.len()) }, ADVERTISE_LEN);
-        }
-        Ok(Self {
-            runtime_cookie: Guid::from_bytes(raw.runtime_cookie),
-            process_id: raw.process_id.get(),
-            future: raw.future.get(),
-        })
+        (*magic == ADVERTISE_MAGIC).then_some(advertise)
     }
 
     /// The 34 bytes.
+    #[inline]
     pub fn to_bytes(self) -> [u8; ADVERTISE_LEN] {
-        zerocopy::transmute!(RawAdvertise {
-            magic: ADVERTISE_MAGIC,
-            runtime_cookie: self.runtime_cookie.to_bytes(),
-            process_id: self.process_id.into(),
-            future: self.future.into(),
-        })
+        let mut bytes = [0; ADVERTISE_LEN];
+        let mut sink = SliceSink::new(&mut bytes);
+        sink.put(&ADVERTISE_MAGIC);
+        sink.put(&self.runtime_cookie.to_bytes());
+        sink.put(&self.process_id.to_le_bytes());
+        sink.put(&self.future.to_le_bytes());
+        bytes
     }
+}
+
+/// Why `bytes` are not an advertise.
+#[cold]
+#[inline(never)]
+fn wrong(bytes: &[u8]) -> DecodeError {
+    if let Some(wrong) = bytes.iter().zip(ADVERTISE_MAGIC).position(|(have, want)| *have != want) {
+        return DecodeError::new(DecodeErrorKind::BadMagic, wrong).within(Field::Magic).in_root(Root::ADVERTISE);
+    }
+    let (kind, offset) = match bytes.len().checked_sub(ADVERTISE_LEN) {
+        None => (DecodeErrorKind::EndOfInput { needed: clamp(ADVERTISE_LEN) }, bytes.len()),
+        Some(extra) => (DecodeErrorKind::BytesAfterMessage { extra: clamp(extra) }, ADVERTISE_LEN),
+    };
+    DecodeError::new(kind, offset).in_root(Root::ADVERTISE)
 }

@@ -1,11 +1,24 @@
-//! Command codes: which there are, since when, what answers them, and what follows the answer.
+//! Command codes: the known commands, the first .NET that has each, the reply, and what follows the reply.
 #![forbid(unsafe_code)]
+
+//! # Example
+//!
+//! Look up a command by its code:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::command::{Command, Continuation};
+//!
+//! let command = Command::from_code(0x0402);
+//! assert_eq!(command, Command::PROCESS_ENVIRONMENT);
+//! assert_eq!(command.to_string(), "Process/ProcessEnvironment");
+//! assert_eq!(command.continuation(), Some(Continuation::EnvironmentBlock)); // what follows its reply
+//! ```
 
 use core::{fmt, str::FromStr};
 
 /// A command: its set and its id, one byte each in this order (`0xSSII`; no little-endian `u16`: F-85).
 ///
-/// Every pair is a value; the constants are the ones that the document or a runtime knows.
+/// Every pair is a value; the constants are the commands in the document or in a runtime.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::command::{Command, Continuation, DotnetVersion, ReplyType};
@@ -43,7 +56,7 @@ impl fmt::Display for DotnetVersion {
 
 /// The payload of a command's OK reply.
 ///
-/// Any of them may be replaced by the generic OK without payload (F-2), and any command may be answered by an error.
+/// Any of them may be replaced by the generic OK without payload (F-2), or by an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReplyType {
@@ -65,26 +78,30 @@ pub enum ReplyType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Continuation {
-    /// Nothing: the server closes.
+    /// Nothing: the server closes the connection.
     Close,
     /// A nettrace (or netperf) stream, until the session ends.
     Nettrace,
-    /// The environment block, of as many bytes as the reply said.
+    /// The environment block, with the number of bytes given in the reply.
     EnvironmentBlock,
-    /// Nothing, but the connection must be held open: the session ends with it (F-23). The client passed a file
-    /// descriptor before the reply came (F-19).
+    /// Nothing, but the connection must stay open: the session ends with it (F-23). The client passed a file descriptor before the
+    /// reply came (F-19).
     UserEvents,
-    /// [`Nettrace`](Self::Nettrace) or [`UserEvents`](Self::UserEvents), as the request's `session_type` says.
+    /// [`Nettrace`](Self::Nettrace) or [`UserEvents`](Self::UserEvents), depending on the request's `session_type`.
     BySessionType,
 }
 
+/// What is known of a command. Its names are apart, in [`NAMES`]: a program that prints none has none in it.
 struct Row {
     command: Command,
-    set: &'static str,
-    name: &'static str,
     since: (u8, u8),
     reply: ReplyType,
     continuation: Continuation,
+}
+
+struct Names {
+    set: &'static str,
+    name: &'static str,
 }
 
 macro_rules! commands {
@@ -95,22 +112,23 @@ macro_rules! commands {
 
         const TABLE: &[Row] = &[$(Row {
             command: Command::$CONST,
-            set: $set,
-            name: $name,
             since: ($major, $minor),
             reply: ReplyType::$reply,
             continuation: Continuation::$continuation,
         },)*];
+
+        /// The names of each row of [`TABLE`].
+        const NAMES: &[Names] = &[$(Names { set: $set, name: $name },)*];
     };
 }
 
-// Since when: F-48 and, for what is older or newer, F-68 (3.1 is the oldest runtime that was looked at).
+// Since when: F-48 and, for older and newer commands, F-68 (3.1 is the oldest runtime tested).
 commands! {
     /// Write a dump. Called `CreateCoreDump` in older editions (F-49).
     GENERATE_CORE_DUMP = 0x0101, "Dump" "GenerateCoreDump", since 3 . 1, Result, Close;
     /// Write a dump, with flags.
     GENERATE_CORE_DUMP2 = 0x0102, "Dump" "GenerateCoreDump2", since 6 . 0, Result, Close;
-    /// Write a dump, with flags; a failure comes with text.
+    /// Write a dump, with flags; a failure includes a text.
     GENERATE_CORE_DUMP3 = 0x0103, "Dump" "GenerateCoreDump3", since 7 . 0, Result, Close;
     /// Stop a session.
     STOP_TRACING = 0x0201, "EventPipe" "StopTracing", since 3 . 1, Session, Close;
@@ -138,7 +156,7 @@ commands! {
     PROCESS_ENVIRONMENT = 0x0402, "Process" "ProcessEnvironment", since 5 . 0, ProcessEnvironment, EnvironmentBlock;
     /// Set or delete an environment variable.
     SET_ENVIRONMENT_VARIABLE = 0x0403, "Process" "SetEnvironmentVariable", since 6 . 0, Result, Close;
-    /// Ask for the same and the entry assembly and the version of the runtime.
+    /// Ask for the same plus the entry assembly and the version of the runtime.
     PROCESS_INFO2 = 0x0404, "Process" "ProcessInfo2", since 6 . 0, ProcessInfo2, Close;
     /// Write a perf map or jitdump.
     ENABLE_PERF_MAP = 0x0405, "Process" "EnablePerfMap", since 8 . 0, Result, Close;
@@ -146,14 +164,14 @@ commands! {
     DISABLE_PERF_MAP = 0x0406, "Process" "DisablePerfMap", since 8 . 0, Result, Close;
     /// Run a startup hook.
     APPLY_STARTUP_HOOK = 0x0407, "Process" "ApplyStartupHook", since 8 . 0, Result, Close;
-    /// Ask for the same and the runtime identifier, in a versioned form.
+    /// Ask for the same plus the runtime identifier, in a versioned form.
     PROCESS_INFO3 = 0x0408, "Process" "ProcessInfo3", since 8 . 0, ProcessInfo3, Close;
 }
 
 impl Command {
-    /// The reply that says yes: `0xFF00`.
+    /// The OK reply: `0xFF00`.
     pub const OK: Self = Self::from_code(0xff00);
-    /// The reply that says no: `0xFFFF`.
+    /// The Error reply: `0xFFFF`.
     pub const ERROR: Self = Self::from_code(0xffff);
 
     /// From `0xSSII`, as the document writes codes.
@@ -167,9 +185,13 @@ impl Command {
         u16::from_be_bytes([self.set, self.id])
     }
 
-    /// Every command that can be asked for, in the order of their codes.
+    /// All known commands, in the order of their codes.
     pub fn known() -> impl ExactSizeIterator<Item = Self> + Clone {
         TABLE.iter().map(|row| row.command)
+    }
+
+    fn named() -> impl Iterator<Item = (Self, &'static Names)> {
+        TABLE.iter().map(|row| row.command).zip(NAMES)
     }
 
     fn row(self) -> Option<&'static Row> {
@@ -181,7 +203,7 @@ impl Command {
         match self {
             Self::OK => Some("OK"),
             Self::ERROR => Some("Error"),
-            _ => self.row().map(|row| row.name),
+            _ => Self::named().find(|(command, _)| *command == self).map(|(_, names)| names.name),
         }
     }
 
@@ -190,7 +212,7 @@ impl Command {
         if self.set == Self::OK.set {
             return Some("Server");
         }
-        TABLE.iter().find(|row| row.command.set == self.set).map(|row| row.set)
+        Self::named().find(|(command, _)| command.set == self.set).map(|(_, names)| names.set)
     }
 
     /// The first .NET that has the command (F-48, F-68).
@@ -209,7 +231,7 @@ impl Command {
     }
 }
 
-/// `Set/Name`; a number in hexadecimal for each part that has no name.
+/// `Set/Name`; a hexadecimal number for each part without a name.
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.set_name() {
@@ -229,7 +251,7 @@ impl fmt::Debug for Command {
     }
 }
 
-/// Text that names no command.
+/// Text that is not a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseCommandError(());
 
@@ -250,10 +272,9 @@ impl FromStr for Command {
             return u16::from_str_radix(digits, 16).map(Self::from_code).map_err(|_| ParseCommandError(()));
         }
         let (set, name) = text.split_once('/').map_or((None, text), |(set, name)| (Some(set), name));
-        TABLE
-            .iter()
-            .find(|row| row.name.eq_ignore_ascii_case(name) && set.is_none_or(|set| row.set.eq_ignore_ascii_case(set)))
-            .map(|row| row.command)
+        Self::named()
+            .find(|(_, names)| names.name.eq_ignore_ascii_case(name) && set.is_none_or(|set| names.set.eq_ignore_ascii_case(set)))
+            .map(|(command, _)| command)
             .ok_or(ParseCommandError(()))
     }
 }

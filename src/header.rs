@@ -1,21 +1,28 @@
 //! The 20 bytes before every payload.
 #![forbid(unsafe_code)]
 
-use zerocopy::{
-    FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned,
-    byteorder::{LittleEndian, U16},
-};
+//! # Example
+//!
+//! Read the size of a message before its payload is there:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::header::Header;
+//!
+//! let header = Header::decode(b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0")?;
+//! assert_eq!((header.size, header.command.to_string().as_str()), (28, "EventPipe/StopTracing"));
+//! # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
+//! ```
 
 use crate::command::Command;
-use crate::wire::{DecodeError, DecodeErrorKind, Field, clamp};
+use crate::wire::{DecodeError, DecodeErrorKind, Field, Root, Sink as _, SliceSink, clamp};
 
 /// The first 14 bytes of every message: `DOTNET_IPC_V1` and a NUL.
 pub const MAGIC: [u8; 14] = *b"DOTNET_IPC_V1\0";
 
-/// The size of a header, and so of the smallest message.
+/// The size of a header, and of the smallest message.
 pub const HEADER_LEN: usize = 20;
 
-/// The largest message that `size` can say.
+/// The largest message that `size` can express.
 pub const MAX_MESSAGE_LEN: usize = u16::MAX as usize;
 
 /// The header of a message (`IpcHeader` in the document, section "Headers").
@@ -23,10 +30,10 @@ pub const MAX_MESSAGE_LEN: usize = u16::MAX as usize;
 /// | offset | bytes | what |
 /// |---|---|---|
 /// | 0 | 14 | [`MAGIC`] |
-/// | 14 | 2 | `size`: of header and payload together, little-endian |
+/// | 14 | 2 | `size`: header plus payload, little-endian |
 /// | 16 | 1 | `command_set` |
 /// | 17 | 1 | `command_id` |
-/// | 18 | 2 | `reserved`: written as 0, never looked at by runtimes (F-4) |
+/// | 18 | 2 | `reserved`: written as 0, ignored by runtimes (F-4) |
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::{command::Command, header::Header};
@@ -37,66 +44,93 @@ pub const MAX_MESSAGE_LEN: usize = u16::MAX as usize;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Bytes of the whole message, these 20 included.
+    /// Size of the whole message in bytes, including these 20.
     pub size: u16,
-    /// What is asked for, or [`Command::OK`] / [`Command::ERROR`] in a reply.
+    /// The command, or [`Command::OK`] / [`Command::ERROR`] in a reply.
     pub command: Command,
-    /// For future use. A message with another value than 0 is taken, but is not canonical.
+    /// For future use. A message with a value other than 0 is accepted, but is not canonical.
     pub reserved: u16,
 }
 
-/// The header as it lies in memory.
-#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-struct RawHeader {
-    magic: [u8; 14],
-    size: U16<LittleEndian>,
-    command_set: u8,
-    command_id: u8,
-    reserved: U16<LittleEndian>,
-}
-
 impl Header {
-    /// Reads the header at the front of `bytes`; what follows is not looked at.
+    /// Reads the header at the front of `bytes`; the rest is ignored.
     ///
-    /// Runtimes judge `size` first, and the magic only once the whole payload has come (F-3, F-69). Here the magic comes
-    /// first: a `size` behind a wrong magic means nothing (F-71).
+    /// Runtimes check `size` first, and the magic only after the whole payload has arrived (F-3, F-69). Here the magic is first:
+    /// after a wrong magic, `size` means nothing (F-71).
     ///
     /// # Errors
-    /// [`BadMagic`](DecodeErrorKind::BadMagic) at the first wrong byte, also where fewer than 20 are there,
-    /// [`EndOfInput`](DecodeErrorKind::EndOfInput) with fewer than 20 bytes,
-    /// [`SizeTooSmall`](DecodeErrorKind::SizeTooSmall) with a `size` below 20.
+    /// [`BadMagic`](DecodeErrorKind::BadMagic) at the first wrong byte, even if there are fewer than 20 bytes,
+    /// [`EndOfInput`](DecodeErrorKind::EndOfInput) with fewer than 20 bytes, [`SizeTooSmall`](DecodeErrorKind::SizeTooSmall) with a
+    /// `size` below 20.
+    #[inline]
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        if let Some(wrong) = bytes.iter().zip(MAGIC).position(|(have, want)| *have != want) {
-            return Err(DecodeError::new(DecodeErrorKind::BadMagic, wrong).within(Field::Magic).in_root("header"));
+        match Self::read(bytes) {
+            Some(header) => Ok(header),
+            None => Err(wrong(bytes)),
         }
-        let Ok((raw, _)) = RawHeader::ref_from_prefix(bytes) else {
-            let kind = DecodeErrorKind::EndOfInput { needed: clamp(HEADER_LEN) };
-            return Err(DecodeError::new(kind, bytes.len()).in_root("header"));
-        };
-        let size = raw.size.get();
-        if usize::from(size) < HEADER_LEN {
-            return Err(DecodeError::new(DecodeErrorKind::SizeTooSmall { size }, 14).within(Field::Size).in_root("header"));
-        }
-        let command = Command { set: raw.command_set, id: raw.command_id };
-        Ok(Self { size, command, reserved: raw.reserved.get() })
+    }
+
+    /// [`decode`](Self::decode) without the reason for a failure.
+    #[inline]
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let (magic, &[size_low, size_high, set, id, reserved_low, reserved_high]) = parts(bytes)?;
+        let size = u16::from_le_bytes([size_low, size_high]);
+        let header = Self { size, command: Command { set, id }, reserved: u16::from_le_bytes([reserved_low, reserved_high]) };
+        (is_magic(magic) && usize::from(size) >= HEADER_LEN).then_some(header)
     }
 
     /// The 20 bytes.
+    #[inline]
     pub fn to_bytes(self) -> [u8; HEADER_LEN] {
-        zerocopy::transmute!(RawHeader {
-            magic: MAGIC,
-            size: self.size.into(),
-            command_set: self.command.set,
-            command_id: self.command.id,
-            reserved: self.reserved.into(),
-        })
+        let mut bytes = [0; HEADER_LEN];
+        let mut sink = SliceSink::new(&mut bytes);
+        sink.put(&MAGIC);
+        sink.put(&self.size.to_le_bytes());
+        sink.put(&[self.command.set, self.command.id]);
+        sink.put(&self.reserved.to_le_bytes());
+        bytes
     }
 
     /// How many bytes of payload follow.
+    #[inline]
     pub const fn payload_len(&self) -> usize {
         (self.size as usize).saturating_sub(HEADER_LEN)
     }
+}
+
+/// The magic, and what follows it in a header.
+#[inline]
+fn parts(bytes: &[u8]) -> Option<(&[u8; 14], &[u8; 6])> {
+    let (magic, rest) = bytes.split_first_chunk()?;
+    Some((magic, rest.first_chunk()?))
+}
+
+/// Compares two words that overlap.
+#[inline]
+fn is_magic(bytes: &[u8; 14]) -> bool {
+    const FIRST: u64 = u64::from_le_bytes(*b"DOTNET_I");
+    const LAST: u64 = u64::from_le_bytes(*b"_IPC_V1\0");
+    let words = bytes.first_chunk().zip(bytes.last_chunk());
+    words.is_some_and(|(first, last)| u64::from_le_bytes(*first) == FIRST && u64::from_le_bytes(*last) == LAST)
+}
+
+/// Why `bytes` do not begin with a valid header.
+#[cold]
+#[inline(never)]
+fn wrong(bytes: &[u8]) -> DecodeError {
+    let (kind, offset, field) = if let Some(wrong) = bytes.iter().zip(MAGIC).position(|(have, want)| *have != want) {
+        (DecodeErrorKind::BadMagic, wrong, Some(Field::Magic))
+    } else if let Some((_, &[size_low, size_high, ..])) = parts(bytes) {
+        (DecodeErrorKind::SizeTooSmall { size: u16::from_le_bytes([size_low, size_high]) }, 14, Some(Field::Size))
+    } else {
+        (DecodeErrorKind::EndOfInput { needed: clamp(HEADER_LEN) }, bytes.len(), None)
+    };
+    let mut error = DecodeError::new(kind, offset);
+    if let Some(field) = field {
+        error.path_mut().push(field);
+    }
+    error.path_mut().begin(Root::HEADER);
+    error
 }
 
 #[cfg(test)]

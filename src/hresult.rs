@@ -1,6 +1,19 @@
 //! `HRESULT`: the 32-bit result of commands and errors.
 #![forbid(unsafe_code)]
 
+//! # Example
+//!
+//! Name the result that a reply has:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::hresult::HResult;
+//!
+//! let result = HResult(0x8013_1385);
+//! assert_eq!(result, HResult::UNKNOWN_COMMAND);
+//! assert_eq!(result.to_string(), "0x80131385 DS_IPC_E_UNKNOWN_COMMAND");
+//! assert!(!result.is_success());
+//! ```
+
 use core::fmt;
 
 /// A result code, 4 bytes little-endian; printed in the document as `int32_t`. Negative (top bit set) means failure.
@@ -21,7 +34,7 @@ macro_rules! hresults {
         impl HResult {
             $($(#[$meta])* pub const $CONST: Self = Self($code);)*
 
-            /// Every code that has a name here.
+            /// Every code with a name.
             pub const NAMED: &'static [Self] = &[$(Self::$CONST),*];
 
             /// The name of the code, if it has one.
@@ -40,13 +53,13 @@ hresults! {
     OK = 0, "S_OK";
     /// A request that does not decode, or whose values are out of range. `CORDIAGIPC_E_BAD_ENCODING` in editions up to .NET 10.
     BAD_ENCODING = 0x8013_1384, "DS_IPC_E_BAD_ENCODING";
-    /// A command that this runtime does not have. `CORDIAGIPC_E_UNKNOWN_COMMAND` in editions up to .NET 10.
+    /// This runtime does not have the command. `CORDIAGIPC_E_UNKNOWN_COMMAND` in editions up to .NET 10.
     UNKNOWN_COMMAND = 0x8013_1385, "DS_IPC_E_UNKNOWN_COMMAND";
     /// A request that does not begin with `DOTNET_IPC_V1`. `CORDIAGIPC_E_UNKNOWN_MAGIC` in editions up to .NET 10.
     UNKNOWN_MAGIC = 0x8013_1386, "DS_IPC_E_UNKNOWN_MAGIC";
     /// Listed up to the .NET 10 edition; no runtime sends it (F-12).
     UNKNOWN_ERROR = 0x8013_1387, "CORDIAGIPC_E_UNKNOWN_ERROR";
-    /// This build of the runtime cannot do it.
+    /// This build of the runtime does not support it.
     NOT_SUPPORTED = 0x8013_1515, "DS_IPC_E_NOTSUPPORTED";
     /// Failure without further reason, such as a session that could not be enabled (F-32).
     FAIL = 0x8000_4005, "DS_IPC_E_FAIL";
@@ -58,20 +71,22 @@ hresults! {
     INVALID_ARG = 0x8007_0057, "DS_IPC_E_INVALIDARG";
     /// Listed in the last edition; no command returns it (F-12).
     INSUFFICIENT_BUFFER = 0x8007_007a, "DS_IPC_E_INSUFFICIENT_BUFFER";
-    /// An environment variable to be deleted is not there, as the document prints it.
+    /// The environment variable to delete does not exist, as printed in the document.
     ENVVAR_NOT_FOUND_PRINTED = 0x8000_00cb, "DS_IPC_E_ENVVAR_NOT_FOUND";
-    /// An environment variable to be deleted is not there, as runtimes send it (F-80).
+    /// The environment variable to delete does not exist, as sent by runtimes (F-80).
     ENVVAR_NOT_FOUND = 0x8007_00cb, "ERROR_ENVVAR_NOT_FOUND";
-    /// A library, such as a profiler's, that cannot be loaded (P-5).
+    /// A library, such as a profiler's, cannot be loaded (P-5).
     MODULE_NOT_FOUND = 0x8007_007e, "ERROR_MOD_NOT_FOUND";
+    /// The name of a variable begins with an equals sign, as `CoreCLR` refuses it (P-48).
+    NOT_ENOUGH_MEMORY = 0x8007_0008, "ERROR_NOT_ENOUGH_MEMORY";
     /// Another profiler is attached already (F-12).
     PROFILER_ALREADY_ACTIVE = 0x8013_136a, "CORPROF_E_PROFILER_ALREADY_ACTIVE";
-    /// `SetEnvironmentVariable` failed, as `NativeAOT` says it: what `setenv` returned, and no HRESULT (F-96).
+    /// `SetEnvironmentVariable` failed on `NativeAOT`: the return value of `setenv`, not an HRESULT (F-96).
     SETENV_FAILED = 0xffff_ffff, "setenv failed (-1)";
 }
 
 impl HResult {
-    /// Whether the code says success: its top bit is clear.
+    /// Whether the code means success: its top bit is clear.
     pub const fn is_success(self) -> bool {
         self.0 < 0x8000_0000
     }

@@ -1,6 +1,82 @@
-#![doc = include_str!("../README.md")]
+//! Speak the .NET Diagnostic IPC Protocol (`DOTNET_IPC_V1`): ask a .NET process for traces, dumps, its environment and more, or answer
+//! as one. The crate encodes and decodes every message, as the document prints it and as runtimes ship it, and has both sides of every
+//! exchange as state machines. Without a feature it is `no_std`, does not allocate, and does no I/O.
 //!
-//! # Where to find what
+//! # Send a request, read the reply
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig, SessionReply};
+//! use dotnet_diagnostics_ipc::message::{Message, Reply, Request as _};
+//! use dotnet_diagnostics_ipc::wire::Array;
+//!
+//! let providers = [ProviderConfig::new("Microsoft-Windows-DotNETRuntime", 1, EventLevel::INFORMATIONAL)];
+//! let request = CollectTracing2 {
+//!     circular_buffer_mb: 256,
+//!     format: Format::NET_TRACE,
+//!     request_rundown: true,
+//!     providers: Array::new(&providers),
+//! };
+//! request.check_limits()?; // what a server would refuse
+//! let mut buffer = [0; 256];
+//! let len = request.encode_message(&mut buffer)?;
+//! assert_eq!((&buffer[..20], len), (&b"DOTNET_IPC_V1\0\x75\0\x02\x03\0\0"[..], 0x75));
+//!
+//! // The reply, and the first bytes of the stream that follows it.
+//! let received = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0Nettrace";
+//! let (message, stream) = Message::decode_prefix(received)?;
+//! match message.reply_as::<CollectTracing2>()? {
+//!     Reply::Ok(SessionReply { session_id }) => assert_eq!((session_id, stream), (42, &b"Nettrace"[..])),
+//!     Reply::OkWithoutPayload => panic!("no session id"),
+//!     Reply::Error(error) => panic!("{}", error.hresult),
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Ask a process that runs
+//!
+//! With the feature `io-adapters`:
+//!
+#![cfg_attr(
+    feature = "io-adapters",
+    doc = "
+```no_run
+use dotnet_diagnostics_ipc::io::{Client, Endpoint};
+
+let client = Client::new(Endpoint::process(12345));
+let answer = client.process_info3()?;
+if let Some(info) = answer.payload() {
+    println!(\"{} runs {}\", info.process_id, info.command_line);
+}
+client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
+# Ok::<(), Box<dyn std::error::Error>>(())
+```
+"
+)]
+//!
+//! # What to read
+//!
+//! | to | read |
+//! |---|---|
+//! | encode a request, decode a reply | [`message`] |
+//! | run a whole exchange with I/O of your own | [`exchange`]: what to send and receive, and when |
+//! | ask a process, with sockets and deadlines | module `io`, feature `io-adapters`; `async` with the feature `tokio` |
+//! | write a server, or a tool that runtimes connect to | [`exchange::Server`], [`exchange::DiagnosticPort`]; over sockets `io::server`, `io::port_listener` |
+//! | read what follows a reply | [`continuation`] |
+//! | read or write `DOTNET_DiagnosticPorts`, or the name of a socket | [`port`], [`endpoint`] |
+//! | add a message | [`wire`] |
+//! | test with the golden vectors, or with values from a fuzzer | module `vectors`, feature `vectors`; module `testing`, feature `arbitrary` |
+//! | check a server, client or codec in any language | the program `diagipc`, feature `cli`: [`src/bin/diagipc/README.md`] |
+//! | write one in another language | [`spec/GUIDE.md`] |
+//!
+//! Facts are cited by number, as F-19: `spec/ERRATA.md` has them, with what the document prints and what runtimes do instead. The files that
+//! this page names are part of the package, and of the repository.
+//!
+//! [`src/bin/diagipc/README.md`]: https://docs.rs/crate/dotnet-diagnostics-ipc/latest/source/src/bin/diagipc/README.md
+//! [`spec/GUIDE.md`]: https://docs.rs/crate/dotnet-diagnostics-ipc/latest/source/spec/GUIDE.md
+//!
+//! # How it is built
+//!
+#![cfg_attr(doc, doc = include_str!("pictures/layers.svg"))]
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -19,8 +95,10 @@
 )]
 #![cfg_attr(feature = "vectors", doc = "| [`vectors`] | the golden vectors, and the codec by name that they are checked against |")]
 #![cfg_attr(feature = "conformance", doc = "| [`conformance`] | implementations in any language, held to the vectors |")]
+#![cfg_attr(feature = "conformance", doc = "| [`grammar`] | the grammar of every message as data, for other languages |")]
 #![cfg_attr(feature = "arbitrary", doc = "| [`testing::arbitrary`] | values of any kind, made from the bytes of a fuzzer |")]
 #![cfg_attr(feature = "proptest", doc = "| [`testing::strategies`] | the same for proptest: valid, on the edges, and hostile |")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![deny(unsafe_code)]
 // Input never panics.
@@ -42,6 +120,8 @@ pub mod conformance;
 pub mod continuation;
 pub mod endpoint;
 pub mod exchange;
+#[cfg(feature = "conformance")]
+pub mod grammar;
 pub mod header;
 pub mod hresult;
 #[cfg(feature = "io-adapters")]
@@ -55,3 +135,8 @@ pub mod user_events;
 #[cfg(feature = "vectors")]
 pub mod vectors;
 pub mod wire;
+
+/// Its examples are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

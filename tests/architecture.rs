@@ -21,6 +21,7 @@ const FLOORS: &[&[&str]] = &[
     &["exchange"],
     &["io"],
     &["vectors"],
+    &["grammar"],
     &["conformance"],
     &["testing"],
     &["bin"],

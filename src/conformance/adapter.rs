@@ -1,4 +1,4 @@
-//! A program that answers one line of JSON with another.
+//! A program that answers each line of JSON with another.
 
 use alloc::{
     borrow::ToOwned as _,
@@ -20,29 +20,29 @@ use std::time::Instant;
 use super::adapter_program::Program;
 use crate::io::Canceller;
 
-/// No answer is longer than this: the largest message in hexadecimal, and its value, are well below.
+/// The maximum length of an answer: the largest message in hexadecimal, with its value, is well below.
 const LONGEST_LINE: u64 = 8 << 20;
-/// How many lines are read that nobody has asked for yet: a program that answers ahead then waits for its reader.
+/// How many unrequested lines are buffered: a program that answers ahead then blocks.
 const LINES_AHEAD: usize = 1;
-/// How much of what it said last on standard error is kept.
+/// How much of its last output on standard error is kept.
 const KEPT_ERRORS: usize = 4096;
-/// How long answers may take to come that were kept until the input ended: as long as any answer, within these bounds.
+/// The time limit for answers that were held back until the input ended: that of any answer, within these bounds.
 const FLUSH: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(10)];
 /// The byte order marks of UTF-8 and UTF-16.
 const MARKS: [(&[u8], &str); 3] = [(b"\xef\xbb\xbf", "UTF-8"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16")];
-/// How often it is looked whether the canceller was used.
+/// How often the canceller is checked.
 const SLICE: Duration = Duration::from_millis(20);
-/// How long a program may at least take to end once its input has; as long as an answer may take, if that is longer.
+/// The minimum time for a program to end after its input; that of an answer, if longer.
 const END: Duration = Duration::from_secs(5);
 
-/// What to start, and how long an answer may take.
+/// The program to start, and its time limit.
 #[derive(Clone, Debug)]
 pub struct AdapterCommand {
     /// The program.
     pub program: OsString,
-    /// What it is given.
+    /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// How long an answer may take, the start of the program included.
+    /// The time limit for an answer, including the start of the program.
     pub deadline: Duration,
 }
 
@@ -59,17 +59,17 @@ impl fmt::Display for AdapterCommand {
 pub enum AdapterError {
     /// The program cannot be started.
     NotStarted(String),
-    /// It ended, or closed its output, in place of an answer. What it said last on standard error stands behind how it ended.
+    /// It ended, or closed its output, instead of answering. Its last output on standard error follows how it ended.
     Died(String),
     /// It did not answer in time.
     TimedOut(Duration),
-    /// Its line is longer than any answer.
+    /// Its line is too long.
     LineTooLong,
     /// Its line begins with the byte order mark of this encoding.
     ByteOrderMark(&'static str),
     /// It did not answer in time, and wrote a line once its input had ended.
     NotFlushed(Duration),
-    /// It did not answer in time, and what it had written lacks the line feed.
+    /// It did not answer in time, and its output lacks the line feed.
     NoLineFeed(Duration),
     /// The canceller was used.
     Cancelled,
@@ -105,21 +105,21 @@ impl fmt::Display for AdapterError {
 impl core::error::Error for AdapterError {}
 
 impl AdapterError {
-    /// Whether it would be the same with every question.
+    /// Whether every question would have the same result.
     pub(super) const fn is_of_every_answer(&self) -> bool {
         matches!(self, Self::NotStarted(_) | Self::ByteOrderMark(_) | Self::NotFlushed(_) | Self::NoLineFeed(_))
     }
 }
 
-/// A program that answers lines, started again whenever it was lost.
+/// A program that answers lines, restarted whenever it is lost.
 ///
-/// Nothing here waits without a deadline: threads of their own write, read, and collect what it says on standard error. On Unix the
-/// program leads a process group of its own, which is ended with it; elsewhere only the program itself is.
+/// Nothing here waits without a deadline: separate threads write, read, and collect its standard error. On Unix the program leads
+/// its own process group, which is ended with it; elsewhere only the program itself is.
 #[derive(Debug)]
 pub struct Adapter {
     command: AdapterCommand,
     running: Option<Running>,
-    /// Whether it has ever answered, or it is known why it does not.
+    /// Whether it has ever answered, or the reason why not is known.
     is_understood: bool,
     canceller: Option<Canceller>,
 }
@@ -127,7 +127,7 @@ pub struct Adapter {
 #[derive(Debug)]
 struct Running {
     program: Program,
-    /// To the thread that writes; dropped, it closes the program's input.
+    /// To the writing thread; dropping it closes the program's input.
     lines: Option<Sender<String>>,
     answers: Receiver<io::Result<Line>>,
     errors: Arc<Mutex<Vec<u8>>>,
@@ -151,22 +151,22 @@ impl Adapter {
         Ok(Self { command, running, is_understood: false, canceller: None })
     }
 
-    /// `canceller` ends the waiting for an answer, and then the program.
+    /// `canceller` ends the wait for an answer, and then the program.
     #[must_use]
     pub fn with_canceller(mut self, canceller: Canceller) -> Self {
         self.canceller = Some(canceller);
         self
     }
 
-    /// What was started.
+    /// The started program.
     pub fn command(&self) -> &AdapterCommand {
         &self.command
     }
 
-    /// Gives the program a line, and waits for one. A program that was lost is started again first.
+    /// Sends the program a line, and waits for one. A lost program is restarted first.
     ///
     /// # Errors
-    /// Why there is none. The program is not running any more then.
+    /// Why there is no answer. The program is then not running.
     pub fn ask(&mut self, line: &str) -> Result<String, AdapterError> {
         if self.canceller.as_ref().is_some_and(Canceller::is_cancelled) {
             self.drop_it();
@@ -188,15 +188,15 @@ impl Adapter {
         answer
     }
 
-    /// Ends the program, which is not to be trusted any more: the next question starts it again.
+    /// Ends the program, which is no longer reliable: the next question restarts it.
     pub fn drop_it(&mut self) {
         if let Some(running) = self.running.take() {
             running.kill();
         }
     }
 
-    /// Closes the program's input, and waits for its end. `None` if it ends as it should, with status 0; else what it did.
-    /// The canceller ends the waiting and the program.
+    /// Closes the program's input, and waits for its end. `None` if it ends correctly, with status 0; else what it did. The
+    /// canceller ends the wait and the program.
     pub fn finish(mut self) -> Option<String> {
         self.running.take()?.finish(END.max(self.command.deadline), self.canceller.as_ref())
     }
@@ -220,19 +220,19 @@ impl Running {
         let (ended, errors_end) = mpsc::channel();
         let errors = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&errors);
-        // They end by themselves once the pipes close, which something that the program started may hold open: nobody waits for them.
+        // They end once the pipes close, which a child of the program may hold open: they are not waited for.
         thread::spawn(move || write_lines(stdin, &to_write));
         thread::spawn(move || read_lines(stdout, &read));
         thread::spawn(move || {
             keep_errors(stderr, &kept);
-            // Nobody may be listening any more.
+            // There may be no receiver any more.
             let _ = ended.send(());
         });
         Ok(Self { program, lines: Some(lines), answers, errors, errors_end })
     }
 
     fn ask(&mut self, line: &str, deadline: Duration, canceller: Option<&Canceller>) -> Result<String, AdapterError> {
-        // A writer that has ended shows as an end of the answers.
+        // A failed writer shows as an end of the answers.
         let _ = self.lines.as_ref().map(|lines| lines.send(format!("{line}\n")));
         match self.next(deadline, canceller)? {
             Ok(Ok(Line::Whole { text, .. })) => Ok(text),
@@ -253,7 +253,7 @@ impl Running {
         let asked = Instant::now();
         loop {
             let left = deadline.saturating_sub(asked.elapsed());
-            // Only where something can end it, it is looked for.
+            // Polled only if something can cancel it.
             let patience = if canceller.is_some() { left.min(SLICE) } else { left };
             match self.answers.recv_timeout(patience) {
                 Err(RecvTimeoutError::Timeout) if canceller.is_some_and(Canceller::is_cancelled) => {
@@ -265,7 +265,7 @@ impl Running {
         }
     }
 
-    /// Why a program is silent: its input ends, and it may write what it has kept.
+    /// Why a program is silent: its input is closed, so it may write what it has held back.
     fn what_it_kept(&mut self, deadline: Duration, canceller: Option<&Canceller>) -> AdapterError {
         self.lines = None;
         let [least, most] = FLUSH;
@@ -278,7 +278,7 @@ impl Running {
         }
     }
 
-    /// How a program ended whose output did.
+    /// How a program ended after its output did.
     fn death(&mut self) -> String {
         if self.ends_within(END, None) {
             let how = status(self.program.end());
@@ -291,7 +291,7 @@ impl Running {
     fn ends_within(&mut self, most: Duration, canceller: Option<&Canceller>) -> bool {
         let begun = Instant::now();
         loop {
-            // What it says on its way is read, and not kept: it may end behind that.
+            // Further output is read and dropped: it may end after it.
             while self.answers.try_recv().is_ok() {}
             if self.program.has_ended() {
                 return true;
@@ -304,7 +304,7 @@ impl Running {
     }
 
     fn with_errors(&self, how: String) -> String {
-        // What it wrote before its end may still be on its way.
+        // Its last output may still be on the way.
         let _ = self.errors_end.recv_timeout(Duration::from_millis(500));
         let Ok(errors) = self.errors.lock() else { return how };
         let text = String::from_utf8_lossy(&errors);
@@ -352,7 +352,7 @@ fn read_lines(stdout: ChildStdout, answers: &SyncSender<io::Result<Line>>) {
         let answer = match (read, mark) {
             (Ok(0), _) => return,
             (Ok(_), Some((_, encoding))) => Ok(Line::Marked(encoding)),
-            // A line that its end cuts short is given on: it may be the last word of a program that dies.
+            // An incomplete last line is passed on: it may be the last message of a program that crashes.
             (Ok(_), None) if is_ended || (line.len() as u64) < LONGEST_LINE => {
                 Ok(Line::Whole { text: String::from_utf8_lossy(&line).trim_end().to_owned(), is_ended })
             }
@@ -412,12 +412,12 @@ mod tests {
         }
         assert!(before.is_some_and(|lines| lines < 100), "{before:?} lines are written ahead");
         assert_eq!(adapter.ask("{}").unwrap().len(), 10_000);
-        // What was never asked for does not keep it from its end.
+        // Unrequested output does not prevent it from ending.
         assert_eq!(adapter.finish(), None);
         assert_eq!(written(), Some(400));
     }
 
-    /// A question that is on its way ends, and so do the program and what it has started.
+    /// A pending question ends, and so do the program and its children.
     #[test]
     fn adapter_that_is_cancelled_ends_with_its_group() {
         let directory = tempfile::tempdir().unwrap();
@@ -438,7 +438,7 @@ mod tests {
         assert_eq!(adapter.ask("{}"), Err(AdapterError::Cancelled));
         let started = rustix::process::Pid::from_raw(started.join().unwrap()).unwrap();
         let until = Instant::now() + Duration::from_secs(60);
-        // Whoever has it now may not have waited for it yet.
+        // Its new parent may not have waited for it yet.
         let lives = || {
             let stat = fs::read_to_string(format!("/proc/{}/stat", started.as_raw_nonzero())).unwrap_or_default();
             rustix::process::test_kill_process(started).is_ok() && !stat.contains(") Z ")

@@ -1,4 +1,4 @@
-//! The process of an adapter, which on Unix leads a group of its own.
+//! The process of an adapter, which on Unix leads its own group.
 
 use std::io;
 #[cfg(not(unix))]
@@ -8,7 +8,7 @@ use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, St
 #[cfg(unix)]
 use super::started::Started;
 
-/// It ends with this value, on Unix with its group.
+/// Dropping it ends it, on Unix with its group.
 #[derive(Debug)]
 pub(super) struct Program {
     #[cfg(unix)]
@@ -25,7 +25,7 @@ impl Program {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         #[cfg(unix)]
         {
-            // With this process its input ends, and so does it.
+            // When this process ends, its input ends, and so does it.
             let mut process = Started::start_that_ends(command)?;
             let (stdin, (stdout, stderr)) = (process.take_input(), process.take_output());
             Ok((Self { process }, (stdin, stdout, stderr)))
@@ -38,7 +38,7 @@ impl Program {
         }
     }
 
-    /// Whether it has ended, by itself.
+    /// Whether it has ended by itself.
     #[cfg_attr(unix, allow(clippy::needless_pass_by_ref_mut, reason = "elsewhere it is waited for"))]
     pub(super) fn has_ended(&mut self) -> bool {
         #[cfg(unix)]
@@ -47,7 +47,7 @@ impl Program {
         return !matches!(self.process.try_wait(), Ok(None));
     }
 
-    /// Ends it where it has not ended. How it did; `None` where that is unknown.
+    /// Ends it unless it has ended. How it ended; `None` if unknown.
     pub(super) fn end(&mut self) -> Option<ExitStatus> {
         #[cfg(unix)]
         return self.process.end();

@@ -1,6 +1,6 @@
-//! How the faults of a kind of target are named: one table makes the enumeration and what is said of each.
+//! Names of the faults of a kind of target: one table makes the enumeration and its texts.
 
-/// Makes an enumeration of faults out of a table: name, sentence, how to mend it, facts and requirements.
+/// Makes an enumeration of faults from a table: name, sentence, fix, facts and requirements.
 macro_rules! named_faults {
     ($(#[$meta:meta])* enum $Fault:ident;
         $($(#[$doc:meta])* $Variant:ident = $name:literal, $sentence:literal, $mend:literal, [$($spec:literal),* $(,)?];)*
@@ -17,22 +17,22 @@ macro_rules! named_faults {
             /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$Variant),*];
 
-            /// Its name in reports, which keeps its meaning for good.
+            /// Its name in reports, which never changes its meaning.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$Variant => $name,)* }
             }
 
-            /// What it is.
+            /// Its description.
             pub const fn sentence(self) -> &'static str {
                 match self { $(Self::$Variant => $sentence,)* }
             }
 
-            /// How to mend it.
+            /// How to fix it.
             pub const fn mend(self) -> &'static str {
                 match self { $(Self::$Variant => $mend,)* }
             }
 
-            /// The facts and requirements that it is against.
+            /// The facts and requirements that it violates.
             pub const fn spec(self) -> &'static [&'static str] {
                 match self { $(Self::$Variant => &[$($spec),*],)* }
             }

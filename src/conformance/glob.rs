@@ -1,8 +1,8 @@
-//! Patterns by which cases are chosen.
+//! Patterns that select cases.
 
 use alloc::string::String;
 
-/// A pattern for names: `*` is any text, slashes included, `?` one byte, everything else itself.
+/// A pattern for names: `*` is any text, including slashes, `?` one byte, everything else itself.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::Glob;
@@ -14,15 +14,15 @@ use alloc::string::String;
 pub struct Glob(String);
 
 impl Glob {
-    /// The pattern as it is written.
+    /// The pattern's text.
     pub fn new(pattern: impl Into<String>) -> Self {
         Self(pattern.into())
     }
 
-    /// Whether all of `text` has this form.
+    /// Whether it matches all of `text`.
     pub fn matches(&self, text: &str) -> bool {
         let (mut pattern, mut rest) = (self.0.as_bytes(), text.as_bytes());
-        // Behind the last star: what is left of the pattern, and where the star's text ends at the earliest.
+        // After the last star: the rest of the pattern, and the earliest end of the star's text.
         let mut star: Option<(&[u8], &[u8])> = None;
         loop {
             match (pattern.split_first(), rest.split_first()) {
@@ -35,7 +35,7 @@ impl Glob {
                 }
                 (None, None) => return true,
                 _ => {
-                    // The star takes a byte more.
+                    // The star takes another byte.
                     let Some((behind, (_, more))) = star.and_then(|(behind, from)| Some((behind, from.split_first()?))) else {
                         return false;
                     };

@@ -1,8 +1,18 @@
-//! The conformance kit: holds implementations in any language to the golden vectors.
+//! Check an implementation in any language: servers, clients and codecs, against the golden vectors and exchange scripts.
 //!
-//! So far it asks codecs. [`codec::cases`] makes the questions out of the vectors, an [`Adapter`] is the program that answers them, one
-//! JSON object a line, and [`codec::run`] grades the answers into a [`Report`]. `vectors/adapters/README.md` has the line protocol,
-//! and what is judged how.
+//! | | |
+//! |---|---|
+//! | [`codec`] | asks a codec, a program that answers JSON lines ([`Adapter`]), everything that the vectors have |
+//! | `server` | plays exchange scripts and requests to a live diagnostic server |
+//! | `client` | plays the runtime for a client that is told what to do, and judges what it sends and reports |
+//! | `fuzz_server` | sends mutated requests to a live server, and shortens what it finds |
+//! | `runtime` | the reference runtime: behaves like a build that was recorded, or does something wrong |
+//! | [`known`] | what each released runtime is known to do |
+//! | [`record`], [`player`] | records conversations as exchange scripts, and plays them |
+//! | [`report`] | what a run found: [`Report`], as JSON, for build servers, or as a page |
+//! | [`vectors`], [`corpus`] | this crate's own codec against the vectors; seeds for fuzzers |
+//!
+//! Modules without a link are for Unix and Windows. The program `diagipc` is a command line for each of them.
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::conformance::{Grade, codec};
@@ -20,7 +30,7 @@
 
 mod adapter;
 mod adapter_program;
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 pub mod client;
 pub mod codec;
 pub mod corpus;
@@ -36,11 +46,11 @@ mod parent_death;
 pub mod player;
 pub mod record;
 pub mod report;
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 pub mod runtime;
 #[cfg(any(unix, windows))]
 pub mod server;
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 mod started;
 pub mod vectors;
 
@@ -51,5 +61,5 @@ pub use report::{
     Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost, Report, Section, TooFewJudged,
     Turn,
 };
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 pub use started::end_all_started;

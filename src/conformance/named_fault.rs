@@ -1,13 +1,13 @@
-//! What there is to say of a fault by its name, whatever kind of target it is of.
+//! Information on a fault by its name, for any kind of target.
 
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 use super::client::ClientFault;
 use super::codec::CodecFault;
 use super::report::{Cause, Report};
 #[cfg(any(unix, windows))]
 use super::server::ServerFault;
 
-/// A fault that a report names, and what there is to say of it.
+/// A fault in a report, with its information.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::NamedFault;
@@ -20,11 +20,11 @@ use super::server::ServerFault;
 pub struct NamedFault {
     /// The suite that finds it: `server`, `client` or `codec`.
     pub suite: &'static str,
-    /// What it is.
+    /// Its description.
     pub sentence: &'static str,
-    /// How to mend it.
+    /// How to fix it.
     pub mend: &'static str,
-    /// The facts and requirements that it is against.
+    /// The facts and requirements that it violates.
     pub spec: &'static [&'static str],
 }
 
@@ -45,7 +45,7 @@ impl NamedFault {
         }
     }
 
-    /// The fault that is a cause of a report. In the report of `check` the suite is before the names of its cases.
+    /// The fault that is a cause of a report. In a report of `check` the suite precedes the names of its cases.
     pub fn of_cause(report: &Report, cause: &Cause) -> Option<Self> {
         let suites = [Some(report.suite.as_str()), cause.example.split('/').next()];
         suites.into_iter().flatten().find_map(|suite| Self::of(suite, &cause.name))
@@ -63,13 +63,13 @@ const fn of_servers(_: &str) -> Option<NamedFault> {
     None
 }
 
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 fn of_clients(name: &str) -> Option<NamedFault> {
     let fault = ClientFault::ALL.iter().find(|fault| fault.name() == name)?;
     Some(NamedFault { suite: "client", sentence: fault.sentence(), mend: fault.mend(), spec: fault.spec() })
 }
 
-#[cfg(not(unix))]
+#[cfg(not(any(unix, windows)))]
 const fn of_clients(_: &str) -> Option<NamedFault> {
     None
 }

@@ -1,4 +1,4 @@
-//! Processes that do not outlive the one that started them: the one module of the suites with `unsafe` in it.
+//! Processes that do not outlive their parent: the only module of the suites with `unsafe`.
 
 #![allow(unsafe_code)]
 #![deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block)]
@@ -9,8 +9,8 @@ use std::process::Command;
 use rustix::io::Errno;
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 
-/// The process of `command` is killed when the thread that starts it ends (`PR_SET_PDEATHSIG`), and so when this process ends, however it
-/// does.
+/// The process of `command` is killed when the thread that starts it ends (`PR_SET_PDEATHSIG`), and so when this process ends, for
+/// any reason.
 ///
 /// That thread must not end before it has ended the process itself.
 pub(super) fn kill_with_parent(command: &mut Command) {
@@ -20,7 +20,7 @@ pub(super) fn kill_with_parent(command: &mut Command) {
         // It may have ended before.
         if getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH.into()) }
     };
-    // SAFETY: what runs between `fork` and `exec` makes two system calls. It takes no lock, allocates nothing, and uses no memory but its
-    // own: `Errno` becomes an `io::Error` without an allocation.
+    // SAFETY: what runs between `fork` and `exec` makes two system calls. It takes no lock, allocates nothing, and uses only its
+    // own memory: `Errno` becomes an `io::Error` without an allocation.
     unsafe { command.pre_exec(in_the_child) };
 }

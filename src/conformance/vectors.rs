@@ -1,4 +1,16 @@
-//! This crate's own codec, held to the vectors.
+//! This crate's own codec, checked against the vectors.
+
+//! # Example
+//!
+//! Check this crate's codec, with a report as of any other:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::conformance::{codec, vectors};
+//!
+//! let report = vectors::run(&codec::embedded()?);
+//! assert!(report.failures().next().is_none());
+//! # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
+//! ```
 
 use alloc::{borrow::ToOwned as _, format, string::String};
 
@@ -48,6 +60,7 @@ fn case(file: &str, group: &Group, test: &Test) -> Case {
         spec: group.spec.clone(),
         detail,
         deviation: None,
+        outcome: None,
         faults: alloc::vec::Vec::new(),
         hazard: test.hazard,
     }

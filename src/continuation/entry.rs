@@ -1,17 +1,17 @@
 //! One entry of an environment block.
 
-use crate::wire::{Decode, DecodeError, Encode, EncodeError, IpcString, Reader, Sink};
+use crate::wire::{Decode, Encode, EncodeError, IpcString, Reader, Scan, Sink, decode_by_read};
 
 /// One entry of an [`Environment`](super::Environment): usually `NAME=VALUE`.
 ///
 /// | bytes | what |
 /// |---|---|
-/// | 4 | count of UTF-16 units, the NUL included (F-43) |
+/// | 4 | count of UTF-16 units, including the NUL (F-43) |
 /// | 2 × count | units, little-endian; the last one is NUL |
 ///
-/// Runtimes pass on what the operating system gives them (F-79): there are entries without `=`, the same name may stand
-/// twice, and on Windows names begin with `=`. The document types an entry as `array<wchar>`, so an entry whose last unit is
-/// no NUL is none that is wrong; no runtime sends one, and [`is_terminated`](Self::is_terminated) tells.
+/// Runtimes pass on what the operating system gives them (F-79): some entries have no `=`, a name may occur twice, and on Windows
+/// some names begin with `=`. The document types an entry as `array<wchar>`, so an entry without a final NUL is valid; no runtime
+/// sends one. See [`is_terminated`](Self::is_terminated).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::continuation::Entry;
@@ -31,24 +31,25 @@ pub struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// An entry with this text. The NUL at the end is not part of `text`.
+    /// An entry with this text. `text` does not include the final NUL.
     pub const fn new(text: &'a str) -> Self {
         Self { text: IpcString::new(text), terminated: true }
     }
 
-    /// An entry of UTF-16 units as they are, valid or not. The NUL at the end is not part of `units`.
+    /// An entry of these UTF-16 units, valid or not. `units` does not include the final NUL.
     pub const fn from_units(units: &'a [u16]) -> Self {
         Self { text: IpcString::from_units(units), terminated: true }
     }
 
-    /// An entry without NUL, as no runtime sends it; an absent text is one of no units. `None` where the last unit of `text`
-    /// is NUL: that would be the entry's own.
+    /// An entry without NUL, which no runtime sends; an absent text has no units. `None` if the last unit of `text` is NUL: it
+    /// would be read as the terminator.
     pub fn unterminated(text: IpcString<'a>) -> Option<Self> {
         let text = if text.is_absent() { IpcString::new("") } else { text };
         (text.units().last() != Some(0)).then_some(Self { text, terminated: false })
     }
 
-    /// The entry of these units from the wire, the NUL included if there is one.
+    /// The entry of these units from the wire, including the NUL if there is one.
+    #[inline]
     pub(crate) fn from_wire(units: &'a [u8]) -> Self {
         match units.split_last_chunk::<2>() {
             Some((text, [0, 0])) => Self { text: IpcString::from_wire_units(text), terminated: true },
@@ -61,17 +62,17 @@ impl<'a> Entry<'a> {
         self.text
     }
 
-    /// What stands before the first `=` that is not the first unit; all of it if there is none.
+    /// The part before the first `=` that is not the first unit; the whole text if there is none.
     pub fn name(self) -> IpcString<'a> {
         self.text.split_inside(b'=').map_or(self.text, |(name, _)| name)
     }
 
-    /// What stands behind the first `=` that is not the first unit.
+    /// The part after the first `=` that is not the first unit.
     pub fn value(self) -> Option<IpcString<'a>> {
         self.text.split_inside(b'=').map(|(_, value)| value)
     }
 
-    /// Whether the last unit on the wire is NUL, as in every entry that a runtime sends.
+    /// Whether the last unit on the wire is NUL, as in every entry sent by a runtime.
     pub const fn is_terminated(self) -> bool {
         self.terminated
     }
@@ -86,20 +87,31 @@ impl<'a> From<&'a str> for Entry<'a> {
 impl<'a> Decode<'a> for Entry<'a> {
     const MIN_LEN: usize = 4;
 
-    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        let count = reader.count(2)?;
-        reader.take((count as usize).saturating_mul(2)).map(Self::from_wire)
+    decode_by_read! {}
+
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        let count = reader.read_count(2)?;
+        reader.bytes((count as usize).saturating_mul(2)).map(Self::from_wire)
+    }
+
+    #[inline]
+    fn scan(scan: &mut Scan<'a>) -> Option<Self> {
+        let count = scan.count(2)?;
+        scan.bytes((count as usize).saturating_mul(2)).map(Self::from_wire)
     }
 }
 
 impl Encode for Entry<'_> {
+    #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         if self.terminated {
             return self.text.encode(sink);
         }
-        let count = self.text.units().count();
+        let count = self.text.units_len();
         u32::try_from(count).map_err(|_| EncodeError::CountTooLarge { count })?.encode(sink)?;
-        self.text.units().try_for_each(|unit| unit.encode(sink))
+        self.text.put_units(count, sink);
+        Ok(())
     }
 }
 

@@ -3,10 +3,7 @@
 use super::interruption::error_message;
 use super::{Entry, EnvironmentError, EnvironmentErrorKind};
 use crate::message::process::ProcessEnvironmentReply;
-use crate::wire::{Array, Decode as _, DecodeError, DecodeErrorKind, Encode, EncodeError, Iter, Reader, Sink, clamp};
-
-/// Where the path of an error begins: `environment[3]`.
-pub(super) const ROOT: &str = "environment";
+use crate::wire::{Array, Decode as _, DecodeError, DecodeErrorKind, Encode, EncodeError, Iter, Reader, Root, Sink, clamp};
 
 /// The environment block that follows the reply to `ProcessEnvironment`: `array<array<wchar>>`, `nIncomingBytes` long.
 ///
@@ -15,9 +12,9 @@ pub(super) const ROOT: &str = "environment";
 /// | 4 | count of entries |
 /// | … | the entries: each an [`Entry`] |
 ///
-/// Four bytes of 0 are a valid block without entries (F-88). Entries stay in the order of the wire, duplicates too (F-79).
-/// This is for a block that is in memory already, or that is to be written; [`EnvironmentDecoder`](super::EnvironmentDecoder)
-/// reads one as it arrives. Section "`ProcessEnvironment`" of the document.
+/// Four bytes of 0 are a valid block without entries (F-88). Entries stay in the order of the wire, duplicates too (F-79). Use this
+/// for a block that is already in memory or will be written; [`EnvironmentDecoder`](super::EnvironmentDecoder) reads one as it
+/// arrives. Section "`ProcessEnvironment`" of the document.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::continuation::{Entry, Environment};
@@ -42,13 +39,13 @@ impl<'a> Environment<'a> {
         Self(Array::new(entries))
     }
 
-    /// Reads a block that is all of `block`, as many bytes as `nIncomingBytes` said.
+    /// Reads a block that is all of `block`, `nIncomingBytes` long.
     ///
     /// # Errors
-    /// [`UnexpectedEnd`](DecodeErrorKind::UnexpectedEnd) and [`CountTooLarge`](DecodeErrorKind::CountTooLarge) where the block
-    /// ends before its last entry does, [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) where bytes are left behind
-    /// it, and [`ErrorMessage`](EnvironmentErrorKind::ErrorMessage) where an error message stands in place of a count (the module
-    /// says when it is recognised).
+    /// [`UnexpectedEnd`](DecodeErrorKind::UnexpectedEnd) or [`CountTooLarge`](DecodeErrorKind::CountTooLarge) if the block ends
+    /// before its last entry does, [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) if bytes follow the last entry, and
+    /// [`ErrorMessage`](EnvironmentErrorKind::ErrorMessage) if an error message replaces a count (the module docs say when it is
+    /// recognised).
     pub fn decode(block: &'a [u8]) -> Result<Self, EnvironmentError> {
         let mut reader = Reader::new(block);
         Array::decode(&mut reader)
@@ -56,15 +53,15 @@ impl<'a> Environment<'a> {
                 0 => Ok(Self(entries)),
                 extra => Err(DecodeError::new(DecodeErrorKind::BytesAfterMessage { extra: clamp(extra) }, reader.offset())),
             })
-            .map_err(|error| refusal(block, error.in_root(ROOT)))
+            .map_err(|error| refusal(block, error.in_root(Root::ENVIRONMENT)))
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub const fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is no entry.
+    /// Whether there are no entries.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -77,7 +74,7 @@ impl<'a> Environment<'a> {
     /// The reply that announces this block.
     ///
     /// # Errors
-    /// [`EncodeError::CountTooLarge`] if 32 bits cannot say how many bytes it has.
+    /// [`EncodeError::CountTooLarge`] if the size does not fit in 32 bits.
     pub fn reply(&self) -> Result<ProcessEnvironmentReply, EncodeError> {
         let count = self.encoded_len()?;
         let n_incoming_bytes = u32::try_from(count).map_err(|_| EncodeError::CountTooLarge { count })?;
@@ -85,7 +82,7 @@ impl<'a> Environment<'a> {
     }
 }
 
-/// Where a count is too large, an error message may stand in its place.
+/// If a count is too large, it may be the start of an error message.
 fn refusal(block: &[u8], error: DecodeError) -> EnvironmentError {
     let message = match error.kind() {
         DecodeErrorKind::CountTooLarge { .. } => block.get(error.offset()..).and_then(error_message),
@@ -112,7 +109,7 @@ impl<'a> IntoIterator for &Environment<'a> {
     }
 }
 
-/// Writes count and entries, an entry without NUL as it was read.
+/// Writes the count and the entries; an entry without NUL is written as it was read.
 impl Encode for Environment<'_> {
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         self.0.encode(sink)
@@ -165,7 +162,7 @@ mod tests {
         refused(ERROR, EnvironmentErrorKind::ErrorMessage { hresult: HResult::FAIL }, 0, "environment");
         let broken_off: Vec<u8> = b"\x02\0\0\0\x01\0\0\0\0\0".iter().chain(ERROR).copied().collect();
         refused(&broken_off, EnvironmentErrorKind::ErrorMessage { hresult: HResult::FAIL }, 10, "environment[1]");
-        // The same with a byte less is a count.
+        // One byte less, and it is a count.
         let count = DecodeErrorKind::CountTooLarge { count: 0x4e54_4f44, remaining: 19 };
         refused(&broken_off[..33], count, 10, "environment[1]");
     }

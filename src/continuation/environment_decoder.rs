@@ -1,12 +1,11 @@
 //! The environment block as it arrives.
 
-use super::environment::ROOT;
 use super::interruption::{ERROR_LEN, error_message, may_be_error};
 use super::{Entry, EnvironmentError, EnvironmentErrorKind, EnvironmentLimits};
 use crate::header::MAGIC;
-use crate::wire::{DecodeErrorKind, clamp};
+use crate::wire::{DecodeErrorKind, Root, clamp};
 
-/// What an [`EnvironmentDecoder`] found next.
+/// The next item found by an [`EnvironmentDecoder`].
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::continuation::{EnvironmentDecoder, EnvironmentEvent};
@@ -23,24 +22,24 @@ use crate::wire::{DecodeErrorKind, clamp};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EnvironmentEvent<'d> {
-    /// The block has this many entries. Comes first, once.
+    /// The block has this many entries. The first event; occurs once.
     Count(u32),
-    /// The next entry, in the buffer that the caller lent.
+    /// The next entry, in the caller's buffer.
     Entry(Entry<'d>),
-    /// The next entry is larger than the buffer. Its units are passed over, whole; the entry after it comes next.
+    /// The next entry is larger than the buffer. All of its units are skipped; the next event is the entry after it.
     EntryTooLarge {
-        /// How many units it has, the NUL included. A buffer of twice as many bytes would hold it.
+        /// The number of units, including the NUL. A buffer of twice this many bytes would hold it.
         units: u32,
     },
-    /// That was the last entry, and the block ends with it. Comes last, once.
+    /// That was the last entry, and the end of the block. The last event; occurs once.
     Done,
 }
 
 /// Reads an environment block from bytes that arrive in pieces of any size, without allocating.
 ///
-/// The caller lends a buffer for one entry. The decoder takes no byte beyond `nIncomingBytes`; only where an error message
-/// has begun inside the block (see the [module](super)) it takes the rest of that message's first 24 bytes.
-/// [`wanted`](Self::wanted) says how many bytes may be read without reading too many.
+/// The caller provides a buffer for one entry. The decoder takes no byte beyond `nIncomingBytes`, except to complete the first 24
+/// bytes of an error message that began inside the block (see the [module](super)). [`wanted`](Self::wanted) returns how many bytes
+/// may be read without reading too many.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::continuation::{EnvironmentDecoder, EnvironmentEvent};
@@ -71,43 +70,45 @@ pub struct EnvironmentDecoder<'b> {
     taken: u32,
     /// The number of the next entry.
     index: u32,
-    /// How many entries are to come, that one included; `None` before the count.
+    /// How many entries are left, including that one; `None` before the count.
     entries: Option<u32>,
     /// A count, or the error message that began in its place.
     held: heapless::Vec<u8, ERROR_LEN>,
     state: State,
+    /// In the state `Failed`.
+    failed: Option<EnvironmentError>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum State {
     /// A count is next.
     Count,
-    /// This many bytes of an entry of `len` bytes are next, for the buffer.
+    /// The next `len` bytes of an entry go to the buffer.
     Units {
         len: u32,
         left: u32,
     },
-    /// This many bytes of an entry that is too large are next.
+    /// The next bytes belong to an entry that is too large.
     Skip {
         left: u32,
     },
-    /// The rest of what began as an error message is next.
+    /// The next bytes complete an error message.
     Message,
-    /// The block is complete, but that was not said yet.
+    /// The block is complete; not yet reported.
     Complete,
-    /// And now it was.
+    /// The block is complete; reported.
     Done,
-    Failed(EnvironmentError),
+    Failed,
 }
 
 impl<'b> EnvironmentDecoder<'b> {
-    /// A decoder of a block of `n_incoming_bytes`, as the reply said, with the default limits. An entry fits if `buffer` has
-    /// two bytes for each of its units, the NUL included.
+    /// A decoder of a block of `n_incoming_bytes`, as given in the reply, with the default limits. An entry fits if `buffer` has
+    /// two bytes for each of its units, including the NUL.
     pub const fn new(n_incoming_bytes: u32, buffer: &'b mut [u8]) -> Self {
         Self::with_limits(n_incoming_bytes, buffer, EnvironmentLimits::DEFAULT)
     }
 
-    /// The same with limits of the caller's own.
+    /// Like `new`, with the caller's limits.
     pub const fn with_limits(n_incoming_bytes: u32, buffer: &'b mut [u8], limits: EnvironmentLimits) -> Self {
         Self {
             buffer,
@@ -118,20 +119,21 @@ impl<'b> EnvironmentDecoder<'b> {
             entries: None,
             held: heapless::Vec::new(),
             state: State::Count,
+            failed: None,
         }
     }
 
-    /// Takes bytes from the front of `input` until there is something to say, or nothing is left; then it is `None`.
+    /// Takes bytes from the front of `input` until there is an event; `None` once `input` is empty.
     ///
-    /// Call it until it is `None`, then again with the bytes that came next. After [`Done`](EnvironmentEvent::Done) it is
-    /// `None` for good, and takes nothing.
+    /// Call it until it returns `None`, then again with the next bytes. After [`Done`](EnvironmentEvent::Done) it always returns
+    /// `None` and takes nothing.
     ///
     /// # Errors
-    /// As [`Environment::decode`](super::Environment::decode), with the same kind, offset and path, as soon as it is certain;
-    /// and [`LimitExceeded`](EnvironmentErrorKind::LimitExceeded) before the first byte or behind the count. After an error
-    /// every call returns it again.
+    /// As [`Environment::decode`](super::Environment::decode), with the same kind, offset and path, as soon as it is certain; and
+    /// [`LimitExceeded`](EnvironmentErrorKind::LimitExceeded) before the first byte or after the count. After an error, every call
+    /// returns the same error.
     pub fn decode<'d>(&'d mut self, input: &mut &[u8]) -> Result<Option<EnvironmentEvent<'d>>, EnvironmentError> {
-        // Two functions, because an entry borrows the buffer and the loop of states must not.
+        // Two functions, because an entry borrows the buffer and the state loop must not.
         Ok(match self.advance(input)? {
             None => None,
             Some(Found::Count(count)) => Some(EnvironmentEvent::Count(count)),
@@ -144,25 +146,25 @@ impl<'b> EnvironmentDecoder<'b> {
         })
     }
 
-    /// Says that the connection has ended.
+    /// Reports that the connection has ended.
     ///
     /// # Errors
-    /// [`EndOfInput`](DecodeErrorKind::EndOfInput) where bytes of the block are still to come,
-    /// [`CountTooLarge`](DecodeErrorKind::CountTooLarge) where an error message had begun but is not complete, and the error
-    /// that [`decode`](Self::decode) returned.
+    /// [`EndOfInput`](DecodeErrorKind::EndOfInput) if bytes of the block are missing,
+    /// [`CountTooLarge`](DecodeErrorKind::CountTooLarge) if an error message had begun but is incomplete, and any error that
+    /// [`decode`](Self::decode) returned.
     pub fn finish(&self) -> Result<(), EnvironmentError> {
         match self.state {
             State::Complete | State::Done => Ok(()),
-            State::Failed(error) => Err(error),
+            State::Failed => self.failed.map_or(Ok(()), Err),
             State::Message => Err(self.impossible_count()),
             _ => Err(self.error(DecodeErrorKind::EndOfInput { needed: self.size }, self.taken)),
         }
     }
 
-    /// The most bytes that may be read from the connection now: what is left of the block, or of an error message in it.
+    /// The most bytes that may be read from the connection now: the rest of the block, or of an error message in it.
     pub fn wanted(&self) -> usize {
         match self.state {
-            State::Complete | State::Done | State::Failed(_) => 0,
+            State::Complete | State::Done | State::Failed => 0,
             State::Message => ERROR_LEN.saturating_sub(self.held.len()),
             _ => self.remaining() as usize,
         }
@@ -185,7 +187,7 @@ impl<'b> EnvironmentDecoder<'b> {
     fn advance(&mut self, input: &mut &[u8]) -> Result<Option<Found>, EnvironmentError> {
         loop {
             let found = match self.state {
-                State::Failed(error) => return Err(error),
+                State::Failed => return self.failed.map_or(Ok(None), Err),
                 State::Done => return Ok(None),
                 State::Complete => {
                     self.state = State::Done;
@@ -200,10 +202,7 @@ impl<'b> EnvironmentDecoder<'b> {
                 Ok(Step::Wait) => return Ok(None),
                 Ok(Step::Next) => {}
                 Ok(Step::Found(found)) => return Ok(Some(found)),
-                Err(error) => {
-                    self.state = State::Failed(error);
-                    return Err(error);
-                }
+                Err(error) => return Err(self.fail(error)),
             }
         }
     }
@@ -212,9 +211,12 @@ impl<'b> EnvironmentDecoder<'b> {
         if self.held.is_empty() {
             self.check_room()?;
         }
-        while self.held.len() < 4 {
-            let Some(byte) = self.take(input, 1).first() else { return Ok(Step::Wait) };
-            let _ = self.held.push(*byte);
+        let missing = 4u32.saturating_sub(clamp(self.held.len()));
+        let bytes = self.take(input, missing);
+        // This cannot fail: the buffer holds an error message.
+        let _ = self.held.extend_from_slice(bytes);
+        if self.held.len() < 4 {
+            return Ok(Step::Wait);
         }
         let count = self.held_count();
         let item = if self.entries.is_none() { 4 } else { 2 };
@@ -227,7 +229,7 @@ impl<'b> EnvironmentDecoder<'b> {
         }
         self.held.clear();
         if self.entries.is_some() {
-            // Cannot overflow: it is no more than what remains.
+            // Cannot overflow: it is at most what remains.
             return Ok(self.begin_entry(count, count.saturating_mul(2)));
         }
         let limit = self.limits.max_entries;
@@ -239,7 +241,7 @@ impl<'b> EnvironmentDecoder<'b> {
         Ok(Step::Found(Found::Count(count)))
     }
 
-    /// Whether a count has room in the block, and the block in the limits.
+    /// Whether a count fits in the block, and the block in the limits.
     fn check_room(&self) -> Result<(), EnvironmentError> {
         let (limit, remaining) = (self.limits.max_bytes, self.remaining());
         if self.size > limit {
@@ -286,19 +288,28 @@ impl<'b> EnvironmentDecoder<'b> {
         step
     }
 
-    /// Chooses the state behind the count or an entry. Bytes left over are an error, but not before the entry was given.
+    /// Chooses the state after the count or an entry. Leftover bytes are an error, reported after the last entry.
     fn end_if_last(&mut self) {
         self.state = match self.remaining() {
             _ if self.entries.is_some_and(|entries| self.index < entries) => State::Count,
             0 => State::Complete,
             extra => {
                 let kind = DecodeErrorKind::BytesAfterMessage { extra };
-                State::Failed(EnvironmentError::new(kind.into(), self.taken as usize).in_root(ROOT))
+                self.fail(EnvironmentError::new(kind.into(), self.taken as usize).in_root(Root::ENVIRONMENT));
+                State::Failed
             }
         };
     }
 
-    /// Takes the bytes behind `DOTN` while they are those of an error message.
+    /// Fails with this error, now and on every later call.
+    #[cold]
+    #[inline(never)]
+    fn fail(&mut self, error: EnvironmentError) -> EnvironmentError {
+        (self.state, self.failed) = (State::Failed, Some(error));
+        error
+    }
+
+    /// Takes the bytes after `DOTN` while they match an error message.
     fn message(&mut self, input: &mut &[u8]) -> Result<Step, EnvironmentError> {
         while let Some((byte, rest)) = input.split_first() {
             *input = rest;
@@ -316,6 +327,7 @@ impl<'b> EnvironmentDecoder<'b> {
     }
 
     /// Takes up to `most` bytes of the input.
+    #[inline]
     fn take<'i>(&mut self, input: &mut &'i [u8], most: u32) -> &'i [u8] {
         let (taken, rest) = input.split_at_checked(most as usize).unwrap_or((*input, &[]));
         *input = rest;
@@ -327,22 +339,26 @@ impl<'b> EnvironmentDecoder<'b> {
         self.held.first_chunk().map_or(0, |count| u32::from_le_bytes(*count))
     }
 
-    /// Where the held bytes began.
+    /// The offset of the held bytes.
     fn held_offset(&self) -> u32 {
         self.taken.saturating_sub(clamp(self.held.len()))
     }
 
-    /// The held count is larger than what follows it in the block.
+    /// The held count is larger than the rest of the block.
+    #[cold]
+    #[inline(never)]
     fn impossible_count(&self) -> EnvironmentError {
         let offset = self.held_offset();
         let remaining = self.size.saturating_sub(offset.saturating_add(4));
         self.error(DecodeErrorKind::CountTooLarge { count: self.held_count(), remaining }, offset)
     }
 
+    #[cold]
+    #[inline(never)]
     fn error(&self, kind: impl Into<EnvironmentErrorKind>, offset: u32) -> EnvironmentError {
         let error = EnvironmentError::new(kind.into(), offset as usize);
         let error = if self.entries.is_some() { error.at_index(self.index as usize) } else { error };
-        error.in_root(ROOT)
+        error.in_root(Root::ENVIRONMENT)
     }
 }
 
@@ -355,9 +371,9 @@ enum Step {
 
 enum Found {
     Count(u32),
-    /// Of so many bytes.
+    /// In bytes.
     Entry(u32),
-    /// Of so many units.
+    /// In units.
     TooLarge(u32),
     Done,
 }

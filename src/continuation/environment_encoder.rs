@@ -1,13 +1,13 @@
-//! The environment block in pieces, as it is sent.
+//! Writes the environment block in pieces.
 
 use super::Entry;
 use crate::message::process::ProcessEnvironmentReply;
 use crate::wire::{Encode as _, EncodeError, Units};
 
-/// Writes an environment block in pieces of any size, without the block or its entries being anywhere in memory as a whole.
+/// Writes an environment block in pieces of any size, without holding the block or an entry in memory.
 ///
-/// The entries come from an iterator that is gone through twice: once by [`new`](Self::new), which counts what the reply must say,
-/// and once while they are written. Both times it must give the same.
+/// The entries come from an iterator that runs twice: once in [`new`](Self::new), to compute the reply's sizes, and once for
+/// writing. Both runs must yield the same entries.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::continuation::EnvironmentEncoder;
@@ -31,35 +31,35 @@ pub struct EnvironmentEncoder<'e, I> {
     entries: I,
     n_incoming_bytes: u32,
     left: u32,
-    /// What is written next: a count or a unit, of which some bytes may be out already.
+    /// What is written next: a count or a unit, some of whose bytes may be written already.
     next: Piece,
-    /// The entry whose count was the last one.
+    /// The entry of the last count.
     entry: Option<Open<'e>>,
 }
 
 /// A count or a unit.
 type Piece = heapless::Vec<u8, 4>;
 
-/// An entry of which not all was written.
+/// An entry that is partly written.
 #[derive(Clone, Debug)]
 struct Open<'e> {
     units: Units<'e>,
-    /// Whether the NUL is still to come.
+    /// Whether the NUL is still to be written.
     nul: bool,
 }
 
 impl<'e, I: Iterator<Item: Into<Entry<'e>>> + Clone> EnvironmentEncoder<'e, I> {
-    /// An encoder of these entries: [`Entry`]s, or text without NUL at its end.
+    /// An encoder of these entries: [`Entry`]s, or text without the final NUL.
     ///
     /// # Errors
-    /// [`CountTooLarge`](EncodeError::CountTooLarge) where 32 bits cannot say how many entries, units or bytes there are.
+    /// [`CountTooLarge`](EncodeError::CountTooLarge) if the number of entries, units or bytes does not fit in 32 bits.
     pub fn new(entries: impl IntoIterator<IntoIter = I, Item = I::Item>) -> Result<Self, EncodeError> {
         let entries = entries.into_iter();
         let (count, n_incoming_bytes) = measure(entries.clone().map(|entry| entry.into().encoded_len()))?;
         Ok(Self { entries, n_incoming_bytes, left: n_incoming_bytes, next: count_of(count), entry: None })
     }
 
-    /// Writes the next bytes to the front of `buffer`, as many as fit, and says how many. 0 where the block is complete, or
+    /// Writes the next bytes to the front of `buffer`, as many as fit, and returns how many. Returns 0 if the block is complete or
     /// `buffer` has no room.
     pub fn encode(&mut self, buffer: &mut [u8]) -> usize {
         let room = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
@@ -79,7 +79,7 @@ impl<'e, I: Iterator<Item: Into<Entry<'e>>> + Clone> EnvironmentEncoder<'e, I> {
         written
     }
 
-    /// Puts the next count or unit into `next`; whether there is one.
+    /// Puts the next count or unit into `next`; returns whether there is one.
     fn advance(&mut self) -> bool {
         if let Some(open) = &mut self.entry {
             if let Some(unit) = open.units.next().or_else(|| core::mem::take(&mut open.nul).then_some(0)) {
@@ -90,7 +90,7 @@ impl<'e, I: Iterator<Item: Into<Entry<'e>>> + Clone> EnvironmentEncoder<'e, I> {
         let Some(entry) = self.entries.next() else { return false };
         let entry = entry.into();
         let (units, nul) = (entry.text().units(), entry.is_terminated());
-        // `new` has found that it fits.
+        // `new` has checked that it fits.
         self.next = count_of(crate::wire::clamp(units.clone().count().saturating_add(nul.into())));
         self.entry = Some(Open { units, nul });
         true
@@ -106,7 +106,7 @@ impl<'e, I: Iterator<Item: Into<Entry<'e>>> + Clone> EnvironmentEncoder<'e, I> {
         ProcessEnvironmentReply { n_incoming_bytes: self.n_incoming_bytes, future: 0 }
     }
 
-    /// How many bytes are still to be written.
+    /// How many bytes are left to write.
     pub const fn left(&self) -> u32 {
         self.left
     }
@@ -116,7 +116,7 @@ fn count_of(count: u32) -> Piece {
     count.to_le_bytes().into_iter().collect()
 }
 
-/// How many entries there are, and how many bytes the block has, from the sizes of the entries.
+/// The number of entries and the size of the block, from the sizes of the entries.
 fn measure(mut sizes: impl Iterator<Item = Result<usize, EncodeError>>) -> Result<(u32, u32), EncodeError> {
     let too_large = |count| EncodeError::CountTooLarge { count };
     let (count, bytes) = sizes.try_fold((0usize, 4usize), |(count, bytes), size| {
@@ -124,7 +124,7 @@ fn measure(mut sizes: impl Iterator<Item = Result<usize, EncodeError>>) -> Resul
         let bytes = bytes.checked_add(size?).ok_or(too_large(usize::MAX))?;
         Ok((count, bytes))
     })?;
-    // An entry has at least 4 bytes, so that the count fits wherever the bytes do.
+    // An entry has at least 4 bytes, so the count fits if the bytes do.
     let bytes = u32::try_from(bytes).map_err(|_| too_large(bytes))?;
     Ok((u32::try_from(count).map_err(|_| too_large(count))?, bytes))
 }
@@ -220,7 +220,8 @@ mod tests {
         let largest = u32::MAX as usize;
         assert_eq!(measure([Ok(4), Ok(largest - 8)].into_iter()), Ok((2, u32::MAX)));
         let over = measure([Ok(4), Ok(largest - 7)].into_iter());
-        assert_eq!(over, Err(EncodeError::CountTooLarge { count: largest + 1 }));
+        // Where `usize` has 32 bits, it cannot either.
+        assert_eq!(over, Err(EncodeError::CountTooLarge { count: largest.saturating_add(1) }));
         assert_eq!(measure([Ok(usize::MAX)].into_iter()), Err(EncodeError::CountTooLarge { count: usize::MAX }));
         let entry = EncodeError::CountTooLarge { count: 7 };
         assert_eq!(measure([Ok(4), Err(entry)].into_iter()), Err(entry));
@@ -228,7 +229,7 @@ mod tests {
 
     #[test]
     fn entries_that_change_never_go_beyond_what_was_announced() {
-        // Longer when gone through for the second time, which the contract rules out.
+        // Longer on the second run, which the contract rules out.
         let grown = core::cell::Cell::new(0usize);
         let entries = (0..2).map(|_| {
             grown.set(grown.get() + 1);

@@ -24,16 +24,16 @@ pub type EnvironmentError = WireError<EnvironmentErrorKind>;
 pub enum EnvironmentErrorKind {
     /// A fault of the grammar.
     Grammar(DecodeErrorKind),
-    /// The server broke off, and sent an error message in place of what should follow (F-43).
+    /// The server stopped and sent an error message in place of the rest (F-43).
     ErrorMessage {
-        /// What the message says.
+        /// The message's HRESULT.
         hresult: HResult,
     },
-    /// More than the caller's own limit allows.
+    /// The block exceeds the caller's limit.
     LimitExceeded {
         /// The limit.
         limit: u32,
-        /// What the bytes announce.
+        /// The announced number.
         found: u32,
     },
 }

@@ -1,20 +1,20 @@
 //! The byte that carries a file descriptor.
 
-use crate::wire::{Decode, DecodeError, Encode, EncodeError, Reader, Sink};
+use crate::wire::{Decode, Encode, EncodeError, Reader, Sink, decode_by_read};
 
-/// The one byte to which the file descriptor of a `user_events` session is attached.
+/// The byte that carries the file descriptor of a `user_events` session.
 ///
 /// | bytes | what |
 /// |---|---|
 /// | 1 | anything; 0 is written |
 ///
-/// The descriptor itself is no part of the bytes: it is ancillary data (`SCM_RIGHTS`) of the `sendmsg` that sends this byte.
-/// Four things about it are easy to get wrong:
+/// The descriptor is not part of the bytes: it is ancillary data (`SCM_RIGHTS`) of the `sendmsg` that sends this byte. Four common
+/// mistakes:
 ///
 /// - The client sends it **before** it reads the reply to `CollectTracing5`: the runtime does not reply without it (F-19).
-/// - It is a byte of its own, behind the request. A descriptor attached to bytes of the request is lost (F-20).
-/// - A byte without descriptor is answered by an error (F-21); none at all blocks every other client (F-75).
-/// - It is one descriptor. Of two in one control message the first is used; the second stays open in the runtime for good (P-21).
+/// - It is a separate byte, after the request. A descriptor attached to bytes of the request is lost (F-20).
+/// - A byte without a descriptor is answered with an error (F-21); no byte at all blocks every other client (F-75).
+/// - Send one descriptor. Of two in one control message the runtime uses the first and never closes the second (P-21).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::continuation::FdByte;
@@ -30,7 +30,7 @@ impl FdByte {
     /// The byte to write.
     pub const CANONICAL: Self = Self(0);
 
-    /// The byte to write, as what `sendmsg` takes.
+    /// The byte to write, as `sendmsg` takes it.
     pub const BYTES: [u8; 1] = [0];
 }
 
@@ -40,16 +40,18 @@ impl Default for FdByte {
     }
 }
 
-/// Takes any byte.
+/// Accepts any byte.
 impl<'a> Decode<'a> for FdByte {
     const MIN_LEN: usize = 1;
 
-    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        u8::decode(reader).map(Self)
+    decode_by_read! {}
+
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        u8::read(reader).map(Self)
     }
 }
 
-/// Writes 0, whatever was read.
+/// Always writes 0.
 impl Encode for FdByte {
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         sink.put(&Self::BYTES);

@@ -16,7 +16,7 @@ pub(super) fn error_message(bytes: &[u8]) -> Option<HResult> {
     is_error.then_some(HResult(u32::from_le_bytes(*code)))
 }
 
-/// Whether `begun` may still become an error message.
+/// Whether `begun` can still become an error message.
 pub(super) fn may_be_error(begun: &[u8]) -> bool {
     let is = |at: usize, byte: u8| begun.get(at).is_none_or(|have| *have == byte);
     let size = begun.get(14..16).and_then(|size| size.first_chunk::<2>()).map_or(u16::MAX, |size| u16::from_le_bytes(*size));
@@ -46,7 +46,7 @@ mod tests {
         for at in 0..18 {
             let mut bytes = *ERROR;
             bytes[at] ^= 1;
-            // A size of 25 or 280 is as good.
+            // A size of 25 or 280 is also valid.
             let still = at == 14 || at == 15;
             assert_eq!((may_be_error(&bytes), error_message(&bytes).is_some()), (still, still), "byte {at}");
         }

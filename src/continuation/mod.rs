@@ -1,27 +1,45 @@
 //! What follows a reply on the same connection.
 //!
-//! | after | comes | here |
+//! | after | follows | here |
 //! |---|---|---|
 //! | `ProcessEnvironment` | `nIncomingBytes` of environment block | [`Environment`], [`EnvironmentDecoder`] |
 //! | `CollectTracing…`, streaming | nettrace or netperf, until the session ends | [`StreamStart`], [`OpaqueStream`] |
-//! | `CollectTracing5`, `user_events` | nothing; but *before* the reply the byte with the file descriptor | [`FdByte`] |
+//! | `CollectTracing5`, `user_events` | nothing; but the byte with the file descriptor goes out *before* the reply | [`FdByte`] |
 //!
 //! # An error message inside the environment block
 //!
-//! A runtime that fails while it writes the block breaks off and sends an error message (`0xFFFF`), on the same connection, after
-//! the OK that announced the block (F-43). Nothing marks it. This is what can be told, and what is told here:
+//! A runtime that fails while it writes the block stops and sends an error message (`0xFFFF`) on the same connection, after the OK
+//! that announced the block (F-43). Nothing marks the message. It is recognised like this:
 //!
-//! - Where a count should stand (the block's, or an entry's) and the four bytes are `DOTN`, they are a count of 1,314,148,164.
-//!   Where that many items fit into the rest of the block (2.4 GiB and more), they are taken as the count.
-//! - Where they do not fit, and the first 24 bytes of an error message stand there (magic, a `size` of at least 24, `0xFFFF`,
-//!   any `reserved`, HRESULT), it is one: [`ErrorMessage`](EnvironmentErrorKind::ErrorMessage) with its HRESULT.
-//! - Where anything else stands there, or fewer bytes come, it is a count that is too large.
-//! - Where a runtime breaks off in the middle of an entry, the message's bytes are taken as units of text. That cannot be told
-//!   from text; the block then ends too early, or a later count is impossible.
+//! - If a count (the block's or an entry's) has the four bytes `DOTN`, it is a count of 1,314,148,164. If that many items fit into
+//!   the rest of the block (2.4 GiB and more), it is the count.
+//! - If they do not fit, and the first 24 bytes of an error message are there (magic, a `size` of at least 24, `0xFFFF`, any
+//!   `reserved`, HRESULT), it is one: [`ErrorMessage`](EnvironmentErrorKind::ErrorMessage) with its HRESULT.
+//! - Anything else, or fewer bytes, is a count that is too large.
+//! - If a runtime stops in the middle of an entry, the message's bytes are read as text. They cannot be distinguished from text;
+//!   the block then ends too early, or a later count is impossible.
 //!
-//! The message is not counted by `nIncomingBytes`, so it may reach beyond the block's end. [`EnvironmentDecoder`] follows it
-//! there; [`Environment::decode`] has only the bytes it is given.
+//! `nIncomingBytes` does not count the message, so it may extend beyond the end of the block. [`EnvironmentDecoder`] reads it
+//! there; [`Environment::decode`] has only its input.
 #![forbid(unsafe_code)]
+
+//! # Example
+//!
+//! Read the environment block that follows a reply, in the pieces in which it arrives:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::continuation::{EnvironmentDecoder, EnvironmentEvent};
+//!
+//! let mut piece = &b"\x01\0\0\0\x04\0\0\0A\0=\0B\0\0\0"[..];
+//! let mut buffer = [0; 64]; // for one entry
+//! let mut decoder = EnvironmentDecoder::new(16, &mut buffer); // nIncomingBytes of the reply
+//! while let Some(event) = decoder.decode(&mut piece)? {
+//!     if let EnvironmentEvent::Entry(entry) = event {
+//!         assert_eq!(entry.text().to_string(), "A=B");
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod entry;
 mod environment;

@@ -1,6 +1,6 @@
-//! A stream that is only passed through.
+//! A stream that is passed through unread.
 
-/// A stream whose bytes mean nothing here: they are counted, passed through, and stopped at a limit of the caller's.
+/// A stream whose bytes are not interpreted: they are counted, passed through, and cut at the caller's limit.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::continuation::OpaqueStream;
@@ -18,12 +18,12 @@ pub struct OpaqueStream {
 }
 
 impl OpaqueStream {
-    /// A stream of no more than `limit` bytes. There is no default: a session streams for as long as it lasts.
+    /// A stream of at most `limit` bytes. There is no default: a session streams for as long as it lasts.
     pub const fn with_limit(limit: u64) -> Self {
         Self { limit, passed: 0 }
     }
 
-    /// Counts the bytes that came: those within the limit, and those beyond it.
+    /// Splits the received bytes: those within the limit, and those beyond it.
     pub fn pass<'i>(&mut self, bytes: &'i [u8]) -> (&'i [u8], &'i [u8]) {
         let within = usize::try_from(self.left()).unwrap_or(usize::MAX);
         let (within, beyond) = bytes.split_at_checked(within).unwrap_or((bytes, &[]));
@@ -31,12 +31,12 @@ impl OpaqueStream {
         (within, beyond)
     }
 
-    /// How many bytes were within the limit so far.
+    /// How many bytes within the limit were received so far.
     pub const fn passed(&self) -> u64 {
         self.passed
     }
 
-    /// How many more may come.
+    /// How many more may follow.
     pub const fn left(&self) -> u64 {
         self.limit.saturating_sub(self.passed)
     }

@@ -10,15 +10,15 @@ const NETTRACE: &[u8; 8] = b"Nettrace";
 const FAST_SERIALIZATION: &[u8; 24] = b"\x14\0\0\0!FastSerialization.1";
 const NETTRACE_OBJECTS: &[u8; MAX_STREAM_START] = b"Nettrace\x14\0\0\0!FastSerialization.1";
 
-/// What the first bytes of the stream behind the reply to a `CollectTracing…` say it is.
+/// The format of a stream, from its first bytes after the reply to a `CollectTracing…`.
 ///
-/// The protocol leaves the stream to its own format; here it is only told apart, so that a tool knows what it stores.
+/// The protocol leaves the stream's contents to its format; this type only identifies the format, for tools that store it.
 ///
 /// | the stream begins with | bytes | it is |
 /// |---|---|---|
 /// | `Nettrace`, `14 00 00 00`, `!FastSerialization.1` | 32 | [`Nettrace`](Self::Nettrace): versions up to 5 |
 /// | `Nettrace`, four zeros, major, minor (`u32` each) | 20 | [`NettraceBlocks`](Self::NettraceBlocks): version 6 and later |
-/// | `14 00 00 00`, `!FastSerialization.1` | 24 | [`Netperf`](Self::Netperf): `format` 0, and all that the 2019 draft has |
+/// | `14 00 00 00`, `!FastSerialization.1` | 24 | [`Netperf`](Self::Netperf): `format` 0, and the only format of the 2019 draft |
 /// | anything else | – | [`Opaque`](Self::Opaque) |
 ///
 /// ```
@@ -31,11 +31,11 @@ const NETTRACE_OBJECTS: &[u8; MAX_STREAM_START] = b"Nettrace\x14\0\0\0!FastSeria
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StreamStart {
-    /// All bytes so far are the beginning of a known start, and it is not complete.
+    /// All bytes so far match a known start that is incomplete.
     NeedMore,
-    /// nettrace, of a version that holds objects. The version stands in the first object.
+    /// nettrace, of a version that contains objects. The version is in the first object.
     Nettrace,
-    /// nettrace, of a version that says so in its first bytes.
+    /// nettrace, of a version whose first bytes give the version.
     NettraceBlocks {
         /// 6 or more.
         major: u32,
@@ -44,14 +44,14 @@ pub enum StreamStart {
     },
     /// netperf.
     Netperf,
-    /// Nothing that is known here.
+    /// An unknown format.
     Opaque,
 }
 
 impl StreamStart {
-    /// What the stream is that begins with `bytes`; what stands behind the start is not looked at.
+    /// The format of the stream that begins with `bytes`; the bytes after the start are ignored.
     ///
-    /// Once this is not [`NeedMore`](Self::NeedMore), more bytes do not change it.
+    /// Once the result is not [`NeedMore`](Self::NeedMore), more bytes do not change it.
     pub fn recognise(bytes: &[u8]) -> Self {
         if let Some(version) = bytes.strip_prefix(b"Nettrace\0\0\0\0") {
             let mut version = Reader::new(version);
@@ -71,7 +71,7 @@ impl StreamStart {
         }
     }
 
-    /// How many bytes the start has; `None` where it is not known.
+    /// How many bytes the start has; `None` if it is unknown.
     pub const fn known_len(self) -> Option<usize> {
         match self {
             Self::Nettrace => Some(32),
@@ -81,13 +81,13 @@ impl StreamStart {
         }
     }
 
-    /// Whether it is nettrace, of whatever version.
+    /// Whether it is nettrace, of any version.
     pub const fn is_nettrace(self) -> bool {
         matches!(self, Self::Nettrace | Self::NettraceBlocks { .. })
     }
 }
 
-/// Writes the start; nothing where it is not known.
+/// Writes the start; nothing if it is unknown.
 impl Encode for StreamStart {
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         match *self {
@@ -105,7 +105,7 @@ impl Encode for StreamStart {
     }
 }
 
-/// Tells a stream by its first bytes while they arrive in pieces of any size.
+/// Identifies a stream by its first bytes, which arrive in pieces of any size.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::continuation::{StreamDetector, StreamStart};
@@ -118,14 +118,14 @@ impl Encode for StreamStart {
 pub struct StreamDetector(heapless::Vec<u8, MAX_STREAM_START>);
 
 impl StreamDetector {
-    /// One that has seen nothing.
+    /// A recogniser without any bytes yet.
     pub const fn new() -> Self {
         Self(heapless::Vec::new())
     }
 
-    /// Looks at the next bytes of the stream. They stay the caller's, who passes them on.
+    /// Looks at the next bytes of the stream. They remain the caller's to pass on.
     pub fn look(&mut self, bytes: &[u8]) -> StreamStart {
-        // What is beyond the longest start changes nothing.
+        // Bytes beyond the longest start change nothing.
         let room = self.0.capacity().saturating_sub(self.0.len());
         let _ = self.0.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
         StreamStart::recognise(&self.0)

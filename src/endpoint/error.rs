@@ -1,10 +1,10 @@
-//! Why a text is no name, and a path too long.
+//! Errors of names and paths.
 
 use core::fmt;
 
 use crate::wire::clamp;
 
-/// Why a text is no name of a socket or pipe, or no `/proc/PID/stat`, and at which byte.
+/// Why a text is not the name of a socket or pipe, or not a `/proc/PID/stat`, and at which byte.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::endpoint::{NameErrorKind, SocketName};
@@ -23,17 +23,17 @@ pub struct NameError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NameErrorKind {
-    /// The name begins neither with `dotnet-diagnostic-` nor with `dotnetcore-diagnostic-`.
+    /// The name begins with neither `dotnet-diagnostic-` nor `dotnetcore-diagnostic-`.
     UnknownPrefix,
-    /// No decimal number, or one that does not fit: a process id has 32 bits, a key 64.
+    /// Not a decimal number, or too large: a process id has 32 bits, a key 64.
     BadNumber,
-    /// No `-` and key behind the process id of a socket: the name of a pipe looks so.
+    /// No `-` and key after the process id of a socket: the name may be a pipe's.
     MissingKey,
-    /// Something follows where the name should end, or end with `-socket`.
+    /// Text follows the end of the name, or the name does not end with `-socket`.
     UnknownSuffix,
     /// No `)` in a `/proc/PID/stat`.
     MissingName,
-    /// A `/proc/PID/stat` that ends before its 22nd field does.
+    /// A `/proc/PID/stat` that ends before the end of its 22nd field.
     MissingField,
 }
 
@@ -47,7 +47,7 @@ impl NameError {
         self.kind
     }
 
-    /// At which byte of the text.
+    /// The byte offset in the text.
     pub const fn offset(&self) -> usize {
         self.offset as usize
     }
@@ -88,7 +88,7 @@ impl fmt::Display for NameError {
 
 impl core::error::Error for NameError {}
 
-/// The path of a socket that does not fit into `sun_path`. Nothing is cut to make it fit.
+/// The path of a socket is too long for `sun_path`. It is never truncated.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::endpoint::{SUN_PATH_MACOS, check_path_len};
@@ -107,12 +107,12 @@ impl PathTooLong {
         Self { needed, most }
     }
 
-    /// How many bytes the path has, without NUL.
+    /// The length of the path in bytes, without NUL.
     pub const fn needed(&self) -> usize {
         self.needed
     }
 
-    /// How many are possible, without NUL.
+    /// The maximum, without NUL.
     pub const fn most(&self) -> usize {
         self.most
     }

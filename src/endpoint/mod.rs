@@ -1,6 +1,6 @@
-//! Where a runtime's default port is: names of sockets and pipes, the directory they are in, and the key in a name.
+//! Where a runtime's default port is: names of sockets and pipes, their directory, and the key in a name.
 //!
-//! Section "Naming and Location Conventions". Nothing here looks at the system: the caller brings the names of files, the value of
+//! Section "Naming and Location Conventions". This module does not access the system: the caller provides file names, the value of
 //! `TMPDIR` and the text of `/proc/PID/stat`.
 //!
 //! | on | name | in |
@@ -8,11 +8,26 @@
 //! | Unix | [`SocketName`]: `dotnet-diagnostic-{pid}-{key}-socket` | [`directory`] |
 //! | Windows | [`PipeName`]: `dotnet-diagnostic-{pid}` | `\\.\pipe\` |
 //!
-//! The key is the time at which the process started. Linux: in jiffies since boot, from `/proc/PID/stat` ([`ProcessStat`]). macOS:
-//! in seconds since 1970, which the caller asks the system for. [`UNKNOWN_KEY`] where the runtime could not tell it (F-61).
+//! The key is the start time of the process. Linux: in jiffies since boot, from `/proc/PID/stat` ([`ProcessStat`]). macOS: in
+//! seconds since 1970; ask the system. [`UNKNOWN_KEY`] if the runtime could not determine it (F-61).
 //!
-//! A socket file says nothing about a live process: only a clean shutdown removes it (F-61, F-82).
+//! A socket file does not prove a live process: only a clean shutdown removes it (F-61, F-82).
 #![forbid(unsafe_code)]
+
+//! # Example
+//!
+//! Find out which process a socket belongs to, and how the socket of a process is named:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::endpoint::{ProcessStat, SocketName};
+//!
+//! assert_eq!(SocketName::parse("dotnet-diagnostic-12-345-socket")?.pid, 12);
+//!
+//! // What /proc/12/stat has. Its start time is a part of the name.
+//! let stat = ProcessStat::parse(b"12 (app) S 1 12 12 0 -1 4194304 9 0 0 0 1 2 0 0 20 0 7 0 345 99")?;
+//! assert_eq!(SocketName::new(stat.pid, stat.start_time).to_string(), "dotnet-diagnostic-12-345-socket");
+//! # Ok::<(), dotnet_diagnostics_ipc::endpoint::NameError>(())
+//! ```
 
 mod error;
 mod pipe_name;
@@ -28,16 +43,16 @@ pub use socket_name::{SocketForm, SocketName};
 
 use crate::wire::{Encode, EncodeError, Sink};
 
-/// The key in a name if the runtime could not tell when its process started (F-61).
+/// The key in a name if the runtime could not determine when its process started (F-61).
 pub const UNKNOWN_KEY: u64 = 0;
 
-/// The most bytes that the path of a socket can have on Linux: `sun_path` has 108, one is the NUL's (F-61).
+/// The maximum length of a socket path on Linux: `sun_path` has 108 bytes, one for the NUL (F-61).
 pub const SUN_PATH_LINUX: usize = 107;
 
-/// The most bytes that the path of a socket can have on macOS: `sun_path` has 104, one is the NUL's (F-61).
+/// The maximum length of a socket path on macOS: `sun_path` has 104 bytes, one for the NUL (F-61).
 pub const SUN_PATH_MACOS: usize = 103;
 
-/// How the names of an edition begin.
+/// The prefix of the names of an edition.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::endpoint::NamePrefix;
@@ -62,19 +77,19 @@ impl NamePrefix {
         }
     }
 
-    /// The prefix of `name`, and what follows it.
+    /// The prefix of `name`, and the rest.
     fn strip(name: &str) -> Option<(Self, &str)> {
         [Self::Current, Self::Draft].into_iter().find_map(|prefix| Some((prefix, name.strip_prefix(prefix.text())?)))
     }
 }
 
-/// The directory of the default port's socket: `tmpdir`, the value of `TMPDIR`; `/tmp` where it is unset or empty.
+/// The directory of the default port's socket: `tmpdir`, the value of `TMPDIR`; `/tmp` if it is unset or empty.
 ///
-/// A sandboxed application on macOS has its socket in the container directory of its Application Group instead, whatever `TMPDIR`
-/// says. What that directory is only the system knows: use its path in place of this function's answer.
+/// A sandboxed application on macOS has its socket in the container directory of its Application Group instead, whatever the value
+/// of `TMPDIR`. Only the system knows that directory: use its path in place of this function's result.
 ///
-/// The text is returned as it is. The document does not speak of a slash at its end; [`SocketPath`] adds one only where there is
-/// none, as runtimes do, so that `/x` and `/x/` give the same path and `/x//` keeps both.
+/// The text is returned unchanged. The document does not mention a final slash; [`SocketPath`] adds one only if there is none, as
+/// runtimes do: `/x` and `/x/` give the same path, and `/x//` keeps both slashes.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::endpoint::directory;
@@ -87,11 +102,11 @@ pub fn directory(tmpdir: Option<&str>) -> &str {
     tmpdir.filter(|text| !text.is_empty()).unwrap_or("/tmp")
 }
 
-/// Checks that the path of a socket of `len` bytes can be bound or connected to: that it has at most `most` ([`SUN_PATH_LINUX`],
-/// [`SUN_PATH_MACOS`]). The same limit holds for the address of a diagnostic port.
+/// Checks that a socket path of `len` bytes can be bound or connected to: that `len` is at most `most` ([`SUN_PATH_LINUX`],
+/// [`SUN_PATH_MACOS`]). The address of a diagnostic port has the same limit.
 ///
 /// # Errors
-/// [`PathTooLong`], with both numbers. A path is never cut to fit.
+/// [`PathTooLong`], with both numbers. A path is never truncated.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::endpoint::{SUN_PATH_LINUX, check_path_len};
@@ -103,7 +118,7 @@ pub const fn check_path_len(len: usize, most: usize) -> Result<(), PathTooLong> 
     if len > most { Err(PathTooLong::new(len, most)) } else { Ok(()) }
 }
 
-/// The path of a default port's socket: a directory and a name, put together by [`Display`](fmt::Display) or [`Encode`].
+/// The path of a default port's socket: a directory and a name, joined by [`Display`](fmt::Display) or [`Encode`].
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::endpoint::{SUN_PATH_LINUX, SocketName, SocketPath, directory};
@@ -127,27 +142,27 @@ pub const fn check_path_len(len: usize, most: usize) -> Result<(), PathTooLong> 
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SocketPath<'a> {
-    /// The directory: what [`directory`] says, or an Application Group's container.
+    /// The directory: the result of [`directory`], or an Application Group's container.
     pub directory: &'a str,
     /// The name in it.
     pub name: SocketName,
 }
 
 impl SocketPath<'_> {
-    /// How many bytes the path has, without the NUL that `sun_path` wants.
+    /// The length in bytes, without the NUL that `sun_path` needs.
     pub fn len(&self) -> usize {
         let mut counter = Counter(0);
-        // A counter takes everything.
+        // A counter accepts everything.
         let _ = fmt::write(&mut counter, format_args!("{self}"));
         counter.0
     }
 
-    /// Whether the path has no bytes: never.
+    /// Whether the path is empty: never.
     pub const fn is_empty(&self) -> bool {
         false
     }
 
-    /// Checks that the path has at most `most` bytes. A runtime whose path is longer has no socket and runs without (F-82).
+    /// Checks that the path has at most `most` bytes. A runtime with a longer path has no socket and runs without one (F-82).
     ///
     /// # Errors
     /// As [`check_path_len`].
@@ -179,7 +194,7 @@ impl fmt::Write for Counter {
     }
 }
 
-/// Puts text into a sink.
+/// Writes text to a sink.
 pub(crate) fn put_text<S: Sink + ?Sized>(text: &impl fmt::Display, sink: &mut S) {
     struct Text<'s, S: ?Sized>(&'s mut S);
     impl<S: Sink + ?Sized> fmt::Write for Text<'_, S> {
@@ -188,11 +203,11 @@ pub(crate) fn put_text<S: Sink + ?Sized>(text: &impl fmt::Display, sink: &mut S)
             Ok(())
         }
     }
-    // A sink takes everything.
+    // A sink accepts everything.
     let _ = fmt::write(&mut Text(sink), format_args!("{text}"));
 }
 
-/// A decimal number as `%d` and `%llu` write it, at the front of `text`, and what follows it. No sign, no zero before another digit.
+/// The decimal number at the front of `text`, as `%d` and `%llu` write it, and the rest. No sign, no leading zero.
 fn number<T: core::str::FromStr>(text: &str) -> Option<(T, &str)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at_checked(digits)?;

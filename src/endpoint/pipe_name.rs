@@ -5,7 +5,7 @@ use core::fmt;
 use super::{NameError, NameErrorKind, NamePrefix, number, put_text};
 use crate::wire::{Encode, EncodeError, Sink};
 
-/// What stands before the name of a pipe to make it a path.
+/// The prefix that makes the name of a pipe a path.
 pub const PIPE_PREFIX: &str = r"\\.\pipe\";
 
 /// The name of a default port's pipe on Windows: `dotnet-diagnostic-{pid}`, with or without [`PIPE_PREFIX`].
@@ -20,11 +20,11 @@ pub const PIPE_PREFIX: &str = r"\\.\pipe\";
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PipeName {
-    /// Which edition's.
+    /// The edition's prefix.
     pub prefix: NamePrefix,
     /// The process id.
     pub pid: u32,
-    /// Whether [`PIPE_PREFIX`] stands before it, as to open it needs.
+    /// Whether it begins with [`PIPE_PREFIX`], which opening it needs.
     pub is_path: bool,
 }
 
@@ -34,11 +34,11 @@ impl PipeName {
         Self { prefix: NamePrefix::Current, pid, is_path: false }
     }
 
-    /// Reads a name. Its letters are those that runtimes write; Windows would also take others for the same.
+    /// Reads a name. Case matters, as runtimes write it; Windows itself ignores case.
     ///
     /// # Errors
-    /// [`NameError`] at the part that is none: [`UnknownPrefix`](NameErrorKind::UnknownPrefix),
-    /// [`BadNumber`](NameErrorKind::BadNumber), [`UnknownSuffix`](NameErrorKind::UnknownSuffix).
+    /// [`NameError`] at the invalid part: [`UnknownPrefix`](NameErrorKind::UnknownPrefix), [`BadNumber`](NameErrorKind::BadNumber),
+    /// [`UnknownSuffix`](NameErrorKind::UnknownSuffix).
     pub fn parse(name: &str) -> Result<Self, NameError> {
         let at = |rest: &str, kind| NameError::new(kind, name.len().saturating_sub(rest.len()));
         let (is_path, rest) = name.strip_prefix(PIPE_PREFIX).map_or((false, name), |rest| (true, rest));

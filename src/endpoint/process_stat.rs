@@ -5,15 +5,15 @@ use core::fmt;
 use super::{NameError, NameErrorKind, number, put_text};
 use crate::wire::{Encode, EncodeError, Sink};
 
-/// Which field after the process name is the start time: the 22nd of all, of which the name is the second.
+/// The position of the start time among the fields after the process name: it is the 22nd field, the name the second.
 const START_TIME: usize = 19;
 
-/// What `/proc/PID/stat` says that the name of a socket has: the process id and the start time (F-82).
+/// The fields of `/proc/PID/stat` that the name of a socket contains: the process id and the start time (F-82).
 ///
 /// | field | what |
 /// |---|---|
 /// | 1 | the process id |
-/// | 2 | the process name in parentheses. It may have spaces, parentheses and newlines in it: the last `)` of the text ends it |
+/// | 2 | the process name in parentheses. It may contain spaces, parentheses and newlines: the last `)` of the text ends it |
 /// | 3–21 | skipped |
 /// | 22 | when the process started, in jiffies since boot: the key |
 /// | 23– | skipped |
@@ -28,19 +28,19 @@ const START_TIME: usize = 19;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ProcessStat {
-    /// The process id, in the pid namespace of the one who reads.
+    /// The process id, in the reader's pid namespace.
     pub pid: u32,
     /// In jiffies since boot.
     pub start_time: u64,
 }
 
 impl ProcessStat {
-    /// Reads the whole text of the file. Bytes, since a process name may be any.
+    /// Reads the whole text of the file. Bytes, since a process name may contain any.
     ///
     /// # Errors
     /// [`BadNumber`](NameErrorKind::BadNumber) at field 1 or 22, [`MissingName`](NameErrorKind::MissingName) at the end of a text
-    /// without `)`, [`MissingField`](NameErrorKind::MissingField) at the end of one that ends before or with field 22: its
-    /// last digits may be missing. A runtime that does not find the key takes [`UNKNOWN_KEY`](super::UNKNOWN_KEY); whether its caller does is the caller's choice.
+    /// without `)`, [`MissingField`](NameErrorKind::MissingField) at the end of a text that ends before or with field 22: its last
+    /// digits may be missing. A runtime that cannot find the key uses [`UNKNOWN_KEY`](super::UNKNOWN_KEY); callers may do the same.
     pub fn parse(text: &[u8]) -> Result<Self, NameError> {
         let at = |rest: &[u8], kind| NameError::new(kind, text.len().saturating_sub(rest.len()));
         let close = text.iter().rposition(|b| *b == b')').ok_or_else(|| at(&[], NameErrorKind::MissingName))?;
@@ -60,7 +60,7 @@ impl ProcessStat {
     }
 }
 
-/// The shortest text with these numbers that [`parse`](ProcessStat::parse) reads: for a reader that is to be tried without a process.
+/// The shortest text with these numbers that [`parse`](ProcessStat::parse) accepts: for testing a reader without a process.
 impl fmt::Display for ProcessStat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} () S", self.pid)?;
@@ -78,7 +78,7 @@ impl Encode for ProcessStat {
     }
 }
 
-/// The bytes up to white space, and those from it on.
+/// The bytes up to white space, and the rest.
 fn field(text: &[u8]) -> (&[u8], &[u8]) {
     let len = text.iter().take_while(|b| !b.is_ascii_whitespace()).count();
     text.split_at_checked(len).unwrap_or_default()
@@ -108,7 +108,7 @@ mod tests {
     fn every_prefix_is_refused_or_read_without_panic() {
         let text = b"12 (a) S 1 2 3 4 -1 6 7 8 9 10 11 12 13 14 15 16 17 18 345 7 8\n";
         for len in 0..=text.len() {
-            // 58 bytes up to field 22, and one that shows that it ends.
+            // 58 bytes up to field 22, and one that ends it.
             let stat = ProcessStat::parse(text.get(..len).unwrap());
             assert_eq!(stat.is_ok(), len > 58, "{len}: {stat:?}");
         }

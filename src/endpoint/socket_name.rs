@@ -14,7 +14,7 @@ const SUFFIX: &str = "-socket";
 /// | `dotnet-diagnostic-` | [`NamePrefix`] |
 /// | `{pid}` | the process id, decimal |
 /// | `-{key}` | the disambiguation key, decimal: when the process started, or [`UNKNOWN_KEY`](super::UNKNOWN_KEY) |
-/// | `-socket` | not in every place of the document: [`SocketForm`] |
+/// | `-socket` | missing in one place of the document: [`SocketForm`] |
 ///
 /// Compare ids as numbers: as text, `dotnet-diagnostic-12` also begins the name of process 123.
 ///
@@ -28,7 +28,7 @@ const SUFFIX: &str = "-socket";
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SocketName {
-    /// Which edition's.
+    /// The edition's prefix.
     pub prefix: NamePrefix,
     /// The process id, in the runtime's own pid namespace.
     pub pid: u32,
@@ -38,7 +38,7 @@ pub struct SocketName {
     pub form: SocketForm,
 }
 
-/// Whether a name of a socket ends as runtimes write it.
+/// The ending of a socket name.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::endpoint::{SocketForm, SocketName};
@@ -47,10 +47,10 @@ pub struct SocketName {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SocketForm {
-    /// With `-socket`: the name of a file.
+    /// With `-socket`: a file name.
     #[default]
     Socket,
-    /// `dotnet-diagnostic-<pid>-<epoch>`: how section "Diagnostic Ports" prints it (F-85). No runtime makes such a file.
+    /// `dotnet-diagnostic-<pid>-<epoch>`: as printed in section "Diagnostic Ports" (F-85). No runtime creates such a file.
     AsPrinted,
 }
 
@@ -63,9 +63,8 @@ impl SocketName {
     /// Reads a name.
     ///
     /// # Errors
-    /// [`NameError`] at the part that is none: [`UnknownPrefix`](NameErrorKind::UnknownPrefix),
-    /// [`BadNumber`](NameErrorKind::BadNumber), [`MissingKey`](NameErrorKind::MissingKey),
-    /// [`UnknownSuffix`](NameErrorKind::UnknownSuffix).
+    /// [`NameError`] at the invalid part: [`UnknownPrefix`](NameErrorKind::UnknownPrefix), [`BadNumber`](NameErrorKind::BadNumber),
+    /// [`MissingKey`](NameErrorKind::MissingKey), [`UnknownSuffix`](NameErrorKind::UnknownSuffix).
     pub fn parse(name: &str) -> Result<Self, NameError> {
         let at = |rest: &str, kind| NameError::new(kind, name.len().saturating_sub(rest.len()));
         let (prefix, rest) = NamePrefix::strip(name).ok_or_else(|| NameError::new(NameErrorKind::UnknownPrefix, 0))?;
@@ -80,7 +79,7 @@ impl SocketName {
         Ok(Self { prefix, pid, key, form })
     }
 
-    /// Reads the last part of a path. Offsets of errors count from the start of that part.
+    /// Reads the last part of a path. Error offsets count from the start of that part.
     ///
     /// # Errors
     /// As [`parse`](Self::parse).

@@ -1,4 +1,4 @@
-//! The tool's side of one connection: a request, its reply, and what the connection is then.
+//! The tool's side of one connection: a request, its reply, and the state of the connection after it.
 
 use core::ops::Range;
 
@@ -28,11 +28,11 @@ use crate::wire::{DecodeError, Encode, EncodeError, clamp};
 pub enum ClientAction {
     /// Write this range of the buffer, or some of it; then [`Client::sent`], or [`Client::send_failed`].
     Send(Range<usize>),
-    /// Send one byte with the descriptor of `user_events_data`, by itself ([`FdByte`](crate::continuation::FdByte)); then
+    /// Send a separate byte with the descriptor of `user_events_data` ([`FdByte`](crate::continuation::FdByte)); then
     /// [`Client::fd_sent`], or [`Client::send_failed`]. Comes before the reply: the runtime waits for it (F-19).
     SendFd,
-    /// Read into this range of the buffer, and no more: what lies behind belongs to the continuation. Then
-    /// [`Client::received`], or [`Client::ended`].
+    /// Read into this range of the buffer, and no more: later bytes belong to the continuation. Then [`Client::received`], or
+    /// [`Client::ended`].
     Receive(Range<usize>),
     /// Nothing more is asked for.
     Finished(Outcome),
@@ -40,8 +40,8 @@ pub enum ClientAction {
 
 /// The tool's side of one connection: sends a request, and receives the reply to its last byte.
 ///
-/// The caller lends one buffer: the request stands at its front, the reply overwrites it. 65,535 bytes are enough for
-/// every reply; for a smaller one see [`Outcome::BufferTooSmall`].
+/// The caller lends one buffer: the request is at its front, the reply overwrites it. 65,535 bytes are enough for every reply; for
+/// a smaller one see [`Outcome::BufferTooSmall`].
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome, AfterReply};
@@ -79,7 +79,7 @@ enum State {
     Send(Outgoing),
     SendFd,
     Receive(Incoming),
-    /// The header says this size, which the buffer does not have.
+    /// The header gives this size, which exceeds the buffer.
     TooSmall(Incoming, u16),
     Done(Outcome),
 }
@@ -101,8 +101,8 @@ impl Client {
         Self::with_payload(request.command(), request.continuation(), request, buffer)
     }
 
-    /// Encodes `payload` as a request of `command` at the front of `buffer`. `continuation` says what follows an OK; `None` where
-    /// that is not known.
+    /// Encodes `payload` as a request of `command` at the front of `buffer`. `continuation` is what follows an OK; `None` if
+    /// unknown.
     ///
     /// # Errors
     /// As [`message::encode`].
@@ -113,15 +113,15 @@ impl Client {
         buffer: &mut [u8],
     ) -> Result<Self, EncodeError> {
         let len = message::encode(command, payload, buffer)?;
-        // `encode` has refused what is longer than a `u16` can say.
+        // `encode` has refused anything longer than a `u16` can express.
         let state = State::Send(Outgoing::new(clamp(len)));
         Ok(Self { command, continuation, request_sent: false, state })
     }
 
-    /// Sends the message that stands at the front of `buffer` already.
+    /// Sends the message that is already at the front of `buffer`.
     ///
     /// # Errors
-    /// Those of a message that does not decode: what follows it could not be told.
+    /// Those of a message that does not decode: what follows its reply is unknown.
     pub fn from_message(buffer: &[u8]) -> Result<Self, DecodeError> {
         let header = Header::decode(buffer)?;
         let (message, _) = Message::decode_prefix(buffer)?;
@@ -129,7 +129,8 @@ impl Client {
         Ok(Self { command: header.command, continuation: message.request()?.continuation(), request_sent: false, state })
     }
 
-    /// What is asked for now. Asking twice changes nothing.
+    /// The current action. Has no side effects.
+    #[inline]
     pub fn action(&self) -> ClientAction {
         match self.state {
             State::Send(outgoing) => ClientAction::Send(outgoing.range()),
@@ -143,7 +144,8 @@ impl Client {
     /// Some bytes of [`Send`](ClientAction::Send) were sent; 0 changes nothing.
     ///
     /// # Errors
-    /// [`MisuseError`], where that was not asked for.
+    /// [`MisuseError`] if the exchange did not ask for this.
+    #[inline]
     pub fn sent(&mut self, n: usize) -> Result<(), MisuseError> {
         let State::Send(outgoing) = &mut self.state else { return Err(MisuseError::NotAsked) };
         if !outgoing.sent(n)? {
@@ -158,17 +160,17 @@ impl Client {
     /// The byte with the descriptor was sent.
     ///
     /// # Errors
-    /// [`MisuseError`], where that was not asked for.
+    /// [`MisuseError`] if the exchange did not ask for this.
     pub fn fd_sent(&mut self) -> Result<(), MisuseError> {
         let State::SendFd = self.state else { return Err(MisuseError::NotAsked) };
         self.state = State::Receive(Incoming::START);
         Ok(())
     }
 
-    /// Sending failed. A server that refuses a request early closes before it has read all of it: its reply may still be there.
+    /// Sending failed. A server that refuses a request early closes before it has read all of it: its reply may still arrive.
     ///
     /// # Errors
-    /// [`MisuseError`], where nothing was to be sent.
+    /// [`MisuseError`] if there was nothing to send.
     pub fn send_failed(&mut self) -> Result<(), MisuseError> {
         let (State::Send(_) | State::SendFd) = self.state else { return Err(MisuseError::NotAsked) };
         self.state = State::Receive(Incoming::START);
@@ -177,25 +179,34 @@ impl Client {
 
     /// `n` bytes of [`Receive`](ClientAction::Receive) are in the buffer, at the front of the range.
     ///
-    /// # Errors
+    /// [`MisuseError`] if the exchange did not ask for this.
     /// [`MisuseError`], where that was not asked for.
+    #[inline]
     pub fn received(&mut self, buffer: &[u8], n: usize) -> Result<(), MisuseError> {
-        let State::Receive(incoming) = self.state else { return Err(MisuseError::NotAsked) };
-        let mut incoming = incoming.received(buffer, n)?;
+        let State::Receive(incoming) = &mut self.state else { return Err(MisuseError::NotAsked) };
+        incoming.received(buffer, n)?;
+        if !incoming.is_in_payload() {
+            let incoming = *incoming;
+            self.look_at(incoming, buffer);
+        }
+        Ok(())
+    }
+
+    /// Looks at what has come of a message that may be whole, or have a header now.
+    fn look_at(&mut self, mut incoming: Incoming, buffer: &[u8]) {
         self.state = match incoming.progress(buffer) {
             Ok(Progress::InPayload(header)) if buffer.len() < usize::from(header.size) => State::TooSmall(incoming, header.size),
             Ok(Progress::InHeader | Progress::InPayload(_)) => State::Receive(incoming),
             Ok(Progress::Whole(header)) => State::Done(self.judge(header.size, incoming.bytes(buffer))),
             Err(error) => State::Done(Outcome::malformed(error)),
         };
-        Ok(())
     }
 
-    /// The connection has ended, or the caller's time is over.
+    /// The connection ended, or the caller's time limit expired.
     ///
     /// # Errors
-    /// [`MisuseError`], where the exchange is finished. While something is to be sent, only the time can be over:
-    /// what ends a connection then is [`send_failed`](Self::send_failed).
+    /// [`MisuseError`] if the exchange is finished. While something is to be sent, only a timeout is possible: other ends are
+    /// reported with [`send_failed`](Self::send_failed).
     pub fn ended(&mut self, end: End) -> Result<(), MisuseError> {
         self.state = State::Done(match self.state {
             State::Receive(incoming) if incoming.have() > 0 => Outcome::Cut { received: incoming.have(), end },
@@ -206,21 +217,21 @@ impl Client {
         Ok(())
     }
 
-    /// Goes on after [`Outcome::BufferTooSmall`] in a larger buffer, whose front the caller has filled with the 20 bytes.
+    /// Continues after [`Outcome::BufferTooSmall`] in a larger buffer. The caller has copied the 20 bytes to its front.
     ///
     /// # Errors
-    /// [`MisuseError`], after another outcome, where `buffer` is too short still, or where it does not begin with that header.
+    /// [`MisuseError`] after another outcome, if `buffer` is still too short, or if it does not begin with that header.
     pub fn enlarged(&mut self, buffer: &[u8]) -> Result<(), MisuseError> {
         let State::TooSmall(incoming, size) = self.state else { return Err(MisuseError::NotAsked) };
         self.state = State::Receive(incoming.enlarged(buffer, size)?);
         Ok(())
     }
 
-    /// Waits for another reply after the first one: some runtimes without a dump tool answer a dump command twice (F-81).
-    /// Most often the outcome is then [`Outcome::NoReply`].
+    /// Waits for another reply after the first: some runtimes without a dump tool answer a dump command twice (F-81). Usually the
+    /// outcome is then [`Outcome::NoReply`].
     ///
     /// # Errors
-    /// [`MisuseError`], unless the reply to a dump command has come.
+    /// [`MisuseError`] unless the reply to a dump command has arrived.
     pub fn another_reply(&mut self) -> Result<(), MisuseError> {
         let State::Done(Outcome::Ok { .. } | Outcome::Error { .. }) = self.state else { return Err(MisuseError::NotAsked) };
         if self.command.set != Command::GENERATE_CORE_DUMP.set {
@@ -230,18 +241,18 @@ impl Client {
         Ok(())
     }
 
-    /// The command that was asked.
+    /// The command of the request.
     pub const fn command(&self) -> Command {
         self.command
     }
 
-    /// What the whole message `bytes` means.
+    /// The meaning of the whole message `bytes`.
     fn judge(&self, size: u16, bytes: &[u8]) -> Outcome {
-        let reply = Message::decode(bytes).and_then(|message| message.reply_to(Some(self.command)));
-        match reply {
-            Ok(AnyReply::Error(error)) => Outcome::Error { size, hresult: error.hresult },
-            Ok(reply) => Outcome::Ok { size, then: AfterReply::after(self.continuation, self.command, &reply) },
-            Err(error) => Outcome::malformed(error),
-        }
+        let outcome = |reply: &AnyReply<'_>| match reply {
+            AnyReply::Error(error) => Outcome::Error { size, hresult: error.hresult },
+            reply => Outcome::Ok { size, then: AfterReply::after(self.continuation, self.command, reply) },
+        };
+        let judged = Message::decode(bytes).and_then(|message| message.reply_summary(self.command, outcome));
+        judged.unwrap_or_else(Outcome::malformed)
     }
 }

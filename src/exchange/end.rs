@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// How a connection ended, as the caller's socket told it.
+/// How a connection ended, as reported by the caller's socket.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, End, Outcome};
@@ -17,17 +17,16 @@ use core::fmt;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum End {
-    /// A read gave 0 bytes: the peer has closed, or will send no more.
+    /// A read returned 0 bytes: the peer has closed, or sends no more.
     Closed,
-    /// A read failed, most often with `ECONNRESET`: the peer closed with bytes unread (F-70), or died.
+    /// A read failed, usually with `ECONNRESET`: the peer closed with unread bytes (F-70), or died.
     Reset,
-    /// Nothing came in the time that the caller gives. A runtime that is stopped, or busy with another client, looks like this
-    /// (F-75).
+    /// Nothing arrived within the caller's time limit. A stopped runtime, or one busy with another client, looks like this (F-75).
     TimedOut,
 }
 
 impl End {
-    /// The word for it: `closed`, `reset`, `timed_out`.
+    /// Its name: `closed`, `reset`, `timed_out`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Closed => "closed",

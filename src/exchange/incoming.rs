@@ -1,4 +1,4 @@
-//! A message that arrives in pieces: never a byte more than it has.
+//! A message that arrives in pieces: never reads beyond its end.
 
 use core::ops::Range;
 
@@ -7,44 +7,47 @@ use crate::command::Command;
 use crate::header::{HEADER_LEN, Header};
 use crate::wire::{DecodeError, DecodeErrorKind};
 
-/// How much of a message is at the front of the caller's buffer: first its 20 bytes are wanted, then as many as `size` says.
+/// How much of a message is at the front of the caller's buffer: first its 20 bytes are wanted, then as many as `size`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Incoming {
     have: u16,
     want: u16,
 }
 
-/// Where an [`Incoming`] is after bytes came.
+/// The state of an [`Incoming`] after receiving bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// The header is not whole.
+    /// The header is incomplete.
     InHeader,
-    /// The header is whole; the payload is not.
+    /// The header is complete; the payload is not.
     InPayload(Header),
-    /// The message is whole.
+    /// The message is complete.
     Whole(Header),
 }
 
 impl Incoming {
-    /// Nothing is there.
+    /// Nothing was received.
     #[allow(clippy::cast_possible_truncation)] // 20
     pub(super) const START: Self = Self { have: 0, want: HEADER_LEN as u16 };
 
+    #[inline]
     pub(super) const fn have(self) -> u16 {
         self.have
     }
 
-    /// What may be read now.
+    /// The range to read into now.
+    #[inline]
     pub(super) const fn range(self) -> Range<usize> {
         self.have as usize..self.want as usize
     }
 
-    /// What is there.
+    /// The bytes received.
+    #[inline]
     pub(super) fn bytes(self, buffer: &[u8]) -> &[u8] {
         buffer.get(..usize::from(self.have)).unwrap_or_default()
     }
 
-    /// Goes on in a larger `buffer`, which must have room for the message of `size` bytes, and begin with its header.
+    /// Continues in a larger `buffer`, which must have room for the message of `size` bytes, and begin with its header.
     pub(super) fn enlarged(self, buffer: &[u8], size: u16) -> Result<Self, MisuseError> {
         if buffer.len() < size.into() {
             return Err(MisuseError::BufferTooShort { needed: size.into() });
@@ -53,8 +56,9 @@ impl Incoming {
         if is_there { Ok(self) } else { Err(MisuseError::NotAsked) }
     }
 
-    /// Counts `n` more bytes that stand in the asked range of `buffer`.
-    pub(super) fn received(self, buffer: &[u8], n: usize) -> Result<Self, MisuseError> {
+    /// Counts `n` more bytes in the requested range of `buffer`.
+    #[inline]
+    pub(super) fn received(&mut self, buffer: &[u8], n: usize) -> Result<(), MisuseError> {
         let Range { start, end } = self.range();
         if n == 0 {
             return Err(MisuseError::NoBytes);
@@ -62,29 +66,35 @@ impl Incoming {
         if buffer.len() < end {
             return Err(MisuseError::BufferTooShort { needed: end });
         }
-        let too_many = MisuseError::TooMany { asked: end.saturating_sub(start), said: n };
-        let have = u16::try_from(n).ok().and_then(|n| self.have.checked_add(n)).filter(|have| *have <= self.want);
-        Ok(Self { have: have.ok_or(too_many)?, ..self })
+        match u16::try_from(n).ok().and_then(|n| self.have.checked_add(n)) {
+            Some(have) if have <= self.want => {
+                self.have = have;
+                Ok(())
+            }
+            _ => Err(MisuseError::TooMany { asked: end.saturating_sub(start), said: n }),
+        }
     }
 
-    /// Looks at the header as far as it is there, and wants the payload once it is.
+    /// Checks the received part of the header, and wants the payload once the header is complete.
     ///
     /// # Errors
     /// As [`Header::decode`]: a wrong magic at its first wrong byte, a `size` below 20.
+    #[inline]
     pub(super) fn progress(&mut self, buffer: &[u8]) -> Result<Progress, DecodeError> {
-        let header = match Header::decode(self.bytes(buffer)) {
-            Ok(header) => header,
-            Err(error) if matches!(error.kind(), DecodeErrorKind::EndOfInput { .. }) => return Ok(Progress::InHeader),
-            Err(error) => return Err(error),
-        };
-        self.want = header.size;
-        Ok(if self.have < self.want { Progress::InPayload(header) } else { Progress::Whole(header) })
+        match Header::read(self.bytes(buffer)) {
+            Some(header) => Ok(self.want_all(header)),
+            None => match Header::decode(self.bytes(buffer)) {
+                Err(error) if !matches!(error.kind(), DecodeErrorKind::EndOfInput { .. }) => Err(error),
+                _ => Ok(Progress::InHeader),
+            },
+        }
     }
 
-    /// The same in the order of runtimes (F-3, F-69): `size` first, and everything else once all of the message is there.
+    /// The same in the order of runtimes (F-3, F-69): `size` first, and everything else once the whole message has arrived.
     ///
     /// # Errors
     /// As [`Header::decode`].
+    #[inline]
     pub(super) fn progress_by_size(&mut self, buffer: &[u8]) -> Result<Progress, DecodeError> {
         let bytes = self.bytes(buffer);
         let Some(RawSize { size, command }) = RawSize::of(bytes) else { return Ok(Progress::InHeader) };
@@ -92,14 +102,24 @@ impl Incoming {
             return Err(DecodeError::new(DecodeErrorKind::SizeTooSmall { size }, 14));
         }
         if self.have < size {
-            self.want = size;
-            return Ok(Progress::InPayload(Header { size, command, reserved: 0 }));
+            return Ok(self.want_all(Header { size, command, reserved: 0 }));
         }
         Header::decode(bytes).map(Progress::Whole)
     }
+
+    /// Whether more than a header is wanted, and is incomplete: the header was checked before.
+    #[inline]
+    pub(super) const fn is_in_payload(self) -> bool {
+        self.have < self.want && self.want as usize > HEADER_LEN
+    }
+
+    fn want_all(&mut self, header: Header) -> Progress {
+        self.want = header.size;
+        if self.have < self.want { Progress::InPayload(header) } else { Progress::Whole(header) }
+    }
 }
 
-/// What stands behind the place of the magic.
+/// What follows the magic's place.
 struct RawSize {
     size: u16,
     command: Command,

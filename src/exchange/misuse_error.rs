@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-/// An acknowledgement that does not fit what the exchange asked for: a mistake in the caller's loop, never in the peer's bytes.
-/// The exchange is as it was before.
+/// An acknowledgement that does not fit the exchange's action: a bug in the caller's loop, never in the peer's bytes. The exchange
+/// is unchanged.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Client, MisuseError};
@@ -18,20 +18,20 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MisuseError {
-    /// The exchange asks for something else; its `action()` says what.
+    /// The exchange asks for something else; see `action()`.
     NotAsked,
     /// More bytes than were asked for.
     TooMany {
-        /// How many were asked for.
+        /// The number asked for.
         asked: usize,
-        /// How many were acknowledged.
+        /// The number acknowledged.
         said: usize,
     },
-    /// No byte was received: that is the end of the input, and has its own acknowledgement.
+    /// No byte was received: that is the end of the input, which has another acknowledgement.
     NoBytes,
-    /// The buffer is shorter than what the exchange has in it, or was asked to put there.
+    /// The buffer is shorter than the exchange's data.
     BufferTooShort {
-        /// How many bytes it must have.
+        /// The required size in bytes.
         needed: usize,
     },
 }

@@ -1,8 +1,70 @@
-//! Exchanges: both sides of every flow (`spec/FLOWS.md`) as state machines that do no I/O.
+//! Run an exchange with I/O of your own: both sides of every flow (`spec/FLOWS.md`) as state machines that do no I/O, know no clock
+//! and allocate nothing.
 //!
-//! An exchange says what it needs next, the caller does it with whatever socket it has, and says what came of it:
-//! one question, `action()`, which changes nothing however often it is asked, and one acknowledgement for each answer. There is no
-//! clock, no callback, no allocation; the caller lends one buffer, and actions name ranges of it.
+//! An exchange names what it needs next, the caller does it with whatever socket it has, and reports the result.
+//!
+#![cfg_attr(doc, doc = include_str!("../pictures/exchange.svg"))]
+//!
+//! # The run loop
+//!
+//! The contract is the same for every exchange:
+//!
+//! 1. Ask `action()`. It names what is needed next, and changes nothing, however often it is asked.
+//! 2. Do that one thing with your socket or pipe: blocking, polled or async, one byte at a time or all at once.
+//! 3. Report the result by the method that belongs to the action. One that was not asked for is a typed error ([`MisuseError`]).
+//! 4. Lend the same buffer each time. Actions name ranges of it: the request is at its front, and the reply overwrites it.
+//! 5. Never read more than `Receive` names. What follows belongs to the stream or the block after the reply.
+//! 6. Report a write that fails, and read on: a server that refuses early closes before it has read everything.
+//! 7. Report end of input too: closed, reset or timed out. Each has a named outcome.
+//! 8. You own the timeouts: [`ReplyDeadline::of`] says how long a reply may take. Nothing here waits.
+//! 9. `Finished` carries the outcome. Decode the reply from the buffer; [`AfterReply`] says what the connection is now.
+//! 10. After an error, drop the connection. Not every runtime closes it (F-5), so do not wait for that.
+//!
+//! ```
+//! use std::io::{Read, Write};
+//! use dotnet_diagnostics_ipc::exchange::{AfterReply, Client, ClientAction, End, Outcome};
+//! use dotnet_diagnostics_ipc::message::{Message, Reply, process::{EnablePerfMap, PerfMapType}};
+//!
+//! fn ask(client: &mut Client, buffer: &mut [u8], peer: &mut (impl Read + Write)) -> Result<Outcome, Box<dyn std::error::Error>> {
+//!     loop {
+//!         match client.action() {
+//!             ClientAction::Send(range) => match peer.write(&buffer[range]) {
+//!                 Ok(n) => client.sent(n)?,
+//!                 Err(_) => client.send_failed()?,
+//!             },
+//!             ClientAction::SendFd => return Err("this needs a socket that passes descriptors".into()),
+//!             ClientAction::Receive(range) => match peer.read(&mut buffer[range]) {
+//!                 Ok(0) => client.ended(End::Closed)?,
+//!                 Ok(n) => client.received(buffer, n)?,
+//!                 Err(_) => client.ended(End::Reset)?,
+//!             },
+//!             ClientAction::Finished(outcome) => return Ok(outcome),
+//!         }
+//!     }
+//! }
+//!
+//! // A peer in memory that reads and writes 5 bytes at a time.
+//! struct Peer(Vec<u8>, &'static [u8]);
+//! impl Write for Peer {
+//!     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> { self.0.write(&bytes[..bytes.len().min(5)]) }
+//!     fn flush(&mut self) -> std::io::Result<()> { Ok(()) }
+//! }
+//! impl Read for Peer {
+//!     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> { let n = into.len().min(5); self.1.read(&mut into[..n]) }
+//! }
+//!
+//! let mut peer = Peer(Vec::new(), b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0");
+//! let mut buffer = [0; 256];
+//! let mut client = Client::new(&EnablePerfMap { perf_map_type: PerfMapType::PERF_MAP }, &mut buffer)?;
+//! let outcome = ask(&mut client, &mut buffer, &mut peer)?;
+//! assert_eq!(peer.0, b"DOTNET_IPC_V1\0\x18\0\x04\x05\0\0\x03\0\0\0");
+//! let Outcome::Ok { size, then: AfterReply::Close } = outcome else { panic!("{outcome:?}") };
+//! let reply = Message::decode(&buffer[..size.into()])?.reply_as::<EnablePerfMap>()?;
+//! assert!(matches!(reply, Reply::Ok(result) if result.hresult.is_success()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is here
 //!
 //! | | |
 //! |---|---|
@@ -16,7 +78,7 @@
 //!
 //! # Limits
 //!
-//! Nothing here sizes memory by what the peer announces. What a peer may make a caller take is the caller's to set:
+//! Nothing here sizes memory by what the peer announces. The caller limits what a peer may make it take:
 //!
 //! | limit | where | default |
 //! |---|---|---|

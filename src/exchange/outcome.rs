@@ -1,4 +1,4 @@
-//! What became of a request, and what the connection is then.
+//! The outcome of a request, and the state of the connection after it.
 
 use super::End;
 use crate::command::{Command, Continuation};
@@ -6,10 +6,9 @@ use crate::hresult::HResult;
 use crate::message::AnyReply;
 use crate::wire::{DecodeError, DecodeErrorKind, clamp};
 
-/// What became of a request.
+/// The outcome of a request.
 ///
-/// An error is an outcome as soon as its last byte is there: not every runtime closes after one (F-5, F-74), so nobody should wait
-/// for it.
+/// An error is final as soon as its last byte arrives: not every runtime closes after one (F-5, F-74), so do not wait for it.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome};
@@ -41,25 +40,25 @@ pub enum Outcome {
     Error {
         /// Of the reply.
         size: u16,
-        /// What it says.
+        /// Its HRESULT.
         hresult: HResult,
     },
-    /// What came is no reply to the request: a wrong magic (F-71), a `size` below 20, another code than OK and Error, or a payload
-    /// that does not decode. What is in the buffer must not be taken for data, and the connection is of no further use.
+    /// The reply is invalid: a wrong magic (F-71), a `size` below 20, a code other than OK and Error, or a payload that does not
+    /// decode. The buffer's contents must not be used as data, and the connection cannot be used again.
     Malformed {
         /// What is wrong. [`Message::decode_prefix`](crate::message::Message::decode_prefix) and
-        /// [`reply_to`](crate::message::Message::reply_to) on the buffer say it with the path of the field.
+        /// [`reply_to`](crate::message::Message::reply_to) on the buffer give it with the path of the field.
         kind: DecodeErrorKind,
         /// Where, in bytes from the front of the buffer.
         offset: u32,
     },
-    /// The reply has `size` bytes, and the buffer has not. Its header is in the buffer, the rest is unread:
-    /// [`Client::enlarged`](super::Client::enlarged) goes on.
+    /// The reply has `size` bytes, which exceeds the buffer. Its header is in the buffer, the rest is unread:
+    /// [`Client::enlarged`](super::Client::enlarged) continues.
     BufferTooSmall {
-        /// How many bytes the buffer must have.
+        /// The required size of the buffer in bytes.
         size: u16,
     },
-    /// The connection ended before a byte of the reply.
+    /// The connection ended before the reply.
     NoReply {
         /// How.
         end: End,
@@ -68,7 +67,7 @@ pub enum Outcome {
     },
     /// The connection ended inside the reply.
     Cut {
-        /// How many bytes of it came.
+        /// How many of its bytes were received.
         received: u16,
         /// How it ended.
         end: End,
@@ -81,7 +80,7 @@ impl Outcome {
     }
 }
 
-/// What the connection is after an OK.
+/// The state of the connection after an OK.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome, AfterReply};
@@ -101,9 +100,9 @@ impl Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AfterReply {
-    /// Over: the runtime closes, and the caller may at once.
+    /// Finished: the runtime closes, and so may the caller.
     Close,
-    /// Over, but another reply may come before the runtime closes (F-81):
+    /// Finished, but another reply may follow before the runtime closes (F-81):
     /// [`Client::another_reply`](super::Client::another_reply).
     AnotherReply,
     /// A nettrace or netperf stream, until the session ends: see [`Session`](super::Session).
@@ -113,15 +112,15 @@ pub enum AfterReply {
     },
     /// An environment block: see [`EnvironmentDecoder`](crate::continuation::EnvironmentDecoder).
     EnvironmentBlock {
-        /// How many bytes.
+        /// Its size in bytes.
         n_incoming_bytes: u32,
     },
-    /// The connection holds a `user_events` session: nothing comes, and the session ends when it is closed (F-23).
+    /// The connection holds a `user_events` session: nothing follows, and the session ends when it is closed (F-23).
     UserEvents {
         /// The session. `None` if the reply was the generic OK.
         session_id: Option<u64>,
     },
-    /// Nobody knows: the command is unknown here, or an environment block was to follow and its size was not said.
+    /// Unknown: the command is unknown here, or an environment block should follow and its size was not given.
     Unknown,
 }
 

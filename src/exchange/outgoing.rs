@@ -13,16 +13,19 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
+    #[inline]
     pub(super) const fn new(len: u32) -> Self {
         Self { sent: 0, len }
     }
 
     /// What is still to be sent.
+    #[inline]
     pub(super) const fn range(self) -> Range<usize> {
         self.sent as usize..self.len as usize
     }
 
-    /// Counts `n` bytes as sent; whether those were the last.
+    /// Counts `n` bytes as sent; returns whether those were the last.
+    #[inline]
     pub(super) fn sent(&mut self, n: usize) -> Result<bool, MisuseError> {
         let asked = self.range().len();
         if n > asked {

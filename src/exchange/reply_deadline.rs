@@ -15,24 +15,24 @@ use crate::command::Command;
 /// assert_eq!(ReplyDeadline::of(Command::ATTACH_PROFILER), ReplyDeadline::AfterAttachTimeout(seconds(5)));
 /// ```
 ///
-/// The document only says that a client must survive a server that does not answer; the figures are ours. A server answers one
-/// client at a time (F-75), so each figure is for a runtime that is otherwise idle.
+/// The document only says that a client must survive a server that does not answer; the values are this crate's. A server answers
+/// one client at a time (F-75), so each value assumes an idle runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReplyDeadline {
     /// This long.
     Within(Duration),
-    /// The request's own `attachTimeout`, and then this long.
+    /// The request's `attachTimeout` plus this long.
     AfterAttachTimeout(Duration),
-    /// This long after the session's stream was read to its end: before that the runtime does not answer (F-75, F-76).
+    /// This long after the session's stream was read to its end: the runtime does not answer before (F-75, F-76).
     AfterStreamEnd(Duration),
 }
 
 impl ReplyDeadline {
     /// For the reply to `command`.
     ///
-    /// A dump is answered once it is written, an attach once the profiler is attached or its time-out is over, a stop once the stream
-    /// has been read; everything else at once, an unknown command as well.
+    /// A dump is answered once it is written, an attach once the profiler is attached or its timeout has expired, a stop once the
+    /// stream has been read; everything else immediately, including unknown commands.
     pub const fn of(command: Command) -> Self {
         match command {
             Command::GENERATE_CORE_DUMP | Command::GENERATE_CORE_DUMP2 | Command::GENERATE_CORE_DUMP3 => {

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-/// The delays in ms that runtimes were seen to keep; from there on it is [`MOST`] (F-77).
+/// The delays of runtimes in ms, as observed; later ones are [`MOST`] (F-77).
 const SHIPPED: [u16; 20] = [10, 12, 15, 18, 22, 27, 33, 41, 51, 63, 78, 97, 121, 151, 188, 235, 293, 366, 457, 571];
 
 /// The longest delay that the document allows.
@@ -39,23 +39,23 @@ const MOST: Duration = Duration::from_millis(500);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RetryPolicy {
-    /// What runtimes do: each delay is 1.25 times the one before, without the part of a ms that is left over. A delay that is 500 ms
-    /// or more is followed by 500 ms; so one of them is 571 ms (F-77).
+    /// As in runtimes: each delay is 1.25 times the one before, rounded down to ms. A delay of 500 ms or more is followed by 500
+    /// ms; so one of them is 571 ms (F-77).
     #[default]
     AsShipped,
-    /// What the document says: min(10 × 1.25ⁿ, 500) ms, without the part of a ns that is left over.
+    /// As in the document: min(10 × 1.25ⁿ, 500) ms, rounded down to ns.
     AsPrinted,
 }
 
 impl RetryPolicy {
-    /// How long to wait after `attempt` has failed; the first one is 0.
+    /// The delay after `attempt` has failed; the first attempt is 0.
     pub fn delay(self, attempt: u32) -> Duration {
         match self {
             Self::AsShipped => {
                 let ms = usize::try_from(attempt).ok().and_then(|attempt| SHIPPED.get(attempt));
                 ms.map_or(MOST, |ms| Duration::from_millis(u64::from(*ms)))
             }
-            // 1.25ⁿ is 5ⁿ / 4ⁿ. What 64 bits cannot hold is far beyond the longest delay.
+            // 1.25ⁿ is 5ⁿ / 4ⁿ. Anything beyond 64 bits is far above the longest delay.
             Self::AsPrinted => {
                 let scaled = 5u64.checked_pow(attempt).and_then(|power| power.checked_mul(10_000_000));
                 let nanos = scaled.and_then(|scaled| scaled.checked_shr(attempt.saturating_mul(2)));
@@ -64,13 +64,13 @@ impl RetryPolicy {
         }
     }
 
-    /// The delays in turn, without end.
+    /// The endless sequence of delays.
     pub const fn delays(self) -> Delays {
         Delays { policy: self, attempt: 0 }
     }
 }
 
-/// The delays of a [`RetryPolicy`] in turn, without end.
+/// The endless sequence of delays of a [`RetryPolicy`].
 ///
 /// ```
 /// use core::time::Duration;

@@ -1,4 +1,4 @@
-//! What a runtime answered.
+//! A runtime's answer.
 
 use std::marker::PhantomData;
 use std::vec::Vec;
@@ -18,7 +18,7 @@ use crate::message::{Message, Reply, Request};
 ///
 /// let (ours, mut theirs) = UnixStream::pair()?;
 /// std::io::Write::write_all(&mut theirs, b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0")?;
-/// let answer = Connection::new(UnixTransport::new(ours)?).call(&StopTracing { session_id: 42 })?;
+/// let answer = Connection::new(UnixTransport::new(ours)).call(&StopTracing { session_id: 42 })?;
 /// assert_eq!(answer.payload().unwrap().session_id, 42);
 /// # }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -30,18 +30,18 @@ pub struct Answer<R> {
 }
 
 impl<R> Answer<R> {
-    /// The message, which the exchange has found to be an OK reply whose payload decodes.
+    /// The message; the exchange has checked that it is an OK reply whose payload decodes.
     pub(super) const fn new(message: Vec<u8>) -> Self {
         Self { message, request: PhantomData }
     }
 
-    /// The whole message, header included.
+    /// The whole message, including the header.
     pub fn message(&self) -> &[u8] {
         &self.message
     }
 
-    /// The payload; `None` if there was none, as in the generic OK of the document (F-2). Where the [`Request`] is the caller's own, for a
-    /// command that this crate does not know, `None` too if its reply does not decode.
+    /// The payload; `None` if there is none, as in the generic OK of the document (F-2). For a caller-defined [`Request`] of a
+    /// command unknown to this crate, also `None` if its reply does not decode.
     pub fn payload<'s>(&'s self) -> Option<<R as Request<'s>>::Reply>
     where
         R: Request<'s>,
@@ -52,7 +52,7 @@ impl<R> Answer<R> {
         }
     }
 
-    /// The result in the payload; [`HResult::OK`] if there was none.
+    /// The result in the payload; [`HResult::OK`] if there is none.
     pub fn result<'s>(&'s self) -> HResult
     where
         R: Request<'s, Reply = ResultReply>,
@@ -61,7 +61,7 @@ impl<R> Answer<R> {
     }
 }
 
-/// Whether the result in the OK `message` says success too. The generic OK has none (F-2).
+/// Whether the result in the OK `message` is a success too. The generic OK has none (F-2).
 pub(super) fn check_result(message: &[u8]) -> Result<(), Error> {
     let decode = |message: Message<'_>| match message.payload {
         [] => Ok(HResult::OK),

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Ends the waits that it was given to, from any thread. Clones are the same canceller.
+/// Ends the waits that use it, from any thread. Clones share the same state.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::{Canceller, Client, Endpoint, ErrorKind};
@@ -21,14 +21,14 @@ pub struct Canceller(Arc<Shared>);
 
 /// A wait for something without a descriptor.
 pub(crate) trait Sleeper: Send + Sync {
-    /// Looks again whether the wait is over.
+    /// Makes it check again whether it is over.
     fn wake(&self);
 }
 
 struct Shared {
     cancelled: AtomicBool,
     sleepers: Mutex<std::vec::Vec<Weak<dyn Sleeper>>>,
-    /// Becomes readable when it is used.
+    /// Becomes readable on cancellation.
     #[cfg(unix)]
     wake: (std::os::unix::net::UnixStream, std::os::unix::net::UnixStream),
     #[cfg(windows)]
@@ -36,10 +36,10 @@ struct Shared {
 }
 
 impl Canceller {
-    /// One that was not used yet.
+    /// Creates a canceller.
     ///
     /// # Errors
-    /// Where the system gives no descriptors for it.
+    /// If the system provides no descriptors for it.
     pub fn new() -> io::Result<Self> {
         #[cfg(unix)]
         let wake = std::os::unix::net::UnixStream::pair()?;
@@ -48,12 +48,12 @@ impl Canceller {
         Ok(Self(Arc::new(Shared { cancelled: AtomicBool::new(false), sleepers: Mutex::default(), wake })))
     }
 
-    /// Ends every wait that it was given to, now and later.
+    /// Ends every wait that uses it, now and later.
     pub fn cancel(&self) {
         if self.0.cancelled.swap(true, Ordering::SeqCst) {
             return;
         }
-        // One byte, which nobody ever reads: it stays readable.
+        // One byte that is never read: it stays readable.
         #[cfg(unix)]
         let _ = io::Write::write(&mut &self.0.wake.0, &[0]);
         #[cfg(windows)]
@@ -65,20 +65,20 @@ impl Canceller {
         }
     }
 
-    /// Wakes this one too, as long as it is there. Whoever sleeps asks [`is_cancelled`](Self::is_cancelled) after this and before
-    /// each sleep.
+    /// Wakes this one too, while it exists. The sleeper checks [`is_cancelled`](Self::is_cancelled) after this and before each
+    /// sleep.
     pub(crate) fn wakes(&self, sleeper: Weak<dyn Sleeper>) {
         let mut sleepers = self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
         sleepers.retain(|sleeper| sleeper.strong_count() > 0);
         sleepers.push(sleeper);
     }
 
-    /// Whether it was used.
+    /// Whether it was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.cancelled.load(Ordering::SeqCst)
     }
 
-    /// What becomes readable.
+    /// The descriptor that becomes readable.
     #[cfg(unix)]
     pub(crate) fn wake(&self) -> std::os::fd::BorrowedFd<'_> {
         std::os::fd::AsFd::as_fd(&self.0.wake.1)

@@ -1,4 +1,4 @@
-//! Asks a runtime: one method a command, one connection a call.
+//! The blocking client: one method per command, one connection per call.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
 use crate::message::server::ResultReply;
 
-/// Asks a runtime. Each call opens a connection of its own: a connection carries one request.
+/// A blocking client of a runtime. Each call opens a new connection: a connection carries one request.
 ///
 /// ```no_run
 /// use dotnet_diagnostics_ipc::io::{Client, Endpoint};
@@ -24,7 +24,7 @@ use crate::message::server::ResultReply;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A request that a runtime would refuse, or die of, is not sent: see [`without_limits`](Self::without_limits).
+/// A request that a runtime would refuse, or crash on, is not sent: see [`without_limits`](Self::without_limits).
 #[derive(Debug)]
 pub struct Client<C = Endpoint> {
     connect: Arc<C>,
@@ -40,33 +40,33 @@ impl<C> Clone for Client<C> {
 }
 
 impl<C: Connect> Client<C> {
-    /// A client of what is at `connect`.
+    /// A client of the runtime at `connect`.
     pub fn new(connect: C) -> Self {
         Self { connect: Arc::new(connect), deadlines: Deadlines::DEFAULT, canceller: None, checks_limits: true }
     }
 
-    /// The same with other deadlines.
+    /// Sets the deadlines.
     #[must_use]
     pub fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
         self.deadlines = deadlines;
         self
     }
 
-    /// The same, ended early by `canceller`.
+    /// Lets `canceller` end calls early.
     #[must_use]
     pub fn with_canceller(mut self, canceller: Canceller) -> Self {
         self.canceller = Some(canceller);
         self
     }
 
-    /// The same, where requests go out as they are. Some of those that a runtime should refuse kill it (F-72, P-19).
+    /// Sends requests unchecked. Some invalid requests kill a runtime (F-72, P-19).
     #[must_use]
     pub fn without_limits(mut self) -> Self {
         self.checks_limits = false;
         self
     }
 
-    /// A connection on which nothing was said yet.
+    /// A new connection, before any byte is sent.
     ///
     /// # Errors
     /// [`Phase::Find`], [`Phase::Trust`], [`Phase::Connect`].
@@ -74,7 +74,7 @@ impl<C: Connect> Client<C> {
         self.connect_by(Clock::start(&self.deadlines, self.canceller.as_ref()))
     }
 
-    /// The same, where the whole call began earlier.
+    /// Like `connect`, if the whole call began earlier.
     fn connect_by<'s>(&'s self, clock: Clock<'s>) -> Result<Connection<'s, C::Transport>, Error> {
         let until = clock.within(self.deadlines.connect);
         until.check().map_err(|stopped| stopped.during(Phase::Find))?;
@@ -86,19 +86,19 @@ impl<C: Connect> Client<C> {
         Ok(if self.checks_limits { connection } else { connection.without_limits() })
     }
 
-    /// Asks `request`, whatever it is, and waits for the reply. What follows the reply is not read: for sessions there is
-    /// [`trace`](Self::trace), for the environment [`environment`](Self::environment).
+    /// Sends any `request` and waits for the reply. Does not read what follows the reply: for sessions use [`trace`](Self::trace),
+    /// for the environment [`environment`](Self::environment).
     ///
     /// # Errors
-    /// [`Error`], as every call.
+    /// [`Error`], as for every call.
     pub fn call<'r, R: Request<'r>>(&self, request: &R) -> Result<Answer<R>, Error> {
         self.connect()?.call(request)
     }
 
-    /// `ProcessEnvironment`: the block then comes entry by entry.
+    /// `ProcessEnvironment`: the block is then read entry by entry.
     ///
     /// # Errors
-    /// [`Error`], as every call.
+    /// [`Error`], as for every call.
     pub fn environment(&self) -> Result<EnvironmentBlock<'_, C::Transport>, Error> {
         self.connect()?.environment()
     }
@@ -106,17 +106,17 @@ impl<C: Connect> Client<C> {
     /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose session type says so.
     ///
     /// # Errors
-    /// [`Error`], as every call; [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported) for a session that does not stream.
+    /// [`Error`], as for every call; [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported) for a session that does not stream.
     pub fn trace<'r, R: Request<'r, Reply = SessionReply>>(&self, request: &R) -> Result<Trace<C::Transport>, Error> {
         let drive = Drive::trace(request, self.checks_limits)?;
         self.connect()?.begin_trace(drive)
     }
 
-    /// Starts a session that streams with the newest command that the runtime knows, as `fallback` says; and what was lost. Each command
-    /// goes over a connection of its own; [`Deadlines::whole`] is for all of them.
+    /// Starts a session that streams with the newest command that the runtime knows, following `fallback`; also returns what was
+    /// lost. Each command uses a new connection; [`Deadlines::whole`] covers all of them.
     ///
     /// # Errors
-    /// [`Error`], as every call: the last command's.
+    /// [`Error`] of the last command, as for every call.
     pub fn trace_by(&self, mut fallback: TracingFallback<'_>) -> Result<(Trace<C::Transport>, DroppedFields), Error> {
         if self.checks_limits {
             fallback.request().check_limits().map_err(|error| Error::new(Phase::Send, error))?;
@@ -137,7 +137,7 @@ impl<C: Connect> Client<C> {
         self.checks_limits
     }
 
-    /// Asks something that only succeeds or fails. An OK whose result says failure is a refusal.
+    /// Sends a request that only succeeds or fails. An OK with a failure result is a refusal.
     pub(super) fn done<'r, R: Request<'r, Reply = ResultReply>>(&self, request: &R) -> Result<(), Error> {
         check_result(self.connect()?.call(request)?.message())
     }

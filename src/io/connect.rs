@@ -1,8 +1,8 @@
-//! How a client comes to a connection.
+//! How a client gets a connection.
 
 use super::{Error, Transport, Until};
 
-/// What a [`Client`](super::Client) asks: anything that gives a new connection for each request.
+/// Provides a [`Client`](super::Client) with a new connection for each request.
 ///
 /// ```
 /// use std::net::TcpStream;
@@ -24,13 +24,13 @@ use super::{Error, Transport, Until};
 /// assert!(Client::new(Forwarded("127.0.0.1:1")).process_info().is_err());
 /// ```
 pub trait Connect {
-    /// What it gives.
+    /// The connection type.
     type Transport: Transport;
 
-    /// A connection on which nothing was said yet.
+    /// A new connection, before any byte is sent.
     ///
     /// # Errors
-    /// [`Error`], of the phase in which it failed.
+    /// [`Error`], with the phase that failed.
     fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error>;
 }
 

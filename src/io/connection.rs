@@ -7,7 +7,7 @@ use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
 use crate::message::process::ProcessEnvironment;
 
-/// One request over a connection that is there already; the connection is used up by it.
+/// One request over an existing connection, which it consumes.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -18,7 +18,7 @@ use crate::message::process::ProcessEnvironment;
 /// // A peer that speaks another protocol.
 /// let (ours, mut theirs) = UnixStream::pair()?;
 /// std::io::Write::write_all(&mut theirs, b"HTTP/1.1 400 Bad Request\r\n")?;
-/// let error = Connection::new(UnixTransport::new(ours)?).call(&ProcessInfo3 {}).unwrap_err();
+/// let error = Connection::new(UnixTransport::new(ours)).call(&ProcessInfo3 {}).unwrap_err();
 /// assert!(matches!((error.phase(), error.kind()), (Phase::Reply, ErrorKind::Malformed(_))));
 /// # }
 /// # Ok::<(), std::io::Error>(())
@@ -33,43 +33,43 @@ pub struct Connection<'c, T> {
     clock: Option<Clock<'c>>,
 }
 
-/// What a descriptor is, on systems that pass none.
+/// The descriptor type on systems that cannot pass one.
 #[cfg(not(unix))]
 pub(super) type Fd<'f> = core::convert::Infallible;
 #[cfg(unix)]
 pub(super) type Fd<'f> = std::os::fd::BorrowedFd<'f>;
 
 impl<'c, T: Transport> Connection<'c, T> {
-    /// A connection on which nothing was said yet.
+    /// A connection before any byte is sent.
     pub const fn new(transport: T) -> Self {
         Self { transport, deadlines: Deadlines::DEFAULT, canceller: None, checks_limits: true, clock: None }
     }
 
-    /// The same with other deadlines.
+    /// Sets the deadlines.
     pub const fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
         self.deadlines = deadlines;
         self
     }
 
-    /// The same, ended early by `canceller`.
+    /// Lets `canceller` end the call early.
     pub const fn with_canceller(mut self, canceller: &'c Canceller) -> Self {
         self.canceller = Some(canceller);
         self
     }
 
-    /// The same, where requests go out as they are. Some of those that a runtime should refuse kill it (F-72, P-19).
+    /// Sends the request unchecked. Some invalid requests kill a runtime (F-72, P-19).
     pub const fn without_limits(mut self) -> Self {
         self.checks_limits = false;
         self
     }
 
-    /// The same, where the whole call began earlier.
+    /// Like `new`, if the whole call began earlier.
     pub(super) const fn begun(mut self, clock: Clock<'c>) -> Self {
         self.clock = Some(clock);
         self
     }
 
-    /// Asks, and waits for the reply.
+    /// Sends the request and waits for the reply.
     ///
     /// # Errors
     /// [`Error`]: everything but an OK whose payload decodes. A session that writes `user_events` is refused before anything is
@@ -79,7 +79,7 @@ impl<'c, T: Transport> Connection<'c, T> {
         self.run(drive, None)?.ok().map(|(message, _)| Answer::new(message))
     }
 
-    /// Does what the exchange says, until it is finished.
+    /// Performs the exchange's actions until it is finished.
     pub(super) fn run(&mut self, mut drive: Drive, fd: Option<Fd<'_>>) -> Result<Finished, Error> {
         let clock = self.clock();
         let sending = clock.within(self.deadlines.send);
@@ -105,7 +105,7 @@ impl<'c, T: Transport> Connection<'c, T> {
         }
     }
 
-    /// The deadlines of the call, which begins now if it has not begun.
+    /// The deadlines of the call, which begins now unless it has begun.
     fn clock(&mut self) -> Clock<'c> {
         *self.clock.get_or_insert_with(|| Clock::start(&self.deadlines, self.canceller))
     }
@@ -121,7 +121,7 @@ impl<'c, T: Transport> Connection<'c, T> {
         Err(no_fd())
     }
 
-    /// Asks for the environment, which then comes entry by entry.
+    /// Asks for the environment, which is then read entry by entry.
     ///
     /// # Errors
     /// As [`call`](Self::call).
@@ -146,7 +146,7 @@ impl<'c, T: Transport> Connection<'c, T> {
     /// let providers = [ProviderConfig::new("P", 1, EventLevel::ERROR)];
     /// let request =
     ///     CollectTracing2 { circular_buffer_mb: 1, format: Format::NET_TRACE, request_rundown: true, providers: Array::new(&providers) };
-    /// let mut trace = Connection::new(UnixTransport::new(ours)?).trace(&request)?;
+    /// let mut trace = Connection::new(UnixTransport::new(ours)).trace(&request)?;
     /// let mut magic = [0; 8];
     /// trace.read_exact(&mut magic)?;
     /// assert_eq!((trace.session_id(), &magic), (Some(42), b"Nettrace"));
@@ -166,7 +166,7 @@ impl<'c, T: Transport> Connection<'c, T> {
         Ok(Trace::new(self.transport, session_id, self.deadlines.stream, self.canceller))
     }
 
-    /// The connection as it is now: what follows the reply comes over it.
+    /// The connection in its current state: what follows the reply arrives on it.
     #[cfg(unix)]
     pub(super) fn into_transport(self) -> T {
         self.transport

@@ -1,4 +1,4 @@
-//! How long each phase of a call may take.
+//! Time limits for each phase of a call.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use super::{Canceller, Until};
 use crate::command::Command;
 use crate::exchange::ReplyDeadline;
 
-/// How long each phase of a call may take. `None` is for ever.
+/// Time limits for each phase of a call. `None` means no limit.
 ///
 /// ```
 /// use std::time::Duration;
@@ -26,14 +26,14 @@ pub struct Deadlines {
     pub reply: ReplyWithin,
     /// Between two bytes of an environment block.
     pub continuation: Option<Duration>,
-    /// Between two bytes of a session's stream, which says nothing for as long as nothing happens.
+    /// Between two bytes of a session's stream, which is silent while there are no events.
     pub stream: Option<Duration>,
-    /// All of it, from finding the endpoint to the last byte of the reply, or of the environment block. Where a fallback fallback is
-    /// asked, all of its connections together.
+    /// The whole call, from finding the endpoint to the last byte of the reply or environment block. For a fallback, all of its
+    /// connections together.
     pub whole: Option<Duration>,
 }
 
-/// How long a reply may take.
+/// The time limit for a reply.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::{Deadlines, ReplyWithin};
@@ -44,14 +44,14 @@ pub struct Deadlines {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReplyWithin {
-    /// As [`ReplyDeadline`] says of the command.
+    /// The command's [`ReplyDeadline`].
     ByCommand,
-    /// The same for every command; `None` is for ever.
+    /// The same for every command; `None` means no limit.
     Fixed(Option<Duration>),
 }
 
 impl Deadlines {
-    /// 5 s to connect, 5 s to send, the reply as its command says, 5 s between the bytes of an environment block; none for a stream.
+    /// 5 s to connect, 5 s to send, the reply by its command, 5 s between the bytes of an environment block; none for a stream.
     pub const DEFAULT: Self = Self {
         connect: Some(Duration::from_secs(5)),
         send: Some(Duration::from_secs(5)),
@@ -61,12 +61,12 @@ impl Deadlines {
         whole: None,
     };
 
-    /// No deadline at all.
+    /// No deadlines.
     pub const NONE: Self =
         Self { connect: None, send: None, reply: ReplyWithin::Fixed(None), continuation: None, stream: None, whole: None };
 
-    /// How long the reply to `command` may take; `attach_timeout` is what an `AttachProfiler` says itself. `StopTracing` has no
-    /// deadline of its own: it is answered once the stream is drained, and the stream has none.
+    /// The time limit of the reply to `command`; `attach_timeout` is that of an `AttachProfiler` request. `StopTracing` has none:
+    /// it is answered once the stream is drained, and the stream has no limit.
     pub(super) fn reply_to(&self, command: Command, attach_timeout: Duration) -> Option<Duration> {
         if let ReplyWithin::Fixed(fixed) = self.reply {
             return fixed;
@@ -85,7 +85,7 @@ impl Default for Deadlines {
     }
 }
 
-/// The deadlines of one call, once it has begun.
+/// The deadlines of a call that has begun.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock<'c> {
     whole: Option<Instant>,
@@ -97,7 +97,7 @@ impl<'c> Clock<'c> {
         Self { whole: after(deadlines.whole), canceller }
     }
 
-    /// Until this much later, or the end of the whole call.
+    /// The deadline this much later, or the end of the whole call.
     pub(super) fn within(&self, within: Option<Duration>) -> Until<'c> {
         let deadline = match (after(within), self.whole) {
             (Some(one), Some(other)) => Some(one.min(other)),
@@ -107,7 +107,7 @@ impl<'c> Clock<'c> {
     }
 }
 
-/// A deadline too far away to be told is none.
+/// A deadline beyond the clock's range is none.
 pub(super) fn after(within: Option<Duration>) -> Option<Instant> {
     within.and_then(|within| Instant::now().checked_add(within))
 }

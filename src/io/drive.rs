@@ -1,6 +1,6 @@
-//! One request and its reply, without the I/O: what to do next with the connection, and what came of it.
+//! One request and its reply, without the I/O: the next action on the connection, and the result.
 //!
-//! [`Connection`](super::Connection) and `AsyncConnection` both loop over [`Drive::next`]; they differ in the lines that do I/O.
+//! [`Connection`](super::Connection) and `AsyncConnection` both loop over [`Drive::next`]; only their I/O lines differ.
 
 use std::string::ToString as _;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::message::server::ErrorReply;
 use crate::message::{Message, Request};
 use crate::wire::{DecodeError, DecodeErrorKind, Encode};
 
-/// The room for a reply; where one is larger, the buffer grows to its size, which is 65,535 bytes at most.
+/// The initial size of the reply buffer; it grows to the reply's size, at most 65,535 bytes.
 const ROOM: usize = 1024;
 
 /// An exchange and its buffer.
@@ -25,9 +25,13 @@ pub(super) struct Drive {
     client: Client,
     buffer: Vec<u8>,
     attach_timeout: Duration,
+    /// Whether only the reply can arrive, so that everything may be read at once.
+    reads_ahead: bool,
+    /// How many bytes beyond the exchange's range are in the buffer.
+    ahead: usize,
 }
 
-/// What to do next.
+/// The next action.
 #[derive(Debug)]
 pub(super) enum Next<'d> {
     /// Send some of it, then [`Drive::sent`].
@@ -40,7 +44,7 @@ pub(super) enum Next<'d> {
     Finish(Outcome),
 }
 
-/// A finished exchange; of a reply that came whole, the buffer holds just that.
+/// A finished exchange; the buffer holds exactly the reply, if it is complete.
 #[derive(Debug)]
 pub(super) struct Finished {
     command: Command,
@@ -52,7 +56,7 @@ impl Drive {
     /// A request that takes no descriptor.
     pub(super) fn new<'r, R: Request<'r>>(request: &R, checks_limits: bool) -> Result<Self, Error> {
         if request.continuation() == Continuation::UserEvents {
-            // Sent without one, it costs some runtimes a descriptor of their own (F-74).
+            // Sent without one, it costs some runtimes one of their descriptors (F-74).
             let why = "a user_events session takes a descriptor: Client::user_events passes one";
             return Err(Error::new(Phase::Send, ErrorKind::Unsupported(why)));
         }
@@ -65,7 +69,7 @@ impl Drive {
         Self::encode(request, checks_limits)
     }
 
-    /// The same, as a fallback has it. Limits are checked once, of the newest request.
+    /// The same for a fallback. Limits are checked once, on the newest request.
     pub(super) fn trace_by(request: &TracingRequest<'_>) -> Result<Self, Error> {
         streams(request.continuation())?;
         Self::with_payload(request.command(), request.continuation(), request)
@@ -89,15 +93,15 @@ impl Drive {
 
     fn with_payload<P: Encode>(command: Command, continuation: Continuation, payload: &P) -> Result<Self, Error> {
         let refused = |error| Error::new(Phase::Send, error);
-        // What is too long to be sent is refused by the exchange, with its length.
+        // The exchange refuses a request that is too long, with its length.
         let len = payload.encoded_len().map_err(refused)?;
         let mut buffer = std::vec![0; len.saturating_add(HEADER_LEN).clamp(ROOM, MAX_MESSAGE_LEN)];
         let client = Client::with_payload(command, Some(continuation), payload, &mut buffer).map_err(refused)?;
         let attach_timeout = if command == Command::ATTACH_PROFILER { attach_timeout(&buffer) } else { Duration::ZERO };
-        Ok(Self { client, buffer, attach_timeout })
+        Ok(Self { client, buffer, attach_timeout, reads_ahead: continuation == Continuation::Close, ahead: 0 })
     }
 
-    /// How long the reply may take.
+    /// The time limit for the reply.
     pub(super) fn reply_within(&self, deadlines: &Deadlines) -> Option<Duration> {
         deadlines.reply_to(self.client.command(), self.attach_timeout)
     }
@@ -106,16 +110,20 @@ impl Drive {
         if let ClientAction::Finished(Outcome::BufferTooSmall { size }) = self.client.action() {
             self.buffer.resize(size.into(), 0);
             self.client.enlarged(&self.buffer).map_err(at(Phase::Reply))?;
+            self.taken().map_err(at(Phase::Reply))?;
         }
         Ok(match self.client.action() {
             ClientAction::Send(range) => Next::Send(self.buffer.get(range).unwrap_or_default()),
             ClientAction::SendFd => Next::SendFd,
+            ClientAction::Receive(range) if self.reads_ahead => {
+                Next::Receive(self.buffer.get_mut(range.start..).unwrap_or_default())
+            }
             ClientAction::Receive(range) => Next::Receive(self.buffer.get_mut(range).unwrap_or_default()),
             ClientAction::Finished(outcome) => Next::Finish(outcome),
         })
     }
 
-    /// A runtime that refuses a request early closes before it has read all of it: where sending fails, its reply is looked for.
+    /// A runtime that refuses a request early closes before it has read all of it: if sending fails, the reply is still read.
     pub(super) fn sent(&mut self, sent: Result<usize, Stopped>) -> Result<(), Error> {
         match sent {
             Ok(0) | Err(Stopped::Io(_)) => self.client.send_failed(),
@@ -140,12 +148,25 @@ impl Drive {
     pub(super) fn received(&mut self, received: Result<usize, Stopped>) -> Result<(), Error> {
         match received {
             Ok(0) => self.client.ended(End::Closed),
-            Ok(n) => self.client.received(&self.buffer, n),
+            Ok(n) => {
+                self.ahead = n;
+                self.taken()
+            }
             Err(Stopped::Io(_)) => self.client.ended(End::Reset),
             Err(Stopped::TimedOut) => self.client.ended(End::TimedOut),
             Err(stopped) => return Err(stopped.during(Phase::Reply)),
         }
         .map_err(at(Phase::Reply))
+    }
+
+    /// Feeds the exchange from the buffer, as far as it asks for bytes.
+    fn taken(&mut self) -> Result<(), MisuseError> {
+        while let (1.., ClientAction::Receive(range)) = (self.ahead, self.client.action()) {
+            let n = self.ahead.min(range.len());
+            self.client.received(&self.buffer, n)?;
+            self.ahead = self.ahead.saturating_sub(n);
+        }
+        Ok(())
     }
 
     pub(super) fn finish(mut self, outcome: Outcome) -> Finished {
@@ -198,22 +219,22 @@ impl Finished {
     pub(super) fn environment(self) -> Result<u32, Error> {
         match self.ok()? {
             (_, AfterReply::EnvironmentBlock { n_incoming_bytes }) => Ok(n_incoming_bytes),
-            // The generic OK does not say how many bytes follow (F-2).
+            // The generic OK does not include the size (F-2).
             _ => Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not say how large the environment is"))),
         }
     }
 
-    /// Why the front of the buffer is no reply, with the path of the field.
+    /// Why the front of the buffer is not a reply, with the path of the field.
     fn why(&self) -> DecodeError {
         match Message::decode_prefix(&self.buffer).and_then(|(message, _)| message.reply_to(Some(self.command)).map(|_| message)) {
             Err(error) => error,
-            // It was malformed before all of it was there; what is behind it in the buffer now is no part of it.
+            // It was malformed before it was complete; later bytes in the buffer are not part of it.
             Ok(_) => DecodeError::new(DecodeErrorKind::BadMagic, 0),
         }
     }
 }
 
-/// How long the attach may take that an encoded request asks for.
+/// The attach timeout in an encoded request.
 fn attach_timeout(request: &[u8]) -> Duration {
     let attach = Message::decode_prefix(request).and_then(|(message, _)| message.request_as::<AttachProfiler<'_>>());
     attach.map_or(Duration::ZERO, |attach| Duration::from_millis(attach.attach_timeout.into()))

@@ -1,4 +1,4 @@
-//! Where a runtime can be reached.
+//! The address of a runtime.
 
 use std::fmt;
 #[cfg(unix)]
@@ -9,12 +9,16 @@ use std::string::String;
 use super::trust::TrustPolicy;
 use super::{Connect, Error, ErrorKind, Phase, Until};
 #[cfg(unix)]
-use super::{discovery, trust};
+use super::{
+    discovery,
+    found_socket::{FoundSocket, LastFound},
+    trust,
+};
 
-/// Where a runtime can be reached by its default port: a process, the path of a socket, or the name of a pipe.
+/// The address of a runtime's default port: a process, the path of a socket, or the name of a pipe.
 ///
-/// It is found, and looked at, for each connection anew. What cannot be trusted is refused before a byte is sent:
-/// [`trust`](super::trust) says what is looked at.
+/// An untrusted endpoint is refused before a byte is sent: [`trust`](super::trust) lists the checks. The endpoint found is cached
+/// for the next connection while the socket stays the same; the listener is checked each time.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::Endpoint;
@@ -27,6 +31,8 @@ use super::{discovery, trust};
 pub struct Endpoint {
     place: Place,
     trust: TrustPolicy,
+    #[cfg(unix)]
+    last: LastFound,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,24 +43,33 @@ enum Place {
 }
 
 impl Endpoint {
-    /// The default port of a process of this machine.
+    /// The default port of a process on this machine.
     pub const fn process(process_id: u32) -> Self {
-        Self { place: Place::Process(process_id), trust: TrustPolicy::CHECKED }
+        Self::at(Place::Process(process_id))
     }
 
     /// A Unix socket.
     pub fn socket(path: impl Into<PathBuf>) -> Self {
-        Self { place: Place::Socket(path.into()), trust: TrustPolicy::CHECKED }
+        Self::at(Place::Socket(path.into()))
     }
 
     /// A Windows pipe, with or without `\\.\pipe\` before its name.
     pub fn pipe(name: impl Into<String>) -> Self {
         let name = name.into();
         let name = name.strip_prefix(r"\\.\pipe\").map(String::from).unwrap_or(name);
-        Self { place: Place::Pipe(name), trust: TrustPolicy::CHECKED }
+        Self::at(Place::Pipe(name))
     }
 
-    /// The same, trusted by other rules.
+    const fn at(place: Place) -> Self {
+        Self {
+            place,
+            trust: TrustPolicy::CHECKED,
+            #[cfg(unix)]
+            last: LastFound::nothing(),
+        }
+    }
+
+    /// Sets the trust policy.
     #[must_use]
     pub const fn trusting(mut self, policy: TrustPolicy) -> Self {
         self.trust = policy;
@@ -74,20 +89,41 @@ impl fmt::Display for Endpoint {
 
 #[cfg(unix)]
 impl Endpoint {
-    /// The path of its socket, which was looked at, and the process that should listen there.
-    pub(super) fn find(&self, until: &Until<'_>) -> Result<(PathBuf, Option<u32>), Error> {
+    /// Its socket, found and checked.
+    pub(super) fn find(&self, until: &Until<'_>) -> Result<FoundSocket, Error> {
         let (path, process_id) = match &self.place {
             Place::Process(process_id) => (discovery::endpoint_of(*process_id, until)?, Some(*process_id)),
             Place::Socket(path) => (path.clone(), None),
             Place::Pipe(_) => return Err(Error::new(Phase::Find, ErrorKind::Unsupported("this system has no named pipes"))),
         };
-        trust::check_path(&path, self.trust)?;
-        Ok((path, process_id))
+        let judged = trust::judge_path(&path, self.trust)?;
+        Ok(FoundSocket { path: path.into(), process_id, judged })
     }
 
-    /// Looks at who listens, once connected.
-    pub(super) fn check_peer(&self, stream: &impl AsFd, process_id: Option<u32>) -> Result<(), Error> {
-        trust::check_peer(stream, self.trust, process_id)
+    /// The cached socket, if it is still the same.
+    pub(super) fn found_before(&self) -> Option<FoundSocket> {
+        self.last.get().filter(|found| found.judged.is_still(&found.path, self.trust))
+    }
+
+    /// Caches what was found, once it has proved right.
+    pub(super) fn keep(&self, found: FoundSocket) {
+        self.last.set(Some(found));
+    }
+
+    /// Clears the cache.
+    pub(super) fn forget(&self) {
+        self.last.set(None);
+    }
+
+    /// Checks the listener after connecting.
+    pub(super) fn check_peer(&self, stream: &impl AsFd, found: &FoundSocket) -> Result<(), Error> {
+        trust::check_peer(stream, self.trust, found.process_id)
+    }
+
+    fn connect_to(&self, found: &FoundSocket, until: &Until<'_>) -> Result<super::UnixTransport, Error> {
+        let stream = super::unix::connect(&found.path, until)?;
+        self.check_peer(&stream, found)?;
+        Ok(super::UnixTransport::new(stream))
     }
 }
 
@@ -96,9 +132,16 @@ impl Connect for Endpoint {
     type Transport = super::UnixTransport;
 
     fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error> {
-        let (path, process_id) = self.find(until)?;
-        let transport = super::unix::connect(&path, until)?;
-        self.check_peer(transport.stream(), process_id)?;
+        if let Some(found) = self.found_before() {
+            match self.connect_to(&found, until) {
+                // No process listens there any longer, or another does: search again below.
+                Err(error) if !matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::Cancelled) => self.forget(),
+                done => return done,
+            }
+        }
+        let found = self.find(until)?;
+        let transport = self.connect_to(&found, until)?;
+        self.keep(found);
         Ok(transport)
     }
 }
@@ -117,7 +160,7 @@ impl Endpoint {
 
 #[cfg(windows)]
 impl Endpoint {
-    /// Looks at who made the pipe, once connected.
+    /// Checks the pipe's creator after connecting.
     pub(super) fn check_pipe(&self, pipe: &impl std::os::windows::io::AsHandle) -> Result<(), Error> {
         let expected = match self.place {
             Place::Process(process_id) => Some(process_id),

@@ -1,4 +1,4 @@
-//! The environment of a process, entry by entry.
+//! Reads the environment of a process entry by entry.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::exchange::End;
 /// How much is read at once.
 pub(super) const PIECE: usize = 16 * 1024;
 
-/// The room for one entry; Linux allows 128 KiB for one, which are less than 256 KiB of units.
+/// The buffer for one entry; Linux allows 128 KiB per entry, which is less than 256 KiB of units.
 pub(super) const ENTRY: usize = 256 * 1024;
 
-/// An environment block that is still to be read from its connection.
+/// An environment block that has not been read from its connection yet.
 ///
 /// ```no_run
 /// use dotnet_diagnostics_ipc::io::{Client, Endpoint};
@@ -36,29 +36,30 @@ impl<'c, T: Transport> EnvironmentBlock<'c, T> {
         Self { transport, n_incoming_bytes, clock, within, limits: EnvironmentLimits::DEFAULT }
     }
 
-    /// The same with limits of the caller's own. By default 32 MiB and 65,536 entries.
+    /// Sets the limits. By default 32 MiB and 65,536 entries.
     pub const fn with_limits(mut self, limits: EnvironmentLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// How many bytes the runtime says it has.
+    /// The size in bytes reported by the runtime.
     pub const fn n_incoming_bytes(&self) -> u32 {
         self.n_incoming_bytes
     }
 
-    /// Reads all of it, and gives each entry to `take` as it comes. An entry of more than 256 KiB is an error.
+    /// Reads all of it, and passes each entry to `take` as it arrives. An entry of more than 256 KiB is an error.
     ///
     /// # Errors
-    /// [`ErrorKind::MalformedEnvironment`] where the block does not decode, or was broken off with an error (F-43);
-    /// [`ErrorKind::LimitExceeded`] where it is larger than the limits; [`ErrorKind::Ended`] and [`ErrorKind::TimedOut`] where it does not come; what was given to `take` by then has come.
+    /// [`ErrorKind::MalformedEnvironment`] if the block does not decode, or was interrupted by an error (F-43);
+    /// [`ErrorKind::LimitExceeded`] if it exceeds the limits; [`ErrorKind::Ended`] and [`ErrorKind::TimedOut`] if it does not
+    /// arrive. Entries already passed to `take` are valid.
     pub fn for_each(mut self, mut take: impl FnMut(Entry<'_>)) -> Result<(), Error> {
         let mut room = std::vec![0; ENTRY.min(self.n_incoming_bytes as usize)];
         let mut decoder = EnvironmentDecoder::with_limits(self.n_incoming_bytes, &mut room, self.limits);
         let mut piece = std::vec![0; PIECE];
         let mut have: &[u8] = &[];
         loop {
-            // The first time without bytes: a size that is over the limits is refused before anything is read.
+            // The first time without bytes: a size over the limits is refused before anything is read.
             if take_entries(&mut decoder, &mut have, &mut take)? {
                 return Ok(());
             }
@@ -69,7 +70,7 @@ impl<'c, T: Transport> EnvironmentBlock<'c, T> {
         }
     }
 
-    /// Some bytes, no more than `wanted`; none at the end.
+    /// At most `wanted` bytes; none at the end.
     fn read<'p>(&mut self, piece: &'p mut [u8], wanted: usize) -> Result<&'p [u8], Stopped> {
         let most = wanted.min(piece.len());
         let into = piece.get_mut(..most).unwrap_or_default();
@@ -78,7 +79,7 @@ impl<'c, T: Transport> EnvironmentBlock<'c, T> {
     }
 }
 
-/// Gives the entries that are in `have` to `take`; whether those were the last.
+/// Passes the entries in `have` to `take`; returns whether those were the last.
 pub(super) fn take_entries(
     decoder: &mut EnvironmentDecoder<'_>,
     have: &mut &[u8],
@@ -96,7 +97,7 @@ pub(super) fn take_entries(
     Ok(false)
 }
 
-/// Why no more of the block came.
+/// Why the rest of the block did not arrive.
 pub(super) fn ended(decoder: &EnvironmentDecoder<'_>, stopped: Stopped) -> Error {
     match stopped {
         Stopped::Io(_) => {
@@ -107,7 +108,7 @@ pub(super) fn ended(decoder: &EnvironmentDecoder<'_>, stopped: Stopped) -> Error
     }
 }
 
-/// The connection was closed: was that the end of the block?
+/// The connection closed: was that the end of the block?
 pub(super) fn at_the_end(decoder: &EnvironmentDecoder<'_>) -> Result<(), Error> {
     let received = decoder.taken().into();
     decoder.finish().map_err(|_| Error::new(Phase::Continuation, ErrorKind::Ended { end: End::Closed, received }))

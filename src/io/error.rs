@@ -1,4 +1,4 @@
-//! What went wrong with a call, and in which phase of it.
+//! What failed in a call, and in which phase.
 
 use std::boxed::Box;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::exchange::{End, MisuseError};
 use crate::hresult::HResult;
 use crate::wire::{DecodeError, EncodeError, LimitError};
 
-/// What a call was doing.
+/// The phase of a call.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::Phase;
@@ -21,11 +21,11 @@ use crate::wire::{DecodeError, EncodeError, LimitError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Phase {
-    /// Looking for the endpoint.
+    /// Finding the endpoint.
     Find,
-    /// Looking at who owns it.
+    /// Checking its owner.
     Trust,
-    /// Connecting to it, or waiting for a runtime that connects.
+    /// Connecting to it, or waiting for a runtime to connect.
     Connect,
     /// Reading the advertise of a runtime.
     Advertise,
@@ -37,7 +37,7 @@ pub enum Phase {
     Reply,
     /// Reading what follows the reply.
     Continuation,
-    /// Stopping a session, on a connection of its own.
+    /// Stopping a session, on a separate connection.
     Stop,
     /// Listening.
     Listen,
@@ -60,75 +60,75 @@ impl fmt::Display for Phase {
     }
 }
 
-/// What went wrong. As text, without what the error in it says: that is the [`source`](std::error::Error::source) of the [`Error`].
+/// What went wrong. Its text omits the inner error, which is the [`source`](std::error::Error::source) of the [`Error`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The deadline passed. A target that is stopped, or busy with another client, looks like this (F-75).
+    /// The deadline passed. A stopped target, or one busy with another client, looks like this (F-75).
     TimedOut,
     /// The caller's [`Canceller`](super::Canceller) was used.
     Cancelled,
-    /// The system said no.
+    /// The system reported an error.
     Io(std::io::Error),
     /// There is no such endpoint: no process with this id, or none that can be diagnosed.
     NotFound(String),
-    /// There is something in its place.
+    /// Something else is in its place.
     NotAnEndpoint(String),
-    /// It is not ours, or others could have put it there.
+    /// It is not ours, or others could have created it.
     Untrusted(Distrust),
     /// The request cannot be encoded; nothing was sent.
     Encode(EncodeError),
-    /// A runtime would refuse the request, or die of it; nothing was sent.
+    /// A runtime would refuse the request, or crash on it; nothing was sent.
     Limit(LimitError),
-    /// The runtime answered with an error.
+    /// The runtime answered with an error, whatever its code: .NET 6 gives 0 for a dump that failed (F-127).
     Refused {
-        /// Which.
+        /// The code. A code that [means success](HResult::is_success) is still a failure.
         hresult: HResult,
-        /// Why, from `GenerateCoreDump3`.
+        /// The reason, from `GenerateCoreDump3`.
         message: Option<String>,
     },
-    /// What came is no reply, or does not decode.
+    /// The reply is invalid, or does not decode.
     Malformed(DecodeError),
-    /// An environment block does not decode, or was broken off with an error message (F-43).
+    /// An environment block does not decode, or was interrupted by an error message (F-43).
     MalformedEnvironment(EnvironmentError),
     /// The connection ended.
     Ended {
         /// How.
         end: End,
-        /// After so many bytes of what was being read.
+        /// After this many bytes of the current part.
         received: u64,
     },
-    /// More came than the caller's limit allows: bytes of an environment block or of one of its entries, or entries.
+    /// The environment block, one of its entries, or their number exceeds the caller's limit.
     LimitExceeded {
         /// The limit.
         limit: u64,
     },
-    /// This connection, or this system, cannot do that.
+    /// This connection or system does not support it.
     Unsupported(&'static str),
-    /// A session's stream ended without being stopped: its process has exited, has died, or was cut off. What was read may lack its
-    /// end.
+    /// A session's stream ended without being stopped: its process exited, crashed, or was cut off. The end of the stream may be
+    /// missing.
     Incomplete {
         /// How it ended.
         end: End,
-        /// How many bytes of it came.
+        /// How many bytes arrived.
         received: u64,
     },
-    /// The stop came too late: the session's stream has ended.
+    /// The stop is too late: the session's stream has ended.
     SessionOver,
-    /// The session's stop is on its way, or was answered.
+    /// The session's stop is pending, or was answered.
     AlreadyStopped,
-    /// The [`Transport`](super::Transport), or the stream under it, says that it moved more bytes than it was given.
+    /// The [`Transport`](super::Transport), or its stream, reports more bytes than it was given.
     Miscounted {
-        /// How many it was given.
+        /// The number given.
         asked: usize,
-        /// How many it says.
+        /// The number reported.
         said: usize,
     },
-    /// A mistake in this crate: an exchange was driven wrongly.
+    /// A bug in this crate: an exchange was driven wrongly.
     Bug(MisuseError),
 }
 
-/// What went wrong with a call, and in which phase of it.
+/// What failed in a call, and in which phase.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::{Client, Endpoint, ErrorKind, Phase};
@@ -148,7 +148,7 @@ impl Error {
         Self(Box::new((phase, kind.into())))
     }
 
-    /// The system's error while connecting, for a [`Connect`](super::Connect) of one's own.
+    /// A system error while connecting, for your own [`Connect`](super::Connect).
     pub fn connecting(error: std::io::Error) -> Self {
         let kind = match error.kind() {
             std::io::ErrorKind::TimedOut | std::io::ErrorKind::WouldBlock => ErrorKind::TimedOut,
@@ -157,7 +157,7 @@ impl Error {
         Self::new(Phase::Connect, kind)
     }
 
-    /// What the call was doing.
+    /// The phase.
     pub fn phase(&self) -> Phase {
         self.0.0
     }
@@ -167,7 +167,7 @@ impl Error {
         &self.0.1
     }
 
-    /// The error in one of [`std::io`], as [`Trace`](super::Trace) gives it when it is read.
+    /// The error in a [`std::io`] error, as returned by a [`Trace`](super::Trace) when read.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::io::{Error, ErrorKind};
@@ -181,7 +181,7 @@ impl Error {
         error.get_ref()?.downcast_ref()
     }
 
-    /// What the runtime said, if it was the runtime that refused.
+    /// The runtime's HRESULT, if the runtime refused the request.
     pub fn hresult(&self) -> Option<HResult> {
         match self.kind() {
             ErrorKind::Refused { hresult, .. } => Some(*hresult),
@@ -201,8 +201,16 @@ impl fmt::Display for ErrorKind {
             Self::Untrusted(_) => f.write_str("the endpoint is not trusted"),
             Self::Encode(_) => f.write_str("the request cannot be encoded"),
             Self::Limit(_) => f.write_str("a runtime would refuse it"),
-            Self::Refused { hresult, message: None } => write!(f, "the runtime answers {hresult}"),
-            Self::Refused { hresult, message: Some(message) } => write!(f, "the runtime answers {hresult}: {message}"),
+            Self::Refused { hresult, message } => {
+                f.write_str("the runtime answers ")?;
+                // Its name would suggest success.
+                if hresult.is_success() {
+                    write!(f, "with an error whose code is 0x{:08X}, which gives no reason", hresult.0)?;
+                } else {
+                    write!(f, "{hresult}")?;
+                }
+                message.as_ref().map_or(Ok(()), |message| write!(f, ": {message}"))
+            }
             Self::Malformed(_) | Self::MalformedEnvironment(_) => f.write_str("the reply cannot be decoded"),
             Self::Ended { end, received: 0 } => end.fmt(f),
             Self::Ended { end, received } => write!(f, "{end} after {received} bytes"),
@@ -219,11 +227,11 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// What this error adds to its [`source`](std::error::Error::source); with `#`, as in `{error:#}`, the sources too, in one line.
+/// The text without its [`source`](std::error::Error::source); `{error:#}` adds the sources on one line.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind() {
-            // The source says all that there is to say.
+            // The source has the whole text.
             ErrorKind::Io(_) | ErrorKind::Untrusted(_) | ErrorKind::Encode(_) => write!(f, "{}", self.phase())?,
             kind => write!(f, "{}: {kind}", self.phase())?,
         }
@@ -264,7 +272,7 @@ impl Stopped {
     }
 }
 
-/// With the kind that fits: `TimedOut`, `UnexpectedEof`, the system's own, or else `Other`.
+/// With the kind that fits: `TimedOut`, `UnexpectedEof`, the system's, or else `Other`.
 impl From<Error> for std::io::Error {
     fn from(error: Error) -> Self {
         let kind = match error.kind() {
@@ -313,7 +321,7 @@ impl From<EnvironmentError> for ErrorKind {
 impl From<MisuseError> for ErrorKind {
     fn from(illegal: MisuseError) -> Self {
         match illegal {
-            // The exchange is told what the transport says.
+            // Passes the transport's report to the exchange.
             MisuseError::TooMany { asked, said } => Self::Miscounted { asked, said },
             illegal => Self::Bug(illegal),
         }

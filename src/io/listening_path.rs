@@ -1,4 +1,4 @@
-//! A socket to listen at that is ours alone.
+//! Creates a listening socket that only we can reach.
 
 use std::fs;
 use std::io;
@@ -21,7 +21,7 @@ const MOST: usize = crate::endpoint::SUN_PATH_LINUX;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 const MOST: usize = crate::endpoint::SUN_PATH_MACOS;
 
-/// What std takes: as many as the system allows.
+/// The backlog of std: the system's maximum.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const BACKLOG: i32 = -1;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -30,19 +30,19 @@ const BACKLOG: i32 = 128;
 const LOCK_ATTEMPTS: u32 = 100;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
-/// Listens at `path`, for us alone: the socket has mode 0600 before the first connection is possible. The directory is made, with
-/// mode 0700, if it is not there; one that is there must not allow others to swap the socket: ours or root's, and writable for its
-/// owner only, or sticky as `/tmp`.
+/// Listens at `path`, only for us: the socket has mode 0600 before the first connection is possible. A missing directory is created
+/// with mode 0700; an existing one must not allow others to replace the socket: it must be ours or root's, and writable only for
+/// its owner, or sticky as `/tmp`.
 ///
-/// If the path is taken, it is left alone, unless it is a socket of ours at which nobody listens. Meanwhile there is a file `NAME.lock`
-/// beside it, so that of two of us one waits for the other.
+/// If the path exists, it is not touched, unless it is our own socket without a listener. During this, a file `NAME.lock` next to
+/// it serialises processes of ours.
 ///
-/// The guard deletes the socket when it is dropped, if it is still this one.
+/// The guard deletes the socket on drop, if it is still the same.
 ///
 /// # Errors
 /// [`Phase::Listen`]: [`ErrorKind::Untrusted`] for the directory, or for what is at the path and not ours or no socket;
-/// [`ErrorKind::Io`] with [`AddrInUse`](io::ErrorKind::AddrInUse) where somebody listens there already;
-/// [`ErrorKind::NotAnEndpoint`] for a path that is too long.
+/// [`ErrorKind::Io`] with [`AddrInUse`](io::ErrorKind::AddrInUse) if another process listens there; [`ErrorKind::NotAnEndpoint`]
+/// for a path that is too long.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::bind_private;
@@ -76,13 +76,13 @@ fn bind(path: &Path) -> Result<(UnixListener, UnlinkOnDrop), ErrorKind> {
     let socket = socket()?;
     rustix::net::bind(&socket, &address).map_err(io::Error::from)?;
     let guard = UnlinkOnDrop { identity: identity(&fs::symlink_metadata(&absolute)?), path: absolute };
-    // Until `listen` all connections are refused: nobody was faster.
+    // Until `listen` all connections are refused, so none arrives early.
     fs::set_permissions(&guard.path, fs::Permissions::from_mode(0o600))?;
     rustix::net::listen(&socket, BACKLOG).map_err(io::Error::from)?;
     Ok((UnixListener::from(socket), guard))
 }
 
-/// Makes the directory where there is none. Nothing is made where others could replace it.
+/// Creates a missing directory. Nothing is created where others could replace it.
 fn make_directory(directory: &Path) -> Result<(), ErrorKind> {
     match fs::symlink_metadata(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -97,7 +97,7 @@ fn make_directory(directory: &Path) -> Result<(), ErrorKind> {
     }
 }
 
-/// Removes a socket of ours at which nobody listens; refuses everything else.
+/// Removes our own socket without a listener; refuses everything else.
 fn make_way(path: &Path, address: &SocketAddrUnix) -> Result<(), ErrorKind> {
     let metadata = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -119,12 +119,12 @@ fn make_way(path: &Path, address: &SocketAddrUnix) -> Result<(), ErrorKind> {
     }
 }
 
-/// Removes what is at `path` if it is still what was looked at: whoever takes no lock may have put something else there since.
+/// Removes `path` if it is still what was checked: a process without the lock may have replaced it since.
 fn remove(path: &Path, looked_at: Identity) -> Result<(), ErrorKind> {
     let aside = beside(path, &std::format!(".{}.stale", std::process::id()));
     fs::rename(path, &aside)?;
     if identity(&fs::symlink_metadata(&aside)?) != looked_at {
-        // It comes back, unless its place is taken already.
+        // It is put back, unless its place is taken.
         fs::hard_link(&aside, path)?;
         fs::remove_file(&aside)?;
         return Err(io::Error::new(io::ErrorKind::AddrInUse, "somebody listens there since a moment ago").into());
@@ -132,17 +132,16 @@ fn remove(path: &Path, looked_at: Identity) -> Result<(), ErrorKind> {
     Ok(fs::remove_file(&aside)?)
 }
 
-/// The path with something behind its name.
+/// The path with a suffix after its name.
 fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut beside = std::ffi::OsString::from(path);
     beside.push(suffix);
     beside.into()
 }
 
-/// Keeps two of us from changing the same path at once: the later one would delete the earlier one's new socket.
+/// Prevents two of our processes from changing the same path at once: the later one would delete the earlier one's new socket.
 ///
-/// A file of our own, `NAME.lock`, which nobody else can open: anybody can lock a directory that he can read. It is removed by whoever
-/// has it.
+/// Our own file, `NAME.lock`, which nobody else can open: anybody can lock a readable directory. Its holder removes it.
 #[derive(Debug)]
 struct PathLock {
     path: PathBuf,
@@ -162,7 +161,7 @@ impl PathLock {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Err(Errno::AGAIN) => std::thread::sleep(LOCK_PAUSE),
                 Err(Errno::INTR) => {}
-                // Taken; or a file system without locks, where the race is possible. Unless whoever had it has just removed it.
+                // Locked; or a file system without locks, where the race is possible. Unless its holder has just removed it.
                 _ => {
                     let is_still_there = |found: fs::Metadata| (found.dev(), found.ino()) == (metadata.dev(), metadata.ino());
                     if fs::symlink_metadata(&path).is_ok_and(is_still_there) {
@@ -182,7 +181,7 @@ impl Drop for PathLock {
     }
 }
 
-/// Deletes the socket that [`bind_private`] made, when it is dropped. Another one that is in its place by then stays.
+/// Deletes the socket made by [`bind_private`] on drop. A socket that has replaced it stays.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::bind_private;
@@ -201,7 +200,7 @@ pub struct UnlinkOnDrop {
     identity: Identity,
 }
 
-/// Device, inode, and when it was made: inodes are used again at once.
+/// Device, inode, and creation time: inodes are reused immediately.
 type Identity = (u64, u64, i64, i64);
 
 fn identity(metadata: &fs::Metadata) -> Identity {
@@ -209,7 +208,7 @@ fn identity(metadata: &fs::Metadata) -> Identity {
 }
 
 impl UnlinkOnDrop {
-    /// The path, made absolute.
+    /// The absolute path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -217,7 +216,7 @@ impl UnlinkOnDrop {
 
 impl Drop for UnlinkOnDrop {
     fn drop(&mut self) {
-        // Where the lock is not to be had, the socket stays: the next one who listens there removes it.
+        // Without the lock the socket stays: the next listener removes it.
         let Ok(_lock) = PathLock::take(&self.path) else { return };
         if fs::symlink_metadata(&self.path).is_ok_and(|metadata| identity(&metadata) == self.identity) {
             let _ = remove(&self.path, self.identity);
@@ -225,7 +224,7 @@ impl Drop for UnlinkOnDrop {
     }
 }
 
-/// What a connection that is closed at once says about a socket.
+/// The state of a socket, found by connecting and closing at once.
 #[derive(Debug)]
 pub(super) enum Probe {
     Listening(Option<trust::Peer>),
@@ -234,15 +233,15 @@ pub(super) enum Probe {
     Unknown(io::ErrorKind),
 }
 
-/// Tries whether anybody listens, without waiting and without a byte sent.
+/// Checks whether a process listens, without waiting or sending.
 pub(super) fn probe(address: &SocketAddrUnix) -> io::Result<Probe> {
     let socket = socket()?;
     rustix::io::ioctl_fionbio(&socket, true)?;
     Ok(match rustix::net::connect(&socket, address) {
         Ok(()) => Probe::Listening(trust::peer_of(&socket).ok()),
-        // The backlog is full: a target that is stopped, or busy.
+        // The backlog is full: the target is stopped or busy.
         Err(Errno::AGAIN | Errno::INPROGRESS) => Probe::Listening(None),
-        // A socket of another type is none of a runtime's either.
+        // A socket of another type does not belong to a runtime either.
         Err(Errno::CONNREFUSED | Errno::PROTOTYPE) => Probe::Refused,
         Err(Errno::NOENT) => Probe::Absent,
         Err(errno) => Probe::Unknown(io::Error::from(errno).kind()),
@@ -254,7 +253,7 @@ fn socket() -> io::Result<OwnedFd> {
     Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, rustix::net::SocketFlags::CLOEXEC, None)?)
 }
 
-/// In two steps, where there is no flag for it.
+/// In two steps on systems without a flag for it.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn socket() -> io::Result<OwnedFd> {
     let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
@@ -272,7 +271,7 @@ mod tests {
         let path = directory.path().join("port");
         drop(UnixListener::bind(&path).unwrap());
         let looked_at = identity(&fs::symlink_metadata(&path).unwrap());
-        // The same path, listened at by somebody who takes no lock. Inodes are used again at once; times are not.
+        // The same path, used by a listener that ignores the lock. Inodes are reused immediately; times are not.
         fs::remove_file(&path).unwrap();
         std::thread::sleep(Duration::from_millis(20));
         let listener = UnixListener::bind(&path).unwrap();

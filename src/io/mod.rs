@@ -1,19 +1,45 @@
-//! Real sockets and pipes: the exchanges with deadlines, and what a tool needs to find a runtime and trust it.
+//! Real sockets and pipes: the exchanges with deadlines, plus discovery and trust of runtimes.
 //!
-//! The only place in the crate that does I/O. Everything here drives the state machines of [`exchange`](crate::exchange); any
-//! other kind of I/O can do the same.
+//! The only module of the crate that does I/O. Everything here drives the state machines of [`exchange`](crate::exchange); other
+//! I/O can do the same.
 //!
 //! | | |
 //! |---|---|
-//! | [`Client`] | asks a runtime: one method a command, one connection a call |
-//! | [`Connection`] | one request over one connection that is there already |
+//! | [`Client`] | a blocking client: one method per command, one connection per call |
+//! | [`Connection`] | one request over one existing connection |
 //! | [`Trace`], [`Stopper`] | the stream of a session, and its stop from another thread |
-//! | [`Endpoint`] | a process, a socket, a pipe; found ([`discovery`]) and looked at ([`trust`]) before a byte is sent |
-//! | [`Deadlines`], [`Canceller`] | how long each phase may take, and what ends it early |
-//! | [`port_listener`] | a diagnostic port: the runtimes that connect to it, without a thread for each |
-//! | [`server`] | the runtime's side: a [`Handler`](server::Handler) with a method a command |
+//! | [`Endpoint`] | a process, a socket, a pipe; found ([`discovery`]) and checked ([`trust`]) before a byte is sent |
+//! | [`Deadlines`], [`Canceller`] | time limits for each phase, and early cancellation |
+//! | [`port_listener`] | a diagnostic port: accepts runtimes, without a thread for each |
+//! | [`server`] | the runtime's side: a [`Handler`](server::Handler) with one method per command |
 //! | `AsyncClient`, `AsyncConnection`, `AsyncTrace`, `AsyncStopper` | the same over tokio, with feature `tokio` |
-//! | [`Transport`], [`Stream`] | what an exchange needs of a connection; anything that reads and writes will do |
+//! | [`Transport`], [`Stream`] | what an exchange needs of a connection; works with anything that reads and writes |
+
+//! # Example
+//!
+//! Ask a process, and trace it for a while:
+//!
+//! ```no_run
+//! use dotnet_diagnostics_ipc::io::{Client, Endpoint};
+//! # use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig};
+//! # use dotnet_diagnostics_ipc::wire::Array;
+//! # let providers = [ProviderConfig::new("Microsoft-Windows-DotNETRuntime", 1, EventLevel::INFORMATIONAL)];
+//! # let request =
+//! #     CollectTracing2 { circular_buffer_mb: 256, format: Format::NET_TRACE, request_rundown: true, providers: Array::new(&providers) };
+//!
+//! let client = Client::new(Endpoint::process(12345));
+//! if let Some(info) = client.process_info3()?.payload() {
+//!     println!("{} runs {}", info.process_id, info.command_line);
+//! }
+//! let mut trace = client.trace(&request)?;
+//! let stopper = trace.stopper(&client);
+//! std::thread::spawn(move || {
+//!     std::thread::sleep(std::time::Duration::from_secs(10));
+//!     stopper.stop()
+//! });
+//! std::io::copy(&mut trace, &mut std::fs::File::create("12345.nettrace")?)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod discovery;
 pub mod port_listener;
@@ -33,6 +59,8 @@ mod drive;
 mod endpoint;
 mod environment;
 mod error;
+#[cfg(unix)]
+mod found_socket;
 #[cfg(unix)]
 mod listening_path;
 mod session;

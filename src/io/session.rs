@@ -1,4 +1,4 @@
-//! A session that streams, as shared by those who read it and those who stop it; without the I/O.
+//! A session that streams, shared by its readers and stoppers; without the I/O.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use crate::exchange::StreamEnd;
 use crate::exchange::{End, MisuseError, Session, SessionAction, SessionEnd, SessionOutcome, StopOutcome};
 use crate::message::eventpipe::StopTracing;
 
-/// The session of a trace and its stoppers. Clones are the same session.
+/// The session of a trace and its stoppers. Clones share the same session.
 #[derive(Clone, Debug)]
 pub(super) struct Streaming(Arc<Mutex<Session>>);
 
@@ -18,7 +18,7 @@ impl Streaming {
         Self(Arc::new(Mutex::new(Session::streaming(session_id, u64::MAX))))
     }
 
-    /// A thread that panicked while it held the lock leaves the session as it was: every change is one assignment.
+    /// A thread that panicked while holding the lock leaves the session consistent: every change is one assignment.
     fn lock(&self) -> MutexGuard<'_, Session> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -48,7 +48,7 @@ impl Streaming {
         Err(Error::new(Phase::Continuation, kind))
     }
 
-    /// Counts what a read into `buffer` gave, as [`io::Read`] says it: 0 bytes are the end.
+    /// Counts the result of a read into `buffer`, as in [`io::Read`]: 0 bytes are the end.
     pub(super) fn read(&self, buffer: &[u8], read: Result<usize, Stopped>) -> io::Result<usize> {
         let mut session = self.lock();
         let bug = |illegal: MisuseError| Error::new(Phase::Continuation, illegal);
@@ -68,9 +68,9 @@ impl Streaming {
         }
     }
 
-    /// The connection is about to be closed. From then on the id may be another session's, so nothing stops it any more.
+    /// The connection is about to be closed. From then on the id may belong to another session, so no stop is sent.
     pub(super) fn hang_up(&self) {
-        // Where it has ended already, there is nothing to say.
+        // If it has ended already, there is nothing to do.
         let _ = self.lock().hung_up();
     }
 
@@ -91,7 +91,7 @@ impl Streaming {
     }
 }
 
-/// A stop that has begun. Dropped before it is finished, as an `async` call may be, it counts as one that was not answered.
+/// A stop that has begun. Dropped before it is finished, as an `async` call may be, it counts as unanswered.
 #[derive(Debug)]
 pub(super) struct Stopping<'s> {
     session: &'s Streaming,
@@ -100,12 +100,12 @@ pub(super) struct Stopping<'s> {
 }
 
 impl Stopping<'_> {
-    /// The request, to go over a connection of its own.
+    /// The request, for a separate connection.
     pub(super) fn drive(&self) -> Result<Drive, Error> {
         Drive::new(&self.request, true)
     }
 
-    /// What became of it.
+    /// Its outcome.
     pub(super) fn finish(mut self, asked: Result<Finished, Error>) -> Result<StopOutcome, Error> {
         self.is_pending = false;
         let mut session = self.session.lock();
@@ -135,7 +135,7 @@ impl Stopping<'_> {
 impl Drop for Stopping<'_> {
     fn drop(&mut self) {
         if self.is_pending {
-            // It is awaited, so this cannot fail.
+            // It is pending, so this cannot fail.
             let _ = self.session.lock().stop_failed(End::TimedOut);
         }
     }

@@ -21,22 +21,22 @@ pub struct Stopper<C> {
 }
 
 impl<T> Trace<T> {
-    /// What stops it, over another connection to the same runtime: one of `client`'s.
+    /// The connection for the stop: another one to the same runtime, made by `client`.
     pub fn stopper<C: Connect>(&self, client: &Client<C>) -> Stopper<C> {
         Stopper { session: self.session.clone(), client: client.clone() }
     }
 }
 
 impl<C: Connect> Stopper<C> {
-    /// Stops the session, and waits for the answer. That comes once the stream was read to its end, so somebody must be reading it.
+    /// Stops the session, and waits for the answer. The answer arrives after the stream was read to its end, so another thread must
+    /// read it.
     ///
     /// A stop that was refused or not answered may be repeated.
     ///
     /// # Errors
-    /// [`ErrorKind::SessionOver`](super::ErrorKind::SessionOver) where the stream has ended already, or its [`Trace`] was
-    /// dropped: the stop came too late;
-    /// [`ErrorKind::AlreadyStopped`](super::ErrorKind::AlreadyStopped) where another one is on its way, or was answered. Otherwise as
-    /// every call, with [`Phase::Stop`](super::Phase::Stop) from the reply on.
+    /// [`ErrorKind::SessionOver`](super::ErrorKind::SessionOver) if the stream has ended already, or its [`Trace`] was dropped: the
+    /// stop is too late; [`ErrorKind::AlreadyStopped`](super::ErrorKind::AlreadyStopped) if another one is pending, or was
+    /// answered. Otherwise as for every call, with [`Phase::Stop`](super::Phase::Stop) from the reply on.
     pub fn stop(&self) -> Result<StopOutcome, Error> {
         let stopping = self.session.stop()?;
         let drive = stopping.drive()?;

@@ -11,8 +11,8 @@ use crate::exchange::SessionOutcome;
 
 /// The nettrace stream of a session, as a [`Read`]: ends when the session does.
 ///
-/// The runtime does not answer a stop, nor any other client, until the stream is read to its end (F-75): go on reading. Dropping it
-/// closes the connection, which ends the session without a rundown; a [`Stopper`](super::Stopper) sends nothing then.
+/// The runtime answers neither a stop nor any other client until the stream is read to its end (F-75): continue reading. Dropping
+/// it closes the connection, which ends the session without a rundown; a [`Stopper`](super::Stopper) then sends nothing.
 ///
 /// ```no_run
 /// use std::io::Read as _;
@@ -49,12 +49,12 @@ impl<T> Trace<T> {
         Self { transport, session: Streaming::new(session_id), within, canceller: canceller.cloned() }
     }
 
-    /// The session's id; `None` if the runtime did not say it (F-2), and then it cannot be stopped.
+    /// The session's id; `None` if the runtime did not report it (F-2), and then it cannot be stopped.
     pub fn session_id(&self) -> Option<u64> {
         self.session.session_id()
     }
 
-    /// What became of the session; `None` while it lasts, or while its stop is on the way.
+    /// The outcome of the session; `None` while it lasts, or while its stop is pending.
     pub fn outcome(&self) -> Option<SessionOutcome> {
         self.session.outcome()
     }
@@ -62,19 +62,19 @@ impl<T> Trace<T> {
     /// Whether the stream is complete: it ended after its stop was answered.
     ///
     /// # Errors
-    /// [`ErrorKind::Incomplete`](super::ErrorKind::Incomplete) where it ended by itself: the process has exited or died.
-    /// [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported) while the session lasts, or while its stop is on the way.
+    /// [`ErrorKind::Incomplete`](super::ErrorKind::Incomplete) if it ended by itself: the process exited or crashed.
+    /// [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported) while the session lasts, or while its stop is pending.
     pub fn check_complete(&self) -> Result<(), Error> {
         self.session.check_complete()
     }
 }
 
 impl<T: Transport> Read for Trace<T> {
-    /// Reads what has come of the stream; 0 at its end.
+    /// Reads the available part of the stream; 0 at its end.
     ///
-    /// The errors are [`Error`]s of this crate: [`Error::in_io`] finds them. After [`TimedOut`](io::ErrorKind::TimedOut), by
+    /// The errors contain [`Error`]s of this crate: [`Error::in_io`] extracts them. After [`TimedOut`](io::ErrorKind::TimedOut), by
     /// [`Deadlines::stream`](super::Deadlines::stream), it can be read again. A [`Canceller`] gives
-    /// [`Other`](io::ErrorKind::Other), with [`ErrorKind::Cancelled`](super::ErrorKind::Cancelled) in it.
+    /// [`Other`](io::ErrorKind::Other), containing [`ErrorKind::Cancelled`](super::ErrorKind::Cancelled).
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if into.is_empty() || self.session.is_over() {
             return Ok(0);

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::Canceller;
 
-/// How long to wait, and what may end the waiting early.
+/// How long to wait, and what may end the wait early.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -17,37 +17,43 @@ use super::Canceller;
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Until<'a> {
-    /// When to give up; `None` for never.
+    /// The deadline; `None` for none.
     pub deadline: Option<Instant>,
-    /// Gives up when it is used.
+    /// Cancels the wait.
     pub canceller: Option<&'a Canceller>,
 }
 
 impl Until<'_> {
-    /// No deadline, and nothing that cancels.
+    /// No deadline and no canceller.
     pub const FOREVER: Self = Self { deadline: None, canceller: None };
 
-    /// How much time is left; `None` for as long as it takes.
+    /// The time left; `None` for no limit.
     pub fn left(&self) -> Option<std::time::Duration> {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// Whether to give up now, before anything is tried.
+    /// Checks for cancellation and timeout before anything is tried.
     ///
     /// # Errors
     /// [`Stopped::Cancelled`] and [`Stopped::TimedOut`].
     pub fn check(&self) -> Result<(), Stopped> {
+        self.look().map(drop)
+    }
+
+    /// The same, and the time left.
+    pub(crate) fn look(&self) -> Result<Option<std::time::Duration>, Stopped> {
         if self.canceller.is_some_and(Canceller::is_cancelled) {
             return Err(Stopped::Cancelled);
         }
-        if self.left().is_some_and(|left| left.is_zero()) {
+        let left = self.left();
+        if left.is_some_and(|left| left.is_zero()) {
             return Err(Stopped::TimedOut);
         }
-        Ok(())
+        Ok(left)
     }
 }
 
-/// Why bytes did not go or come.
+/// Why sending or receiving stopped.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::Stopped;
@@ -62,7 +68,7 @@ pub enum Stopped {
     TimedOut,
     /// The canceller was used.
     Cancelled,
-    /// The system said no.
+    /// The system reported an error.
     Io(io::Error),
 }
 
@@ -74,22 +80,22 @@ impl From<io::Error> for Stopped {
 
 /// A connection, as an exchange needs it.
 pub trait Transport {
-    /// Writes some of `bytes`, at least one, and says how many.
+    /// Writes some of `bytes`, at least one, and returns how many.
     ///
     /// # Errors
     /// [`Stopped`]. Nothing was written then.
     fn send(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<usize, Stopped>;
 
-    /// Reads at least one byte and no more than `into` holds; 0 at the end of the input.
+    /// Reads at least one byte and at most as many as `into` holds; returns 0 at the end of the input.
     ///
     /// # Errors
     /// [`Stopped`]. Nothing was read then.
     fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped>;
 
-    /// Sends one byte with a descriptor, by themselves (F-20).
+    /// Sends a separate byte with a descriptor (F-20).
     ///
     /// # Errors
-    /// [`Stopped`]; by default, that this connection passes none.
+    /// [`Stopped`]; by default, that this connection cannot pass one.
     #[cfg(unix)]
     fn send_fd(&mut self, fd: std::os::fd::BorrowedFd<'_>, until: &Until<'_>) -> Result<(), Stopped> {
         let _ = (fd, until);
@@ -114,8 +120,8 @@ impl<T: Transport + ?Sized> Transport for &mut T {
 
 /// Anything that reads and writes: a TCP stream, TLS, a pipe to another program.
 ///
-/// A deadline and a canceller are looked at before each read and write, and cannot interrupt one: give the stream time-outs of
-/// its own. Those it reports as `WouldBlock` or `TimedOut` count as [`Stopped::TimedOut`].
+/// It checks the deadline and canceller before each read and write, and cannot interrupt one: set timeouts on the stream itself.
+/// Its `WouldBlock` and `TimedOut` errors count as [`Stopped::TimedOut`].
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::{Connection, Stream};
@@ -151,7 +157,7 @@ impl<T: Read + Write> Transport for Stream<T> {
     }
 }
 
-/// Tries again after a signal.
+/// Retries after a signal.
 fn retried(until: &Until<'_>, mut io: impl FnMut() -> io::Result<usize>) -> Result<usize, Stopped> {
     loop {
         until.check()?;

@@ -1,53 +1,68 @@
-//! Whether to speak to what is at an endpoint: looked at before a byte is sent.
+//! Whether to trust the process at an endpoint: checked before a byte is sent.
 //!
-//! Whoever answers at a socket learns what is sent, and can answer anything. A socket in `/tmp` can be anybody's, whatever its name
-//! says. So, on Unix:
+//! The process that answers at a socket learns what is sent, and can answer anything. A socket in `/tmp` can belong to anybody,
+//! whatever its name. So, on Unix:
 //!
-//! | when | what | else |
+//! | when | check | otherwise |
 //! |---|---|---|
 //! | before connecting | it is a socket | [`NotASocket`](Distrust::NotASocket) |
 //! | | it is ours or root's | [`OtherOwner`](Distrust::OtherOwner) |
-//! | | every directory and symbolic link on the way is ours or root's | [`OtherOwner`](Distrust::OtherOwner) |
-//! | | each directory is writable for its owner only, or sticky as `/tmp` | [`SharedDirectory`](Distrust::SharedDirectory) |
-//! | once connected | the process that listens runs as us or as root | [`PeerOwner`](Distrust::PeerOwner) |
-//! | | it is the process that was asked for | [`PeerProcess`](Distrust::PeerProcess) |
+//! | | every directory and symbolic link on the path is ours or root's | [`OtherOwner`](Distrust::OtherOwner) |
+//! | | each directory is writable only for its owner, or sticky as `/tmp` | [`SharedDirectory`](Distrust::SharedDirectory) |
+//! | after connecting | the process that listens runs as us or as root | [`PeerOwner`](Distrust::PeerOwner) |
+//! | | it is the requested process | [`PeerProcess`](Distrust::PeerProcess) |
 //!
-//! A write permission for the group counts as one for others: who is in the group, the path does not say.
+//! Write permission for the group counts as one for others: the path does not show who is in the group.
 //!
-//! "Us" is the effective user id. Root therefore trusts root alone, and says whom else: [`TrustPolicy::allowing_owner`] with the
-//! user id of the target. That is deliberate: a tool that runs as root and talks to whatever some user placed in `/tmp` works for
-//! that user.
+//! "Us" is the effective user id. So root trusts only root; to trust another target, use [`TrustPolicy::allowing_owner`] with its
+//! user id. That is deliberate: a tool that runs as root and talks to whatever some user placed in `/tmp` works for that user.
 //!
 //! # User namespaces
-//! Where a user namespace does not map all users, those whom it does not map have one number, 65534 as a rule: what belongs to it may be
-//! anybody's, root's as well, and is not trusted ([`UnmappedOwner`](Distrust::UnmappedOwner),
-//! [`UnmappedPeer`](Distrust::UnmappedPeer)), also where we have that number ourselves. Whoever knows better says so:
-//! [`TrustPolicy::allowing_owner`] with 65534.
+//! If a user namespace does not map all users, the unmapped ones share one number, usually 65534: its files may belong to anybody,
+//! even root, and are not trusted ([`UnmappedOwner`](Distrust::UnmappedOwner), [`UnmappedPeer`](Distrust::UnmappedPeer)), even if
+//! we have that number ourselves. To trust them anyway, use [`TrustPolicy::allowing_owner`] with 65534.
 //!
 //! # Races
-//! Between the look at the path and the connection, only those can swap the socket who were found to be trustworthy: we, root, and
-//! whom the policy adds. Once connected, the kernel says who called `listen`, so that a swap that did happen is seen there. It says
-//! who *called* it: a descriptor can have been passed on since, and a process id is not a promise that the process still runs.
-//! A hard link to another of our own sockets passes the look at the path; the process id catches it, where one was asked for.
+//! Between the check of the path and the connection, only trusted users can replace the socket: we, root, and those added by the
+//! policy. After connecting, the kernel reports who called `listen`, so a replacement is detected there. It reports who *called*
+//! it: a descriptor can have been passed on since, and the process may have exited. A hard link to another of our sockets passes
+//! the check of the path; the process id catches it, if one was requested.
 //!
-//! A listener in a pid namespace that we cannot see into has no process id for us. It is then judged by its user id alone.
+//! A listener in a pid namespace that we cannot see has no process id for us. It is then judged only by its user id.
+//!
+//! # Repeated checks
+//! An [`Endpoint`](super::Endpoint) caches its result. While its path leads to the same socket, by device, inode and change time,
+//! the path is not checked again; the listener is, on each connection. A socket that was moved, replaced, linked, recreated or
+//! given away has another change time.
 //!
 //! # Paths into other mount namespaces
-//! `/proc/PID/root/…` is looked at from that root on, and symbolic links are followed within it. The kernel, when it connects,
-//! takes an absolute one from our own root: [`discovery`](super::discovery) gives paths without symbolic links.
+//! `/proc/PID/root/…` is checked from that root on, and symbolic links are followed within it. When connecting, the kernel resolves
+//! absolute links from our root: [`discovery`](super::discovery) gives paths without symbolic links.
 //!
 //! # Windows
-//! A pipe has no path that somebody could change, but any process can be the first to make a pipe of any name. So once connected, the
-//! system is asked which process made the pipe, and as whom that runs: as us or as the system itself, or it is not trusted
-//! ([`PeerUser`](Distrust::PeerUser)); and it is the process that was asked for. A process that does not let us look is another user's,
-//! as a rule: that is the system's error, at [`Phase::Trust`](super::Phase::Trust). [`TrustPolicy::allowing_owner`] names users of Unix
-//! and changes nothing here; [`TrustPolicy::allowing_other_owner`] does. The client allows the server to identify it, and not to act as
-//! it.
+//! Nobody can change the path of a pipe, but any process can be the first to create a pipe of any name. So after connecting, the
+//! system is asked which process created the pipe, and as which user it runs: it must be our user or the system
+//! ([`PeerUser`](Distrust::PeerUser)), and the requested process. A process that refuses this query usually belongs to another
+//! user: that is the system's error, at [`Phase::Trust`](super::Phase::Trust). [`TrustPolicy::allowing_owner`] is for users of Unix
+//! and has no effect here; [`TrustPolicy::allowing_other_owner`] has. The client allows the server to identify it, not to
+//! impersonate it.
+
+//! # Example
+//!
+//! A [`Client`](super::Client) checks by itself. To allow one other user's sockets:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
+//!
+//! let policy = TrustPolicy::CHECKED.allowing_owner(1000);
+//! ```
 
 use std::fmt;
 use std::path::PathBuf;
 use std::string::String;
 
+#[cfg(unix)]
+mod judged;
 #[cfg(unix)]
 mod path;
 #[cfg(unix)]
@@ -58,9 +73,11 @@ mod pipe;
 mod user_ids;
 
 #[cfg(unix)]
+pub(super) use judged::Judged;
+#[cfg(unix)]
 pub use path::check_path;
 #[cfg(unix)]
-pub(super) use path::{check_directory, kind_of};
+pub(super) use path::{check_directory, judge_path, kind_of};
 #[cfg(unix)]
 pub(super) use peer::Peer;
 #[cfg(unix)]
@@ -81,60 +98,60 @@ pub(super) use pipe::check_pipe;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Distrust {
-    /// There is something else than a socket.
+    /// The path is not a socket.
     NotASocket {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// What it is, such as `"a directory"`.
+        /// Its type, such as `"a directory"`.
         is: &'static str,
     },
-    /// The socket, or a directory or symbolic link on the way to it, is somebody else's. Its owner can put anything there.
+    /// The socket, or a directory or symbolic link on its path, belongs to another user. Its owner can put anything there.
     OtherOwner {
-        /// What.
+        /// The path.
         path: PathBuf,
         /// The user id of its owner.
         owner: u32,
-        /// Our own.
+        /// Our user id.
         ours: u32,
     },
-    /// A directory on the way to the socket in which others can rename and delete what is not theirs.
+    /// A directory on the socket's path in which others can rename and delete files they do not own.
     SharedDirectory {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// Its permissions.
         mode: u32,
     },
-    /// The process that listens runs as somebody else.
+    /// The process that listens runs as another user.
     PeerOwner {
         /// Its user id.
         owner: u32,
-        /// Our own.
+        /// Our user id.
         ours: u32,
     },
-    /// It belongs to a user whom our user namespace does not map, and so to anybody: all of them have one number there.
+    /// It belongs to a user that our user namespace does not map, and so to anybody: they share one number.
     UnmappedOwner {
-        /// What.
+        /// The path.
         path: PathBuf,
         /// The number.
         owner: u32,
     },
-    /// A user listens whom our user namespace does not map: anybody.
+    /// The listener runs as a user that our user namespace does not map: anybody.
     UnmappedPeer {
-        /// The number that all of them have.
+        /// The number shared by all of them.
         owner: u32,
     },
-    /// On Windows: another user's process made the pipe.
+    /// On Windows: another user's process created the pipe.
     PeerUser {
-        /// The user as whom it runs, as a security identifier: `S-1-5-21-…`.
+        /// Its user, as a security identifier: `S-1-5-21-…`.
         owner: String,
-        /// Our own.
+        /// Our user.
         ours: String,
     },
-    /// Another process listens than the one that was asked for.
+    /// Another process listens than the requested one.
     PeerProcess {
         /// The process that listens.
         process_id: u32,
-        /// The one that was asked for.
+        /// The requested process.
         expected: u32,
     },
 }
@@ -172,7 +189,7 @@ impl fmt::Display for Distrust {
 
 impl std::error::Error for Distrust {}
 
-/// What is looked at before an endpoint is spoken to. By default everything; each exception is named.
+/// Which checks an endpoint must pass. By default all of them; exceptions are explicit.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::Endpoint;
@@ -183,7 +200,7 @@ impl std::error::Error for Distrust {}
 /// # drop(endpoint);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-// Four independent questions.
+// Four independent settings.
 #[allow(clippy::struct_excessive_bools)]
 pub struct TrustPolicy {
     owners: Owners,
@@ -200,48 +217,48 @@ enum Owners {
 }
 
 impl TrustPolicy {
-    /// Everything is looked at.
+    /// All checks.
     pub const CHECKED: Self =
         Self { owners: Owners::OursAndRoot, checks_kind: true, checks_directories: true, checks_process: true };
 
-    /// Nothing is. For endpoints whose place and owner the caller has checked.
+    /// No checks. For endpoints whose path and owner the caller has checked.
     pub const UNCHECKED: Self = Self { owners: Owners::Any, checks_kind: false, checks_directories: false, checks_process: false };
 
-    /// The same, where this user is trusted as we are.
+    /// Also trusts this user.
     #[must_use]
     pub const fn allowing_owner(mut self, user_id: u32) -> Self {
         self.owners = Owners::And(user_id);
         self
     }
 
-    /// The same, where the socket, its directories and the process that listens may be anybody's.
+    /// Allows any owner of the socket, its directories and the process that listens.
     #[must_use]
     pub const fn allowing_other_owner(mut self) -> Self {
         self.owners = Owners::Any;
         self
     }
 
-    /// The same, where others may write to the directories on the way.
+    /// Allows others to write to the directories on the path.
     #[must_use]
     pub const fn allowing_shared_directory(mut self) -> Self {
         self.checks_directories = false;
         self
     }
 
-    /// The same, where any process may listen, such as one that forwards to the target.
+    /// Allows any process to listen, such as one that forwards to the target.
     #[must_use]
     pub const fn allowing_other_process(mut self) -> Self {
         self.checks_process = false;
         self
     }
 
-    /// Whether the owner is looked at.
+    /// Whether the owner is checked.
     #[cfg(windows)]
     const fn checks_owner(self) -> bool {
         !matches!(self.owners, Owners::Any)
     }
 
-    /// Whether this owner is trusted whoever that is.
+    /// Whether this owner is trusted, whoever that is.
     #[cfg(unix)]
     fn allows(self, owner: u32) -> bool {
         match self.owners {
@@ -251,10 +268,10 @@ impl TrustPolicy {
         }
     }
 
-    /// Whether `owner` is to be trusted by `ours`.
+    /// Whether this owner is trusted, whoever we are. The remaining trusted user is our own.
     #[cfg(unix)]
-    fn trusts(self, owner: u32, ours: u32) -> bool {
-        self.allows(owner) || owner == ours || owner == 0
+    fn trusts_all(self, owner: u32) -> bool {
+        self.allows(owner) || owner == 0
     }
 }
 
@@ -269,13 +286,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn root_trusts_root_alone() {
-        assert!(
-            TrustPolicy::CHECKED.trusts(0, 0) && TrustPolicy::CHECKED.trusts(0, 1000) && TrustPolicy::CHECKED.trusts(1000, 1000)
-        );
-        assert!(!TrustPolicy::CHECKED.trusts(1000, 0) && !TrustPolicy::CHECKED.trusts(1000, 1001));
+    fn root_is_trusted_and_others_only_if_the_policy_says_so() {
+        assert!(TrustPolicy::CHECKED.trusts_all(0) && !TrustPolicy::CHECKED.trusts_all(1000));
         let policy = TrustPolicy::CHECKED.allowing_owner(1000);
-        assert!(policy.trusts(1000, 0) && policy.trusts(0, 0) && !policy.trusts(1001, 0));
-        assert!(TrustPolicy::UNCHECKED.trusts(1, 2) && TrustPolicy::CHECKED.allowing_other_owner().trusts(1, 2));
+        assert!(policy.trusts_all(1000) && policy.trusts_all(0) && !policy.trusts_all(1001));
+        assert!(TrustPolicy::UNCHECKED.trusts_all(1) && TrustPolicy::CHECKED.allowing_other_owner().trusts_all(1));
     }
 }

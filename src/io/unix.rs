@@ -25,50 +25,46 @@ use super::{Error, ErrorKind, Phase, Stopped, Transport, Until, unix_fd};
 ///
 /// let (ours, mut theirs) = UnixStream::pair()?;
 /// std::io::Write::write_all(&mut theirs, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0")?;
-/// let answer = Connection::new(UnixTransport::new(ours)?).call(&ResumeRuntime {})?;
+/// let answer = Connection::new(UnixTransport::new(ours)).call(&ResumeRuntime {})?;
 /// assert!(answer.result().is_success());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct UnixTransport {
     stream: UnixStream,
-    /// Whether a read of it ends by a time-out of the socket's own.
-    limited: AtomicBool,
-    /// Whether something was sent since the last read: then nothing is there to be read yet.
+    /// Whether the socket itself blocks. It is left unchanged while possible: querying it costs a system call.
+    blocks: AtomicBool,
+    /// Whether something was sent since the last read: then nothing can be read yet.
     awaited: bool,
-    /// Whether the socket takes no options any more, as on macOS once its peer has closed: each wait is then a `poll`.
-    polled: bool,
-    /// Whether nothing can be sent: a send would raise a signal, for the peer had closed before that could be turned off.
+    /// Whether sending is impossible: a send would raise a signal, because the peer closed before that could be disabled.
     mute: bool,
 }
 
 impl UnixTransport {
     /// Takes over a connected stream.
-    ///
-    /// # Errors
-    /// Where it cannot be made blocking.
-    pub fn new(stream: UnixStream) -> io::Result<Self> {
-        stream.set_nonblocking(false)?;
+    pub fn new(stream: UnixStream) -> Self {
         let mute = unix_fd::without_signal(stream.as_fd()).is_err();
-        // A peer that has closed may have said something before.
-        let polled = stream.set_read_timeout(None).is_err();
-        Ok(Self { stream, limited: AtomicBool::new(false), awaited: false, polled, mute })
+        Self { stream, blocks: AtomicBool::new(false), awaited: false, mute }
     }
 
-    /// The socket. It blocks; what must not wait says so for each call.
+    /// The socket. It blocks; operations that must not wait request that per call.
     pub fn stream(&self) -> &UnixStream {
-        self.unlimit();
+        self.make_blocking();
         &self.stream
     }
 
-    /// Takes away the time-out that the last read had. Where the system refuses that, the peer has closed, and no read waits.
-    fn unlimit(&self) {
-        if self.limited.swap(false, Ordering::Relaxed) {
-            let _ = self.stream.set_read_timeout(None);
+    /// Lets the socket block without limit. If the system refuses that, as macOS does once the peer has closed, a read needs a
+    /// `poll` before it.
+    fn make_blocking(&self) -> bool {
+        if self.blocks.load(Ordering::Relaxed) {
+            return true;
         }
+        let blocks = self.stream.set_nonblocking(false).is_ok() && self.stream.set_read_timeout(None).is_ok();
+        self.blocks.store(blocks, Ordering::Relaxed);
+        blocks
     }
 
-    /// Tries until something else than "not now" comes of it.
+    /// Retries while the result is "not now".
     fn retried<T>(
         &self,
         until: &Until<'_>,
@@ -88,28 +84,9 @@ impl UnixTransport {
         if self.mute { Err(io::Error::from(io::ErrorKind::BrokenPipe).into()) } else { Ok(()) }
     }
 
-    fn receive_polled(&self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
-        self.retried(until, PollFlags::IN, |stream| Ok(recv(stream, &mut *into, RecvFlags::DONTWAIT)?.0))
-    }
-
-    /// Receives where nothing but a deadline can end the wait: the socket waits by itself, which is faster than to poll it first.
-    fn receive_until(&mut self, into: &mut [u8], deadline: bool, until: &Until<'_>) -> Result<usize, Stopped> {
-        if deadline && !std::mem::take(&mut self.awaited) {
-            match recv(&self.stream, &mut *into, RecvFlags::DONTWAIT) {
-                Err(Errno::AGAIN | Errno::INTR) => {}
-                done => return Ok(done.map_err(io::Error::from)?.0),
-            }
-        }
+    /// Receives if nothing can end the wait: a blocking read takes one system call, `poll` takes two.
+    fn receive_blocking(&self, into: &mut [u8]) -> Result<usize, Stopped> {
         loop {
-            if deadline || *self.limited.get_mut() {
-                until.check()?;
-                // A time-out of 0 would be none.
-                if self.stream.set_read_timeout(until.left().map(|left| left.max(SHORTEST))).is_err() {
-                    self.polled = true;
-                    return self.receive_polled(into, until);
-                }
-                *self.limited.get_mut() = deadline;
-            }
             match recv(&self.stream, &mut *into, RecvFlags::empty()) {
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 done => return Ok(done.map_err(io::Error::from)?.0),
@@ -117,9 +94,6 @@ impl UnixTransport {
         }
     }
 }
-
-/// The shortest time-out that a socket has.
-const SHORTEST: Duration = Duration::from_micros(1);
 
 impl AsFd for UnixTransport {
     /// As [`stream`](UnixTransport::stream): it blocks.
@@ -137,11 +111,16 @@ impl Transport for UnixTransport {
     }
 
     fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
-        until.check()?;
-        if until.canceller.is_none() && !self.polled {
-            return self.receive_until(into, until.deadline.is_some(), until);
+        let awaited = std::mem::take(&mut self.awaited);
+        if until.deadline.is_none() && until.canceller.is_none() && self.make_blocking() {
+            return self.receive_blocking(into);
         }
-        self.receive_polled(into, until)
+        if awaited {
+            wait(self.stream.as_fd(), PollFlags::IN, until)?;
+        } else {
+            until.check()?;
+        }
+        self.retried(until, PollFlags::IN, |stream| Ok(recv(stream, &mut *into, RecvFlags::DONTWAIT)?.0))
     }
 
     fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &Until<'_>) -> Result<(), Stopped> {
@@ -157,8 +136,8 @@ impl Transport for UnixTransport {
 /// [`Stopped`].
 pub(crate) fn wait(fd: BorrowedFd<'_>, for_what: PollFlags, until: &Until<'_>) -> Result<(), Stopped> {
     loop {
-        until.check()?;
-        let timeout = until.left().map(|left| Timespec {
+        let left = until.look()?;
+        let timeout = left.map(|left| Timespec {
             tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: left.subsec_nanos().into(),
         });
@@ -168,7 +147,7 @@ pub(crate) fn wait(fd: BorrowedFd<'_>, for_what: PollFlags, until: &Until<'_>) -
             Some(canceller) => poll(&mut [ready, PollFd::from_borrowed_fd(canceller.wake(), PollFlags::IN)], timeout.as_ref()),
         };
         match polled {
-            // The deadline passed: `check` says so. Or a signal came.
+            // The deadline passed, as the next check shows. Or a signal came.
             Ok(0) | Err(rustix::io::Errno::INTR) => {}
             Ok(_) if until.canceller.is_some_and(super::Canceller::is_cancelled) => return Err(Stopped::Cancelled),
             Ok(_) => return Ok(()),
@@ -177,15 +156,15 @@ pub(crate) fn wait(fd: BorrowedFd<'_>, for_what: PollFlags, until: &Until<'_>) -
     }
 }
 
-/// How long to wait before a listener whose backlog is full is tried again: a Unix socket does not say when there is room.
+/// How long to wait before retrying a listener whose backlog is full: a Unix socket does not report when there is room.
 pub(crate) const BACKLOG_PAUSE: Duration = Duration::from_millis(5);
 
-/// Connects to the socket at `path`, once it is listened at and there is room.
-pub(crate) fn connect(path: &Path, until: &Until<'_>) -> Result<UnixTransport, Error> {
+/// Connects to the socket at `path`, once there is a listener with room. The stream does not block.
+pub(crate) fn connect(path: &Path, until: &Until<'_>) -> Result<UnixStream, Error> {
     loop {
         until.check().map_err(|stopped| stopped.during(Phase::Connect))?;
         if let Some(stream) = try_connect(path)? {
-            return UnixTransport::new(stream).map_err(Error::connecting);
+            return Ok(stream);
         }
         let pause = Instant::now().checked_add(BACKLOG_PAUSE);
         let deadline = until.deadline.into_iter().chain(pause).min();
@@ -196,7 +175,7 @@ pub(crate) fn connect(path: &Path, until: &Until<'_>) -> Result<UnixTransport, E
     }
 }
 
-/// Connects without waiting: `None` where the backlog is full. The stream does not block.
+/// Connects without waiting: `None` if the backlog is full. The stream does not block.
 pub(crate) fn try_connect(path: &Path) -> Result<Option<UnixStream>, Error> {
     let address = UnixAddress::of(path).map_err(|kind| match kind {
         ErrorKind::Io(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -220,8 +199,8 @@ pub(crate) fn try_connect(path: &Path) -> Result<Option<UnixStream>, Error> {
     }
 }
 
-/// Waits until the deadline, or until it is cancelled. The socket itself cannot be waited for: as long as it is not connected, `poll` says
-/// at once that it has hung up.
+/// Waits until the deadline or cancellation. The socket itself cannot be waited for: until it is connected, `poll` reports a
+/// hang-up.
 pub(crate) fn pause_until(until: &Until<'_>) -> Result<(), Stopped> {
     if let Some(canceller) = until.canceller {
         return wait(canceller.wake(), PollFlags::IN, until);
@@ -230,7 +209,7 @@ pub(crate) fn pause_until(until: &Until<'_>) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// A socket that does not block, and that no other program inherits.
+/// A non-blocking socket that no other program inherits.
 #[cfg(not(target_vendor = "apple"))]
 fn unconnected() -> io::Result<UnixStream> {
     use rustix::net::{SocketFlags, socket_with};
@@ -238,7 +217,7 @@ fn unconnected() -> io::Result<UnixStream> {
     Ok(UnixStream::from(fd))
 }
 
-/// There are no flags for it: a program that is started between the two calls has the socket too.
+/// There are no flags for it: a program started between the two calls inherits the socket too.
 #[cfg(target_vendor = "apple")]
 fn unconnected() -> io::Result<UnixStream> {
     let stream = UnixStream::from(rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?);
@@ -259,12 +238,12 @@ mod tests {
 
     impl Handler for Nothing {}
 
-    /// Only where no send can say itself that it wants no signal.
+    /// Only needed if a send cannot disable the signal.
     #[test]
     fn transport_whose_signal_is_not_off_reads_and_sends_nothing() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         theirs.write_all(b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0").unwrap();
-        let transport = UnixTransport { mute: true, polled: true, ..UnixTransport::new(ours).unwrap() };
+        let transport = UnixTransport { mute: true, ..UnixTransport::new(ours) };
         let served = serve_connection(transport, &Nothing, &ServeOptions::DEFAULT, None).unwrap();
         assert_eq!(served.outcome, ServerOutcome::Gone { end: End::Reset });
         assert_eq!(std::io::Read::read(&mut theirs, &mut [0]).unwrap(), 0);

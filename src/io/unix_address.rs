@@ -15,10 +15,10 @@ use crate::endpoint::SUN_PATH_LINUX as SUN_PATH;
 #[cfg(target_vendor = "apple")]
 use crate::endpoint::SUN_PATH_MACOS as SUN_PATH;
 
-/// The address of a socket, good as long as this is there.
+/// The address of a socket, valid while this value exists.
 ///
-/// A path that is longer than an address has room for is reached through its directory, which is opened for that: where a process has
-/// other mounts, its path from here has `/proc/PID/root` in front of what it has there.
+/// A path that is too long for an address is reached through its directory, which is opened for that: for a process with other
+/// mounts, our path begins with `/proc/PID/root`.
 #[derive(Debug)]
 pub(super) struct UnixAddress {
     address: SocketAddrUnix,
@@ -28,7 +28,7 @@ pub(super) struct UnixAddress {
 impl UnixAddress {
     /// The address of the socket at `path`.
     ///
-    /// # Errors
+    /// [`ErrorKind::NotAnEndpoint`] for a path that is too long; the system's error for its directory.
     /// [`ErrorKind::NotAnEndpoint`] for a path that is too long; what the system says of its directory.
     pub(super) fn of(path: &Path) -> Result<Self, ErrorKind> {
         match check_path_len(path.as_os_str().len(), SUN_PATH) {
@@ -48,7 +48,7 @@ impl UnixAddress {
 
         let too_long = || ErrorKind::NotAnEndpoint(error.to_string());
         let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return Err(too_long()) };
-        // The longest number that a descriptor has.
+        // The longest descriptor number.
         check_path_len("/proc/self/fd/2147483647/".len().saturating_add(name.len()), SUN_PATH).map_err(|_| too_long())?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::open(directory, flags, Mode::empty()).map_err(io::Error::from)?;

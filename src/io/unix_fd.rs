@@ -11,26 +11,26 @@ use rustix::net::{
 
 use crate::continuation::FdByte;
 
-/// The most descriptors that one message carries (`SCM_MAX_FD` of Linux). With room for all of them none is cut off, which would
-/// leave it open on some systems.
+/// The most descriptors in one message (`SCM_MAX_FD` of Linux). With room for all of them none is truncated, which would leave it
+/// open on some systems.
 const MOST: usize = 253;
 
-/// Sends the byte of [`FdByte`] with `fd` attached to it, in one `sendmsg` (F-20).
+/// Sends the byte of [`FdByte`] with `fd` attached, in one `sendmsg` (F-20).
 ///
 /// # Errors
-/// Those of `sendmsg`; `WouldBlock` on a socket that is full.
+/// Those of `sendmsg`; `WouldBlock` if the socket is full.
 pub(crate) fn send_fd(stream: BorrowedFd<'_>, fd: BorrowedFd<'_>) -> io::Result<()> {
     match send_with_fd(stream, &FdByte::BYTES, fd)? {
-        // It went whole, or not at all.
+        // It is sent completely or not at all.
         0 => Err(io::Error::from(io::ErrorKind::WriteZero)),
         _ => Ok(()),
     }
 }
 
-/// Sends some of `bytes`, and `fd` with the first of them; how many went.
+/// Sends some of `bytes`, and `fd` with the first of them; returns how many were sent.
 ///
 /// # Errors
-/// Those of `sendmsg`; `WouldBlock` on a socket that is full.
+/// Those of `sendmsg`; `WouldBlock` if the socket is full.
 pub(crate) fn send_with_fd(stream: BorrowedFd<'_>, bytes: &[u8], fd: BorrowedFd<'_>) -> io::Result<usize> {
     let fds = [fd];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -41,10 +41,10 @@ pub(crate) fn send_with_fd(stream: BorrowedFd<'_>, bytes: &[u8], fd: BorrowedFd<
     Ok(sendmsg(stream, &[IoSlice::new(bytes)], &mut control, send_flags())?)
 }
 
-/// Receives bytes and counts the descriptors that come with them, which are closed. 0 bytes are the end of the input.
+/// Receives bytes, and counts and closes the descriptors attached to them. 0 bytes are the end of the input.
 ///
 /// # Errors
-/// Those of `recvmsg`, among them `WouldBlock` where nothing has come.
+/// Those of `recvmsg`, including `WouldBlock` if nothing has arrived.
 #[cfg(feature = "conformance")]
 pub(crate) fn receive_counting_fds(stream: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<(usize, usize)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
@@ -57,7 +57,7 @@ pub(crate) fn receive_counting_fds(stream: BorrowedFd<'_>, into: &mut [u8]) -> i
     Ok((received.bytes, rights.sum()))
 }
 
-/// Never waits; and a peer that is gone is an error, not a signal.
+/// Never waits; and a closed peer is an error, not a signal.
 pub(crate) fn send_flags() -> SendFlags {
     #[cfg(not(target_vendor = "apple"))]
     return SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
@@ -65,8 +65,8 @@ pub(crate) fn send_flags() -> SendFlags {
     return SendFlags::DONTWAIT; // `without_signal` has seen to the other half.
 }
 
-/// Lets a send to a peer that is gone be an error and not a signal, where that is said once for a socket and not with each send. std
-/// says it of those that it makes itself, and not of those that it accepts, nor of pairs.
+/// Makes a send to a closed peer an error instead of a signal, on systems where that is set per socket, not per send. std sets it
+/// for sockets that it creates, but not for accepted ones or pairs.
 ///
 /// # Errors
 /// Once the peer has closed.
@@ -81,12 +81,11 @@ pub(crate) fn without_signal(_: BorrowedFd<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Receives one byte, and the first descriptor that is attached to it; the others are closed (P-21). `None` at the end of the
-/// input.
+/// Receives one byte, and the first descriptor attached to it; the others are closed (P-21). `None` at the end of the input.
 ///
 /// # Errors
-/// Those of `recvmsg`, among them `WouldBlock` where nothing has come; and that a descriptor came which this process has no room for. The byte is gone
-/// then.
+/// Those of `recvmsg`, including `WouldBlock` if nothing has arrived; and a descriptor arrived but the process has no room for it.
+/// The byte is lost then.
 pub(crate) fn receive_fd(stream: BorrowedFd<'_>) -> io::Result<Option<(FdByte, Option<OwnedFd>)>> {
     let (mut byte, mut space) = ([0], [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))]);
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -94,7 +93,7 @@ pub(crate) fn receive_fd(stream: BorrowedFd<'_>) -> io::Result<Option<(FdByte, O
     let mut first = None;
     for message in control.drain() {
         if let RecvAncillaryMessage::ScmRights(fds) = message {
-            // All are gone through: those that are not kept are closed.
+            // Iterates over all: those not kept are closed.
             for fd in fds {
                 first.get_or_insert(fd);
             }
@@ -104,7 +103,7 @@ pub(crate) fn receive_fd(stream: BorrowedFd<'_>) -> io::Result<Option<(FdByte, O
         return Ok(None);
     }
     if first.is_none() && received.flags.contains(ReturnFlags::CTRUNC) {
-        // Linux says so where the table of descriptors is full.
+        // Linux reports this if the descriptor table is full.
         return Err(io::Error::other("a descriptor came and could not be taken: too many are open"));
     }
     if let Some(fd) = &first {
@@ -114,25 +113,30 @@ pub(crate) fn receive_fd(stream: BorrowedFd<'_>) -> io::Result<Option<(FdByte, O
     Ok(Some((FdByte(byte), first)))
 }
 
-#[cfg(not(target_vendor = "apple"))]
-fn receive_flags() -> RecvFlags {
+/// Never waits. Received descriptors are closed on `exec` if the system has a flag for it; `closed_on_exec` does the others.
+#[cfg(not(any(target_vendor = "apple", target_os = "illumos", target_os = "solaris")))]
+pub(crate) fn receive_flags() -> RecvFlags {
     RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT
 }
 
-#[cfg(not(target_vendor = "apple"))]
-#[allow(clippy::unnecessary_wraps)]
-fn closed_on_exec(_: &OwnedFd) -> io::Result<()> {
-    Ok(())
-}
-
-#[cfg(target_vendor = "apple")]
-fn receive_flags() -> RecvFlags {
+#[cfg(any(target_vendor = "apple", target_os = "illumos", target_os = "solaris"))]
+pub(crate) fn receive_flags() -> RecvFlags {
     RecvFlags::DONTWAIT
 }
 
-/// There is no flag for it: a program that is started between the two calls has the descriptor too.
-#[cfg(target_vendor = "apple")]
-fn closed_on_exec(fd: &OwnedFd) -> io::Result<()> {
+/// Lets a received descriptor be closed on `exec`.
+///
+/// # Errors
+/// Those of `fcntl`.
+#[cfg(not(any(target_vendor = "apple", target_os = "illumos", target_os = "solaris")))]
+#[allow(clippy::unnecessary_wraps)]
+pub(crate) fn closed_on_exec(_: &OwnedFd) -> io::Result<()> {
+    Ok(())
+}
+
+/// There is no flag for it: a program started between the two calls inherits the descriptor too.
+#[cfg(any(target_vendor = "apple", target_os = "illumos", target_os = "solaris"))]
+pub(crate) fn closed_on_exec(fd: &OwnedFd) -> io::Result<()> {
     Ok(rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC)?)
 }
 
@@ -198,7 +202,7 @@ mod tests {
         assert!(matches!(receive_fd(theirs.as_fd()), Ok(None)));
     }
 
-    /// Who asks to be told who sends gets that with the descriptor.
+    /// A socket that requests credentials gets them with the descriptor.
     #[test]
     #[cfg(target_os = "linux")]
     fn credentials_that_come_too_are_no_descriptor() {

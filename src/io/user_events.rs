@@ -46,18 +46,17 @@ pub struct UserEvents<T> {
 }
 
 impl<T> UserEvents<T> {
-    /// The session's id; `None` if the runtime did not say it (F-2).
+    /// The session's id; `None` if the runtime did not report it (F-2).
     pub const fn session_id(&self) -> Option<u64> {
         self.session_id
     }
 }
 
 impl<T: AsFd> UserEvents<T> {
-    /// Waits until the session ends by itself: the process has gone. Bytes, which no runtime sends here, are not the end: they are
-    /// read and left out.
+    /// Waits until the session ends by itself: the process has exited. Bytes, which no runtime sends here, are read and ignored.
     ///
     /// # Errors
-    /// [`ErrorKind::TimedOut`] if it lasts until then; [`ErrorKind::Cancelled`].
+    /// [`ErrorKind::TimedOut`] if it lasts longer; [`ErrorKind::Cancelled`].
     pub fn wait(&self, until: &Until<'_>) -> Result<(), Error> {
         let fd = self.transport.as_fd();
         let at_end = || -> Result<(), Stopped> {
@@ -75,11 +74,11 @@ impl<T: AsFd> UserEvents<T> {
 }
 
 impl<C: Connect> Client<C> {
-    /// Starts a session that writes `user_events` through `user_events_data`, which stays the caller's: the runtime gets a duplicate,
-    /// with a byte of its own, before its reply is awaited (F-19, F-20).
+    /// Starts a session that writes `user_events` through `user_events_data`, which the caller keeps: the runtime gets a duplicate,
+    /// with a separate byte, before its reply is awaited (F-19, F-20).
     ///
     /// # Errors
-    /// [`Error`], as every call; [`ErrorKind::Unsupported`] for a session of another type.
+    /// [`Error`], as for every call; [`ErrorKind::Unsupported`] for a session of another type.
     pub fn user_events<'r, R: Request<'r, Reply = SessionReply>>(
         &self,
         request: &R,

@@ -1,10 +1,10 @@
-//! The draft's `CollectTracing`, which the 78-byte tables of three editions show.
+//! The draft's `CollectTracing`, shown in the 78-byte tables of three editions.
 
 use crate::message::eventpipe::EventLevel;
 use crate::wire::{Array, IpcString, macros::wire_struct};
 
 wire_struct! {
-    /// `CollectTracing`, `0x0202`, as the 2019 draft has it: with a path in place of the format.
+    /// `CollectTracing`, `0x0202`, in the 2019 draft: with a path in place of the format.
     ///
     /// | bytes | what |
     /// |---|---|
@@ -12,7 +12,8 @@ wire_struct! {
     /// | string | `outputPath`: unused, absent |
     /// | array of [`DraftProviderConfig`] | `providers` |
     ///
-    /// No released runtime takes it: it is only ever decoded by name, never by [`Message::request`](crate::message::Message::request).
+    /// No released runtime accepts it: only this type's own functions decode it, never
+    /// [`Message::request`](crate::message::Message::request).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::{legacy::DraftCollectTracing, wire::{Array, Encode as _, IpcString}};
@@ -25,20 +26,20 @@ wire_struct! {
         pub circular_buffer_mb: u32 = CircularBufferMb,
         /// "Currently unused", to be sent absent.
         pub output_path: IpcString<'a> = OutputPath,
-        /// The providers to turn on.
+        /// The providers to enable.
         pub providers: Array<'a, DraftProviderConfig<'a>> = Providers,
     }
 }
 
 wire_struct! {
-    /// `provider_config` as the 2019 draft and the editions up to .NET 6 name its fields.
+    /// `provider_config` with the field names of the 2019 draft and the editions up to .NET 6.
     ///
     /// | bytes | what |
     /// |---|---|
     /// | 8 | `keywords` |
     /// | 4 | `logLevel` |
     /// | string | `provider_name` |
-    /// | string | `filter_data`: called optional, never left out (F-83) |
+    /// | string | `filter_data`: called optional, always present (F-83) |
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::{legacy::DraftProviderConfig, message::eventpipe::EventLevel, wire::{Encode as _, IpcString}};
@@ -52,11 +53,11 @@ wire_struct! {
     /// assert_eq!(provider.encoded_len(), Ok(48));
     /// ```
     pub struct DraftProviderConfig<'a> {
-        /// Which groups of events.
+        /// Groups of events.
         pub keywords: u64 = Keywords,
-        /// How detailed.
+        /// The level of detail.
         pub log_level: EventLevel = LogLevel,
-        /// The provider.
+        /// The provider's name.
         pub provider_name: IpcString<'a> = ProviderName,
         /// Later called `arguments`.
         pub filter_data: IpcString<'a> = FilterData,

@@ -4,11 +4,11 @@ use crate::hresult::HResult;
 use crate::wire::macros::open_enum;
 
 open_enum! {
-    /// `DiagnosticServerErrorCode` of the 2019 draft: the `uint32_t` of its error messages. Since 3.x a HRESULT stands there.
+    /// `DiagnosticServerErrorCode` of the 2019 draft: the `uint32_t` of its error messages. Since 3.x it is an HRESULT.
     ///
     /// | bytes | what |
     /// |---|---|
-    /// | 4 | the code; the draft's own table gives it 8 (F-1) |
+    /// | 4 | the code; 8 in the draft's table (F-1) |
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::{hresult::HResult, legacy::DraftErrorCode};
@@ -22,11 +22,11 @@ open_enum! {
         OK = 0, "OK";
         /// The message does not decode.
         BAD_ENCODING = 1, "BadEncoding";
-        /// The command is not known.
+        /// The command is unknown.
         UNKNOWN_COMMAND = 2, "UnknownCommand";
-        /// The magic is not known.
+        /// The magic is unknown.
         UNKNOWN_MAGIC = 3, "UnknownMagic";
-        /// What the message asks for is not possible.
+        /// The request is not possible.
         BAD_INPUT = 4, "BadInput";
         /// Anything else.
         UNKNOWN_ERROR = 0xffff_ffff, "UnknownError";
@@ -34,11 +34,11 @@ open_enum! {
 }
 
 impl DraftErrorCode {
-    /// Every code that the draft names.
+    /// Every code named in the draft.
     pub const NAMED: &'static [Self] =
         &[Self::OK, Self::BAD_ENCODING, Self::UNKNOWN_COMMAND, Self::UNKNOWN_MAGIC, Self::BAD_INPUT, Self::UNKNOWN_ERROR];
 
-    /// The HRESULT that later editions have under the same name. There is none for `BadInput`, nor for a code without name.
+    /// The HRESULT with the same name in later editions. There is none for `BadInput` or for a code without name.
     pub const fn hresult(self) -> Option<HResult> {
         match self {
             Self::OK => Some(HResult::OK),
@@ -50,7 +50,7 @@ impl DraftErrorCode {
         }
     }
 
-    /// The code that the draft has for `hresult`, if it has one.
+    /// The draft's code for `hresult`, if there is one.
     pub fn from_hresult(hresult: HResult) -> Option<Self> {
         Self::NAMED.iter().copied().find(|code| code.hresult() == Some(hresult))
     }

@@ -1,13 +1,13 @@
-//! Session requests whose providers have no `filter_data` at all.
+//! Session requests whose providers lack `filter_data`.
 
 use crate::command::Command;
 use crate::header::HEADER_LEN;
 use crate::message::Message;
 use crate::message::eventpipe::{EventLevel, Format};
-use crate::wire::{Array, DecodeError, DecodeErrorKind, Field, IpcString, Reader, clamp, macros::wire_struct};
+use crate::wire::{Array, DecodeError, DecodeErrorKind, Field, IpcString, Reader, Root, clamp, macros::wire_struct};
 
 wire_struct! {
-    /// `provider_config` with its last string left out, as "optional" may be read (F-83).
+    /// `provider_config` without its last string, as "optional" may be read (F-83).
     ///
     /// | bytes | what |
     /// |---|---|
@@ -23,16 +23,16 @@ wire_struct! {
     /// assert_eq!(provider.encoded_len(), Ok(44));
     /// ```
     pub struct ProviderConfigWithoutFilterData<'a> {
-        /// Which groups of events.
+        /// Groups of events.
         pub keywords: u64 = Keywords,
-        /// How detailed.
+        /// The level of detail.
         pub log_level: EventLevel = LogLevel,
-        /// The provider.
+        /// The provider's name.
         pub provider_name: IpcString<'a> = ProviderName,
     }
 }
 
-/// Which fields stand before the providers of a session request.
+/// The fields before the providers of a session request.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::{command::Command, legacy::SessionLayout};
@@ -51,7 +51,7 @@ pub enum SessionLayout {
 }
 
 impl SessionLayout {
-    /// The command whose payload it is.
+    /// The command of the payload.
     pub const fn command(self) -> Command {
         match self {
             Self::Draft | Self::CollectTracing => Command::COLLECT_TRACING,
@@ -60,9 +60,9 @@ impl SessionLayout {
     }
 }
 
-/// A session request whose providers have no `filter_data`, of whichever [`SessionLayout`].
+/// A session request whose providers lack `filter_data`, of any [`SessionLayout`].
 ///
-/// There is no encoder: to leave the string out kills released runtimes (F-83).
+/// There is no encoder: omitting the string crashes released runtimes (F-83).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::{legacy::CollectTracingWithoutFilterData, wire::{Array, IpcString}};
@@ -82,18 +82,18 @@ pub struct CollectTracingWithoutFilterData<'a> {
     pub circular_buffer_mb: u32,
     /// The path of the draft.
     pub output_path: Option<IpcString<'a>>,
-    /// How the stream is to be written; not in the draft.
+    /// The format of the stream; not in the draft.
     pub format: Option<Format>,
-    /// Whether rundown is asked for; only in `CollectTracing2`.
+    /// Whether rundown is requested; only in `CollectTracing2`.
     pub request_rundown: Option<bool>,
-    /// The providers to turn on.
+    /// The providers to enable.
     pub providers: Array<'a, ProviderConfigWithoutFilterData<'a>>,
 }
 
-/// Reads a session request in which every provider lacks `filter_data`, the reading of "optional" that no runtime shares.
+/// Reads a session request in which every provider lacks `filter_data`, a reading of "optional" that no runtime shares.
 ///
-/// This is for what such a client once sent. Whether the string is there cannot be told from the bytes, so the caller says,
-/// for all providers, by calling this; and nothing may be left behind the last provider.
+/// This is for requests recorded from such a client. The bytes do not show whether the string is present, so the caller decides for
+/// all providers by calling this function; and no bytes may follow the last provider.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::{legacy::{SessionLayout, decode_without_filter_data}, message::Message};
@@ -108,15 +108,15 @@ pub struct CollectTracingWithoutFilterData<'a> {
 /// ```
 ///
 /// # Errors
-/// [`UnexpectedCommand`](DecodeErrorKind::UnexpectedCommand) where the header names another command than the layout's, those
-/// of the payload, and [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) where bytes are left.
+/// [`UnexpectedCommand`](DecodeErrorKind::UnexpectedCommand) if the header's command is not the layout's, those of the payload, and
+/// [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) if bytes are left.
 pub fn decode_without_filter_data<'a>(
     message: &Message<'a>,
     layout: SessionLayout,
 ) -> Result<CollectTracingWithoutFilterData<'a>, DecodeError> {
     let command = layout.command();
     message.expect(command)?;
-    read(Reader::at(message.payload, HEADER_LEN), layout).map_err(|error| error.in_root(command.name().unwrap_or_default()))
+    read(Reader::at(message.payload, HEADER_LEN), layout).map_err(|error| error.in_root(Root::of(command)))
 }
 
 fn read(mut reader: Reader<'_>, layout: SessionLayout) -> Result<CollectTracingWithoutFilterData<'_>, DecodeError> {

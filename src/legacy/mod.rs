@@ -1,20 +1,29 @@
-//! What the 2019 editions of the protocol had and later ones dropped.
+//! Parts of the 2019 editions of the protocol that later ones dropped.
 //!
 //! | | in the draft of 2019-05 | since .NET Core 3.x |
 //! |---|---|---|
 //! | `CollectTracing` | carries a path: [`DraftCollectTracing`] | carries a [`Format`](crate::message::eventpipe::Format) |
 //! | stream | netperf | nettrace |
-//! | a provider's last string | `filter_data (optional)`, also in 3.x and 5 (F-83): [`decode_without_filter_data`] | `arguments`, never left out |
+//! | a provider's last string | `filter_data (optional)`, also in 3.x and 5 (F-83): [`decode_without_filter_data`] | `arguments`, always present |
 //! | command set `0x01` | [`MISCELLANEOUS`], without commands | `Dump` |
 //! | error codes | [`DraftErrorCode`]: 0 to 4 and 0xFFFFFFFF | [`HResult`](crate::hresult::HResult) |
 //! | socket and pipe | `dotnetcore-diagnostic-…` | `dotnet-diagnostic-…` |
 //!
-//! The draft and the 3.x edition also end with the protocol that came before, "Current Implementation (OLD)":
-//! [`OldRequest`] and [`OldReply`].
+//! The draft and the 3.x edition end with the previous protocol, "Current Implementation (OLD)": [`OldRequest`] and [`OldReply`].
 //!
-//! No released runtime that was looked at speaks any of this. None of it is ever decoded by
-//! [`Message::request`](crate::message::Message::request) or any other function that does not say so in its name.
+//! No tested release speaks any of this. Only functions whose names say so decode it, never
+//! [`Message::request`](crate::message::Message::request).
 #![forbid(unsafe_code)]
+
+//! # Example
+//!
+//! Name a request of the protocol before this one:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::legacy::OldRequestType;
+//!
+//! assert_eq!(OldRequestType(1026).name(), Some("CollectEventPipeTracing"));
+//! ```
 
 mod draft;
 mod error_code;
@@ -30,7 +39,7 @@ pub use filter_data::{
 pub use old_reply::{OldReply, SessionIdWidth};
 pub use old_request::{OldRequest, OldRequestType};
 
-/// The draft's command set `0x01`, "Miscellaneous". No edition names a command in it; since 3.x the set is `Dump`.
+/// The draft's command set `0x01`, "Miscellaneous". No edition has a command in it; since 3.x the set is `Dump`.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::{command::Command, legacy::MISCELLANEOUS};
@@ -39,7 +48,7 @@ pub use old_request::{OldRequest, OldRequestType};
 /// ```
 pub const MISCELLANEOUS: u8 = 0x01;
 
-/// What the draft calls a command set: `Miscellaneous`, `EventPipe` or `Server`.
+/// The draft's name of a command set: `Miscellaneous`, `EventPipe` or `Server`.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::legacy::draft_set_name;

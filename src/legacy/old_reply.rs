@@ -1,8 +1,8 @@
-//! Replies of the protocol before this one.
+//! Replies of the previous protocol.
 
 use crate::wire::{Decode as _, DecodeError, Encode, EncodeError, Field, Reader, Sink};
 
-/// How many bits the session id of an [`OldReply`] has. No edition prints it.
+/// How many bits the session id of an [`OldReply`] has. No edition gives it.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::legacy::SessionIdWidth;
@@ -13,7 +13,7 @@ use crate::wire::{Decode as _, DecodeError, Encode, EncodeError, Field, Reader, 
 pub enum SessionIdWidth {
     /// 4 bytes, as "control is handled via `uint32` enum values" may be read.
     Bits32,
-    /// 8 bytes, as sources of that time have it.
+    /// 8 bytes, as in sources of that time.
     Bits64,
 }
 
@@ -33,7 +33,7 @@ impl SessionIdWidth {
 /// |---|---|
 /// | 4 or 8 | session id, little-endian; 0 is an error, and the runtime closes |
 ///
-/// Nothing in the bytes says which width it is, so the caller does.
+/// The bytes do not show the width, so the caller gives it.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::legacy::{OldReply, SessionIdWidth};
@@ -70,10 +70,10 @@ impl OldReply {
         Self(Id::Bits64(session_id))
     }
 
-    /// Reads the reply at the front of `bytes`. What follows it is given back: it belongs to the stream.
+    /// Reads the reply at the front of `bytes`. Also returns the rest, which belongs to the stream.
     ///
     /// # Errors
-    /// [`UnexpectedEnd`](crate::wire::DecodeErrorKind::UnexpectedEnd) where fewer bytes are there than `width` says.
+    /// [`UnexpectedEnd`](crate::wire::DecodeErrorKind::UnexpectedEnd) if there are fewer bytes than `width`.
     pub fn decode_prefix(bytes: &[u8], width: SessionIdWidth) -> Result<(Self, &[u8]), DecodeError> {
         let mut reader = Reader::new(bytes);
         let id = match width {
@@ -92,7 +92,7 @@ impl OldReply {
         (id != 0).then_some(id)
     }
 
-    /// How wide the id is.
+    /// The width of the id.
     pub const fn width(self) -> SessionIdWidth {
         match self.0 {
             Id::Bits32(_) => SessionIdWidth::Bits32,

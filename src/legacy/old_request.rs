@@ -1,4 +1,4 @@
-//! Requests of the protocol before this one.
+//! Requests of the previous protocol.
 
 use crate::wire::macros::{open_enum, wire_struct};
 
@@ -14,9 +14,9 @@ open_enum! {
     pub enum OldRequestType {
         /// Start a session that writes a file.
         START = 1024, "StartEventPipeTracing";
-        /// Stop a session. Printed without a number: the one after 1024.
+        /// Stop a session. Printed without a number: follows 1024.
         STOP = 1025, "StopEventPipeTracing";
-        /// Start a session that streams into the connection. Printed without a number: the one after 1025.
+        /// Start a session that streams into the connection. Printed without a number: follows 1025.
         COLLECT = 1026, "CollectEventPipeTracing";
     }
 }
@@ -29,8 +29,8 @@ wire_struct! {
     /// | 0 | 4 | `RequestType`, little-endian as everything |
     /// | 4 | 4 | `Pid` |
     ///
-    /// It has no magic and no size. What a request carries behind these 8 bytes (which session to stop, which providers to
-    /// turn on) is printed in no edition: it is not read here, and stays with the caller.
+    /// It has no magic and no size. No edition gives the payload after these 8 bytes (the session to stop, the providers to
+    /// enable): it is not read here, and is the caller's.
     ///
     /// The flow, in which [`OldReply`](super::OldReply) is the session id:
     ///
@@ -51,7 +51,7 @@ wire_struct! {
     /// assert_eq!(request, OldRequest { request_type: OldRequestType::COLLECT, pid: 12345 });
     /// ```
     pub struct OldRequest {
-        /// What is asked for.
+        /// The request's type.
         pub request_type: OldRequestType = RequestType,
         /// The process; 32 bits, unlike later `processId`s.
         pub pid: u32 = Pid,

@@ -2,11 +2,11 @@
 
 use super::Message;
 use super::eventpipe::SessionReply;
-use super::frame::Answer;
+use super::frame::not_a_reply;
 use super::process::{ProcessEnvironmentReply, ProcessInfo2Reply, ProcessInfo3Reply, ProcessInfoReply, Tail};
 use super::server::{ErrorReply, ResultReply};
 use crate::command::{Command, ReplyType};
-use crate::wire::{DecodeError, Encode, EncodeError, Fields as _, Sink, Source};
+use crate::wire::{DecodeError, Encode, EncodeError, Fields as _, Reader, Sink, Source};
 
 macro_rules! replies {
     ($($(#[$meta:meta])* $Variant:ident($Payload:ident $(<$lt:lifetime>)?);)*) => {
@@ -29,29 +29,37 @@ macro_rules! replies {
             OkWithoutPayload,
             /// An error.
             Error(ErrorReply<'a>),
-            /// An OK that answers a command that is not known here.
+            /// An OK to an unknown command.
             Unknown {
-                /// The payload as it came.
+                /// The payload as received.
                 payload: &'a [u8],
             },
         }
 
         impl<'a> AnyReply<'a> {
-            /// Reads a message as the reply to `command`. Without it, only errors and the generic OK can be told.
+            /// Reads a message as the reply to `command`. Without `command`, only errors and the generic OK can be distinguished.
             ///
             /// # Errors
             /// [`NotAReply`](crate::wire::DecodeErrorKind::NotAReply), and those of the payload.
             pub fn from_message(message: &Message<'a>, command: Option<Command>) -> Result<Self, DecodeError> {
-                match message.answer()? {
-                    Answer::Error => return ErrorReply::from_message(message, command).map(Self::Error),
-                    Answer::Ok if message.payload.is_empty() => return Ok(Self::OkWithoutPayload),
-                    Answer::Ok => {}
+                message.read(command.unwrap_or(message.command), |reader| Self::read(message, command, reader))
+            }
+
+            /// The same; the reader keeps what is wrong.
+            #[inline(never)]
+            pub(super) fn read(message: &Message<'a>, command: Option<Command>, reader: &mut Reader<'a>) -> Option<Self> {
+                match message.command {
+                    Command::OK if message.payload.is_empty() => Some(Self::OkWithoutPayload),
+                    Command::OK => match command.and_then(Command::reply_type) {
+                        Some(reply_type) => Self::build(reply_type, reader).ok(),
+                        None => Some(Self::Unknown { payload: message.payload }),
+                    },
+                    Command::ERROR => ErrorReply::read(reader, command).map(Self::Error),
+                    other => {
+                        not_a_reply(reader, other);
+                        None
+                    }
                 }
-                let Some((command, reply_type)) = command.and_then(|command| Some((command, command.reply_type()?))) else {
-                    return Ok(Self::Unknown { payload: message.payload });
-                };
-                let reply = Self::build(reply_type, &mut message.reader());
-                reply.map_err(|error| error.in_root(command.name().unwrap_or_default()))
             }
 
             /// The payload of an OK reply from any source.
@@ -61,7 +69,7 @@ macro_rules! replies {
                 }
             }
 
-            /// The code that the header of this reply has: OK or Error.
+            /// The code in the header of this reply: OK or Error.
             pub const fn command(&self) -> Command {
                 match self {
                     Self::Error(_) => Command::ERROR,

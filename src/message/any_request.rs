@@ -9,6 +9,7 @@ use super::process::{
     SetEnvironmentVariable, Tail,
 };
 use super::profiler::{AttachProfiler, StartupProfiler};
+use super::request::in_request;
 use super::{Message, Request};
 use crate::command::{Command, Continuation};
 use crate::wire::{DecodeError, Encode, EncodeError, Fields as _, LimitError, Sink, Source};
@@ -31,24 +32,23 @@ macro_rules! requests {
                 #[doc = concat!("[`", stringify!($Request), "`].")]
                 $Request($Request $(<$lt>)?),
             )*
-            /// A command that is not known here. A server answers [`UNKNOWN_COMMAND`](crate::hresult::HResult::UNKNOWN_COMMAND).
+            /// An unknown command. A server answers [`UNKNOWN_COMMAND`](crate::hresult::HResult::UNKNOWN_COMMAND).
             Unknown {
                 /// The header's code.
                 command: Command,
-                /// The payload as it came.
+                /// The payload as received.
                 payload: &'a [u8],
             },
         }
 
         impl<'a> AnyRequest<'a> {
-            /// Reads a message as the request that its header names.
+            /// Reads a message as the request given by its header.
             ///
             /// # Errors
             /// Those of the payload of a known command.
             pub fn from_message(message: &Message<'a>) -> Result<Self, DecodeError> {
                 let command = message.command;
-                let request = Self::build(command, &mut message.reader())
-                    .map_err(|error| error.in_root(command.name().unwrap_or_default()))?;
+                let request = message.read(command, |reader| Self::build(command, reader).ok())?;
                 Ok(request.unwrap_or(Self::Unknown { command, payload: message.payload }))
             }
 
@@ -60,7 +60,7 @@ macro_rules! requests {
                 }
             }
 
-            /// The command that the header names.
+            /// The command in the header.
             pub fn command(&self) -> Command {
                 match self {
                     $(Self::$Request(_) => $Request::COMMAND,)*
@@ -76,15 +76,16 @@ macro_rules! requests {
                 }
             }
 
-            /// Whether a server takes the values; see [`Request::check_limits`].
+            /// Whether a server accepts the values; see [`Request::check_limits`].
             ///
             /// # Errors
-            /// The first value that it refuses.
+            /// The first refused value.
             pub fn check_limits(&self) -> Result<(), LimitError> {
-                match self {
-                    $(Self::$Request(request) => request.check_limits(),)*
+                let checked = match self {
+                    $(Self::$Request(request) => request.check_values(),)*
                     Self::Unknown { .. } => Ok(()),
-                }
+                };
+                in_request(self.command(), checked)
             }
         }
 
@@ -125,7 +126,7 @@ requests! {
 }
 
 impl AnyRequest<'_> {
-    /// How many providers a session request names; 0 for other requests.
+    /// How many providers a session request has; 0 for other requests.
     pub(crate) const fn providers_len(&self) -> usize {
         match self {
             Self::CollectTracing(request) => request.providers.len(),

@@ -1,5 +1,17 @@
 //! Dump commands: `0x01`.
 
+//! # Example
+//!
+//! Ask for a dump of everything:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::message::Request as _;
+//! use dotnet_diagnostics_ipc::message::dump::{DumpType, GenerateCoreDump};
+//!
+//! let request = GenerateCoreDump { dump_name: "/tmp/core".into(), dump_type: DumpType::FULL, diagnostics: 0 };
+//! assert_eq!(request.encode_message(&mut [0; 64]), Ok(20 + 4 + 2 * 10 + 4 + 4));
+//! ```
+
 use super::{Request, server::ResultReply};
 use crate::command::Command;
 use crate::wire::{Field, IpcString, Layout as _, LimitError, LimitKind, macros::newtype, macros::open_enum, macros::wire_struct};
@@ -15,7 +27,7 @@ open_enum! {
     pub enum DumpType {
         /// Stacks and modules.
         NORMAL = 1, "Normal";
-        /// And the heaps.
+        /// Also the heaps.
         WITH_HEAP = 2, "WithHeap";
         /// As normal, without personal data.
         TRIAGE = 3, "Triage";
@@ -24,7 +36,7 @@ open_enum! {
     }
 }
 
-/// The flags of [`GenerateCoreDump2`] and [`GenerateCoreDump3`] (F-50): bits, of which unknown ones are kept.
+/// The flags of [`GenerateCoreDump2`] and [`GenerateCoreDump3`] (F-50): bits; unknown ones are kept.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::message::dump::DumpFlags;
@@ -42,16 +54,16 @@ impl DumpFlags {
     pub const LOGGING: Self = Self(1);
     /// Log more.
     pub const VERBOSE_LOGGING: Self = Self(2);
-    /// Write a crash report beside the dump.
+    /// Write a crash report next to the dump.
     pub const CRASH_REPORT: Self = Self(4);
 
-    /// These flags and `other`.
+    /// The union of these flags and `other`.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether all of `other` are among these.
+    /// Whether all flags of `other` are set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -68,7 +80,7 @@ wire_struct! {
     /// | 4 | `dumpType` |
     /// | 4 | `diagnostics` |
     ///
-    /// Answered by a [`ResultReply`] once the dump is written; other clients wait as long (F-75).
+    /// Answered by a [`ResultReply`] once the dump is written; other clients wait until then (F-75).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, dump::{DumpType, GenerateCoreDump}};
@@ -77,11 +89,11 @@ wire_struct! {
     /// assert_eq!(request.encode_message(&mut [0; 64]), Ok(46));
     /// ```
     pub struct GenerateCoreDump<'a> {
-        /// Where the target writes the dump. Absent kills the target (F-72).
+        /// Where the target writes the dump. An absent name kills the target (F-72).
         pub dump_name: IpcString<'a> = DumpName,
-        /// How much it holds.
+        /// The contents of the dump.
         pub dump_type: DumpType = DumpType,
-        /// 1 to log to the target's console, 0 not to. A `uint`, not a `bool`.
+        /// 1 to log to the target's console, 0 not to log. A `uint`, not a `bool`.
         pub diagnostics: u32 = Diagnostics,
     }
 }
@@ -95,7 +107,7 @@ wire_struct! {
     /// | 4 | `dumpType` |
     /// | 4 | `flags` |
     ///
-    /// The document has only its number. Answered by a [`ResultReply`].
+    /// The document gives only its number. Answered by a [`ResultReply`].
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, dump::{DumpFlags, DumpType, GenerateCoreDump2}};
@@ -106,15 +118,15 @@ wire_struct! {
     pub struct GenerateCoreDump2<'a> {
         /// Where the target writes the dump.
         pub dump_name: IpcString<'a> = DumpName,
-        /// How much it holds.
+        /// The contents of the dump.
         pub dump_type: DumpType = DumpType,
-        /// How to go about it.
+        /// Flags.
         pub flags: DumpFlags = Flags,
     }
 }
 
 wire_struct! {
-    /// `GenerateCoreDump3`, `0x0103`: as [`GenerateCoreDump2`]; a failure comes with text. Since .NET 7 (F-48, F-50, F-81).
+    /// `GenerateCoreDump3`, `0x0103`: as [`GenerateCoreDump2`]; a failure includes a text. Since .NET 7 (F-48, F-50, F-81).
     ///
     /// | bytes | what |
     /// |---|---|
@@ -122,8 +134,8 @@ wire_struct! {
     /// | 4 | `dumpType` |
     /// | 4 | `flags` |
     ///
-    /// The document has only its number. Answered by a [`ResultReply`], or by an
-    /// [`ErrorReply`](super::server::ErrorReply) whose `message` says why.
+    /// The document gives only its number. Answered by a [`ResultReply`], or by an [`ErrorReply`](super::server::ErrorReply) whose
+    /// `message` is the reason.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, dump::{DumpFlags, DumpType, GenerateCoreDump3}};
@@ -135,9 +147,9 @@ wire_struct! {
     pub struct GenerateCoreDump3<'a> {
         /// Where the target writes the dump.
         pub dump_name: IpcString<'a> = DumpName,
-        /// How much it holds.
+        /// The contents of the dump.
         pub dump_type: DumpType = DumpType,
-        /// How to go about it.
+        /// Flags.
         pub flags: DumpFlags = Flags,
     }
 }

@@ -1,8 +1,10 @@
-//! A message as bytes: its header, and its payload.
+//! A message as bytes: its header and its payload.
 
 use crate::command::Command;
 use crate::header::{HEADER_LEN, Header};
-use crate::wire::{Comparer, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, Reader, SliceSink, clamp};
+use crate::wire::{
+    Apart, Comparer, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, Reader, Root, SliceSink, clamp,
+};
 
 /// A message: its header, and its payload as bytes.
 ///
@@ -23,94 +25,164 @@ pub struct Message<'a> {
     pub command: Command,
     /// The header's `reserved`; 0 in a canonical message.
     pub reserved: u16,
-    /// The bytes between the header and `size`.
+    /// The bytes from the header to the end given by `size`.
     pub payload: &'a [u8],
 }
 
 impl<'a> Message<'a> {
-    /// Reads the message at the front of `bytes`. What follows it is given back: it belongs to the continuation.
+    /// Reads the message at the front of `bytes`. Also returns the rest, which belongs to the continuation.
     ///
     /// # Errors
-    /// As [`Header::decode`], and [`EndOfInput`](DecodeErrorKind::EndOfInput) where fewer bytes are there than `size` says.
+    /// As [`Header::decode`], and [`EndOfInput`](DecodeErrorKind::EndOfInput) if there are fewer bytes than `size`.
+    #[inline]
     pub fn decode_prefix(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), DecodeError> {
-        let header = Header::decode(bytes)?;
-        let Some((message, rest)) = bytes.split_at_checked(usize::from(header.size)) else {
-            let kind = DecodeErrorKind::EndOfInput { needed: header.size.into() };
-            return Err(DecodeError::new(kind, bytes.len()).in_root("payload"));
-        };
-        let payload = message.get(HEADER_LEN..).unwrap_or_default();
-        Ok((Self { command: header.command, reserved: header.reserved, payload }, rest))
+        match Self::split(bytes) {
+            Some(split) => Ok(split),
+            None => Err(not_whole(bytes).value),
+        }
+    }
+
+    /// The message at the front of `bytes`, and the rest.
+    #[inline]
+    fn split(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        let header = Header::read(bytes)?;
+        let (message, rest) = bytes.split_at_checked(usize::from(header.size))?;
+        let payload = message.get(HEADER_LEN..)?;
+        Some((Self { command: header.command, reserved: header.reserved, payload }, rest))
     }
 
     /// Reads a message that is all of `bytes`.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode_prefix), and [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) where more bytes are
-    /// there than `size` says.
+    /// As [`decode`](Self::decode_prefix), and [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) if there are more bytes
+    /// than `size`.
+    #[inline]
     pub fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
-        let (message, rest) = Self::decode_prefix(bytes)?;
-        if rest.is_empty() {
-            return Ok(message);
+        match Self::split(bytes) {
+            Some((message, [])) => Ok(message),
+            _ => Err(not_one(bytes).value),
         }
-        let kind = DecodeErrorKind::BytesAfterMessage { extra: clamp(rest.len()) };
-        Err(DecodeError::new(kind, bytes.len().saturating_sub(rest.len())).in_root("payload"))
     }
 
-    /// Reads the payload as a `T`, and gives back the bytes behind its last field. Offsets count from the header.
+    /// Reads the payload as a `T`, and returns the bytes after its last field. Offsets count from the header.
     ///
     /// # Errors
     /// Those of `T`.
+    #[inline]
     pub fn decode_payload<T: Decode<'a>>(&self) -> Result<(T, &'a [u8]), DecodeError> {
         let mut reader = self.reader();
-        let value = T::decode(&mut reader)?;
+        let value = reader.explain(T::read)?;
         Ok((value, reader.rest()))
     }
 
-    /// Whether `payload`, encoded under the header's command, gives this message byte for byte.
+    /// Whether encoding `payload` under the header's command gives this message byte for byte.
     pub fn is_canonical<T: Encode + ?Sized>(&self, payload: &T) -> bool {
         let mut comparer = Comparer::new(self.payload);
         self.reserved == 0 && payload.encode(&mut comparer).is_ok() && comparer.matched()
     }
 
     /// A reader of the payload, with offsets from the header.
+    #[inline]
     pub(super) fn reader(&self) -> Reader<'a> {
         Reader::at(self.payload, HEADER_LEN)
     }
 
-    /// Whether the header names `command`.
+    /// An error unless the header has `command`.
     pub(crate) fn expect(&self, command: Command) -> Result<(), DecodeError> {
-        if self.command == command {
-            return Ok(());
-        }
-        let kind = DecodeErrorKind::UnexpectedCommand { code: self.command.code(), expected: command.code() };
-        let (offset, field) = if self.command.set == command.set { (17, Field::CommandId) } else { (16, Field::CommandSet) };
-        Err(DecodeError::new(kind, offset).within(field).in_root("header"))
+        self.request_of(command, |_| Some(()))
     }
 
-    pub(super) fn answer(&self) -> Result<Answer, DecodeError> {
-        let kind = DecodeErrorKind::NotAReply { code: self.command.code() };
-        match self.command {
-            Command::OK => Ok(Answer::Ok),
-            Command::ERROR => Ok(Answer::Error),
-            Command { set: 0xff, .. } => Err(DecodeError::new(kind, 17).within(Field::CommandId).in_root("header")),
-            _ => Err(DecodeError::new(kind, 16).within(Field::CommandSet).in_root("header")),
+    /// Applies `read` to the payload of a request of `command`.
+    #[inline]
+    pub(super) fn request_of<T>(
+        &self,
+        command: Command,
+        read: impl FnOnce(&mut Reader<'a>) -> Option<T>,
+    ) -> Result<T, DecodeError> {
+        let mut reader = self.reader();
+        // The code as one number.
+        let value = if self.command.code() == command.code() { read(&mut reader) } else { None };
+        match value {
+            Some(value) => Ok(value),
+            None => Err(fault_of(self.command, command, &mut reader).value),
         }
     }
 
-    /// Reads the payload as a `T`, with the command's name in front of the path of an error.
-    pub(super) fn rooted<T: Decode<'a>>(&self, command: Command) -> Result<T, DecodeError> {
-        let (value, _) = self.decode_payload().map_err(|error| error.in_root(command.name().unwrap_or_default()))?;
-        Ok(value)
+    /// The result of `read`, or its error with the command's name before a path without root.
+    #[inline]
+    pub(super) fn read<T>(&self, command: Command, read: impl FnOnce(&mut Reader<'a>) -> Option<T>) -> Result<T, DecodeError> {
+        let mut reader = self.reader();
+        let value = read(&mut reader);
+        Self::judged(command, value, &mut reader)
+    }
+
+    /// The result, or the error.
+    #[inline]
+    pub(super) fn judged<T>(command: Command, value: Option<T>, reader: &mut Reader<'a>) -> Result<T, DecodeError> {
+        match value {
+            Some(value) => Ok(value),
+            None => Err(fault_in(command, reader).value),
+        }
     }
 }
 
-/// Which of the two codes a reply has.
-pub(super) enum Answer {
-    Ok,
-    Error,
+/// Why there is no whole message at the front of `bytes`.
+#[cold]
+#[inline(never)]
+fn not_whole(bytes: &[u8]) -> Apart<DecodeError> {
+    Apart::new(match Header::decode(bytes) {
+        Ok(Header { size, .. }) => {
+            DecodeError::new(DecodeErrorKind::EndOfInput { needed: size.into() }, bytes.len()).in_root(Root::PAYLOAD)
+        }
+        Err(error) => error,
+    })
 }
 
-/// Writes a message to the front of `buffer`, in one pass, and says how many bytes it is.
+/// Why `bytes` are not one whole message.
+#[cold]
+#[inline(never)]
+fn not_one(bytes: &[u8]) -> Apart<DecodeError> {
+    let Some((_, rest)) = Message::split(bytes) else { return not_whole(bytes) };
+    let kind = DecodeErrorKind::BytesAfterMessage { extra: clamp(rest.len()) };
+    Apart::new(DecodeError::new(kind, bytes.len().saturating_sub(rest.len())).in_root(Root::PAYLOAD))
+}
+
+/// The error of a request that should be of `expected`: in its command or its payload.
+#[cold]
+#[inline(never)]
+fn fault_of(have: Command, expected: Command, reader: &mut Reader<'_>) -> Apart<DecodeError> {
+    if have == expected {
+        return fault_in(have, reader);
+    }
+    let kind = DecodeErrorKind::UnexpectedCommand { code: have.code(), expected: expected.code() };
+    wrong_code(reader, kind, have.set == expected.set);
+    reader.fault()
+}
+
+/// The header has a command where a reply is expected.
+#[cold]
+#[inline(never)]
+pub(super) fn not_a_reply(reader: &mut Reader<'_>, have: Command) {
+    wrong_code(reader, DecodeErrorKind::NotAReply { code: have.code() }, have.set == Command::OK.set);
+}
+
+/// Fails at the command's id, or at its set if that differs too.
+fn wrong_code(reader: &mut Reader<'_>, kind: DecodeErrorKind, is_of_set: bool) {
+    let (offset, field) = if is_of_set { (17, Field::CommandId) } else { (16, Field::CommandSet) };
+    reader.fail(DecodeError::new(kind, offset));
+    reader.within(field);
+    reader.in_root(Root::HEADER);
+}
+
+/// The error in the payload of `command`.
+#[cold]
+#[inline(never)]
+fn fault_in(command: Command, reader: &mut Reader<'_>) -> Apart<DecodeError> {
+    reader.in_root(Root::of(command));
+    reader.fault()
+}
+
+/// Writes a message to the front of `buffer`, in one pass, and returns its size in bytes.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::command::Command;
@@ -123,12 +195,13 @@ pub(super) enum Answer {
 /// ```
 ///
 /// # Errors
-/// [`MessageTooLarge`](EncodeError::MessageTooLarge) beyond 65,535 bytes, else
-/// [`BufferTooSmall`](EncodeError::BufferTooSmall) with the size needed. The buffer's contents are then of no use.
+/// [`MessageTooLarge`](EncodeError::MessageTooLarge) beyond 65,535 bytes, else [`BufferTooSmall`](EncodeError::BufferTooSmall) with
+/// the size needed. The contents of the buffer are then unspecified.
+#[inline]
 pub fn encode<T: Encode + ?Sized>(command: Command, payload: &T, buffer: &mut [u8]) -> Result<usize, EncodeError> {
-    let mut sink = SliceSink::new(buffer);
-    // The size is known once the payload is written; its place is filled then.
-    write(Header { size: 0, command, reserved: 0 }, payload, &mut sink)?;
+    // The size is known after the payload is written, so the header is written last.
+    let mut sink = SliceSink::behind(HEADER_LEN, buffer);
+    payload.encode(&mut sink)?;
     let size = size(sink.len())?;
     let len = sink.finish()?;
     if let Some(place) = buffer.first_chunk_mut() {
@@ -145,15 +218,12 @@ pub fn encode<T: Encode + ?Sized>(command: Command, payload: &T, buffer: &mut [u
 pub fn encode_to_vec<T: Encode + ?Sized>(command: Command, payload: &T) -> Result<alloc::vec::Vec<u8>, EncodeError> {
     let size = size(payload.encoded_len()?.saturating_add(HEADER_LEN))?;
     let mut bytes = alloc::vec::Vec::with_capacity(size.into());
-    write(Header { size, command, reserved: 0 }, payload, &mut bytes)?;
+    bytes.extend_from_slice(&Header { size, command, reserved: 0 }.to_bytes());
+    payload.encode(&mut bytes)?;
     Ok(bytes)
 }
 
-fn write<T: Encode + ?Sized, S: crate::wire::Sink>(header: Header, payload: &T, sink: &mut S) -> Result<(), EncodeError> {
-    sink.put(&header.to_bytes());
-    payload.encode(sink)
-}
-
+#[inline]
 fn size(len: usize) -> Result<u16, EncodeError> {
     u16::try_from(len).map_err(|_| EncodeError::MessageTooLarge { len })
 }

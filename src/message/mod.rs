@@ -1,9 +1,26 @@
 //! Messages: a header and a payload; the request and the reply of every command.
 //!
-//! Bytes become a [`Message`], a message becomes a typed request ([`Message::request_as`]) or reply
-//! ([`Message::reply_as`]), or one of all kinds ([`AnyRequest`], [`AnyReply`]). The other way, [`encode`] and
-//! [`Request::encode_message`] write into the caller's buffer.
+//! Bytes become a [`Message`], a message becomes a typed request ([`Message::request_as`]) or reply ([`Message::reply_as`]), or an
+//! enum of all kinds ([`AnyRequest`], [`AnyReply`]). In the other direction, [`encode`] and [`Request::encode_message`] write into
+//! the caller's buffer.
 #![forbid(unsafe_code)]
+
+//! # Example
+//!
+//! Encode a request, and decode its reply:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::message::process::ResumeRuntime;
+//! use dotnet_diagnostics_ipc::message::{Message, Reply, Request as _};
+//!
+//! let mut buffer = [0; 64];
+//! let len = ResumeRuntime {}.encode_message(&mut buffer)?;
+//! assert_eq!(&buffer[..len], b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0");
+//!
+//! let message = Message::decode(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0")?;
+//! assert!(matches!(message.reply_as::<ResumeRuntime>()?, Reply::Ok(reply) if reply.hresult.is_success()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod dump;
 pub mod eventpipe;

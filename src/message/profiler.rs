@@ -1,5 +1,22 @@
 //! Profiler commands: `0x03`.
 
+//! # Example
+//!
+//! Attach a profiler to a process that runs:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::message::{Request as _, profiler::AttachProfiler};
+//!
+//! let request = AttachProfiler {
+//!     attach_timeout: 10_000, // milliseconds
+//!     profiler_guid: "cf0d821e-299b-5307-a3d8-b283c03916dd".parse()?,
+//!     profiler_path: "/opt/profiler.so".into(),
+//!     client_data: b"on",
+//! };
+//! assert_eq!(request.encode_message(&mut [0; 128]), Ok(84));
+//! # Ok::<(), dotnet_diagnostics_ipc::wire::ParseGuidError>(())
+//! ```
+
 use super::{Request, server::ResultReply};
 use crate::command::Command;
 use crate::wire::{Clsid, IpcString, macros::wire_struct};
@@ -14,8 +31,8 @@ wire_struct! {
     /// | string | `profilerPath` |
     /// | array of bytes | `clientData` |
     ///
-    /// The document prints the `CLSID` with 14 bytes (F-52) and gives `clientData` two lengths (F-53): there is one.
-    /// Answered by a [`ResultReply`] once the profiler is attached.
+    /// The document prints the `CLSID` with 14 bytes (F-52), and `clientData` with two lengths (F-53): it has one. Answered by a
+    /// [`ResultReply`] once the profiler is attached.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, profiler::AttachProfiler};
@@ -34,9 +51,9 @@ wire_struct! {
         pub attach_timeout: u32 = AttachTimeout,
         /// The profiler's class id.
         pub profiler_guid: Clsid = ProfilerGuid,
-        /// Where the target finds the profiler's library.
+        /// The path of the profiler's library on the target.
         pub profiler_path: IpcString<'a> = ProfilerPath,
-        /// Handed to the profiler as it is. Released runtimes check its length the wrong way round (F-54).
+        /// Passed to the profiler unchanged. Released runtimes check its length the wrong way round (F-54).
         pub client_data: &'a [u8] = ClientData,
     }
 }
@@ -54,7 +71,7 @@ wire_struct! {
     /// | 16 | `profilerGuid` |
     /// | string | `profilerPath` |
     ///
-    /// The document has only its number. Answered by a [`ResultReply`], also by runtimes that run already (P-4).
+    /// The document gives only its number. Answered by a [`ResultReply`], even by runtimes that have started (P-4).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, profiler::StartupProfiler};
@@ -66,7 +83,7 @@ wire_struct! {
     pub struct StartupProfiler<'a> {
         /// The profiler's class id.
         pub profiler_guid: Clsid = ProfilerGuid,
-        /// Where the target finds the profiler's library.
+        /// The path of the profiler's library on the target.
         pub profiler_path: IpcString<'a> = ProfilerPath,
     }
 }

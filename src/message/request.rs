@@ -1,16 +1,16 @@
-//! What every request has.
+//! What all requests have in common.
 
 use super::frame::encode;
 use crate::command::{Command, Continuation};
 use crate::header::HEADER_LEN;
-use crate::wire::{Decode, Encode, EncodeError, LimitError};
+use crate::wire::{Decode, Encode, EncodeError, LimitError, Root};
 
-/// A request: which command it is, what answers it, and what a server would refuse.
+/// A request: its command, its reply, and the values that a server refuses.
 ///
-/// Those of the protocol are in the modules beside this one. It is not sealed: a command that is newer than this crate can have its
-/// own, and go through the same exchanges.
+/// The protocol's requests are in the sibling modules. The trait is not sealed: a command newer than this crate can implement it
+/// and use the same exchanges.
 pub trait Request<'a>: Decode<'a> + Encode {
-    /// The command that the header names.
+    /// The command in the header.
     const COMMAND: Command;
 
     /// The payload of the OK reply.
@@ -21,28 +21,39 @@ pub trait Request<'a>: Decode<'a> + Encode {
         Self::COMMAND.continuation().unwrap_or(Continuation::Close)
     }
 
-    /// Whether a server takes the values (F-16 and the like). Decoding does not ask that.
+    /// Whether a server accepts the values (F-16 and others). Decoding does not check them.
     ///
     /// # Errors
-    /// The first value that it refuses, with its offset in the encoded message.
+    /// The first refused value, with its offset in the encoded message.
     fn check_limits(&self) -> Result<(), LimitError> {
-        self.check_values().map_err(|error| error.behind(HEADER_LEN).in_root(Self::COMMAND.name().unwrap_or_default()))
+        in_request(Self::COMMAND, self.check_values())
     }
 
-    /// What [`check_limits`](Self::check_limits) asks of this request.
+    /// The checks of [`check_limits`](Self::check_limits) for this request.
     ///
     /// # Errors
-    /// The first value that a server refuses, with its offset in the payload.
+    /// The first refused value, with its offset in the payload.
     #[doc(hidden)]
     fn check_values(&self) -> Result<(), LimitError> {
         Ok(())
     }
 
-    /// Writes header and payload to the front of `buffer`, and says how many bytes that is.
+    /// Writes header and payload to the front of `buffer`, and returns their size in bytes.
     ///
     /// # Errors
     /// As [`encode`].
+    #[inline]
     fn encode_message(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
         encode(Self::COMMAND, self, buffer)
     }
+}
+
+/// What is refused in the payload of a request of `command`, with its place in the message.
+#[inline]
+pub(super) fn in_request(command: Command, mut checked: Result<(), LimitError>) -> Result<(), LimitError> {
+    if let Err(error) = &mut checked {
+        error.move_behind(HEADER_LEN);
+        error.path_mut().begin(Root::of(command));
+    }
+    checked
 }

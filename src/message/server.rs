@@ -1,9 +1,24 @@
-//! What the server sends for more than one command: results, errors, and no payload at all.
+//! Server messages that several commands share: results, errors, and the empty payload.
+
+//! # Example
+//!
+//! Read the result that most commands answer with:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::message::{Message, Reply, process::ResumeRuntime};
+//!
+//! let message = Message::decode(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80")?;
+//! let Reply::Error(error) = message.reply_as::<ResumeRuntime>()? else { panic!("no error") };
+//! assert_eq!(error.hresult.to_string(), "0x80131385 DS_IPC_E_UNKNOWN_COMMAND");
+//! # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
+//! ```
 
 use super::Message;
 use crate::command::Command;
 use crate::hresult::HResult;
-use crate::wire::{Decode, DecodeError, Encode, EncodeError, Field, IpcString, Reader, Sink, macros::wire_struct};
+use crate::wire::{
+    Decode, DecodeError, Encode, EncodeError, Field, IpcString, Reader, Root, Sink, decode_by_read, macros::wire_struct,
+};
 
 wire_struct! {
     /// The payload of the OK reply to every command that only succeeds or fails.
@@ -12,7 +27,7 @@ wire_struct! {
     /// |---|---|---|
     /// | 20 | 4 | `hresult` |
     ///
-    /// Printed with a size of 28 (F-1) or, for `ResumeRuntime`, without payload (F-41); 24 is what runtimes send.
+    /// The document prints a size of 28 (F-1) or, for `ResumeRuntime`, no payload (F-41); runtimes send 24.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::{hresult::HResult, message::{Message, Reply, process::ResumeRuntime, server::ResultReply}};
@@ -32,10 +47,10 @@ wire_struct! {
 /// | offset | bytes | what |
 /// |---|---|---|
 /// | 20 | 4 | `hresult` |
-/// | 24 | … | only after `GenerateCoreDump3`: a string that says why (F-50, F-81) |
+/// | 24 | … | only after `GenerateCoreDump3`: a string with the reason (F-50, F-81) |
 ///
-/// The document prints a size of 28 and gives the code 8 bytes; 24 is what runtimes send (F-1). Not every error is followed
-/// by a close (F-5, F-74): do not wait for it.
+/// The document prints a size of 28 and gives the code 8 bytes; runtimes send 24 (F-1). Do not wait for a close after an error:
+/// some runtimes keep the connection open (F-5, F-74).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::{command::Command, hresult::HResult, message::{Message, server::ErrorReply}};
@@ -49,7 +64,7 @@ wire_struct! {
 pub struct ErrorReply<'a> {
     /// What went wrong.
     pub hresult: HResult,
-    /// Why, from `GenerateCoreDump3`. `None` where the payload ends with the code.
+    /// The reason, from `GenerateCoreDump3`. `None` if the payload ends with the code.
     pub message: Option<IpcString<'a>>,
 }
 
@@ -61,42 +76,57 @@ impl<'a> ErrorReply<'a> {
 
     /// Whether the errors of `command` may carry text.
     pub fn has_message(command: Option<Command>) -> bool {
-        command == Some(Command::GENERATE_CORE_DUMP3)
+        command.is_some_and(|command| command.code() == Command::GENERATE_CORE_DUMP3.code())
     }
 
     /// Reads the payload of an error that answers `command`.
     ///
     /// # Errors
-    /// Those of the payload. The header's command is not looked at.
+    /// Those of the payload. The header's command is ignored.
+    #[inline]
     pub fn from_message(message: &Message<'a>, command: Option<Command>) -> Result<Self, DecodeError> {
-        let mut reader = Reader::at(message.payload, crate::header::HEADER_LEN);
-        Self::read(&mut reader, command).map_err(|error| error.in_root("Error"))
+        message.read(message.command, |reader| Self::read(reader, command))
     }
 
-    fn read(reader: &mut Reader<'a>, command: Option<Command>) -> Result<Self, DecodeError> {
-        let hresult = reader.field(Field::HResult)?;
-        let texted = Self::has_message(command) && !reader.rest().is_empty();
-        Ok(Self { hresult, message: if texted { Some(reader.field(Field::Message)?) } else { None } })
+    #[inline]
+    pub(super) fn read(reader: &mut Reader<'a>, command: Option<Command>) -> Option<Self> {
+        let error = Self::fields(reader, Self::has_message(command));
+        if error.is_none() {
+            reader.in_root(Root::of(Command::ERROR));
+        }
+        error
+    }
+
+    #[inline]
+    fn fields(reader: &mut Reader<'a>, has_message: bool) -> Option<Self> {
+        let hresult = reader.read_field(Field::HResult)?;
+        let texted = has_message && !reader.rest().is_empty();
+        Some(Self { hresult, message: if texted { Some(reader.read_field(Field::Message)?) } else { None } })
     }
 }
 
 impl Encode for ErrorReply<'_> {
+    #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         self.hresult.encode(sink)?;
         self.message.map_or(Ok(()), |message| message.encode(sink))
     }
 }
 
-/// No payload: of the generic OK (F-2).
+/// No payload: the generic OK (F-2).
 impl<'a> Decode<'a> for () {
     const MIN_LEN: usize = 0;
 
-    fn decode(_: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        Ok(())
+    decode_by_read! {}
+
+    #[inline]
+    fn read(_: &mut Reader<'a>) -> Option<Self> {
+        Some(())
     }
 }
 
 impl Encode for () {
+    #[inline]
     fn encode<S: Sink + ?Sized>(&self, _: &mut S) -> Result<(), EncodeError> {
         Ok(())
     }

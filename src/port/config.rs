@@ -2,7 +2,7 @@
 
 use crate::endpoint::PIPE_PREFIX;
 
-/// Whether a port holds the start of the runtime until it is resumed over that port.
+/// Whether a port suspends the runtime at startup until it is resumed over that port.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::SuspendMode;
@@ -45,11 +45,11 @@ pub enum PortType {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PortConfig<'a> {
-    /// Unix: the path of the tool's socket. Windows: the name of its pipe. As it stands in the text, spaces and `~` with it.
+    /// Unix: the path of the tool's socket. Windows: the name of its pipe. As in the text, including spaces and `~`.
     pub address: &'a str,
     /// Whether the runtime waits.
     pub suspend_mode: SuspendMode,
-    /// Who connects. [`Ports`](super::Ports) gives [`Connect`](PortType::Connect) only.
+    /// Who connects. [`Ports`](super::Ports) yields only [`Connect`](PortType::Connect).
     pub port_type: PortType,
 }
 
@@ -84,8 +84,8 @@ impl<'a> PortConfig<'a> {
         Self { address, suspend_mode: SuspendMode::Suspend, port_type: PortType::Connect }
     }
 
-    /// The name of the pipe if the address stands with `\\.\pipe\` before it, which the document wants left out; `None` if it does
-    /// not. [`strict`](super::strict()) refuses such an address.
+    /// The name of the pipe if the address begins with `\\.\pipe\`, which the document wants omitted; otherwise `None`.
+    /// [`strict`](super::strict()) refuses such an address.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::port::PortConfig;
@@ -98,7 +98,7 @@ impl<'a> PortConfig<'a> {
     }
 }
 
-/// What a tag says.
+/// The meaning of a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tag {
     Mode(SuspendMode),
@@ -106,7 +106,7 @@ pub(super) enum Tag {
 }
 
 impl Tag {
-    /// The tag as a runtime reads it: case does not count (F-59), spaces do (F-78).
+    /// The tag as a runtime reads it: case is ignored (F-59), spaces are not (F-78).
     pub(super) fn parse(text: &str) -> Option<Self> {
         let modes = [SuspendMode::Suspend, SuspendMode::NoSuspend].map(|mode| (mode.text(), Self::Mode(mode)));
         let types = [PortType::Connect, PortType::Listen].map(|kind| (kind.text(), Self::Type(kind)));
@@ -130,7 +130,7 @@ impl Tags {
         }
     }
 
-    /// Those of all the fields behind an address.
+    /// Those of all fields after an address.
     pub(super) fn of<'a>(fields: impl Iterator<Item = &'a str>) -> Self {
         let mut tags = Self::default();
         for tag in fields.filter_map(Tag::parse) {
@@ -140,17 +140,17 @@ impl Tags {
     }
 }
 
-/// The part of the variable that a runtime reads: C's strings end at a NUL.
+/// The part of the variable that a runtime reads: C strings end at a NUL.
 pub(super) fn readable(text: &str) -> &str {
     text.split('\0').next().unwrap_or_default()
 }
 
-/// Whether an address is nothing or white space alone, as C's `isspace` has it: a runtime takes the one for the other.
+/// Whether an address is empty or only white space (C's `isspace`): runtimes treat both alike.
 pub(super) fn is_blank(address: &str) -> bool {
     address.bytes().all(|b| matches!(b, b' ' | b'\t'..=b'\r'))
 }
 
-/// The fields of one configuration as `strtok` gives them: empty ones do not count (F-59).
+/// The fields of one configuration as split by `strtok`: empty ones are skipped (F-59).
 pub(super) fn fields(entry: &str) -> impl Iterator<Item = &str> + Clone {
     entry.split(',').filter(|field| !field.is_empty())
 }

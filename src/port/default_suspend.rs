@@ -1,9 +1,9 @@
 //! Whether the default port suspends.
 
-/// `DOTNET_DefaultDiagnosticPortSuspend` as a runtime reads it (F-86): a hexadecimal number as C's `strtoul` takes it, in 32 bits.
+/// `DOTNET_DefaultDiagnosticPortSuspend` as a runtime reads it (F-86): a 32-bit hexadecimal number, parsed like C's `strtoul`.
 ///
-/// White space and a sign may stand before it, `0x` or `0X` as well, and anything behind it. Any number but zero suspends. The
-/// document knows `1` and `0` alone.
+/// It may begin with white space, a sign, and `0x` or `0X`, and any text may follow. Any number but zero suspends. The document has
+/// only `1` and `0`.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::DefaultPortSuspend;
@@ -18,12 +18,12 @@ pub enum DefaultPortSuspend {
     Number {
         /// The number without its sign.
         magnitude: u32,
-        /// Where it ends in the text. What follows is ignored.
+        /// The offset of its end in the text. The rest is ignored.
         end: usize,
     },
-    /// Text, but no number: as if it were unset.
+    /// Text that is not a number: treated as unset.
     NotANumber,
-    /// A number of more than 32 bits: as if it were unset.
+    /// A number of more than 32 bits: treated as unset.
     TooLarge,
 }
 
@@ -33,7 +33,7 @@ impl DefaultPortSuspend {
         let rest = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
         let rest = rest.strip_prefix(['+', '-']).unwrap_or(rest);
         let is_digit = |c: char| c.is_ascii_hexdigit();
-        // "0x" with no digit behind it is the number 0.
+        // "0x" without a digit after it is the number 0.
         let prefixed = rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X")).filter(|digits| digits.starts_with(is_digit));
         let digits = prefixed.unwrap_or(rest);
         let behind = digits.trim_start_matches(is_digit);
@@ -45,7 +45,7 @@ impl DefaultPortSuspend {
         u32::from_str_radix(digits, 16).map_or(Self::TooLarge, |magnitude| Self::Number { magnitude, end })
     }
 
-    /// Whether the default port holds the start of the runtime.
+    /// Whether the default port suspends the runtime at startup.
     pub const fn suspends(self) -> bool {
         matches!(self, Self::Number { magnitude: 1.., .. })
     }

@@ -1,11 +1,11 @@
-//! What a runtime passes over in the variable.
+//! The parts of the variable that a runtime ignores.
 
 use core::fmt;
 
 use super::config::{PortType, Tag, Tags, fields, is_blank, readable};
 use super::offset_in;
 
-/// A part of `DOTNET_DiagnosticPorts` of which nothing becomes, and why.
+/// An ignored part of `DOTNET_DiagnosticPorts`, and why.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::{Ignored, IgnoredReason};
@@ -15,31 +15,31 @@ use super::offset_in;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IgnoredPart<'a> {
-    /// Its first byte in the text.
+    /// Its byte offset in the text.
     pub offset: usize,
     /// The part.
     pub text: &'a str,
-    /// Why.
+    /// The reason.
     pub reason: IgnoredReason,
 }
 
-/// Why a part comes to nothing.
+/// Why a part is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum IgnoredReason {
-    /// Nothing stands before, between or behind semicolons.
+    /// An empty part before, between or after semicolons.
     EmptyPort,
-    /// A configuration of commas alone, or with an address of white space alone. The whole of it is dropped.
+    /// A configuration of only commas, or whose address is only white space. The whole of it is dropped.
     NoAddress,
-    /// Nothing stands before, between or behind commas.
+    /// An empty part before, between or after commas.
     EmptyField,
-    /// None of `suspend`, `nosuspend`, `connect`, `listen`, whatever their case.
+    /// Not one of `suspend`, `nosuspend`, `connect`, `listen`, in any case.
     UnknownTag,
-    /// A tag of its kind stands before it.
+    /// A tag of the same kind precedes it.
     LaterTag,
-    /// A configuration whose type is `listen` (F-58). The whole of it is dropped, and its other parts are not told one by one.
+    /// A configuration whose type is `listen` (F-58). The whole of it is dropped, and its other parts are not reported one by one.
     ListenPort,
-    /// Behind a NUL. No variable has one.
+    /// After a NUL. Environment variables cannot contain one.
     BehindNul,
 }
 
@@ -72,7 +72,7 @@ impl fmt::Display for IgnoredReason {
     }
 }
 
-/// What a runtime passes over, in the order of the text. Empty for an empty text, which is as good as none.
+/// The parts that a runtime ignores, in the order of the text. Empty for an empty text, which counts as unset.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::{Ignored, IgnoredReason};
@@ -83,10 +83,10 @@ impl fmt::Display for IgnoredReason {
 #[derive(Clone, Debug)]
 pub struct Ignored<'a> {
     text: &'a str,
-    /// What follows a NUL, until it was told.
+    /// The text after a NUL, until it is reported.
     behind: Option<&'a str>,
     entries: core::str::Split<'a, char>,
-    /// The fields of the entry that is being walked, and what its tags said so far.
+    /// The fields of the current entry, and its tags so far.
     fields: Option<core::str::Split<'a, char>>,
     addressed: bool,
     tags: Tags,
@@ -108,7 +108,7 @@ impl<'a> Ignored<'a> {
         IgnoredPart { offset: offset_in(self.text, text), text, reason }
     }
 
-    /// Why nothing becomes of a field.
+    /// Why a field is ignored.
     fn field(&mut self, field: &str) -> Option<IgnoredReason> {
         if field.is_empty() {
             return Some(IgnoredReason::EmptyField);

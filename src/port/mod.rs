@@ -1,19 +1,30 @@
-//! The variables that configure diagnostic ports, and what follows from them for a suspended start.
+//! The environment variables that configure diagnostic ports, and suspension at startup.
 //!
-//! Section "Diagnostic Ports". A runtime has its default port, and one for each configuration in `DOTNET_DiagnosticPorts`; all of
-//! them can hold its start.
+//! Section "Diagnostic Ports". A runtime has its default port, and one for each configuration in `DOTNET_DiagnosticPorts`; each of
+//! them can suspend it at startup.
 //!
-//! | question | answer |
+//! | question | type |
 //! |---|---|
 //! | which ports does a runtime make of this text? | [`Ports`] |
-//! | which parts of it does it pass over, and why? | [`Ignored`] |
-//! | is the text what the document allows? | [`strict`] |
-//! | how is it written? | [`WritePorts`] |
+//! | which parts does it ignore, and why? | [`Ignored`] |
+//! | does the document allow the text? | [`strict`] |
+//! | how to write it? | [`WritePorts`] |
 //! | does the default port suspend? | [`DefaultPortSuspend`] |
-//! | who must still resume? | [`Suspension`] |
+//! | which ports must still be resumed? | [`Suspension`] |
 //!
-//! Text is `&str`: a runtime reads the variable as Unicode, and bytes that are none do not survive (F-79).
+//! Text is `&str`: a runtime reads the variable as Unicode, and invalid bytes do not survive (F-79).
 #![forbid(unsafe_code)]
+
+//! # Example
+//!
+//! Read `DOTNET_DiagnosticPorts` as a runtime does:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::port::{Ports, SuspendMode};
+//!
+//! let port = Ports::new("/tmp/my.sock,nosuspend").next().expect("a port");
+//! assert_eq!((port.address, port.suspend_mode), ("/tmp/my.sock", SuspendMode::NoSuspend));
+//! ```
 
 mod config;
 mod default_suspend;
@@ -31,14 +42,14 @@ pub use strict::{PortsError, PortsErrorKind, strict};
 pub use suspension::{PortId, ResumeEffect, Suspension, SuspensionError};
 pub use write::{PortAddressError, WritePorts};
 
-/// The variable with the configurations of ports. Where it is unset, net10.0.9 was seen to read `COMPlus_DiagnosticPorts`, though F-78
-/// has it otherwise: whoever clears the one clears the other.
+/// The variable with the configurations of ports. If it is unset, net10.0.9 also reads `COMPlus_DiagnosticPorts`, contrary to F-78:
+/// clear both.
 pub const PORTS_VARIABLE: &str = "DOTNET_DiagnosticPorts";
 
-/// The variable with the suspend mode of the default port (F-86). Edition 5 prints it once as `DOTNET_DefaultDotnetPortSuspend`.
+/// The variable with the suspend mode of the default port (F-86). Edition 5 once prints it as `DOTNET_DefaultDotnetPortSuspend`.
 pub const DEFAULT_PORT_SUSPEND_VARIABLE: &str = "DOTNET_DefaultDiagnosticPortSuspend";
 
-/// Where `part`, a part of `whole`, begins in it.
+/// The offset of `part` in `whole`, which contains it.
 fn offset_in(whole: &str, part: &str) -> usize {
     (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
 }

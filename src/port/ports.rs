@@ -4,18 +4,18 @@ use core::iter::FusedIterator;
 
 use super::config::{PortConfig, PortType, Tags, fields, is_blank, readable};
 
-/// The ports that a runtime makes of `DOTNET_DiagnosticPorts`, in the order in which it builds them: last in the text, first (F-59).
+/// The ports that a runtime makes of `DOTNET_DiagnosticPorts`, in the order in which it builds them: from last to first (F-59).
 ///
 /// Nothing is refused. As shipped:
-/// - `;` separates ports, `,` separates an address and its tags, and empty parts do not count, as with C's `strtok`: `,,path` has
+/// - `;` separates ports, `,` separates an address and its tags, and empty parts are skipped, as with C's `strtok`: `,,path` has
 ///   the address `path`.
-/// - Nothing is trimmed: `path, nosuspend` suspends, ` path ` is a path with spaces (F-78). `~` stays as it is (F-60).
-///   But an address of white space alone is as good as none, and its port is dropped.
-/// - Tags ignore case; others than `suspend`, `nosuspend`, `connect`, `listen` are passed over; the first of a kind wins.
-/// - A port whose type is `listen` is dropped (F-58, F-78). Behind `connect` it is a later tag, and the port is built (seen on
+/// - Nothing is trimmed: `path, nosuspend` suspends, ` path ` is a path with spaces (F-78). `~` is not expanded (F-60). An address
+///   of only white space counts as empty, and its port is dropped.
+/// - Tags ignore case; tags other than `suspend`, `nosuspend`, `connect`, `listen` are ignored; the first of a kind wins.
+/// - A port whose type is `listen` is dropped (F-58, F-78). After `connect` it is a later tag, and the port is built (seen on
 ///   net10.0.9, though F-78 says "anywhere").
 ///
-/// [`Ignored`](super::Ignored) tells what was passed over.
+/// [`Ignored`](super::Ignored) reports the ignored parts.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::{Ports, SuspendMode};
@@ -46,7 +46,7 @@ impl<'a> Iterator for Ports<'a> {
     }
 }
 
-/// From the back: the ports as they stand in the text.
+/// Iterates from the back over the ports in the text.
 impl DoubleEndedIterator for Ports<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
         self.entries.find_map(port)

@@ -7,22 +7,22 @@ use super::{Ports, offset_in};
 use crate::endpoint::PIPE_PREFIX;
 use crate::wire::clamp;
 
-/// Reads `DOTNET_DiagnosticPorts` by the document's grammar alone, and gives the ports as [`Ports`] does.
+/// Reads `DOTNET_DiagnosticPorts` strictly by the document's grammar, and returns the ports like [`Ports`].
 ///
 /// ```text
 /// <port address>[,tag[...]][;<port address>[,tag[...]][...]]
 /// tag ::= <SUSPEND_MODE> | <PORT_TYPE>    <SUSPEND_MODE> ::= suspend | nosuspend    <PORT_TYPE> ::= connect
 /// ```
 ///
-/// Every part is there, and tags are spelled as printed. More than one of a kind is allowed: the text says that the first counts.
-/// An address is anything but white space alone, the name of a tag with it (`nosuspend,connect`), and has no `\\.\pipe\` before it. That a
-/// path must be a "full path" is not asked of it, since the same text is a pipe's name on Windows.
+/// No part is empty, and tags are spelled as printed. More than one of a kind is allowed: the text says that the first counts. An
+/// address is anything except white space, even the name of a tag (`nosuspend,connect`), and has no `\\.\pipe\` prefix. The
+/// document's "full path" is not checked, since the same text is a pipe's name on Windows.
 ///
-/// By this reading two of the document's own examples are wrong: `…;~/mydiagport.sock,nosuspend;` ends with a semicolon and
-/// `<path>,nosuspend,suspend,suspend,` with a comma. Runtimes take both.
+/// By this grammar two of the document's examples are wrong: `…;~/mydiagport.sock,nosuspend;` ends with a semicolon and
+/// `<path>,nosuspend,suspend,suspend,` with a comma. Runtimes accept both.
 ///
 /// # Errors
-/// [`PortsError`] for the first part that the grammar does not allow.
+/// [`PortsError`] for the first invalid part.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::{PortsErrorKind, strict};
@@ -58,7 +58,7 @@ pub fn strict(text: &str) -> Result<Ports<'_>, PortsError> {
     Ok(Ports::new(text))
 }
 
-/// What the document's grammar does not allow, and at which byte.
+/// A violation of the document's grammar, with its byte offset.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::strict;
@@ -71,19 +71,19 @@ pub struct PortsError {
     offset: u32,
 }
 
-/// What the document's grammar does not allow.
+/// A violation of the document's grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PortsErrorKind {
-    /// Nothing, or white space alone, stands where an address should; also: the whole text is empty.
+    /// The address is empty or only white space; also: the whole text is empty.
     EmptyAddress,
     /// `\\.\pipe\` before the name of a pipe.
     PrefixedPipeName,
-    /// Nothing stands where a tag should.
+    /// A tag is empty.
     EmptyTag,
-    /// None of `suspend`, `nosuspend`, `connect`, in these letters. `listen` is none (F-58).
+    /// Not one of `suspend`, `nosuspend`, `connect`, in lower case. `listen` is not allowed (F-58).
     UnknownTag,
-    /// A NUL, which no variable has.
+    /// A NUL, which environment variables cannot contain.
     Nul,
 }
 
@@ -106,7 +106,7 @@ impl PortsError {
         self.kind
     }
 
-    /// At which byte of the text.
+    /// The byte offset in the text.
     pub const fn offset(&self) -> usize {
         self.offset as usize
     }

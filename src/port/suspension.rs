@@ -1,10 +1,10 @@
-//! Who must still resume before a runtime starts.
+//! Which ports must be resumed before a runtime starts.
 
 use core::fmt;
 
 use super::PortConfig;
 
-/// Which port of a runtime.
+/// A port of a runtime.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::{PortConfig, PortId, Suspension};
@@ -15,13 +15,13 @@ use super::PortConfig;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PortId {
-    /// The one that every runtime has.
+    /// The default port, which every runtime has.
     Default,
     /// The n-th of [`Ports`](super::Ports), from 0.
     Configured(usize),
 }
 
-/// What a `ResumeRuntime` does. The runtime answers OK to each of them (F-42).
+/// The effect of a `ResumeRuntime`. The runtime always answers OK (F-42).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::{PortConfig, PortId, ResumeEffect, Suspension};
@@ -33,7 +33,7 @@ pub enum PortId {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResumeEffect {
-    /// The port does not suspend, or was resumed before.
+    /// None: the port does not suspend, or was resumed before.
     Nothing,
     /// The port was resumed; the runtime waits for others.
     Waits {
@@ -44,7 +44,7 @@ pub enum ResumeEffect {
     Starts,
 }
 
-/// Which ports of a runtime still hold its start: a value of up to `N` configured ports and the default port.
+/// Which ports still suspend a runtime: a value of up to `N` configured ports and the default port.
 ///
 /// A resume counts only for the port it arrives on, and the runtime starts when no suspended port is left (F-42).
 ///
@@ -67,8 +67,8 @@ pub struct Suspension<const N: usize> {
 }
 
 impl<const N: usize> Suspension<N> {
-    /// A runtime before its start. `default_suspends` is what
-    /// [`DefaultPortSuspend::suspends`](super::DefaultPortSuspend::suspends) says.
+    /// A runtime before its start. `default_suspends` is the result of
+    /// [`DefaultPortSuspend::suspends`](super::DefaultPortSuspend::suspends).
     ///
     /// # Errors
     /// [`SuspensionError::TooManyPorts`] if there are more than `N` of `ports`.
@@ -82,12 +82,12 @@ impl<const N: usize> Suspension<N> {
         Ok(state)
     }
 
-    /// How many ports must still resume.
+    /// How many ports must still be resumed.
     pub fn left(&self) -> usize {
         self.waits.iter().filter(|waits| **waits).count().saturating_add(usize::from(self.default_waits))
     }
 
-    /// Whether no port holds the runtime any longer.
+    /// Whether no port suspends the runtime any longer.
     pub fn is_started(&self) -> bool {
         self.left() == 0
     }
@@ -119,7 +119,7 @@ impl<const N: usize> Suspension<N> {
     }
 }
 
-/// A question to a [`Suspension`] about ports that it does not have.
+/// An error about ports that a [`Suspension`] does not have.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::{PortId, Suspension, SuspensionError};
@@ -131,9 +131,9 @@ impl<const N: usize> Suspension<N> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SuspensionError {
-    /// More ports are configured than the value holds.
+    /// More ports are configured than the value can hold.
     TooManyPorts {
-        /// How many it holds.
+        /// Its capacity.
         capacity: usize,
     },
     /// The runtime has no port of this number.

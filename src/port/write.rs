@@ -6,9 +6,9 @@ use super::config::{PortConfig, PortType, SuspendMode, is_blank};
 use crate::endpoint::put_text;
 use crate::wire::{Encode, EncodeError, Sink};
 
-/// `DOTNET_DiagnosticPorts` with the given ports, by [`Display`](fmt::Display) or [`Encode`]. What is a default is not written.
+/// Writes `DOTNET_DiagnosticPorts` for the given ports, by [`Display`](fmt::Display) or [`Encode`]. Defaults are not written.
 ///
-/// The ports come in the order in which a runtime is to build them, as [`Ports`](super::Ports) gives them: the last stands first.
+/// The ports are in the order in which a runtime builds them, as in [`Ports`](super::Ports): the last is written first.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::{PortConfig, Ports, SuspendMode, WritePorts};
@@ -28,8 +28,8 @@ impl<'p, 'a> WritePorts<'p, 'a> {
     /// The text of `ports`.
     ///
     /// # Errors
-    /// [`PortAddressError`] for the first port that no text gives: its address is empty or blank, or has a `;`, a `,` or a NUL in it, or
-    /// it is of type [`Listen`](PortType::Listen).
+    /// [`PortAddressError`] for the first port that cannot be written: its address is empty or blank, or contains a `;`, a `,` or a
+    /// NUL, or its type is [`Listen`](PortType::Listen).
     pub fn new(ports: &'p [PortConfig<'a>]) -> Result<Self, PortAddressError> {
         match ports.iter().position(|port| !can_stand(port)) {
             Some(index) => Err(PortAddressError { index }),
@@ -62,7 +62,7 @@ impl Encode for WritePorts<'_, '_> {
     }
 }
 
-/// A port that cannot be written: its address cannot stand in the variable, or it listens.
+/// A port that cannot be written: its address is not allowed in the variable, or it listens.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::{PortConfig, WritePorts};
@@ -76,7 +76,7 @@ pub struct PortAddressError {
 }
 
 impl PortAddressError {
-    /// Which of the ports.
+    /// The index of the port.
     pub const fn index(&self) -> usize {
         self.index
     }

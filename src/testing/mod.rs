@@ -1,5 +1,21 @@
-//! For tests: values of any kind for fuzzers and proptest, and what this crate's own fuzz targets do.
+//! For tests: values of any kind for fuzzers and proptest, and the bodies of this crate's fuzz targets.
 #![forbid(unsafe_code)]
+
+//! # Example
+//!
+//! Test a codec with messages from proptest (features `arbitrary` and `proptest`):
+//!
+//! ```
+//! # #[cfg(feature = "proptest")] {
+//! use dotnet_diagnostics_ipc::message::Message;
+//! use dotnet_diagnostics_ipc::testing::strategies;
+//! use proptest::prelude::*;
+//!
+//! proptest!(|(peer in strategies::hostile_messages())| {
+//!     let _ = Message::decode_prefix(&peer); // your codec in place of this one: it must not panic
+//! });
+//! # }
+//! ```
 
 pub mod arbitrary;
 #[cfg(feature = "fuzzing")]

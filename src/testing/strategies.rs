@@ -1,4 +1,4 @@
-//! Strategies for proptest: every message and every type of the grammar, valid, on the edges, and hostile.
+//! Strategies for proptest: every message and every type of the grammar: valid, boundary and hostile.
 //!
 //! Feature `proptest`. Values are those of [`arbitrary`](mod@crate::testing::arbitrary): they own their bytes, and shrink to messages with
 //! fewer and smaller parts. For a client, a server or another codec under test:
@@ -6,8 +6,8 @@
 //! | | of messages | of one type |
 //! |---|---|---|
 //! | valid: small numbers, short text, few items | [`requests`], [`replies`] | [`valid`], [`fixed`] |
-//! | on the edges of what readers check | [`boundary_requests`], [`boundary_replies`] | [`boundary`] |
-//! | valid before something happened to it | [`hostile_messages`] | [`hostile`] |
+//! | at the limits of what readers check | [`boundary_requests`], [`boundary_replies`] | [`boundary`] |
+//! | valid messages after a change | [`hostile_messages`] | [`hostile`] |
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::message::{Message, eventpipe::CollectTracing2};
@@ -31,12 +31,12 @@ use ::proptest::prelude::{Strategy, any};
 
 use crate::testing::arbitrary::{Choices, Generate, Hostile, Made, MadeReply, MadeRequest, Style};
 
-/// What a value is made from. Fewer bytes make a smaller value.
+/// The source of a value. Fewer bytes make a smaller value.
 fn chosen() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), 0..600)
 }
 
-/// Values of one type, as most are.
+/// Typical values of one type.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::{testing::strategies, wire::IpcString};
@@ -51,8 +51,8 @@ pub fn valid<T: Generate>() -> impl Strategy<Value = Made<T>> {
     chosen().prop_map(|chosen| Made::new(&chosen, Style::Plain))
 }
 
-/// Values of one type on the edges of what readers check: 0 and the largest numbers, levels above the last one, a provider more
-/// than servers take (F-16), names a unit too long (F-65), text that is absent, empty or no Unicode.
+/// Values of one type at the limits of what readers check: 0 and the largest numbers, levels above the last one, a provider more
+/// than servers accept (F-16), names a unit too long (F-65), text that is absent, empty or not Unicode.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::{message::eventpipe::ProviderConfig, testing::strategies};
@@ -66,7 +66,7 @@ pub fn boundary<T: Generate>() -> impl Strategy<Value = Made<T>> {
     chosen().prop_map(|chosen| Made::new(&chosen, Style::Boundary))
 }
 
-/// Bytes that are nearly a value of one type, or one all the same.
+/// Bytes that are nearly, or still, a value of one type.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::{message::eventpipe::EventFilter, testing::strategies, wire::{Decode as _, Reader}};
@@ -121,7 +121,7 @@ pub fn requests() -> impl Strategy<Value = MadeRequest> {
     chosen().prop_map(|chosen| MadeRequest::new(&chosen, Style::Plain))
 }
 
-/// Requests with values on the edges of what servers take.
+/// Requests with values at the limits of what servers accept.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::testing::strategies;
@@ -137,7 +137,7 @@ pub fn boundary_requests() -> impl Strategy<Value = MadeRequest> {
     chosen().prop_map(|chosen| MadeRequest::new(&chosen, Style::Boundary))
 }
 
-/// Replies of every kind, as whole messages, with what they answer.
+/// Replies of every kind, as whole messages, with the command they answer.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::{message::Message, testing::strategies};
@@ -151,7 +151,7 @@ pub fn replies() -> impl Strategy<Value = MadeReply> {
     chosen().prop_map(|chosen| MadeReply::new(&chosen, Style::Plain))
 }
 
-/// Replies with values on the edges of what clients expect.
+/// Replies with values at the limits of what clients expect.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::testing::strategies;
@@ -165,7 +165,7 @@ pub fn boundary_replies() -> impl Strategy<Value = MadeReply> {
     chosen().prop_map(|chosen| MadeReply::new(&chosen, Style::Boundary))
 }
 
-/// What a faulty or ill-meaning peer might send; see [`Hostile`].
+/// Messages of a faulty or malicious peer; see [`Hostile`].
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::{message::Message, testing::strategies};

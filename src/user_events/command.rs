@@ -6,10 +6,10 @@ use super::{UserEventsError, UserEventsErrorKind};
 use crate::message::eventpipe::MAX_TRACEPOINT_NAME_LEN;
 use crate::wire::{Encode, EncodeError, Field, IpcString, Sink, SliceSink, clamp};
 
-/// The fields of a record, as the kernel is told them ("Tracepoint Format V1").
+/// The fields of a record, as registered with the kernel ("Tracepoint Format V1").
 pub const TRACEPOINT_FORMAT_V1: &str = "u8 version; u16 event_id; __rel_loc u8[] extension; __rel_loc u8[] payload";
 
-/// The most bytes that the kernel takes as a command string, the NUL behind it included (F-65).
+/// The longest command string that the kernel accepts, including the NUL (F-65).
 pub const MAX_COMMAND_LEN: usize = 512;
 
 /// The command string of a tracepoint (section "`User_events` Registration", F-65).
@@ -20,10 +20,10 @@ pub const MAX_COMMAND_LEN: usize = 512;
 /// | 1 | a space |
 /// | 74 | [`TRACEPOINT_FORMAT_V1`] |
 ///
-/// A [`UserReg`](super::UserReg) points to it, with a NUL behind. Names come in UTF-16 in a session request, and are UTF-8 here:
-/// the limit is in bytes, not in units. A name with a space or NUL inside, or that is no valid Unicode, has no command string.
-/// Runtimes do not look: they register what comes before the NUL, a session whose name has a space fails with `E_FAIL` (P-22), and
-/// released .NET 10 builds die of a longer name (P-19).
+/// A [`UserReg`](super::UserReg) points to it, followed by a NUL. Names are UTF-16 in a session request, and UTF-8 here: the limit
+/// is in bytes, not units. A name that contains a space or NUL, or is not valid Unicode, has no command string. Runtimes do not
+/// check: they register the part before the NUL, a session whose name has a space fails with `E_FAIL` (P-22), and released .NET 10
+/// builds crash on a longer name (P-19).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::TracepointCommand;
@@ -69,14 +69,14 @@ impl<'a> TracepointCommand<'a> {
         Ok(Self { name })
     }
 
-    /// Reads a command string, without the NUL behind it. The first space ends the name.
+    /// Reads a command string, without the final NUL. The first space ends the name.
     ///
     /// # Errors
-    /// Of `tracepoint_name`: [`EmptyTracepointName`](UserEventsErrorKind::EmptyTracepointName) at its place,
-    /// [`BadTracepointName`](UserEventsErrorKind::BadTracepointName) at the first NUL or byte that is no UTF-8,
-    /// [`TracepointNameTooLong`](UserEventsErrorKind::TracepointNameTooLong) at the first byte beyond the limit. Else
-    /// [`UnknownTracepointFormat`](UserEventsErrorKind::UnknownTracepointFormat) at the first byte that is not that of
-    /// [`TRACEPOINT_FORMAT_V1`] (or where the text ends).
+    /// For `tracepoint_name`: [`EmptyTracepointName`](UserEventsErrorKind::EmptyTracepointName) at its place,
+    /// [`BadTracepointName`](UserEventsErrorKind::BadTracepointName) at the first NUL or byte that is not UTF-8,
+    /// [`TracepointNameTooLong`](UserEventsErrorKind::TracepointNameTooLong) at the first byte beyond the limit. Otherwise
+    /// [`UnknownTracepointFormat`](UserEventsErrorKind::UnknownTracepointFormat) at the first byte that differs from
+    /// [`TRACEPOINT_FORMAT_V1`] (or at the end of the text).
     pub fn parse(text: &'a [u8]) -> Result<Self, UserEventsError> {
         let of_name = |kind, offset| Err(UserEventsError::new(kind, offset).within(Field::TracepointName));
         let end = text.iter().position(|byte| *byte == b' ').unwrap_or(text.len());
@@ -93,9 +93,9 @@ impl<'a> TracepointCommand<'a> {
         if name.len() > MAX_TRACEPOINT_NAME_LEN {
             return of_name(UserEventsErrorKind::TracepointNameTooLong { len: clamp(name.len()) }, MAX_TRACEPOINT_NAME_LEN);
         }
-        let format = b" ".iter().chain(TRACEPOINT_FORMAT_V1.as_bytes());
-        let same = rest.iter().zip(format).take_while(|(have, want)| have == want).count();
-        if same != FORMAT_LEN || rest.len() != FORMAT_LEN {
+        if rest.strip_prefix(b" ") != Some(TRACEPOINT_FORMAT_V1.as_bytes()) {
+            let format = b" ".iter().chain(TRACEPOINT_FORMAT_V1.as_bytes());
+            let same = rest.iter().zip(format).take_while(|(have, want)| have == want).count();
             return Err(UserEventsError::new(UserEventsErrorKind::UnknownTracepointFormat, end.saturating_add(same)));
         }
         Ok(Self { name: IpcString::new(utf8.unwrap_or_default()) })
@@ -106,7 +106,7 @@ impl<'a> TracepointCommand<'a> {
         self.name
     }
 
-    /// Writes the text and the NUL behind it, as the kernel wants it, and says how many bytes that are, the NUL included.
+    /// Writes the text and a final NUL, as the kernel expects, and returns the length in bytes, including the NUL.
     ///
     /// # Errors
     /// [`EncodeError::BufferTooSmall`]; [`MAX_COMMAND_LEN`] bytes are always enough.
@@ -118,9 +118,6 @@ impl<'a> TracepointCommand<'a> {
     }
 }
 
-/// A space and the fields.
-const FORMAT_LEN: usize = 75;
-
 /// The text, without a NUL.
 impl fmt::Display for TracepointCommand<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -130,11 +127,10 @@ impl fmt::Display for TracepointCommand<'_> {
 
 /// The text in UTF-8, without a NUL.
 impl Encode for TracepointCommand<'_> {
+    #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
-        // Each is a character: `new` and `parse` saw to that.
-        for c in self.name.chars().flatten() {
-            sink.put(c.encode_utf8(&mut [0; 4]).as_bytes());
-        }
+        // All of it is text: `new` and `parse` checked that.
+        self.name.put_utf8(sink);
         sink.put(b" ");
         sink.put(TRACEPOINT_FORMAT_V1.as_bytes());
         Ok(())
@@ -159,8 +155,8 @@ mod tests {
     #[test]
     fn lengths_add_up() {
         assert_eq!(TRACEPOINT_FORMAT_V1.len(), 74);
-        assert_eq!(FORMAT_LEN, TRACEPOINT_FORMAT_V1.len() + 1);
-        assert_eq!(MAX_TRACEPOINT_NAME_LEN + FORMAT_LEN + 1, MAX_COMMAND_LEN);
+        // A space before the fields, a NUL after them.
+        assert_eq!(MAX_TRACEPOINT_NAME_LEN + 1 + 74 + 1, MAX_COMMAND_LEN);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Why what goes to the kernel does not decode.
+//! Errors of data exchanged with the kernel.
 
 use core::fmt;
 
@@ -24,23 +24,23 @@ pub type UserEventsError = WireError<UserEventsErrorKind>;
 pub enum UserEventsErrorKind {
     /// A fault of the grammar.
     Grammar(DecodeErrorKind),
-    /// The `size` at the front of a kernel structure is not that of the structure.
+    /// The `size` at the front of a kernel structure is wrong.
     WrongStructSize {
-        /// The size that stands there.
+        /// The size received.
         size: u32,
         /// The size of the structure, without padding.
         expected: u32,
     },
     /// The padding at the end of a kernel structure is not zero (P-18).
     NonZeroPadding {
-        /// The byte that stands there.
+        /// The byte received.
         byte: u8,
     },
-    /// A `__rel_loc` that points outside of the data behind the fixed fields (F-66).
+    /// A `__rel_loc` that points outside the data after the fixed fields (F-66).
     RelLocOutOfRange {
         /// From the end of the `__rel_loc` itself.
         offset: u16,
-        /// How many bytes.
+        /// The length in bytes.
         len: u16,
     },
     /// A tracepoint's command string whose fields are not those of format version 1 (F-65).
@@ -52,9 +52,9 @@ pub enum UserEventsErrorKind {
         /// The length of the name, in bytes.
         len: u32,
     },
-    /// A byte that cannot stand in a tracepoint's name: NUL, or one that is no UTF-8.
+    /// A byte that is not allowed in a tracepoint's name: NUL, or not UTF-8.
     BadTracepointName {
-        /// The byte that stands there.
+        /// The byte received.
         byte: u8,
     },
 }

@@ -4,16 +4,16 @@ use core::fmt;
 
 use super::Metadata;
 use crate::message::process::Tail;
-use crate::wire::{Decode, DecodeError, Encode, EncodeError, Field, Fields, Guid, Reader, Sink, Source};
+use crate::wire::{Decode, Encode, EncodeError, Field, Fields, Guid, Reader, Sink, Source, decode_by_read};
 
-/// One piece of an [`Extension`]: a label, and data whose length follows from it.
+/// One piece of an [`Extension`]: a label, and data whose length depends on it.
 ///
 /// | label | data |
 /// |---|---|
-/// | 0x01 | [`Metadata`]: 4 bytes of length, and as many bytes (F-27) |
+/// | 0x01 | [`Metadata`]: 4 bytes of length, then that many bytes (F-27) |
 /// | 0x02 | `ActivityId`: 16 bytes; printed as `uint16` (F-26) |
 /// | 0x03 | `RelatedActivityId`: 16 bytes |
-/// | other | unknown, and so is where it ends: all that is left (F-87) |
+/// | other | unknown, and so is its length: takes the rest (F-87) |
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::ExtensionItem;
@@ -25,14 +25,14 @@ use crate::wire::{Decode, DecodeError, Encode, EncodeError, Field, Fields, Guid,
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExtensionItem<'a> {
-    /// What the event is. The runtime sends it the first time alone (P-23), native events included (F-28); racing threads may each
+    /// The event's metadata. The runtime sends it only the first time (P-23), for native events too (F-28); racing threads may each
     /// send it, and so may each version of an event (P-20).
     Metadata(Metadata<'a>),
-    /// The activity in which the event was written. The runtime leaves it out if it is zero.
+    /// The activity in which the event was written. Omitted by the runtime if zero.
     ActivityId(Guid),
-    /// The activity that caused the other one. The runtime leaves it out if it is zero.
+    /// The activity that caused the other one. Omitted by the runtime if zero.
     RelatedActivityId(Guid),
-    /// A label that is not known, and everything behind it.
+    /// An unknown label, and everything after it.
     Unknown {
         /// The label.
         label: u8,
@@ -60,12 +60,16 @@ impl ExtensionItem<'_> {
 impl<'a> Decode<'a> for ExtensionItem<'a> {
     const MIN_LEN: usize = 1;
 
-    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        Self::build(reader)
+    decode_by_read! {}
+
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        Self::build(reader).ok()
     }
 }
 
 impl<'a> Fields<'a> for ExtensionItem<'a> {
+    #[inline]
     fn build<S: Source<'a>>(source: &mut S) -> Result<Self, S::Error> {
         source.object(|source| {
             Ok(match source.field(Field::Label)? {
@@ -82,6 +86,7 @@ impl<'a> Fields<'a> for ExtensionItem<'a> {
 }
 
 impl Encode for ExtensionItem<'_> {
+    #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         let label = self.label();
         if matches!((self, label), (Self::Unknown { .. }, METADATA | ACTIVITY_ID | RELATED_ACTIVITY_ID)) {
@@ -99,8 +104,8 @@ impl Encode for ExtensionItem<'_> {
 
 /// The extension of a record (section "Extension Blob Format"): any number of [`ExtensionItem`]s, to the end of the bytes.
 ///
-/// Holds either bytes, each item already checked, or the caller's items, and compares by its items. Items may stand in any order
-/// and more than once; runtimes write metadata, `ActivityId`, `RelatedActivityId`, and leave out what is not there (F-67).
+/// Holds either bytes, each item already checked, or the caller's items. Equality compares the items. Items may occur in any order
+/// and more than once; runtimes write metadata, `ActivityId`, `RelatedActivityId`, and omit what is missing (F-67).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::{Extension, ExtensionItem, Metadata};
@@ -124,7 +129,7 @@ enum Repr<'a> {
 }
 
 impl<'a> Extension<'a> {
-    /// The extension of no items, of no bytes.
+    /// The empty extension, of no bytes.
     pub const EMPTY: Self = Self::new(&[]);
 
     /// An extension of the caller's items.
@@ -132,7 +137,7 @@ impl<'a> Extension<'a> {
         Self(Repr::Items(items))
     }
 
-    /// Whether there is no item.
+    /// Whether there are no items.
     pub const fn is_empty(&self) -> bool {
         match self.0 {
             Repr::Wire(bytes) => bytes.is_empty(),
@@ -177,10 +182,11 @@ enum IterRepr<'a> {
 impl<'a> Iterator for ExtensionIter<'a> {
     type Item = ExtensionItem<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<ExtensionItem<'a>> {
         match &mut self.0 {
-            // Fails at the end alone: `Extension::decode` read every item.
-            IterRepr::Wire(reader) => ExtensionItem::decode(reader).ok(),
+            // `None` only at the end: `Extension::decode` read every item.
+            IterRepr::Wire(reader) => ExtensionItem::read(reader),
             IterRepr::Items(items) => items.next().copied(),
         }
     }
@@ -224,24 +230,32 @@ impl fmt::Debug for Extension<'_> {
     }
 }
 
-/// Takes all that is left: nothing but the record says how long an extension is. A fault is in `extension[1].metadata`.
+/// Takes the rest: only the record knows the length of an extension. A fault is in `extension[1].metadata`.
 impl<'a> Decode<'a> for Extension<'a> {
     const MIN_LEN: usize = 0;
 
-    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    decode_by_read! {}
+
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
         let all = reader.rest();
         let mut index = 0usize;
         while !reader.rest().is_empty() {
-            ExtensionItem::decode(reader).map_err(|error| error.at_index(index).within(Field::Extension))?;
+            if ExtensionItem::read(reader).is_none() {
+                reader.at_index(index);
+                reader.within(Field::Extension);
+                return None;
+            }
             index = index.saturating_add(1);
         }
-        Ok(Self(Repr::Wire(all)))
+        Some(Self(Repr::Wire(all)))
     }
 }
 
 /// # Errors
 /// [`EncodeError::UnknownLabelNotLast`], [`EncodeError::NotUnknown`]: such bytes would not be read back as these items.
 impl Encode for Extension<'_> {
+    #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         let mut unknown = None;
         for item in self {

@@ -4,22 +4,23 @@ use core::fmt;
 
 use crate::wire::{
     Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, Fields, IpcString, Reader, Sink, Source, clamp,
+    decode_by_read,
 };
 
 /// The data of label 0x01: the document's `array<byte> metadata`.
 ///
 /// | bytes | what |
 /// |---|---|
-/// | 4 | length of all that follows |
-/// | 2 × n + 2 | the provider's name, UTF-16LE, with a NUL; not from early .NET 10 builds (F-27) |
+/// | 4 | length of the rest |
+/// | 2 × n + 2 | the provider's name, UTF-16LE, with a NUL; missing in early .NET 10 builds (F-27) |
 /// | … | the event's own metadata, as in a `MetadataBlock` of nettrace version 5, without `MetadataId` and `ProviderName` |
 ///
-/// So all that is behind the length is, byte for byte, the payload of a stream's metadata behind `MetadataId` (P-23). A native
-/// event has there its id, an empty name, keywords, version, level, and a count of 0 fields.
+/// So everything after the length equals the payload of a stream's metadata after `MetadataId` (P-23). For a native event this is
+/// its id, an empty name, keywords, version, level, and a field count of 0.
 ///
-/// Nothing in the bytes says whether the name is there: that depends on the runtime. So what was decoded is kept whole, and
-/// [`split_provider_name`](Self::split_provider_name) is asked only where the name is known to be there. Early builds begin with
-/// the event's id, a `u32`. Equality is by the bytes.
+/// The bytes do not show whether the name is present: that depends on the runtime. So the decoded bytes are kept whole; call
+/// [`split_provider_name`](Self::split_provider_name) only if the name is known to be present. Early builds begin with the event's
+/// id, a `u32`. Equality compares the bytes.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::Metadata;
@@ -33,13 +34,13 @@ use crate::wire::{
 /// ```
 #[derive(Clone, Copy)]
 pub struct Metadata<'a> {
-    /// There, and without a NUL inside; `None` if it is a part of `rest`, or missing.
+    /// Present, and without an inner NUL; `None` if it is part of `rest`, or missing.
     provider_name: Option<IpcString<'a>>,
     rest: &'a [u8],
 }
 
 impl<'a> Metadata<'a> {
-    /// The bytes behind the length, as they are.
+    /// The bytes after the length, unchanged.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { provider_name: None, rest: bytes }
     }
@@ -47,7 +48,7 @@ impl<'a> Metadata<'a> {
     /// The provider's name, then the event's own metadata, as runtimes send it.
     ///
     /// # Errors
-    /// [`EncodeError::EmptyName`] if the name is absent, [`EncodeError::ForbiddenUnit`] if it has a NUL inside, where it would end.
+    /// [`EncodeError::EmptyName`] if the name is absent, [`EncodeError::ForbiddenUnit`] if it contains a NUL, which would end it.
     pub fn named(provider_name: IpcString<'a>, metadata: &'a [u8]) -> Result<Self, EncodeError> {
         if provider_name.is_absent() {
             return Err(EncodeError::EmptyName);
@@ -58,11 +59,11 @@ impl<'a> Metadata<'a> {
         Ok(Self { provider_name: Some(provider_name), rest: metadata })
     }
 
-    /// The provider's name and the event's own metadata, if the runtime is one that sends the name.
+    /// The provider's name and the event's own metadata, for a runtime that sends the name.
     ///
     /// # Errors
-    /// [`UnexpectedEnd`](DecodeErrorKind::UnexpectedEnd) of `provider_name` where the bytes end before its NUL. The offset counts
-    /// from behind the length.
+    /// [`UnexpectedEnd`](DecodeErrorKind::UnexpectedEnd) of `provider_name` if the bytes end before its NUL. The offset counts from
+    /// the end of the length.
     pub fn split_provider_name(&self) -> Result<(IpcString<'a>, &'a [u8]), DecodeError> {
         if let Some(name) = self.provider_name {
             return Ok((name, self.rest));
@@ -77,19 +78,19 @@ impl<'a> Metadata<'a> {
         Ok((IpcString::from_wire_units(name), behind.get(2..).unwrap_or_default()))
     }
 
-    /// The bytes behind the length.
+    /// The bytes after the length.
     pub fn bytes(&self) -> impl Iterator<Item = u8> + 'a {
         let name = self.provider_name.into_iter().flat_map(|name| name.units().chain([0]));
         name.flat_map(u16::to_le_bytes).chain(self.rest.iter().copied())
     }
 
-    /// How many bytes there are behind the length.
+    /// How many bytes follow the length.
     pub fn len(&self) -> usize {
-        let name = self.provider_name.map_or(0, |name| name.units().count().saturating_add(1).saturating_mul(2));
+        let name = self.provider_name.map_or(0, |name| name.units_len().saturating_add(1).saturating_mul(2));
         name.saturating_add(self.rest.len())
     }
 
-    /// Whether there is no byte: the event has no metadata.
+    /// Whether there are no bytes: the event has no metadata.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -112,12 +113,15 @@ impl fmt::Debug for Metadata<'_> {
 impl<'a> Decode<'a> for Metadata<'a> {
     const MIN_LEN: usize = 4;
 
-    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        <&[u8]>::decode(reader).map(Self::new)
+    decode_by_read! {}
+
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        <&[u8]>::read(reader).map(Self::new)
     }
 }
 
-/// The bytes behind the length: they do not say whether a provider's name is in front.
+/// The bytes after the length: they do not show whether they begin with a provider's name.
 impl<'a> Fields<'a> for Metadata<'a> {
     fn build<S: Source<'a>>(source: &mut S) -> Result<Self, S::Error> {
         source.bytes().map(Self::new)
@@ -125,11 +129,13 @@ impl<'a> Fields<'a> for Metadata<'a> {
 }
 
 impl Encode for Metadata<'_> {
+    #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         let count = self.len();
         u32::try_from(count).map_err(|_| EncodeError::CountTooLarge { count })?.encode(sink)?;
-        for unit in self.provider_name.into_iter().flat_map(|name| name.units().chain([0])) {
-            sink.put(&unit.to_le_bytes());
+        if let Some(name) = self.provider_name {
+            name.put_units(name.units_len(), sink);
+            sink.put(&[0; 2]);
         }
         sink.put(self.rest);
         Ok(())
@@ -160,7 +166,7 @@ mod tests {
 
     #[test]
     fn nul_of_a_name_is_a_unit_not_two_bytes() {
-        // Units 0x0041, 0x4100: two zero bytes stand beside each other, at an odd offset.
+        // Units 0x0041, 0x4100: two adjacent zero bytes, at an odd offset.
         let block = Metadata::new(b"\x41\x00\x00\x41\0\0\x07");
         assert_eq!(block.split_provider_name(), Ok((IpcString::from_units(&[0x41, 0x4100]), &[7][..])));
     }
@@ -178,7 +184,7 @@ mod tests {
     fn name_that_would_end_early_is_refused() {
         assert_eq!(Metadata::named(IpcString::ABSENT, &[]), Err(EncodeError::EmptyName));
         assert_eq!(Metadata::named("a\0b".into(), &[]), Err(EncodeError::ForbiddenUnit { unit: 0 }));
-        // A name of nothing but its NUL can be read back.
+        // A name of only its NUL can be read back.
         assert_eq!(Metadata::named("".into(), &[]).unwrap().split_provider_name(), Ok(("".into(), &[][..])));
     }
 

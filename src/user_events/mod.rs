@@ -4,20 +4,33 @@
 //! [`UserEventsSession`](crate::message::eventpipe::UserEventsSession) names tracepoints. The runtime then
 //!
 //! 1. makes a [`TracepointCommand`] of each name and registers it: [`UserReg`], [`DIAG_IOCSREG`];
-//! 2. decides for each event into which tracepoint it goes: [`route`];
+//! 2. decides which tracepoint each event goes to: [`route`];
 //! 3. writes a [`WrittenRecord`], whose [`Extension`] has the event's metadata the first time;
 //! 4. at the end of the session removes the tracepoints: [`UserUnreg`], [`DIAG_IOCSUNREG`].
 //!
-//! A reader of the tracepoint gets the [`Record`] without its `write_index`. Only the first record of an event has its metadata: keep
-//! them in a map by tracepoint, process id and event id. The first metadata stay, but where others come for the same key, a record
+//! A reader of the tracepoint gets the [`Record`] without its `write_index`. Only the first record of an event has its metadata:
+//! store them by tracepoint, process id and event id. Keep the first metadata, but if others arrive for the same key, a record
 //! without metadata may belong to either (P-23).
 //!
-//! A registration that fails ends the request: the names behind it are not registered, what was registered is removed again, and the
-//! client gets `E_FAIL` (P-22). A name with a space in it fails so: the kernel takes what is behind the space for fields.
+//! A failing registration ends the request: later names are not registered, earlier ones are removed again, and the client gets
+//! `E_FAIL` (P-22). A name that contains a space fails this way: the kernel reads the part after the space as fields.
 //!
 //! Sections "`User_events` format" and "Which events have metadata?" of the document, editions 10 and 10+; F-25 to F-29, F-64 to
-//! F-67, F-87; P-18 to P-23. Nothing here opens a file: `user_events_data` and the `ioctl`s are the caller's.
+//! F-67, F-87; P-18 to P-23. This module does not open a file: `user_events_data` and the `ioctl`s are left to the caller.
 #![forbid(unsafe_code)]
+
+//! # Example
+//!
+//! Read a record that a runtime wrote to the kernel:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::user_events::Record;
+//! use dotnet_diagnostics_ipc::wire::Reader;
+//!
+//! let written = b"\x01\x2a\0\x04\0\0\0\0\0\x07\0payload";
+//! let Record::V1(record) = Record::decode(&mut Reader::new(written)).unwrap() else { panic!("another version") };
+//! assert_eq!((record.event_id, record.payload), (42, &b"payload"[..]));
+//! ```
 
 mod command;
 mod error;

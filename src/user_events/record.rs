@@ -1,17 +1,17 @@
-//! The record of an event: what the runtime writes to `user_events_data`, and what a reader of the tracepoint gets.
+//! The record of an event: as the runtime writes it to `user_events_data`, and as a reader of the tracepoint gets it.
 
 use super::{Extension, RelLoc, UserEventsError, UserEventsErrorKind};
-use crate::wire::{Decode as _, DecodeError, Encode, EncodeError, Field, Reader, Sink};
+use crate::wire::{Apart, Decode as _, DecodeError, Encode, EncodeError, Field, Reader, Scan, Sink};
 
-/// A record as a reader of the tracepoint gets it: without the `write_index`, which the kernel takes.
+/// A record as a reader of the tracepoint gets it: without the `write_index`, which the kernel removes.
 ///
 /// | offset | bytes | what |
 /// |---|---|---|
 /// | 0 | 1 | `version` |
-/// | 1 | … | [`RecordV1`] where the version is 1 |
+/// | 1 | … | [`RecordV1`] if the version is 1 |
 ///
-/// Perf and tracefs put the fields that all tracepoints have before it; offsets inside do not depend on that. An unknown version
-/// is no error: what follows it is given as it is.
+/// Perf and tracefs prepend the fields common to all tracepoints; offsets inside do not depend on that. An unknown version is not
+/// an error: the rest is kept unchanged.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::{Record, RecordV1};
@@ -31,26 +31,26 @@ use crate::wire::{Decode as _, DecodeError, Encode, EncodeError, Field, Reader, 
 pub enum Record<'a> {
     /// Version 1.
     V1(RecordV1<'a>),
-    /// A version that is not known.
+    /// An unknown version.
     Other {
         /// The version.
         version: u8,
-        /// Everything behind it.
+        /// Everything after it.
         rest: &'a [u8],
     },
 }
 
-/// A record of version 1, behind its `version` (sections "Tracepoint Format V1" and "`User_events` Writing"; F-25, F-66).
+/// A record of version 1, after its `version` (sections "Tracepoint Format V1" and "`User_events` Writing"; F-25, F-66).
 ///
 /// | offset in [`Record`] | bytes | what |
 /// |---|---|---|
 /// | 1 | 2 | `event_id` |
-/// | 3 | 4 | `extension`, a [`RelLoc`]: its bytes begin 4 behind the end of it |
-/// | 7 | 4 | `payload`, a [`RelLoc`]: its bytes begin behind those of the extension |
+/// | 3 | 4 | `extension`, a [`RelLoc`]: its bytes begin 4 after its end |
+/// | 7 | 4 | `payload`, a [`RelLoc`]: its bytes begin after those of the extension |
 /// | 11 | … | the bytes of the extension, then of the payload |
 ///
-/// When it is read, both may be anywhere behind the fixed fields, may leave gaps and may overlap, as the kernel allows; bytes
-/// behind them are not looked at (a reader may get a record that was padded). When it is written, they stand as above.
+/// When reading, both may be anywhere after the fixed fields, may leave gaps and may overlap, as the kernel allows; bytes after
+/// them are ignored (a reader may get a padded record). When writing, they are as above.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::{Extension, RecordV1};
@@ -64,7 +64,7 @@ pub enum Record<'a> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordV1<'a> {
-    /// The event's id, of which the runtime writes only the lower 16 bits (F-29).
+    /// The event's id; the runtime writes only the lower 16 bits (F-29).
     pub event_id: u16,
     /// The bytes of an [`Extension`].
     pub extension: &'a [u8],
@@ -72,9 +72,9 @@ pub struct RecordV1<'a> {
     pub payload: &'a [u8],
 }
 
-/// Of the fixed fields, `version` included.
+/// Of the fixed fields, including `version`.
 const FIXED_LEN: usize = 11;
-/// Where the two `__rel_loc` end.
+/// The ends of the two `__rel_loc`.
 const EXTENSION_END: usize = 7;
 const PAYLOAD_END: usize = FIXED_LEN;
 
@@ -93,7 +93,7 @@ impl<'a> RecordV1<'a> {
     ///
     /// # Errors
     /// [`EncodeError::EventIdTooLarge`]; [`EncodeError::PartTooLong`] if extension or payload have more than 65,535 bytes. Runtimes
-    /// cut the one and drop the other (F-29).
+    /// truncate the id, and drop the parts (F-29).
     pub fn new(event_id: u32, extension: &'a [u8], payload: &'a [u8]) -> Result<Self, EncodeError> {
         let id = u16::try_from(event_id).map_err(|_| EncodeError::EventIdTooLarge { id: event_id })?;
         let record = Self { event_id: id, extension, payload };
@@ -103,7 +103,7 @@ impl<'a> RecordV1<'a> {
     /// The items of the extension.
     ///
     /// # Errors
-    /// Where they do not decode; offsets count from the first byte of the extension.
+    /// If they do not decode; offsets count from the first byte of the extension.
     pub fn extension(&self) -> Result<Extension<'a>, DecodeError> {
         Extension::decode(&mut Reader::new(self.extension))
     }
@@ -115,24 +115,50 @@ impl<'a> RecordV1<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Reads a record, which takes all that is left. The fixed fields are read before it is asked where the arrays are.
+    /// Reads a record, which takes the rest. The fixed fields are read before the locations are checked.
     ///
     /// # Errors
     /// [`UnexpectedEnd`](crate::wire::DecodeErrorKind::UnexpectedEnd) in a fixed field;
     /// [`RelLocOutOfRange`](UserEventsErrorKind::RelLocOutOfRange) at the `__rel_loc` of `extension` or `payload` if any of its
-    /// bytes is not behind the fixed fields or not there. An array of no bytes must have a place there too.
+    /// bytes is outside the data after the fixed fields. An empty array must have a place there too.
+    #[inline]
     pub fn decode(reader: &mut Reader<'a>) -> Result<Self, UserEventsError> {
+        match reader.scanned(Self::scan) {
+            Some(record) => Ok(record),
+            None => explained(reader).value,
+        }
+    }
+
+    /// A valid record of version 1.
+    #[inline]
+    fn scan(scan: &mut Scan<'a>) -> Option<Self> {
+        let all = scan.bytes(scan.rest().len())?;
+        // All at once, without checking each field for presence.
+        let mut fixed = Scan::new(all.first_chunk::<FIXED_LEN>()?);
+        if u8::scan(&mut fixed)? != 1 {
+            return None;
+        }
+        let event_id = u16::scan(&mut fixed)?;
+        let mut find =
+            |end| RelLoc::from_u32(u32::scan(&mut fixed)?).resolve(end, FIXED_LEN..all.len()).and_then(|range| all.get(range));
+        Some(Self::V1(RecordV1 { event_id, extension: find(EXTENSION_END)?, payload: find(PAYLOAD_END)? }))
+    }
+
+    /// Reads it again, field by field, to find the error; and records of other versions.
+    fn explain(reader: &mut Reader<'a>) -> Result<Self, UserEventsError> {
         let all = reader.rest();
         let version = reader.field(Field::Version)?;
         if version != 1 {
             return Ok(Self::Other { version, rest: reader.take(reader.rest().len()).map_err(|error| error.within(Field::Rest))? });
         }
-        let event_id = reader.field(Field::EventId)?;
-        let extension_at = reader.offset();
-        let extension = reader.field(Field::Extension)?;
-        let payload_at = reader.offset();
-        let payload = reader.field(Field::Payload)?;
-        reader.take(reader.rest().len())?;
+        let extension_at = reader.offset().saturating_add(2);
+        let payload_at = extension_at.saturating_add(4);
+        let fields = |reader: &mut Reader<'a>| {
+            let fixed =
+                (reader.read_field(Field::EventId)?, reader.read_field(Field::Extension)?, reader.read_field(Field::Payload)?);
+            reader.bytes(reader.rest().len()).map(|_| fixed)
+        };
+        let (event_id, extension, payload) = reader.explain(fields)?;
         let find = |loc: RelLoc, end, at, field| {
             let bytes = loc.resolve(end, FIXED_LEN..all.len()).and_then(|range| all.get(range));
             let kind = UserEventsErrorKind::RelLocOutOfRange { offset: loc.offset, len: loc.len };
@@ -148,7 +174,14 @@ impl<'a> Record<'a> {
 
 /// # Errors
 /// [`EncodeError::PartTooLong`] as [`RecordV1::new`]; [`EncodeError::NotUnknown`] for version 1 as [`Record::Other`].
+#[cold]
+#[inline(never)]
+fn explained<'a>(reader: &mut Reader<'a>) -> Apart<Result<Record<'a>, UserEventsError>> {
+    Apart::new(Record::explain(reader))
+}
+
 impl Encode for Record<'_> {
+    #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         match self {
             Self::V1(record) => {
@@ -187,14 +220,14 @@ impl Encode for Record<'_> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenRecord<'a> {
-    /// As the registration gave it: says which tracepoint.
+    /// As given by the registration: identifies the tracepoint.
     pub write_index: u32,
-    /// What a reader gets.
+    /// The record as a reader gets it.
     pub record: Record<'a>,
 }
 
 impl<'a> WrittenRecord<'a> {
-    /// Reads the index and the record, which takes all that is left.
+    /// Reads the index and the record, which takes the rest.
     ///
     /// # Errors
     /// As [`Record::decode`].
@@ -204,6 +237,7 @@ impl<'a> WrittenRecord<'a> {
 }
 
 impl Encode for WrittenRecord<'_> {
+    #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         self.write_index.encode(sink)?;
         self.record.encode(sink)
@@ -256,7 +290,7 @@ mod tests {
         let written = WrittenRecord { write_index: 7, record };
         assert_eq!(encode(&written).unwrap(), WRITTEN);
         assert_eq!(WrittenRecord::decode(&mut Reader::new(WRITTEN)), Ok(written));
-        // What the kernel hands on.
+        // The part that the kernel passes on.
         assert_eq!(encode(&record).unwrap(), WRITTEN[4..]);
         assert_eq!(decode(&WRITTEN[4..]), Ok(record));
     }
@@ -305,7 +339,7 @@ mod tests {
     #[test]
     fn both_arrays_may_be_anywhere_in_the_data() {
         let record = |extension, payload| Ok(Record::V1(RecordV1 { event_id: 0x0201, extension, payload }));
-        // The payload first; a gap; the same bytes for both; padding behind.
+        // The payload first; a gap; the same bytes for both; padding after.
         assert_eq!(decode(&located((6, 3), (0, 2), b"cdABC")), record(b"ABC", b"cd"));
         assert_eq!(decode(&located((4, 1), (3, 2), b"A..cd")), record(b"A", b"cd"));
         assert_eq!(decode(&located((4, 3), (1, 2), b"ABC")), record(b"ABC", b"BC"));

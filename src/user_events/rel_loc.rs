@@ -1,15 +1,15 @@
-//! `__rel_loc`: where the bytes of an array are, seen from its field.
+//! `__rel_loc`: the location of an array, relative to its field.
 
 use core::ops::Range;
 
-use crate::wire::{Decode, DecodeError, Encode, EncodeError, Reader, Sink};
+use crate::wire::{Decode, Encode, EncodeError, Reader, Sink, decode_by_read};
 
-/// A `__rel_loc` attribute: a `u32` that stands in place of an array (F-66).
+/// A `__rel_loc` attribute: a `u32` that represents an array (F-66).
 ///
 /// | bits | what |
 /// |---|---|
-/// | 31–16 | how many bytes the array has |
-/// | 15–0 | where they begin, counted from the end of these four bytes |
+/// | 31–16 | the length of the array in bytes |
+/// | 15–0 | its offset from the end of these four bytes |
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::RelLoc;
@@ -25,15 +25,15 @@ use crate::wire::{Decode, DecodeError, Encode, EncodeError, Reader, Sink};
 pub struct RelLoc {
     /// From the end of the attribute to the first byte.
     pub offset: u16,
-    /// How many bytes.
+    /// The length in bytes.
     pub len: u16,
 }
 
 impl RelLoc {
-    /// `len` bytes that begin `distance` bytes behind the end of the attribute.
+    /// `len` bytes that begin `distance` bytes after the end of the attribute.
     ///
     /// # Errors
-    /// [`EncodeError::PartTooLong`] with the one of the two that does not fit 16 bits.
+    /// [`EncodeError::PartTooLong`] with the value that does not fit in 16 bits.
     pub fn new(distance: usize, len: usize) -> Result<Self, EncodeError> {
         let fit = |n: usize| u16::try_from(n).map_err(|_| EncodeError::PartTooLong { len: n, max: u16::MAX.into() });
         Ok(Self { len: fit(len)?, offset: fit(distance)? })
@@ -50,10 +50,10 @@ impl RelLoc {
         Self { offset: u16::from_le_bytes([a, b]), len: u16::from_le_bytes([c, d]) }
     }
 
-    /// Which bytes these are, where the attribute ends at `end` and the data are those at `data`.
+    /// The range of these bytes, if the attribute ends at `end` and the data are at `data`.
     ///
-    /// `None` if any of them is outside of the data. That holds for an array of no bytes too: its place must be one from the first
-    /// byte of the data to behind the last.
+    /// `None` if any of them is outside the data. This applies to an empty array too: its place must be from the first byte of the
+    /// data to the end of the data.
     pub fn resolve(self, end: usize, data: Range<usize>) -> Option<Range<usize>> {
         let start = end.checked_add(self.offset.into())?;
         let stop = start.checked_add(self.len.into())?;
@@ -64,12 +64,16 @@ impl RelLoc {
 impl<'a> Decode<'a> for RelLoc {
     const MIN_LEN: usize = 4;
 
-    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        u32::decode(reader).map(Self::from_u32)
+    decode_by_read! {}
+
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        u32::read(reader).map(Self::from_u32)
     }
 }
 
 impl Encode for RelLoc {
+    #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         self.to_u32().encode(sink)
     }

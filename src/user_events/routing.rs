@@ -1,9 +1,9 @@
-//! Into which tracepoint an event goes.
+//! The tracepoint of an event.
 
 use crate::message::eventpipe::{EventLevel, UserEventsProviderConfig};
 use crate::wire::IpcString;
 
-/// What of an event decides where it goes; as the event's provider defines it.
+/// The properties of an event that decide its tracepoint, as defined by its provider.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::{message::eventpipe::EventLevel, user_events::EventTraits};
@@ -13,15 +13,15 @@ use crate::wire::IpcString;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventTraits {
-    /// The groups that it belongs to; 0 if to none.
+    /// Its groups; 0 if none.
     pub keywords: u64,
-    /// How detailed it is.
+    /// Its level of detail.
     pub level: EventLevel,
     /// Its id, all 32 bits: a record has only the lower 16 (F-29).
     pub id: u32,
 }
 
-/// Where an event goes, or the first reason why nowhere.
+/// The tracepoint of an event, or the first reason for having none.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::Route;
@@ -31,11 +31,11 @@ pub struct EventTraits {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route<'a> {
-    /// Into this tracepoint.
+    /// To this tracepoint.
     Tracepoint(IpcString<'a>),
-    /// It is more detailed than `logLevel`.
+    /// Its level is above `logLevel`.
     Level,
-    /// None of its keywords is among those of the provider.
+    /// The provider has none of its keywords.
     Keywords,
     /// The filter excludes its id.
     Filter,
@@ -53,15 +53,15 @@ impl<'a> Route<'a> {
     }
 }
 
-/// Into which tracepoint an event of `provider` goes (section "`CollectTracing5`"). Asked in this order:
+/// The tracepoint of an event of `provider` (section "`CollectTracing5`"). Checked in this order:
 ///
-/// 1. Level: it passes if its level is `LogAlways` (0) or not above `logLevel`.
-/// 2. Keywords: it passes if it has none, or one that `keywords` has.
-/// 3. The filter, which sees the id alone: [`EventFilter::allows`](crate::message::eventpipe::EventFilter::allows).
+/// 1. Level: it passes if its level is `LogAlways` (0) or at most `logLevel`.
+/// 2. Keywords: it passes if it has none, or one of `keywords`.
+/// 3. The filter, which only checks the id: [`EventFilter::allows`](crate::message::eventpipe::EventFilter::allows).
 /// 4. The set that lists the id, else the default tracepoint:
 ///    [`TracepointConfig::tracepoint_for`](crate::message::eventpipe::TracepointConfig::tracepoint_for).
 ///
-/// The first two are the rule of ETW, to which the document refers. A provider with `keywords` 0 so gets only the events without
+/// The first two are the ETW rules, which the document refers to. So a provider with `keywords` 0 gets only events without
 /// keywords, one with `logLevel` 0 only those of level 0.
 ///
 /// ```

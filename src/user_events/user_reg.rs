@@ -1,18 +1,18 @@
 //! `user_reg`: the kernel's structure that registers a tracepoint.
 
 use super::{UserEventsError, UserEventsErrorKind};
-use crate::wire::{Encode, EncodeError, Field, Reader, Sink};
+use crate::wire::{Apart, Decode as _, Encode, EncodeError, Field, Reader, Scan, Sink, SliceSink, Source};
 
-/// The size of a [`UserReg`] as runtimes pass it, and the most that it takes.
+/// The size of a [`UserReg`] as runtimes pass it, and its maximum.
 pub const USER_REG_LEN: usize = 32;
 
 /// The size of a [`UserReg`] without padding.
 pub const USER_REG_PACKED_LEN: usize = 28;
 
-/// The `size` of a [`UserReg`], which says whether padding follows the fields.
+/// The `size` of a [`UserReg`], which determines whether padding follows the fields.
 ///
-/// The kernel's own structure is packed and has 28 bytes (F-64). The runtime's is not packed: where a 64-bit integer stands at a
-/// multiple of 8, the compiler rounds it up to 32, and that is what .NET passes (P-18). A kernel takes a structure longer than its
+/// The kernel's own structure is packed and has 28 bytes (F-64). The runtime's structure is not packed: on platforms that align
+/// 64-bit integers to 8, the compiler rounds it up to 32, and .NET passes that (P-18). A kernel accepts a longer structure than its
 /// own if the rest is zero.
 ///
 /// ```
@@ -23,15 +23,15 @@ pub const USER_REG_PACKED_LEN: usize = 28;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum UserRegSize {
-    /// 28: the fields alone, as the kernel's documents have it.
+    /// 28: only the fields, as in the kernel's documents.
     Packed,
-    /// 32: 4 bytes of zero behind the fields, as runtimes make it.
+    /// 32: 4 bytes of zero after the fields, as in runtimes.
     #[default]
     Padded,
 }
 
 impl UserRegSize {
-    /// The number that stands in the structure: all its bytes, padding included.
+    /// The value of the field: all bytes, including padding.
     pub const fn bytes(self) -> u32 {
         match self {
             Self::Packed => 28,
@@ -39,7 +39,8 @@ impl UserRegSize {
         }
     }
 
-    /// The size that is told by `bytes`.
+    /// The size given by `bytes`.
+    #[inline]
     pub const fn from_bytes(bytes: u32) -> Option<Self> {
         match bytes {
             28 => Some(Self::Packed),
@@ -55,7 +56,7 @@ impl UserRegSize {
         Self::from_bytes(size).ok_or_else(|| UserEventsError::new(wrong, offset).within(Field::Size))
     }
 
-    /// What stands behind the fields.
+    /// The bytes after the fields.
     pub(crate) const fn padding(self) -> &'static [u8] {
         match self {
             Self::Packed => &[],
@@ -65,6 +66,7 @@ impl UserRegSize {
 }
 
 impl Encode for UserRegSize {
+    #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         self.bytes().encode(sink)
     }
@@ -83,8 +85,8 @@ impl Encode for UserRegSize {
 /// | 24 | 4 | `write_index`, written by the kernel |
 /// | 28 | 4 or 0 | padding: zero |
 ///
-/// The fields stand at the same places in 32-bit and 64-bit processes. Integers are little-endian here; the kernel wants the
-/// machine's own order, which is another only on machines such as s390x.
+/// The fields have the same offsets in 32-bit and 64-bit processes. Integers are little-endian here; the kernel uses the machine's
+/// byte order, which differs only on machines such as s390x.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::{USER_REG_LEN, USER_REG_PACKED_LEN, UserReg, UserRegSize};
@@ -108,30 +110,37 @@ impl Encode for UserRegSize {
 pub struct UserReg {
     /// The size of the structure.
     pub size: UserRegSize,
-    /// The bit at `enable_addr` that the kernel sets while somebody listens. The runtime uses 31.
+    /// The bit at `enable_addr` that the kernel sets while the tracepoint is enabled. The runtime uses 31.
     pub enable_bit: u8,
-    /// How many bytes there are at `enable_addr`. The runtime uses 4.
+    /// The number of bytes at `enable_addr`. The runtime uses 4.
     pub enable_size: u8,
     /// The runtime uses none.
     pub flags: u16,
-    /// Where the bit is, in the process that registers.
+    /// The address of the bit, in the process that registers.
     pub enable_addr: u64,
-    /// Where the [`TracepointCommand`](super::TracepointCommand) is, with a NUL behind it.
+    /// The address of the [`TracepointCommand`](super::TracepointCommand), followed by a NUL.
     pub name_args: u64,
-    /// What a record begins with; 0 before the kernel has set it.
+    /// The first field of a record; 0 before the kernel has set it.
     pub write_index: u32,
 }
 
 impl Encode for UserReg {
+    #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
-        self.size.encode(sink)?;
-        self.enable_bit.encode(sink)?;
-        self.enable_size.encode(sink)?;
-        self.flags.encode(sink)?;
-        self.enable_addr.encode(sink)?;
-        self.name_args.encode(sink)?;
-        self.write_index.encode(sink)?;
-        sink.put(self.size.padding());
+        // All at once, so that the sink is asked for room once.
+        let mut padded = [0; USER_REG_LEN];
+        let mut fixed = SliceSink::new(&mut padded);
+        self.size.encode(&mut fixed)?;
+        self.enable_bit.encode(&mut fixed)?;
+        self.enable_size.encode(&mut fixed)?;
+        self.flags.encode(&mut fixed)?;
+        self.enable_addr.encode(&mut fixed)?;
+        self.name_args.encode(&mut fixed)?;
+        self.write_index.encode(&mut fixed)?;
+        match (self.size, padded.first_chunk::<USER_REG_PACKED_LEN>()) {
+            (UserRegSize::Packed, Some(packed)) => sink.put(packed),
+            _ => sink.put(&padded),
+        }
         Ok(())
     }
 }
@@ -140,14 +149,14 @@ impl UserReg {
     /// The number of the `ioctl`, without direction and size.
     pub(super) const IOCTL: u32 = 0;
 
-    /// The bit that the runtime uses.
+    /// The runtime's bit.
     pub const RUNTIME_ENABLE_BIT: u8 = 31;
-    /// The bytes that the runtime has at `enable_addr`.
+    /// The runtime's number of bytes at `enable_addr`.
     pub const RUNTIME_ENABLE_SIZE: u8 = 4;
     /// The runtime's flags: none.
     pub const RUNTIME_FLAGS: u16 = 0;
 
-    /// A registration as the runtime makes it, padding included (P-18).
+    /// A registration as the runtime makes it, including padding (P-18).
     pub const fn new(enable_addr: u64, name_args: u64) -> Self {
         Self {
             size: UserRegSize::Padded,
@@ -160,23 +169,50 @@ impl UserReg {
         }
     }
 
-    /// Reads a structure and moves the reader behind it, padding included.
+    /// Reads a structure, including padding, and moves the reader after it.
     ///
     /// # Errors
     /// [`WrongStructSize`](UserEventsErrorKind::WrongStructSize) at `size`;
     /// [`UnexpectedEnd`](crate::wire::DecodeErrorKind::UnexpectedEnd) in a field or in the padding;
     /// [`NonZeroPadding`](UserEventsErrorKind::NonZeroPadding) at the first byte of the padding that is not zero, as the kernel
     /// refuses it (`E2BIG`).
+    #[inline]
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self, UserEventsError> {
-        let reg = Self {
-            size: UserRegSize::decode(reader)?,
-            enable_bit: reader.field(Field::EnableBit)?,
-            enable_size: reader.field(Field::EnableSize)?,
-            flags: reader.field(Field::Flags)?,
-            enable_addr: reader.field(Field::EnableAddr)?,
-            name_args: reader.field(Field::NameArgs)?,
-            write_index: reader.field(Field::WriteIndex)?,
+        match reader.scanned(Self::scan) {
+            Some(reg) => Ok(reg),
+            None => explained(reader).value,
+        }
+    }
+
+    #[inline]
+    fn scan(scan: &mut Scan<'_>) -> Option<Self> {
+        // All at once, without checking each field for presence.
+        let mut fixed = Scan::new(scan.chunk::<USER_REG_PACKED_LEN>()?);
+        let size = UserRegSize::from_bytes(u32::scan(&mut fixed)?)?;
+        let is_padded = match size {
+            UserRegSize::Packed => true,
+            UserRegSize::Padded => *scan.chunk()? == [0; 4],
         };
+        if is_padded { Self::fields(size, &mut fixed).ok() } else { None }
+    }
+
+    #[inline]
+    fn fields<'a, S: Source<'a>>(size: UserRegSize, source: &mut S) -> Result<Self, S::Error> {
+        Ok(Self {
+            size,
+            enable_bit: source.field(Field::EnableBit)?,
+            enable_size: source.field(Field::EnableSize)?,
+            flags: source.field(Field::Flags)?,
+            enable_addr: source.field(Field::EnableAddr)?,
+            name_args: source.field(Field::NameArgs)?,
+            write_index: source.field(Field::WriteIndex)?,
+        })
+    }
+
+    /// Reads it again, field by field, to find the error.
+    fn explain(reader: &mut Reader<'_>) -> Result<Self, UserEventsError> {
+        let size = UserRegSize::decode(reader)?;
+        let reg = reader.explain(|reader| Self::fields(size, reader).ok())?;
         let offset = reader.offset();
         let padding = reader.take(reg.size.padding().len())?;
         match (offset..).zip(padding).find(|(_, byte)| **byte != 0) {
@@ -184,6 +220,12 @@ impl UserReg {
             None => Ok(reg),
         }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn explained(reader: &mut Reader<'_>) -> Apart<Result<UserReg, UserEventsError>> {
+    Apart::new(UserReg::explain(reader))
 }
 
 #[cfg(test)]
@@ -200,7 +242,7 @@ mod tests {
         UserReg { write_index: 7, ..UserReg::new(0x0102_0304_0506_0708, 0x1112_1314_1516_1718) }
     }
 
-    /// [`BYTES`] with this size, and as many bytes as it says.
+    /// [`BYTES`] with this size, extended to it.
     fn sized(size: u8) -> Vec<u8> {
         let mut bytes = BYTES.to_vec();
         bytes[0] = size;
@@ -257,7 +299,7 @@ mod tests {
             bytes[at..].fill(0x80);
             let error = UserReg::decode(&mut Reader::new(&bytes)).unwrap_err();
             assert_eq!((error.kind(), error.offset()), (UserEventsErrorKind::NonZeroPadding { byte: 0x80 }, at));
-            // Behind 28 bytes it is nothing of the structure's.
+            // After 28 bytes it is not part of the structure.
             bytes[0] = 28;
             assert!(UserReg::decode(&mut Reader::new(&bytes)).is_ok());
         }

@@ -1,16 +1,16 @@
 //! `user_unreg`: the kernel's structure that ends the registration of a tracepoint.
 
 use super::{UserEventsError, UserEventsErrorKind, UserReg};
-use crate::wire::{Encode, EncodeError, Field, Reader, Sink};
+use crate::wire::{Apart, Decode as _, Encode, EncodeError, Field, Reader, Scan, Sink, Source};
 
 /// The size of a [`UserUnreg`].
 pub const USER_UNREG_LEN: usize = 16;
 
-/// The same, as the structure's `size` field says it.
+/// The same, as the type of the `size` field.
 const SIZE: u32 = 16;
 
-/// `struct user_unreg`: the argument of [`DIAG_IOCSUNREG`](super::DIAG_IOCSUNREG) (F-87). Packed or not, it has 16 bytes,
-/// and no padding as a [`UserReg`] has.
+/// `struct user_unreg`: the argument of [`DIAG_IOCSUNREG`](super::DIAG_IOCSUNREG) (F-87). Packed or not, it has 16 bytes, and no
+/// padding, unlike a [`UserReg`].
 ///
 /// | offset | bytes | what |
 /// |---|---|---|
@@ -33,9 +33,9 @@ const SIZE: u32 = 16;
 pub struct UserUnreg {
     /// The `enable_bit` of the registration.
     pub disable_bit: u8,
-    /// 0; kept as it came.
+    /// 0; kept as received.
     pub reserved: u8,
-    /// 0; kept as it came.
+    /// 0; kept as received.
     pub reserved2: u16,
     /// The `enable_addr` of the registration.
     pub disable_addr: u64,
@@ -45,17 +45,43 @@ impl UserUnreg {
     /// The number of the `ioctl`, without direction and size.
     pub(super) const IOCTL: u32 = 2;
 
-    /// What ends `registration`.
+    /// The structure that ends `registration`.
     pub const fn of(registration: &UserReg) -> Self {
         Self { disable_bit: registration.enable_bit, reserved: 0, reserved2: 0, disable_addr: registration.enable_addr }
     }
 
-    /// Reads a structure and moves the reader behind it.
+    /// Reads a structure and moves the reader after it.
     ///
     /// # Errors
     /// [`WrongStructSize`](UserEventsErrorKind::WrongStructSize) at `size`;
     /// [`UnexpectedEnd`](crate::wire::DecodeErrorKind::UnexpectedEnd) in a field.
+    #[inline]
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self, UserEventsError> {
+        match reader.scanned(Self::scan) {
+            Some(unreg) => Ok(unreg),
+            None => explained(reader).value,
+        }
+    }
+
+    #[inline]
+    fn scan(scan: &mut Scan<'_>) -> Option<Self> {
+        // All at once, without checking each field for presence.
+        let mut fixed = Scan::new(scan.chunk::<USER_UNREG_LEN>()?);
+        if u32::scan(&mut fixed)? == SIZE { Self::fields(&mut fixed).ok() } else { None }
+    }
+
+    #[inline]
+    fn fields<'a, S: Source<'a>>(source: &mut S) -> Result<Self, S::Error> {
+        Ok(Self {
+            disable_bit: source.field(Field::DisableBit)?,
+            reserved: source.field(Field::Reserved)?,
+            reserved2: source.field(Field::Reserved2)?,
+            disable_addr: source.field(Field::DisableAddr)?,
+        })
+    }
+
+    /// Reads it again, field by field, to find the error.
+    fn explain(reader: &mut Reader<'_>) -> Result<Self, UserEventsError> {
         let offset = reader.offset();
         match reader.field::<u32>(Field::Size)? {
             SIZE => {}
@@ -64,16 +90,18 @@ impl UserUnreg {
                 return Err(UserEventsError::new(wrong, offset).within(Field::Size));
             }
         }
-        Ok(Self {
-            disable_bit: reader.field(Field::DisableBit)?,
-            reserved: reader.field(Field::Reserved)?,
-            reserved2: reader.field(Field::Reserved2)?,
-            disable_addr: reader.field(Field::DisableAddr)?,
-        })
+        Ok(reader.explain(|reader| Self::fields(reader).ok())?)
     }
 }
 
+#[cold]
+#[inline(never)]
+fn explained(reader: &mut Reader<'_>) -> Apart<Result<UserUnreg, UserEventsError>> {
+    Apart::new(UserUnreg::explain(reader))
+}
+
 impl Encode for UserUnreg {
+    #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         SIZE.encode(sink)?;
         self.disable_bit.encode(sink)?;

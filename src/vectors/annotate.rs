@@ -1,4 +1,4 @@
-//! Where each part of a message stands: what an annotated dump shows.
+//! The location of each part of a message, for annotated dumps.
 
 use alloc::{format, string::String, vec::Vec};
 
@@ -10,21 +10,21 @@ use crate::message::{eventpipe::SessionType, server::ErrorReply};
 use crate::wire::fields::{Fields, Names, Source};
 use crate::wire::{Array, Decode, DecodeError, Field, Guid, IpcString, Reader};
 
-/// What a part of a message is, whatever field it belongs to.
+/// The kind of a part, whatever its field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldKind {
-    /// The length of a string: how many units, with its NUL.
+    /// The length of a string in units, including its NUL.
     StringLength,
     /// The units of a string.
     Units,
-    /// How many items an array has.
+    /// The number of items of an array.
     ItemCount,
-    /// How many bytes follow.
+    /// A length in bytes.
     ByteCount,
     /// One byte: false if it is 0.
     Boolean,
-    /// A number, an identifier, or bytes without a structure.
+    /// A number, an identifier, or unstructured bytes.
     #[default]
     Plain,
 }
@@ -32,15 +32,15 @@ pub enum FieldKind {
 /// One part of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Annotation {
-    /// Where it begins, from the start of the message.
+    /// Its offset from the start of the message.
     pub offset: usize,
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub len: usize,
     /// The field, as a path: `providers[0].keywords`.
     pub field: String,
-    /// What it is.
+    /// Its kind.
     pub kind: FieldKind,
-    /// What the bytes say.
+    /// Its value.
     pub text: String,
 }
 
@@ -52,12 +52,12 @@ pub struct Annotations {
 }
 
 impl Annotations {
-    /// The parts that were read.
+    /// The parts read so far.
     pub fn list(&self) -> &[Annotation] {
         &self.list
     }
 
-    /// Reads a part that has no parts of its own.
+    /// Reads a part without parts.
     pub(super) fn part<'a, T: Decode<'a>>(
         &mut self,
         kind: FieldKind,
@@ -95,7 +95,7 @@ impl Annotations {
 
     /// Reads an array whose items take at least `item` bytes each.
     pub(super) fn items<'a, T: Annotate<'a>>(&mut self, item: usize, reader: &mut Reader<'a>) -> Result<(), DecodeError> {
-        // Refuse a count that cannot be before walking it.
+        // Refuse an impossible count before walking it.
         let count = reader.clone().count(item);
         self.part(FieldKind::ItemCount, reader, |count: &u32| format!("{count} items"))?;
         (0..count?).try_for_each(|index| self.item::<T>(index, reader))
@@ -152,9 +152,9 @@ impl Annotations {
     }
 }
 
-/// A type whose parts can be shown where they are in a message.
+/// A type whose parts can be located in a message.
 pub(super) trait Annotate<'a> {
-    /// Reads the value from the wire, and notes where each of its parts is. What came before a fault has been noted.
+    /// Reads the value from the wire, and notes the location of each of its parts. Parts before a fault are noted.
     fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError>;
 }
 
@@ -164,7 +164,7 @@ impl<'a, T: Fields<'a>> Annotate<'a> for T {
     }
 }
 
-/// The wire as the source of the parts of a payload, each of which is noted.
+/// The wire as the source of the parts of a payload; each is noted.
 pub(super) struct Annotating<'r, 'a> {
     pub(super) reader: &'r mut Reader<'a>,
     pub(super) notes: &'r mut Annotations,
@@ -253,7 +253,7 @@ impl<'a> Source<'a> for Annotating<'_, 'a> {
     }
 
     fn is_user_events(&mut self) -> Result<bool, DecodeError> {
-        let user_events = self.reader.clone().is_user_events()?;
+        let user_events = self.reader.clone().explain(|reader| reader.is_user_events().ok())?;
         self.notes.field::<SessionType>(Field::SessionType, self.reader)?;
         Ok(user_events)
     }

@@ -1,10 +1,10 @@
-//! One test of the vectors against this codec.
+//! Checks this codec against one test of the vectors.
 
 use alloc::{format, string::String, vec::Vec};
 
 use super::{Group, Subject, Test, Type, VectorFault, Verdict};
 
-/// What a test found wrong with the codec (or with itself): one line each. Empty if nothing.
+/// The errors of a test, in the codec or in the test: one line each. Empty if there are none.
 pub fn check(group: &Group, test: &Test) -> Vec<String> {
     let Some(subject) = group.subject() else {
         return Vec::from([format!("the group's command {:?} is not known", group.command)]);
@@ -49,7 +49,7 @@ fn check_bytes(subject: Subject, test: &Test, wire: &[u8], found: &mut Vec<Strin
     check_encoding(subject, test, Some(wire), found);
 }
 
-/// A value encodes to the bytes of its test if they are canonical, and to others if not.
+/// A value encodes to the bytes of its test if and only if they are canonical.
 fn check_encoding(subject: Subject, test: &Test, wire: Option<&[u8]>, found: &mut Vec<String>) {
     match (subject.encode(&test.value), wire) {
         (Ok(bytes), Some(wire)) if (bytes == wire) != test.canonical => {
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use crate::vectors::{File, files};
 
-    /// The first test of which `is_meant` says so, as `change` makes it, and what is found in it then.
+    /// The first test selected by `is_meant`, as changed by `change`, and the errors found in it then.
     #[track_caller]
     fn found(files: &[File], is_meant: impl Fn(&Group, &Test) -> bool, change: impl Fn(&mut Group, &mut Test)) -> Vec<String> {
         let mut all =

@@ -1,4 +1,4 @@
-//! The codec by name: bytes to value form and back, for whatever type a group of vectors has.
+//! The codec by name: bytes to value form and back, for the type of any group of vectors.
 
 use alloc::vec::Vec;
 
@@ -18,7 +18,7 @@ use crate::message::eventpipe::{
     EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig, TracepointSet, UserEventsProviderConfig,
 };
 use crate::message::{AnyReply, AnyRequest, Message, encode_to_vec, process::Tail};
-use crate::wire::{Array, Decode, DecodeError, Guid, IpcString, LimitError, Reader};
+use crate::wire::{Array, Decode, DecodeError, Guid, IpcString, LimitError, Reader, Root};
 
 /// Runs `$piece!(T)` for the type `T` of a piece of payload.
 macro_rules! for_piece {
@@ -47,7 +47,7 @@ macro_rules! for_piece {
     };
 }
 
-/// What bytes are to be read as: a type, and the command that a reply answers.
+/// What to read bytes as: a type, and the command that a reply answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// The type.
@@ -58,26 +58,26 @@ pub struct Subject {
     pub from_server: bool,
 }
 
-/// What decoding gave.
+/// The result of decoding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
-    /// What it turned out to be: a message that says "error" is one, whatever was expected.
+    /// The actual type: a message that says "error" is one, whatever was expected.
     pub kind: Type,
     /// The value.
     pub value: Value,
     /// Whether encoding the value gives the same bytes.
     pub canonical: bool,
-    /// Why a server would refuse it all the same.
+    /// Why a server would still refuse it.
     pub limit: Option<LimitError>,
 }
 
 impl Subject {
-    /// Reads `wire`, which is to hold exactly one of this.
+    /// Reads `wire`, which must contain exactly one of these.
     ///
     /// # Errors
     /// What is wrong with the bytes.
     pub fn decode(&self, wire: &[u8]) -> Result<Decoded, DecodeRefusal> {
-        // Nobody answers what the server sends.
+        // Messages of the server are not answered.
         self.read(wire).map_err(|refusal| if self.from_server { DecodeRefusal { answer: None, ..refusal } } else { refusal })
     }
 
@@ -99,7 +99,9 @@ impl Subject {
             Type::LegacyRequest => {
                 let message = Message::decode(wire)?;
                 message.expect(Command::COLLECT_TRACING)?;
-                let (request, _) = message.decode_payload::<DraftCollectTracing<'_>>().map_err(|e| e.in_root("CollectTracing"))?;
+                let (request, _) = message
+                    .decode_payload::<DraftCollectTracing<'_>>()
+                    .map_err(|e| e.in_root(Root::of(Command::COLLECT_TRACING)))?;
                 Ok(Decoded::of(Type::LegacyRequest, request.to_value(), message.is_canonical(&request)))
             }
             Type::Request | Type::Reply | Type::Error | Type::Unknown => Ok(Decoded::of_message(&Message::decode(wire)?, self)?),
@@ -118,7 +120,7 @@ impl Subject {
     /// The bytes of `value`.
     ///
     /// # Errors
-    /// If it is no value of this type, or does not fit.
+    /// If it is not a value of this type, or does not fit.
     pub fn encode(&self, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
         if let Some(family) = family_of(self.kind) {
             return (family.encode)(self.kind, value);
@@ -159,14 +161,14 @@ impl Subject {
         }
     }
 
-    /// Where each part of `wire` stands, as far as it can be read.
+    /// The location of each part of `wire`, as far as it can be read.
     pub fn annotate(&self, wire: &[u8]) -> Annotations {
         let mut notes = Annotations::default();
         if let Some(family) = family_of(self.kind) {
             (family.annotate)(self.kind, wire, &mut notes);
             return notes;
         }
-        // The fault is `decode`'s to tell.
+        // `decode` reports the fault.
         let _ = self.try_annotate(wire, &mut notes);
         notes
     }
@@ -231,7 +233,7 @@ impl Decoded {
     }
 }
 
-/// How a type is read and written that is no piece of payload.
+/// How to read and write a type that is not a piece of a payload.
 fn family_of(kind: Type) -> Option<&'static Family> {
     match kind {
         Type::Environment | Type::StreamStart => Some(&super::continuation::FAMILY),

@@ -1,4 +1,4 @@
-//! What follows a reply, by name: value form and bytes.
+//! Continuations by name: value form and bytes.
 
 use alloc::{format, vec::Vec};
 
@@ -42,7 +42,7 @@ fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
             let _ = notes.bytes(FieldKind::Plain, &mut reader, len, name(start).into());
         }
     } else if notes.items::<Entry<'_>>(Entry::MIN_LEN, &mut reader).is_err() {
-        // The fault is `decode`'s to tell.
+        // `decode` reports the fault.
         return;
     }
     if !reader.rest().is_empty() {
@@ -115,7 +115,7 @@ fn name(start: StreamStart) -> &'static str {
     }
 }
 
-/// `{"start", "rest"}`, and `major` and `minor` of `nettrace-blocks`; `rest` is all of it where the start is not known.
+/// `{"start", "rest"}`, and `major` and `minor` of `nettrace-blocks`; `rest` is all of it if the start is unknown.
 fn stream_to_value(wire: &[u8]) -> Value {
     let start = StreamStart::recognise(wire);
     let mut object = serde_json::json!({ "start": name(start) });
@@ -145,7 +145,7 @@ fn stream_from_value(value: &Value) -> Result<Vec<u8>, ValueError> {
     let rest = object.get("rest").and_then(Value::as_str).and_then(|digits| hex::decode(digits).ok());
     let rest = rest.ok_or_else(|| ValueError::new("expected hexadecimal text").within("rest"))?;
     let mut bytes = Vec::new();
-    // Cannot fail: there is no count in it.
+    // Cannot fail: it contains no count.
     let _ = start.encode(&mut bytes);
     bytes.extend(rest);
     if stream_to_value(&bytes) == *value {

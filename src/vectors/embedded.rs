@@ -1,4 +1,4 @@
-//! The files of `vectors/` as they were when the crate was built.
+//! The files of `vectors/` as of the build.
 
 use alloc::{
     string::{String, ToString as _},
@@ -31,14 +31,19 @@ embedded! {
     "user_events.json",
     "ports.json",
     "endpoints.json",
+    "runtime-net3.0.3.json",
     "runtime-net3.1.23.json",
     "runtime-net8.0.30.json",
     "runtime-net9.0.5.json",
     "runtime-net10.0.9.json",
+    "runtime-net10.0.12.json",
+    "runtime-aot8.0.31.json",
+    "runtime-aot9.0.20.json",
     "runtime-windows.json",
+    "runtime-windows6.0.13.json",
 }
 
-/// A file that is none of vectors, or none of exchange scripts.
+/// A file that is not vectors, or not exchange scripts.
 #[derive(Clone, Debug)]
 pub struct LoadError {
     name: String,
@@ -59,10 +64,10 @@ impl fmt::Display for LoadError {
 
 impl core::error::Error for LoadError {}
 
-/// The files that are part of the crate.
+/// The files embedded in the crate.
 ///
 /// # Errors
-/// None, as the crate's own tests check; the type leaves that to the caller.
+/// None, as the crate's tests check; the type leaves that to the caller.
 pub fn files() -> Result<Vec<File>, LoadError> {
     EMBEDDED.iter().map(|(name, text)| parse(name, text)).collect()
 }
@@ -70,7 +75,7 @@ pub fn files() -> Result<Vec<File>, LoadError> {
 /// Reads the text of a file called `name`.
 ///
 /// # Errors
-/// Where it is no JSON, or has other keys than `vectors/README.md` names.
+/// If it is not JSON, or has keys that `vectors/README.md` does not define.
 pub fn parse(name: &str, text: &str) -> Result<File, LoadError> {
     serde_json::from_str(text).map_err(|error| LoadError::new(name, error.to_string()))
 }

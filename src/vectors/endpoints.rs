@@ -55,7 +55,7 @@ fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
     }
 }
 
-/// What the whole text says: there is little to tell apart in it.
+/// The meaning of the whole text: it has few parts.
 fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
     let Ok((value, _)) = decode(kind, wire) else { return };
     let fields = value.as_object().into_iter().flatten();
@@ -73,7 +73,7 @@ fn keys(value: &Value, keys: &[&str]) -> Result<(), EncodeFailure> {
     object_of(value, keys).map(|_| ()).map_err(EncodeFailure::Value)
 }
 
-/// A field in the form that the wire's types have.
+/// A field in the form of the wire types.
 fn field<T: for<'a> ValueForm<'a>>(value: &Value, name: &str) -> Result<T, EncodeFailure> {
     let arena = Arena::new();
     let field = value.get(name).ok_or_else(|| ValueError::new("missing"));

@@ -1,4 +1,4 @@
-//! Why bytes are refused, and values are not encoded, in the form of the vectors.
+//! Why bytes are refused, or values not encoded, in the form of the vectors.
 
 use alloc::{
     borrow::ToOwned as _,
@@ -13,7 +13,7 @@ use super::ValueError;
 use crate::hresult::HResult;
 use crate::wire::{Comparer, Encode, EncodeError, WireError, WireErrorKind};
 
-/// The `error` of the vectors: where decoding or the limits say no.
+/// The `error` of the vectors: why decoding or the limits refuse.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VectorFault {
@@ -23,7 +23,7 @@ pub struct VectorFault {
     pub kind: String,
     /// From the first byte.
     pub offset: usize,
-    /// The field as a path, or `null` where a piece itself is at fault.
+    /// The field as a path, or `null` if a piece itself is at fault.
     pub field: Option<String>,
 }
 
@@ -48,15 +48,15 @@ impl fmt::Display for VectorFault {
 /// Why a value was not encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EncodeFailure {
-    /// It is no value of the type.
+    /// It is not a value of the type.
     Value(ValueError),
-    /// It does not fit into a message.
+    /// It does not fit in a message.
     Encode(EncodeError),
 }
 
 impl EncodeFailure {
-    /// The same in the form of the vectors. A message that is too large is told at its size field; of another refusal no more is known
-    /// than the kind. `None` where it is no value of the type, or for what no vector can show.
+    /// The same in the form of the vectors. A message that is too large is reported at its size field; other refusals have only a
+    /// kind. `None` if it is not a value of the type, or if no vector can show it.
     pub fn fault(&self) -> Option<VectorFault> {
         let Self::Encode(error) = self else { return None };
         let of_payload = |kind: &str| VectorFault { layer: "payload".to_owned(), kind: kind.to_owned(), offset: 0, field: None };
@@ -87,14 +87,14 @@ impl fmt::Display for EncodeFailure {
 
 impl core::error::Error for EncodeFailure {}
 
-/// Why bytes were refused: the fault, in words, and what a server would answer where that is a question.
+/// Why bytes were refused: the fault, in words, and the server's answer if there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeRefusal {
     /// Where and why.
     pub fault: VectorFault,
     /// In words.
     pub message: String,
-    /// What a server answers to such a request; `None` for what is none.
+    /// The server's answer to such a request; `None` if it is not a request.
     pub answer: Option<HResult>,
 }
 
@@ -125,7 +125,7 @@ pub(super) fn encoded(value: &impl Encode) -> Result<Vec<u8>, EncodeFailure> {
     Ok(bytes)
 }
 
-/// Whether a value that was read from `wire` is written as `wire`.
+/// Whether a value read from `wire` is written as `wire`.
 pub(super) fn is_canonical(value: &impl Encode, wire: &[u8]) -> bool {
     let mut comparer = Comparer::new(wire);
     value.encode(&mut comparer).is_ok() && comparer.matched()

@@ -1,4 +1,4 @@
-//! The files of `vectors/`, typed.
+//! The files of `vectors/`, with types.
 
 use alloc::{string::String, vec::Vec};
 
@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Subject, Type, Value, VectorFault};
 use crate::command::Command;
+use crate::hresult::HResult;
 
 /// A file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -16,9 +17,9 @@ pub struct File {
     pub schema: Option<String>,
     /// 1.
     pub format: u32,
-    /// What the file is about.
+    /// The subject of the file.
     pub title: String,
-    /// Over all groups.
+    /// In all groups.
     pub number_of_tests: usize,
     /// The groups.
     pub groups: Vec<Group>,
@@ -28,28 +29,28 @@ pub struct File {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
-    /// Unique over all files.
+    /// Unique across all files.
     pub name: String,
-    /// What the bytes are.
+    /// The type of the bytes.
     #[serde(rename = "type")]
     pub kind: Type,
-    /// Where they come from.
+    /// Their origin.
     pub source: Source,
     /// How they were made.
     pub made: String,
-    /// Who sends them; `None` for a piece.
+    /// The sender; `None` for a piece.
     pub direction: Option<Direction>,
-    /// `Set/Name` of the request, or of what the reply answers.
+    /// `Set/Name` of the request, or of the request that the reply answers.
     pub command: Option<String>,
     /// The first .NET with that command, as `8.0`.
     pub since: Option<String>,
-    /// Facts that the group rests on.
+    /// The facts behind the group.
     pub spec: Vec<String>,
     /// The tests.
     pub tests: Vec<Test>,
 }
 
-/// Who sends a message.
+/// The sender of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -59,11 +60,11 @@ pub enum Direction {
     Server,
 }
 
-/// Where the bytes of a group come from.
+/// The origin of the bytes of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
-    /// What kind of source it is.
+    /// The kind of source.
     pub kind: SourceKind,
     /// The edition of the document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,10 +72,10 @@ pub struct Source {
     /// The heading in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<String>,
-    /// The fact by which a table was corrected.
+    /// The fact that corrects a table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fact: Option<String>,
-    /// The runtime that was recorded.
+    /// The recorded runtime.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
 }
@@ -85,7 +86,7 @@ pub struct Source {
 pub enum SourceKind {
     /// As printed.
     Table,
-    /// As printed, mended.
+    /// As printed, corrected.
     Corrected,
     /// Recorded.
     Runtime,
@@ -93,30 +94,33 @@ pub enum SourceKind {
     Derived,
 }
 
-/// Bytes, and what they mean.
+/// Bytes, and their meaning.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Test {
-    /// Unique over all files.
+    /// Unique across all files.
     pub tc_id: u32,
-    /// What is special.
+    /// What the test is about.
     pub comment: String,
-    /// Words by which to choose.
+    /// Words for selection.
     pub flags: Vec<String>,
     /// The bytes; `None` only for a value that is too large.
     #[serde(with = "hexadecimal")]
     pub wire: Option<Vec<u8>>,
     /// The meaning.
     pub value: Value,
-    /// What a decoder must say.
+    /// The expected result of a decoder.
     pub result: Verdict,
     /// Whether encoding the value gives the bytes.
     pub canonical: bool,
-    /// What the bytes may do to a live runtime.
+    /// The effect of the bytes on a live runtime.
     pub hazard: Option<Hazard>,
-    /// Runtimes that take the bytes although they are invalid.
+    /// Runtimes that accept the bytes although they are invalid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acceptable_on: Vec<String>,
+    /// The errors with which a server may refuse the bytes although they are valid; `None` if not given.
+    #[serde(default, with = "hresults", skip_serializing_if = "Option::is_none")]
+    pub refusals: Option<Vec<HResult>>,
     /// Why they are invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<VectorFault>,
@@ -129,15 +133,15 @@ pub struct Test {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Must be taken.
+    /// Must be accepted.
     Valid,
-    /// May be taken.
+    /// May be accepted.
     Acceptable,
     /// Must be refused.
     Invalid,
 }
 
-/// What bytes may do to a live runtime.
+/// The effect of bytes on a live runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hazard {
@@ -148,7 +152,7 @@ pub enum Hazard {
 }
 
 impl Group {
-    /// What the bytes of this group are to be read as; `None` if `command` names none.
+    /// What to read the bytes of this group as; `None` if `command` is unknown.
     pub fn subject(&self) -> Option<Subject> {
         let command = match &self.command {
             Some(name) => Some(name.parse::<Command>().ok()?),
@@ -171,5 +175,29 @@ mod hexadecimal {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<u8>>, D::Error> {
         let digits = Option::<String>::deserialize(deserializer)?;
         digits.map(|digits| hex::decode(digits).map_err(D::Error::custom)).transpose()
+    }
+}
+
+mod hresults {
+    use alloc::{format, string::String, vec::Vec};
+
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
+
+    use crate::hresult::HResult;
+
+    #[allow(clippy::ref_option, reason = "serde asks for this form")]
+    pub(super) fn serialize<S: Serializer>(codes: &Option<Vec<HResult>>, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = |code: &HResult| format!("0x{:08X}", code.0);
+        codes.as_ref().map(|codes| codes.iter().map(text).collect::<Vec<_>>()).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<HResult>>, D::Error> {
+        let code = |text: &String| {
+            let digits = text.strip_prefix("0x").filter(|digits| digits.len() == 8);
+            let code = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+            code.map(HResult).ok_or_else(|| D::Error::custom(format!("expected 0x and 8 hexadecimal digits, not {text}")))
+        };
+        let texts = Vec::<String>::deserialize(deserializer)?;
+        texts.iter().map(code).collect::<Result<_, _>>().map(Some)
     }
 }

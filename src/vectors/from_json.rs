@@ -8,11 +8,11 @@ use crate::hresult::HResult;
 use crate::wire::fields::{Fields, Names, Source};
 use crate::wire::{Array, Field, Guid, IpcString};
 
-/// A JSON value as the source of the parts of a payload. Every key of an object must be asked for.
+/// A JSON value as the source of the parts of a payload. Every key of an object must be read.
 pub(super) struct FromJson<'a> {
     value: &'a Value,
     arena: &'a Arena,
-    /// The keys that were asked for.
+    /// The keys read so far.
     taken: Vec<&'a str>,
 }
 
@@ -21,7 +21,7 @@ impl<'a> FromJson<'a> {
         Self { value, arena, taken: Vec::new() }
     }
 
-    /// The value of a field under its name, or under one that another edition gives it.
+    /// The value of a field by its name, or by its name in another edition.
     pub(super) fn get<T: ValueForm<'a>>(&mut self, field: Field) -> Result<T, ValueError> {
         T::from_value(self.find(field)?, self.arena).map_err(|error| error.within(field.name()))
     }
@@ -60,9 +60,9 @@ impl<'a> Source<'a> for FromJson<'a> {
         self.whole("u32")
     }
 
-    /// A decimal string: not every JSON reader keeps 64 bits of a number.
+    /// A decimal string: not every JSON reader preserves 64 bits of a number.
     fn ulong(&mut self) -> Result<u64, ValueError> {
-        // The digits alone: `parse` would take a sign.
+        // Only digits: `parse` would accept a sign.
         let digits = self.value.as_str().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
         digits.and_then(|digits| digits.parse().ok()).map_or_else(|| expected("a decimal string of 64 bits", self.value), Ok)
     }
@@ -138,7 +138,7 @@ impl<'a> Source<'a> for FromJson<'a> {
     }
 }
 
-/// The object that `fields` asks for, and nothing else.
+/// The object with exactly the fields of `fields`.
 pub(super) fn object<'a, T>(
     value: &'a Value,
     arena: &'a Arena,
@@ -159,7 +159,7 @@ pub(super) fn items<'a, T>(
     items.map(|(index, value)| item(value).map_err(|error| error.within(&alloc::format!("[{index}]")))).collect()
 }
 
-/// Names of the same field in other editions, or in an edition's own structs.
+/// Names of the same field in other editions, or in an edition's structs.
 fn former_names(field: Field) -> &'static [&'static str] {
     match field {
         Field::Arch => &["Arch"],

@@ -1,4 +1,4 @@
-//! What the 2019 editions had, by name: value form and bytes.
+//! Parts of the 2019 editions by name: value form and bytes.
 
 use alloc::{string::ToString as _, vec::Vec};
 
@@ -53,13 +53,13 @@ fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
         Type::OldReply => notes.field::<u64>(Field::SessionId, &mut reader),
         _ => DraftErrorCode::annotate(&mut reader, notes),
     };
-    // The fault is `decode`'s to tell.
+    // `decode` reports the fault.
     if read.is_ok() && !reader.rest().is_empty() {
         notes.surplus(reader.offset(), reader.rest().len(), "behind the last field");
     }
 }
 
-/// Nothing in the bytes says it; in the vectors their number does.
+/// The bytes do not show it; in the vectors their length does.
 fn width(len: usize) -> SessionIdWidth {
     if len <= 4 { SessionIdWidth::Bits32 } else { SessionIdWidth::Bits64 }
 }
@@ -84,7 +84,7 @@ fn reply_from_value(value: &Value) -> Result<OldReply, ValueError> {
     itself(reply, value, reply_to_value, "a session id of 32 or 64 bits")
 }
 
-/// `{"code", "name", "hresult"}`, the last two null where there is none.
+/// `{"code", "name", "hresult"}`, the last two null if there is none.
 fn code_to_value(code: DraftErrorCode) -> Value {
     let hresult = code.hresult().map_or(Value::Null, |hresult: HResult| hresult.to_value());
     serde_json::json!({ "code": code.0, "name": code.name(), "hresult": hresult })
@@ -95,7 +95,7 @@ fn code_from_value(value: &Value) -> Result<DraftErrorCode, ValueError> {
     itself(code.map(DraftErrorCode), value, code_to_value, "a code with its own name and HRESULT")
 }
 
-/// What was read from `value`, if it has just this value.
+/// What was read from `value`, if it has exactly this value.
 fn itself<T: Copy>(read: Option<T>, value: &Value, to_value: fn(T) -> Value, what: &str) -> Result<T, ValueError> {
     read.filter(|read| to_value(*read) == *value).map_or_else(|| expected(what, value), Ok)
 }

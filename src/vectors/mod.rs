@@ -1,7 +1,7 @@
-//! The golden vectors of `vectors/`, typed, and the codec by name that they are checked against.
+//! The golden vectors of `vectors/`, with types, and the codec by name for checking them.
 //!
-//! `vectors/README.md` defines the files and the value form. The files are part of the crate: see [`files`].
-//! `vectors/exchanges/README.md` defines the exchange scripts, whole conversations: see [`script_files`].
+//! `vectors/README.md` defines the files and the value form. The files are embedded in the crate: see [`files`].
+//! `vectors/exchanges/README.md` defines the exchange scripts, which are whole conversations: see [`script_files`].
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::vectors;

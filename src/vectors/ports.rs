@@ -61,7 +61,7 @@ impl From<PortsError> for DecodeRefusal {
     }
 }
 
-/// The text of the wire.
+/// The text on the wire.
 pub(super) fn utf8(wire: &[u8]) -> Result<&str, DecodeRefusal> {
     core::str::from_utf8(wire).map_err(|error| refusal("not_unicode", error.valid_up_to(), &error))
 }
@@ -84,7 +84,7 @@ fn to_value(ports: &[PortConfig<'_>], ignored: Option<Ignored<'_>>) -> Value {
     json!({ "ports": ports, "ignored": ignored.collect::<Vec<_>>() })
 }
 
-/// The ports of a value; what is ignored is not written.
+/// The ports of a value; ignored parts are not written.
 fn ports(kind: Type, value: &Value) -> Result<Vec<PortConfig<'_>>, ValueError> {
     let object = object_of(value, if kind == Type::PortsStrict { &["ports"] } else { &["ports", "ignored"] })?;
     let Some(list) = object.get("ports").and_then(Value::as_array) else {

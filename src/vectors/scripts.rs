@@ -1,4 +1,4 @@
-//! The files of `vectors/exchanges/`, typed, and as they were when the crate was built.
+//! The files of `vectors/exchanges/`, with types, as of the build.
 
 use alloc::{
     format,
@@ -27,12 +27,12 @@ pub struct ScriptFile {
     pub schema: Option<String>,
     /// 1.
     pub format: u32,
-    /// What the file is about.
+    /// The subject of the file.
     pub title: String,
-    /// How long a step may take that does not say it itself, in milliseconds.
+    /// The default time limit of a step, in milliseconds.
     #[serde(rename = "within_ms")]
     pub within_ms: u32,
-    /// As many as there are.
+    /// The number of scripts.
     pub number_of_scripts: usize,
     /// The scripts.
     pub scripts: Vec<Script>,
@@ -46,7 +46,7 @@ impl ScriptFile {
     }
 }
 
-/// Its scripts are read one by one, so that an error can say which of them it is in.
+/// Its scripts are read one by one, so that an error can name the script.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Head {
@@ -59,10 +59,10 @@ struct Head {
     scripts: Vec<Value>,
 }
 
-/// The files of exchange scripts that are part of the crate.
+/// The files of exchange scripts embedded in the crate.
 ///
 /// # Errors
-/// None, as the crate's own tests check; the type leaves that to the caller.
+/// None, as the crate's tests check; the type leaves that to the caller.
 pub fn script_files() -> Result<Vec<ScriptFile>, LoadError> {
     EMBEDDED_SCRIPTS.iter().map(|(name, text)| parse_scripts(name, text)).collect()
 }
@@ -70,7 +70,7 @@ pub fn script_files() -> Result<Vec<ScriptFile>, LoadError> {
 /// The same with their names, without `.json`.
 ///
 /// # Errors
-/// As of [`script_files`].
+/// As [`script_files`].
 pub fn named_script_files() -> Result<Vec<(&'static str, ScriptFile)>, LoadError> {
     EMBEDDED_SCRIPTS.iter().map(|(name, text)| Ok((name.trim_end_matches(".json"), parse_scripts(name, text)?))).collect()
 }
@@ -78,7 +78,7 @@ pub fn named_script_files() -> Result<Vec<(&'static str, ScriptFile)>, LoadError
 /// Reads the text of a file of exchange scripts called `name`.
 ///
 /// # Errors
-/// Where it is no JSON, or has other keys than `vectors/exchanges/README.md` names. The error says in which script and step.
+/// If it is not JSON, or has keys that `vectors/exchanges/README.md` does not define. The error names the script and step.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::vectors::parse_scripts;
@@ -120,12 +120,14 @@ macro_rules! embedded {
 }
 
 embedded! {
+    "configuration.json",
     "dump_profiler.json",
     "environment.json",
     "eventpipe.json",
     "fallback.json",
     "framing.json",
     "harmful.json",
+    "lifetime.json",
     "ports.json",
     "process.json",
     "replies.json",

@@ -1,4 +1,4 @@
-//! The value form of what is on the wire.
+//! Converts wire data to the value form.
 
 use alloc::{borrow::ToOwned as _, format, string::String, vec::Vec};
 
@@ -9,7 +9,7 @@ use crate::hresult::HResult;
 use crate::wire::fields::{Fields, Names, Source};
 use crate::wire::{Array, Decode, DecodeError, Field, Guid, IpcString, Reader};
 
-/// Reads the parts of a payload and keeps the JSON of each. What a part borrows is not given: the JSON has it.
+/// Reads the parts of a payload and keeps the JSON of each. Borrowed data is not returned: the JSON has it.
 pub(super) struct ToJson<'w> {
     reader: Reader<'w>,
     /// The part that was read last.
@@ -18,7 +18,7 @@ pub(super) struct ToJson<'w> {
 }
 
 impl<'w> ToJson<'w> {
-    /// The value of what `build` reads from `wire`.
+    /// The value that `build` reads from `wire`.
     pub(super) fn of<T>(wire: &'w [u8], build: impl FnOnce(&mut Self) -> Result<T, DecodeError>) -> Result<Value, DecodeError> {
         let mut source = Self { reader: Reader::new(wire), value: Value::Null, object: ObjectWriter::new() };
         build(&mut source).map(|_| source.value)
@@ -46,7 +46,7 @@ impl<'a> Source<'a> for ToJson<'_> {
         self.part(|number| Value::from(*number))
     }
 
-    /// A decimal string: not every JSON reader keeps 64 bits of a number.
+    /// A decimal string: not every JSON reader preserves 64 bits of a number.
     fn ulong(&mut self) -> Result<u64, DecodeError> {
         self.part(|number| format!("{number}").into())
     }
@@ -90,13 +90,13 @@ impl<'a> Source<'a> for ToJson<'_> {
     }
 
     fn tail(&mut self) -> Result<&'a [u8], DecodeError> {
-        let bytes = self.reader.tail()?;
+        let bytes = self.reader.take(self.reader.rest().len())?;
         self.value = hex::encode(bytes).into();
         Ok(&[])
     }
 
     fn is_user_events(&mut self) -> Result<bool, DecodeError> {
-        let user_events = self.reader.is_user_events()?;
+        let user_events = self.reader.explain(|reader| reader.is_user_events().ok())?;
         self.object.put(Field::SessionType, u32::from(user_events).into());
         Ok(user_events)
     }
@@ -129,7 +129,7 @@ impl ObjectWriter {
         self
     }
 
-    /// A tail that is empty is left out.
+    /// An empty tail is omitted.
     fn put(&mut self, field: Field, value: Value) {
         if !(matches!(field, Field::Tail) && value == "") {
             self.0.insert(field.name().to_owned(), value);

@@ -1,4 +1,4 @@
-//! What bytes can be: the types of the vectors.
+//! The types of the vectors.
 
 use alloc::vec::Vec;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Annotations, DecodeRefusal, EncodeFailure, Value};
 
-/// What the bytes of a group are: the `type` of the vectors.
+/// The type of a group's bytes: the `type` of the vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names are those of vectors/README.md")]
@@ -100,7 +100,7 @@ pub enum Type {
 /// A value, and whether it is canonical.
 pub(super) type Reading = Result<(Value, bool), DecodeRefusal>;
 
-/// How the types of one part of the protocol are read and written, where they are no piece of payload.
+/// How to read and write the types of one part of the protocol that are not pieces of a payload.
 pub(super) struct Family {
     /// The value, and whether it is canonical.
     pub(super) decode: fn(Type, &[u8]) -> Reading,

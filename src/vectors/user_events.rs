@@ -1,4 +1,4 @@
-//! What goes to the kernel in a `user_events` session, by name: value form and bytes.
+//! `user_events` data for the kernel, by name: value form and bytes.
 
 use alloc::{format, vec::Vec};
 
@@ -31,7 +31,7 @@ fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
         Type::UserEventsRecord => read(wire, WrittenRecord::decode),
         _ => read(wire, Extension::decode),
     };
-    // No server is asked about any of these.
+    // None of these is a request to a server.
     decoded.map_err(|refusal| DecodeRefusal { answer: None, ..refusal })
 }
 
@@ -64,7 +64,7 @@ fn write<'a, T: Encode + ValueForm<'a>>(value: &'a Value, arena: &'a Arena) -> R
 
 fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
     let mut reader = Reader::new(wire);
-    // The fault is `decode`'s to tell.
+    // `decode` reports the fault.
     let whole = match kind {
         Type::UserReg => annotate_user_reg(&mut reader, notes),
         Type::UserUnreg => UserUnreg::annotate(&mut reader, notes).map_err(UserEventsError::from),
@@ -81,7 +81,7 @@ fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
     }
 }
 
-/// The number, which can be one of two.
+/// The number, one of two.
 impl<'a> ValueForm<'a> for UserRegSize {
     fn to_value(&self) -> Value {
         self.bytes().into()
@@ -93,7 +93,7 @@ impl<'a> ValueForm<'a> for UserRegSize {
     }
 }
 
-/// The size says whether there is padding, which has no value of its own.
+/// The size determines the padding, which has no value.
 impl<'a> ValueForm<'a> for UserReg {
     fn to_value(&self) -> Value {
         ObjectWriter::new()

@@ -1,4 +1,4 @@
-//! The value form: what a message means, as JSON. `vectors/README.md` defines it.
+//! The value form: the meaning of a message, as JSON. `vectors/README.md` defines it.
 
 use alloc::{format, string::String};
 use core::fmt;
@@ -7,7 +7,7 @@ use serde_json::Map;
 
 pub use serde_json::Value;
 
-/// What values that are read from JSON borrow from: slices of items that a message holds.
+/// The memory that values read from JSON borrow from: slices of items in a message.
 #[derive(Debug, Default)]
 pub struct Arena(bumpalo::Bump);
 
@@ -22,7 +22,7 @@ impl Arena {
     }
 }
 
-/// JSON that is no value of the type it should be, and where: `providers[2].keywords`.
+/// JSON that is not a value of the expected type, and where: `providers[2].keywords`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueError {
     path: String,
@@ -34,7 +34,7 @@ impl ValueError {
         Self { path: String::new(), message: message.into() }
     }
 
-    /// Puts `segment` in front of the path.
+    /// Prepends `segment` to the path.
     #[must_use]
     pub(crate) fn within(mut self, segment: &str) -> Self {
         let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
@@ -58,15 +58,15 @@ pub(super) fn expected<T>(what: &str, value: &Value) -> Result<T, ValueError> {
     Err(ValueError::new(format!("expected {what}, not {short}{dots}")))
 }
 
-/// A type of the wire that has a value form.
+/// A wire type with a value form.
 pub trait ValueForm<'a>: Sized {
     /// The value as JSON.
     fn to_value(&self) -> Value;
 
-    /// The value of JSON.
+    /// The value from JSON.
     ///
     /// # Errors
-    /// Where it is not a value of this type. Keys that the type does not have are an error.
+    /// If it is not a value of this type. Unknown keys are an error.
     fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError>;
 }
 
@@ -79,7 +79,7 @@ pub(super) fn hexadecimal(value: &Value, digits: usize) -> Option<u32> {
     u32::from_str_radix(text, 16).ok()
 }
 
-/// The object, if it has no other keys than these.
+/// The object, if it has only these keys.
 pub(super) fn object_of<'v>(value: &'v Value, keys: &[&str]) -> Result<&'v Map<String, Value>, ValueError> {
     let Value::Object(object) = value else {
         return expected("an object", value);

@@ -1,4 +1,4 @@
-//! The value form of payloads, and of the messages that are not one payload.
+//! The value form of payloads, and of messages that are not one payload.
 
 use alloc::{format, vec::Vec};
 
@@ -17,7 +17,7 @@ use crate::wire::{DecodeError, Field, Fields};
 impl<'a, T: Fields<'a>> ValueForm<'a> for T {
     fn to_value(&self) -> Value {
         let mut wire = Vec::new();
-        // Cannot fail: no value has more items than its count can say, and what is written can be read.
+        // Cannot fail: no value has more items than its count can express, and an encoded value can be read.
         let _ = self.encode(&mut wire);
         ToJson::of(&wire, |source| T::build(source)).unwrap_or_default()
     }
@@ -27,7 +27,7 @@ impl<'a, T: Fields<'a>> ValueForm<'a> for T {
     }
 }
 
-/// The value of a request: `request` is what `message` says.
+/// The value of a request: `request` is the decoded `message`.
 pub(super) fn request_to_value(message: &Message<'_>, request: &AnyRequest<'_>) -> Value {
     match request {
         AnyRequest::Unknown { command, payload } => unknown_to_value(*command, payload),
@@ -42,7 +42,7 @@ pub(super) fn request_from_value<'a>(command: Command, value: &'a Value, arena: 
     }
 }
 
-/// The value of a reply to `command`: `reply` is what `message` says.
+/// The value of a reply to `command`: `reply` is the decoded `message`.
 pub(super) fn reply_to_value(message: &Message<'_>, command: Option<Command>, reply: &AnyReply<'_>) -> Value {
     match (reply, command.and_then(Command::reply_type)) {
         (AnyReply::OkWithoutPayload, _) => ObjectWriter::new().finish(),
@@ -52,7 +52,7 @@ pub(super) fn reply_to_value(message: &Message<'_>, command: Option<Command>, re
     }
 }
 
-/// The OK reply to `command`, if that is known.
+/// The OK reply to `command`, if it is known.
 pub(super) fn reply_from_value<'a>(
     command: Option<Command>,
     value: &'a Value,
@@ -116,12 +116,12 @@ impl<'a> ValueForm<'a> for Advertise {
     }
 }
 
-/// The value of a message that is not known: its code and its payload.
+/// The value of an unknown message: its code and its payload.
 fn unknown_to_value(command: Command, payload: &[u8]) -> Value {
     serde_json::json!({ "code": format!("0x{:04X}", command.code()), "payload": hex::encode(payload) })
 }
 
-/// The code and the payload of a message that is not known.
+/// The code and the payload of an unknown message.
 pub(super) fn unknown_from_value<'a>(value: &'a Value, arena: &'a Arena) -> Result<(Command, &'a [u8]), ValueError> {
     let object = object_of(value, &["code", "payload"])?;
     let field = |name: &str| object.get(name).ok_or_else(|| ValueError::new("missing").within(name));

@@ -2,9 +2,10 @@
 
 use core::{fmt, marker::PhantomData};
 
-use super::reader::{Decode, Reader};
+use super::EncodeError;
+use super::reader::{Decode, Reader, decode_by_read};
+use super::scan::Scan;
 use super::sink::{Encode, Sink, encode_count};
-use super::{DecodeError, EncodeError};
 
 /// The protocol's `array<T>`.
 ///
@@ -13,8 +14,8 @@ use super::{DecodeError, EncodeError};
 /// | 4 | count of items |
 /// | … | the items, one after another |
 ///
-/// Holds either bytes from the wire, each item already checked, or the caller's slice, and compares by its items.
-/// A count that cannot fit into the bytes that remain is refused before any item is read (F-9).
+/// Holds either bytes from the wire, each item already checked, or the caller's slice. Equality compares the items. A count too
+/// large for the remaining bytes is refused before any item is read (F-9).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::wire::{Array, Decode as _, Reader};
@@ -46,7 +47,8 @@ impl<'a, T> Array<'a, T> {
         Self(Repr::Slice(items))
     }
 
-    /// How many items there are.
+    /// The number of items.
+    #[inline]
     pub const fn len(&self) -> usize {
         match self.0 {
             Repr::Wire { count, .. } => count as usize,
@@ -54,7 +56,8 @@ impl<'a, T> Array<'a, T> {
         }
     }
 
-    /// Whether there is no item.
+    /// Whether there are no items.
+    #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -62,11 +65,12 @@ impl<'a, T> Array<'a, T> {
 
 impl<'a, T: Decode<'a> + Copy> Array<'a, T> {
     /// The items, by value.
+    #[inline]
     pub fn iter(&self) -> Iter<'a, T> {
         Iter {
             left: self.len(),
             items: match self.0 {
-                Repr::Wire { items, .. } => Items::Wire(Reader::new(items)),
+                Repr::Wire { items, .. } => Items::Wire(Scan::new(items)),
                 Repr::Slice(items) => Items::Slice(items.iter()),
             },
         }
@@ -82,22 +86,45 @@ pub struct Iter<'a, T> {
 
 #[derive(Clone, Debug)]
 enum Items<'a, T> {
-    Wire(Reader<'a>),
+    Wire(Scan<'a>),
     Slice(core::slice::Iter<'a, T>),
 }
 
 impl<'a, T: Decode<'a> + Copy> Iterator for Iter<'a, T> {
     type Item = T;
 
+    #[inline]
     fn next(&mut self) -> Option<T> {
         self.left = self.left.checked_sub(1)?;
         match &mut self.items {
-            // Cannot fail: `Array::decode` read every item.
-            Items::Wire(reader) => T::decode(reader).ok(),
+            Items::Wire(rest) => {
+                // Cannot fail: `Array::read` checked every item.
+                T::scan(rest)
+            }
             Items::Slice(items) => items.next().copied(),
         }
     }
 
+    #[inline]
+    fn fold<B, F: FnMut(B, T) -> B>(self, init: B, mut f: F) -> B {
+        match self.items {
+            // Items of fixed size do not depend on each other.
+            Items::Wire(items) if T::IS_PLAIN && T::MIN_LEN > 0 => {
+                items.rest().chunks_exact(T::MIN_LEN).filter_map(|item| T::scan(&mut Scan::new(item))).fold(init, f)
+            }
+            Items::Wire(mut rest) => {
+                let mut all = init;
+                for _ in 0..self.left {
+                    let Some(item) = T::scan(&mut rest) else { break };
+                    all = f(all, item);
+                }
+                all
+            }
+            Items::Slice(items) => items.copied().fold(init, f),
+        }
+    }
+
+    #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
         (self.left, Some(self.left))
     }
@@ -158,28 +185,59 @@ impl<'a, T: Decode<'a> + Copy + fmt::Debug> fmt::Debug for Array<'a, T> {
 impl<'a, T: Decode<'a>> Decode<'a> for Array<'a, T> {
     const MIN_LEN: usize = 4;
 
-    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        let count = reader.count(T::MIN_LEN)?;
+    decode_by_read! {}
+
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        let count = reader.read_count(T::MIN_LEN)?;
         Self::items(count, reader)
+    }
+
+    #[inline]
+    fn scan(scan: &mut Scan<'a>) -> Option<Self> {
+        let count = scan.count(T::MIN_LEN)?;
+        let all = scan.rest();
+        if T::IS_PLAIN {
+            scan.bytes((count as usize).saturating_mul(T::MIN_LEN))?;
+        } else {
+            for _ in 0..count {
+                T::scan(scan)?;
+            }
+        }
+        let items = all.get(..all.len().saturating_sub(scan.rest().len()))?;
+        Some(Self(Repr::Wire { count, items, of: PhantomData }))
     }
 }
 
 impl<'a, T: Decode<'a>> Array<'a, T> {
-    /// Reads `count` items, without a count in front of them.
-    pub(crate) fn items(count: u32, reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        let (all, start) = (reader.rest(), reader.offset());
-        for index in 0..count {
-            T::decode(reader).map_err(|error| error.at_index(index as usize))?;
-        }
-        let len = reader.offset().saturating_sub(start);
-        Ok(Self(Repr::Wire { count, items: all.get(..len).unwrap_or_default(), of: PhantomData }))
+    /// Reads `count` items, without a count before them.
+    #[inline]
+    pub(crate) fn items(count: u32, reader: &mut Reader<'a>) -> Option<Self> {
+        let items =
+            if T::IS_PLAIN { reader.bytes((count as usize).saturating_mul(T::MIN_LEN))? } else { reader.pass_items::<T>(count)? };
+        Some(Self(Repr::Wire { count, items, of: PhantomData }))
     }
 }
 
 impl<'a, T: Decode<'a> + Encode + Copy> Encode for Array<'a, T> {
+    #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         encode_count(self.len(), sink)?;
-        self.iter().try_for_each(|item| item.encode(sink))
+        match self.0 {
+            Repr::Wire { items, .. } if T::IS_PLAIN => {
+                sink.put(items);
+                Ok(())
+            }
+            Repr::Wire { .. } => {
+                let mut items = self.iter();
+                // By reference: no second item on the stack.
+                while let Some(item) = items.next().as_ref() {
+                    item.encode(sink)?;
+                }
+                Ok(())
+            }
+            Repr::Slice(items) => T::encode_all(items, sink),
+        }
     }
 }
 
@@ -187,13 +245,23 @@ impl<'a, T: Decode<'a> + Encode + Copy> Encode for Array<'a, T> {
 impl<'a> Decode<'a> for &'a [u8] {
     const MIN_LEN: usize = 4;
 
-    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        let count = reader.count(1)?;
-        reader.take(count as usize)
+    decode_by_read! {}
+
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        let count = reader.read_count(1)?;
+        reader.bytes(count as usize)
+    }
+
+    #[inline]
+    fn scan(scan: &mut Scan<'a>) -> Option<Self> {
+        let count = scan.count(1)?;
+        scan.bytes(count as usize)
     }
 }
 
 impl Encode for &[u8] {
+    #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         encode_count(self.len(), sink)?;
         sink.put(self);

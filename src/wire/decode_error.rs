@@ -24,63 +24,63 @@ pub type DecodeError = WireError<DecodeErrorKind>;
 
 /// Why bytes do not decode: the faults of the grammar.
 ///
-/// What follows a reply and `user_events` have kinds of their own, in which this one is `Grammar`:
+/// Continuations and `user_events` have their own kinds, in which this one is `Grammar`:
 /// [`EnvironmentErrorKind`](crate::continuation::EnvironmentErrorKind) and
 /// [`UserEventsErrorKind`](crate::user_events::UserEventsErrorKind).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DecodeErrorKind {
-    /// The input ends before the header, the payload or the advertise that it should hold.
+    /// The input ends before the end of the header, payload or advertise.
     EndOfInput {
-        /// How many bytes it should have.
+        /// The required number of bytes.
         needed: u32,
     },
-    /// Bytes follow where the input should end with the message.
+    /// Bytes follow the end of the message.
     BytesAfterMessage {
         /// How many.
         extra: u32,
     },
-    /// The header's `size` is below the header's own 20 bytes.
+    /// The header's `size` is below the header's 20 bytes.
     SizeTooSmall {
-        /// The size that stands there.
+        /// The size received.
         size: u16,
     },
     /// The first bytes are not the magic.
     BadMagic,
-    /// The header names another command than the one asked for.
+    /// The header has another command than expected.
     UnexpectedCommand {
-        /// The code that stands there, as `0xSSII`.
+        /// The code received, as `0xSSII`.
         code: u16,
-        /// The code of the command asked for.
+        /// The expected code.
         expected: u16,
     },
     /// A server's message whose command set is not `0xFF`, or whose id is neither OK nor Error.
     NotAReply {
-        /// The code that stands there, as `0xSSII`.
+        /// The code received, as `0xSSII`.
         code: u16,
     },
     /// The payload ends inside a field of fixed size.
     UnexpectedEnd {
         /// The size of the field.
         needed: u32,
-        /// What is left of the payload.
+        /// The rest of the payload.
         remaining: u32,
     },
-    /// A string or array announces more than the rest of the payload can hold.
+    /// A string or array has a count too large for the rest of the payload.
     CountTooLarge {
-        /// The count that stands there.
+        /// The count received.
         count: u32,
-        /// What is left of the payload after the count.
+        /// The rest of the payload after the count.
         remaining: u32,
     },
     /// The last unit of a string is not NUL.
     MissingTerminator {
-        /// The unit that stands in its place.
+        /// The unit received in its place.
         unit: u16,
     },
     /// A `session_type` other than 0 (streaming) and 1 (`user_events`); F-18.
     UnknownSessionType {
-        /// The number that stands there.
+        /// The number received.
         session_type: u32,
     },
 }

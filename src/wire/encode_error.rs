@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// Why a message cannot be encoded. Nothing is ever truncated to make it fit.
+/// Why a message cannot be encoded. Nothing is ever truncated.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::message::{Request as _, eventpipe::StopTracing};
@@ -19,41 +19,41 @@ pub enum EncodeError {
         /// How many bytes the message takes.
         needed: usize,
     },
-    /// The message takes more than the 65,535 bytes that its `size` can say.
+    /// The message takes more than 65,535 bytes, the maximum of its `size` field.
     MessageTooLarge {
         /// How many bytes it takes.
         len: usize,
     },
-    /// A string or array has more items than its 32-bit count can say.
+    /// A string or array has more items than its 32-bit count can express.
     CountTooLarge {
         /// How many items it has.
         count: usize,
     },
-    /// A part of a record, or a tracepoint's name, has more bytes than there is room for (F-29, F-65).
+    /// A part of a record, or a tracepoint's name, is too long (F-29, F-65).
     PartTooLong {
-        /// How many bytes it has.
+        /// Its length in bytes.
         len: usize,
-        /// How many it may have.
+        /// The maximum.
         max: usize,
     },
-    /// An event id that does not fit the 16 bits of a record; runtimes cut it (F-29).
+    /// An event id that does not fit in the 16 bits of a record; runtimes truncate it (F-29).
     EventIdTooLarge {
         /// The id.
         id: u32,
     },
-    /// A name that may be neither absent nor empty is.
+    /// A required name is absent or empty.
     EmptyName,
-    /// A unit that would end a name too early, or that is no character.
+    /// A unit that would end a name too early, or that is not a character.
     ForbiddenUnit {
         /// The UTF-16 unit.
         unit: u16,
     },
-    /// A label or version that is known is given as an unknown one.
+    /// A known label or version is given as an unknown one.
     NotUnknown {
         /// The label or version.
         code: u8,
     },
-    /// Something follows an unknown label, whose data have no length of their own (F-87).
+    /// Something follows an unknown label, whose data have no length (F-87).
     UnknownLabelNotLast {
         /// The label.
         label: u8,

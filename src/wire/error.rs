@@ -1,12 +1,13 @@
-//! Errors that say what is wrong, where, at which layer, and what a server would answer.
+//! Errors with their kind, offset, path, layer, and a server's answer.
 
 use core::fmt;
 
 use super::field::Field;
-use super::path::{Path, clamp};
+use super::path::{Path, Root, clamp};
 use crate::hresult::HResult;
 
-/// Where in an implementation a fault is found; the `layer` of the vectors, and the only part of an error that binds others.
+/// The part of an implementation that has a fault; the `layer` of the vectors, and the only part of an error that other
+/// implementations must match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Layer {
@@ -18,7 +19,7 @@ pub enum Layer {
     Payload,
     /// The bytes decode, but a server refuses the values (F-16).
     Limits,
-    /// What a server sent is no reply.
+    /// A server's message is not a reply.
     Reply,
 }
 
@@ -43,18 +44,18 @@ impl fmt::Display for Layer {
 
 /// The kind of a [`WireError`]. Sealed.
 ///
-/// | kind | of the error |
+/// | kind | error |
 /// |---|---|
 /// | [`DecodeErrorKind`](super::DecodeErrorKind) | [`DecodeError`](super::DecodeError) |
 /// | [`LimitKind`](super::LimitKind) | [`LimitError`](super::LimitError) |
 /// | [`EnvironmentErrorKind`](crate::continuation::EnvironmentErrorKind) | [`EnvironmentError`](crate::continuation::EnvironmentError) |
 /// | [`UserEventsErrorKind`](crate::user_events::UserEventsErrorKind) | [`UserEventsError`](crate::user_events::UserEventsError) |
 pub trait WireErrorKind: Copy + fmt::Display + sealed::Sealed {
-    /// The layer at which this kind of fault lies.
+    /// The layer of this kind of fault.
     fn layer(self) -> Layer;
     /// The name in the vectors, such as `"missing_terminator"`.
     fn name(self) -> &'static str;
-    /// The HRESULT with which a server answers a request that has this fault.
+    /// The HRESULT that a server answers to a request with this fault.
     fn hresult(self) -> HResult;
 }
 
@@ -62,7 +63,7 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// An error with its kind, its byte offset and the path of the field. `Copy`, and no larger than 64 bytes.
+/// An error with its kind, its byte offset and the path of the field. `Copy`, and no larger than 32 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WireError<K> {
     kind: K,
@@ -80,22 +81,22 @@ impl<K: WireErrorKind> WireError<K> {
         self.kind
     }
 
-    /// Offset from the start of the message (or of the piece that was decoded), in bytes.
+    /// Offset in bytes from the start of the message, or of the decoded piece.
     pub const fn offset(&self) -> usize {
         self.offset as usize
     }
 
-    /// The field, as a path from the message's name.
+    /// The path of the field from the message's name.
     pub const fn path(&self) -> Path {
         self.path
     }
 
-    /// The layer at which the fault lies.
+    /// The layer of the fault.
     pub fn layer(&self) -> Layer {
         self.kind.layer()
     }
 
-    /// The HRESULT with which a server answers such a request.
+    /// The HRESULT that a server answers to such a request.
     pub fn hresult(&self) -> HResult {
         self.kind.hresult()
     }
@@ -105,31 +106,42 @@ impl<K: WireErrorKind> WireError<K> {
         WireError { kind: kind(self.kind), offset: self.offset, path: self.path }
     }
 
-    /// Counts the offset from `n` bytes earlier.
-    #[must_use]
-    pub(crate) fn behind(mut self, n: usize) -> Self {
-        self.offset = self.offset.saturating_add(clamp(n));
-        self
+    /// The path, for whoever adds to it in place: an error is large to be handed from one function to the next.
+    pub(crate) const fn path_mut(&mut self) -> &mut Path {
+        &mut self.path
     }
 
-    /// Puts `field` in front of the path.
+    /// Counts the offset from `n` bytes earlier.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn move_behind(&mut self, n: usize) {
+        self.offset = self.offset.saturating_add(clamp(n));
+    }
+
+    /// Prepends `field` to the path.
+    #[cold]
+    #[inline(never)]
     #[must_use]
     pub(crate) fn within(mut self, field: Field) -> Self {
         self.path.push(field);
         self
     }
 
-    /// Gives the field that `within` will put in front next the index `index`.
+    /// Gives the index `index` to the field that `within` will prepend next.
+    #[cold]
+    #[inline(never)]
     #[must_use]
     pub(crate) fn at_index(mut self, index: usize) -> Self {
-        self.path.index(clamp(index));
+        self.path.index(index);
         self
     }
 
-    /// Makes `root` the beginning of the path.
+    /// Makes `root` the start of the path, unless it has one.
+    #[cold]
+    #[inline(never)]
     #[must_use]
-    pub(crate) fn in_root(mut self, root: &'static str) -> Self {
-        self.path.root = root;
+    pub(crate) fn in_root(mut self, root: Root) -> Self {
+        self.path.begin(root);
         self
     }
 }
@@ -151,6 +163,7 @@ mod tests {
     extern crate std;
     use super::super::{DecodeError, DecodeErrorKind, LimitError};
     use super::*;
+    use crate::command::Command;
     use std::string::ToString;
 
     fn at(offset: usize) -> DecodeError {
@@ -160,8 +173,10 @@ mod tests {
     #[test]
     fn path_prints_from_the_outside_in() {
         let e = at(9).at_index(2).within(Field::EventIds).at_index(1).within(Field::Tracepoints).within(Field::Config);
-        let e = e.at_index(70_000).within(Field::Providers).in_root("CollectTracing5");
+        let e = e.at_index(70_000).within(Field::Providers).in_root(Root::of(Command::COLLECT_TRACING5));
         assert_eq!(e.path().to_string(), "CollectTracing5.providers[70000].config.tracepoints[1].event_ids[2]");
+        let segments = [("CollectTracing5", None), ("providers", Some(70_000)), ("config", None), ("tracepoints", Some(1))];
+        assert!(e.path().segments().eq(segments.into_iter().chain([("event_ids", Some(2))])));
     }
 
     #[test]
@@ -170,12 +185,15 @@ mod tests {
         assert!(at(0).path().is_empty());
         assert_eq!(at(0).within(Field::EventIds).path().to_string(), "event_ids");
         assert_eq!(at(0).at_index(1).path().to_string(), "[1]");
+        assert!(at(0).at_index(1).path().segments().eq([("", Some(1))]));
+        assert_eq!(at(0).path().segments().count(), 0);
         assert_eq!(at(0).to_string(), "at byte 0: differs from the magic \"DOTNET_IPC_V1\\0\" here");
     }
 
     #[test]
     fn error_is_small() {
-        assert!(size_of::<DecodeError>() <= 64, "{}", size_of::<DecodeError>());
-        assert!(size_of::<LimitError>() <= 64, "{}", size_of::<LimitError>());
+        assert!(size_of::<DecodeError>() <= 32, "{}", size_of::<DecodeError>());
+        assert!(size_of::<LimitError>() <= 32, "{}", size_of::<LimitError>());
+        assert_eq!(size_of::<Path>(), 16);
     }
 }

@@ -2,7 +2,7 @@
 
 macro_rules! fields {
     ($($variant:ident = $name:literal;)*) => {
-        /// A field of a message, by the name the protocol document gives it.
+        /// A field of a message, by its name in the protocol document.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         pub(crate) enum Field { $($variant,)* }

@@ -1,6 +1,6 @@
-//! How a value is built, part by part: the same for the wire, the JSON value form, annotated dumps and made-up values.
+//! Builds values part by part: from the wire, from JSON, for annotated dumps and for generated values.
 
-use super::{Array, Decode, DecodeError, DecodeErrorKind, Encode, Field, Guid, IpcString, LimitError, LimitKind, Reader};
+use super::{Array, Decode, DecodeError, DecodeErrorKind, Encode, Field, Guid, IpcString, LimitError, LimitKind, Reader, Scan};
 use crate::hresult::HResult;
 
 /// The names of the values of a `uint`.
@@ -12,18 +12,30 @@ pub(crate) trait Fields<'a>: Decode<'a> + Encode + Copy {
     fn build<S: Source<'a>>(source: &mut S) -> Result<Self, S::Error>;
 }
 
-/// A struct that knows where its fields are.
+/// A struct that knows the offsets of its fields.
 pub(crate) trait Layout {
-    /// The offset of a field from the front of the struct; of no field: its length.
+    /// The offset of a field from the start of the struct; without a field, its length.
     fn offset_of(&self, field: Field) -> usize;
 
     /// What a server refuses in a field.
+    #[cold]
+    #[inline(never)]
     fn refuse<T>(&self, field: Field, kind: LimitKind) -> Result<T, LimitError> {
         Err(LimitError::new(kind, self.offset_of(field)).within(field))
     }
+
+    /// What is refused inside a field.
+    #[inline]
+    fn in_field(&self, field: Field, mut checked: Result<(), LimitError>) -> Result<(), LimitError> {
+        if let Err(error) = &mut checked {
+            error.move_behind(self.offset_of(field));
+            error.path_mut().push(field);
+        }
+        checked
+    }
 }
 
-/// What gives the parts of a value. The methods are the kinds of part there are.
+/// Provides the parts of a value. One method for each kind of part.
 pub(crate) trait Source<'a>: Sized {
     type Error;
 
@@ -38,71 +50,104 @@ pub(crate) trait Source<'a>: Sized {
     fn bytes(&mut self) -> Result<&'a [u8], Self::Error>;
     fn array<T: Fields<'a>>(&mut self) -> Result<Array<'a, T>, Self::Error>;
 
-    /// A `uint` whose values have names; a set of bits has none.
+    /// A `uint` with named values; a set of bits has none.
     fn number(&mut self, names: Option<Names>) -> Result<u32, Self::Error>;
 
     /// The bytes up to the end of the payload.
     fn tail(&mut self) -> Result<&'a [u8], Self::Error>;
 
-    /// `session_type`, which says which fields follow: whether it is 1 (`user_events`) and not 0 (streaming). Others are refused (F-18).
+    /// `session_type`, which determines the fields that follow: whether it is 1 (`user_events`) rather than 0 (streaming). Others
+    /// are refused (F-18).
     fn is_user_events(&mut self) -> Result<bool, Self::Error>;
 
     /// One field of a struct.
     fn field<T: Fields<'a>>(&mut self, field: Field) -> Result<T, Self::Error>;
 
-    /// A struct, by the fields that `fields` asks for.
+    /// A struct with the fields that `fields` requests.
     fn object<T>(&mut self, fields: impl FnOnce(&mut Self) -> Result<T, Self::Error>) -> Result<T, Self::Error> {
         fields(self)
     }
 }
 
+/// Something is wrong; the reader knows what.
+pub(crate) struct Failed;
+
 macro_rules! decoded {
-    ($($part:ident: $t:ty),*) => {$(
+    ($by:ident) => {
+        decoded! { $by: byte: u8, ushort: u16, uint: u32, ulong: u64, bool: bool, hresult: HResult, guid: Guid, string: IpcString<'a>, bytes: &'a [u8] }
+
         #[inline]
-        fn $part(&mut self) -> Result<$t, DecodeError> {
-            <$t>::decode(self)
+        fn array<T: Fields<'a>>(&mut self) -> Result<Array<'a, T>, Failed> {
+            Array::$by(self).ok_or(Failed)
+        }
+
+        #[inline]
+        fn number(&mut self, _: Option<Names>) -> Result<u32, Failed> {
+            self.uint()
+        }
+    };
+    ($by:ident: $($part:ident: $t:ty),*) => {$(
+        #[inline]
+        fn $part(&mut self) -> Result<$t, Failed> {
+            <$t>::$by(self).ok_or(Failed)
         }
     )*};
 }
 
 /// The wire.
 impl<'a> Source<'a> for Reader<'a> {
-    type Error = DecodeError;
+    type Error = Failed;
 
-    decoded! {
-        byte: u8, ushort: u16, uint: u32, ulong: u64, bool: bool, hresult: HResult, guid: Guid, string: IpcString<'a>, bytes: &'a [u8]
+    decoded! { read }
+
+    #[inline]
+    fn tail(&mut self) -> Result<&'a [u8], Failed> {
+        Reader::bytes(self, self.rest().len()).ok_or(Failed)
     }
 
     #[inline]
-    fn array<T: Fields<'a>>(&mut self) -> Result<Array<'a, T>, DecodeError> {
-        Array::decode(self)
-    }
-
-    #[inline]
-    fn number(&mut self, _: Option<Names>) -> Result<u32, DecodeError> {
-        u32::decode(self)
-    }
-
-    #[inline]
-    fn tail(&mut self) -> Result<&'a [u8], DecodeError> {
-        self.take(self.rest().len())
-    }
-
-    #[inline]
-    fn is_user_events(&mut self) -> Result<bool, DecodeError> {
-        let offset = self.offset();
-        match Reader::field(self, Field::SessionType)? {
-            0 => Ok(false),
-            1u32 => Ok(true),
-            session_type => {
-                Err(DecodeError::new(DecodeErrorKind::UnknownSessionType { session_type }, offset).within(Field::SessionType))
+    fn is_user_events(&mut self) -> Result<bool, Failed> {
+        match self.read_field(Field::SessionType) {
+            Some(0u32) => Ok(false),
+            Some(1) => Ok(true),
+            Some(session_type) => {
+                let kind = DecodeErrorKind::UnknownSessionType { session_type };
+                self.fail(DecodeError::new(kind, self.offset().saturating_sub(4)).within(Field::SessionType));
+                Err(Failed)
             }
+            None => Err(Failed),
         }
     }
 
     #[inline]
-    fn field<T: Fields<'a>>(&mut self, field: Field) -> Result<T, DecodeError> {
-        Reader::field(self, field)
+    fn field<T: Fields<'a>>(&mut self, field: Field) -> Result<T, Failed> {
+        self.read_field(field).ok_or(Failed)
+    }
+}
+
+/// The wire, without the reason for an error.
+impl<'a> Source<'a> for Scan<'a> {
+    type Error = Failed;
+
+    decoded! { scan }
+
+    #[inline]
+    fn tail(&mut self) -> Result<&'a [u8], Failed> {
+        Scan::bytes(self, self.rest().len()).ok_or(Failed)
+    }
+
+    #[inline]
+    fn is_user_events(&mut self) -> Result<bool, Failed> {
+        match u32::scan(self) {
+            Some(0) => Ok(false),
+            Some(1) => Ok(true),
+            _ => Err(Failed),
+        }
+    }
+
+    #[inline]
+    fn field<T: Fields<'a>>(&mut self, _: Field) -> Result<T, Failed> {
+        T::scan(self).ok_or(Failed)
     }
 }
 

@@ -1,19 +1,20 @@
-//! `GUID` and `CLSID`: 16 bytes of which the first eight are three little-endian integers.
+//! `GUID` and `CLSID`: 16 bytes, of which the first eight are three little-endian integers.
 
 use core::{fmt, str::FromStr};
 
-use super::reader::{Decode, Reader};
+use super::EncodeError;
+use super::reader::{Decode, Reader, decode_by_read};
+use super::scan::Scan;
 use super::sink::{Encode, Sink};
-use super::{DecodeError, EncodeError};
 
 /// A GUID: a runtime's cookie, or a profiler's class id.
 ///
 /// | bytes | what |
 /// |---|---|
 /// | 4, 2, 2 | little-endian integers, shown first |
-/// | 8 | bytes, shown as they stand |
+/// | 8 | bytes, shown in order |
 ///
-/// No edition of the document defines this layout (F-85). It is 16 bytes also as a CLSID, which is printed with 14 (F-52).
+/// No edition of the document defines this layout (F-85). A CLSID also has 16 bytes, though printed with 14 (F-52).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::wire::Guid;
@@ -25,14 +26,14 @@ use super::{DecodeError, EncodeError};
 /// ```
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Guid {
-    /// As they stand on the wire.
+    /// In wire order.
     bytes: [u8; 16],
 }
 
 /// A class id, as [`AttachProfiler`](crate::message::profiler::AttachProfiler) sends it: a GUID.
 pub type Clsid = Guid;
 
-/// Which of the 16 wire bytes stands where in the text.
+/// The index of the wire byte for each place in the text.
 const TEXT_ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
 
 impl Guid {
@@ -40,11 +41,13 @@ impl Guid {
     pub const NIL: Self = Self { bytes: [0; 16] };
 
     /// From the 16 bytes of the wire.
+    #[inline]
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self { bytes }
     }
 
     /// The 16 bytes of the wire.
+    #[inline]
     pub const fn to_bytes(self) -> [u8; 16] {
         self.bytes
     }
@@ -56,14 +59,14 @@ impl Guid {
     }
 }
 
-/// Text that is no GUID; it must be `8-4-4-4-12` hexadecimal digits, in braces or not.
+/// Text that is not a GUID: expected `8-4-4-4-12` hexadecimal digits, with or without braces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseGuidError {
     offset: usize,
 }
 
 impl ParseGuidError {
-    /// The byte of the text from which on it is no GUID.
+    /// The offset of the first wrong byte.
     pub const fn offset(&self) -> usize {
         self.offset
     }
@@ -128,13 +131,23 @@ impl fmt::Debug for Guid {
 
 impl<'a> Decode<'a> for Guid {
     const MIN_LEN: usize = 16;
+    const IS_PLAIN: bool = true;
 
-    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        Ok(Self { bytes: *reader.take_array()? })
+    decode_by_read! {}
+
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        reader.chunk().map(|bytes| Self { bytes: *bytes })
+    }
+
+    #[inline]
+    fn scan(scan: &mut Scan<'a>) -> Option<Self> {
+        scan.chunk().map(|bytes| Self { bytes: *bytes })
     }
 }
 
 impl Encode for Guid {
+    #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         sink.put(&self.bytes);
         Ok(())

@@ -1,11 +1,11 @@
-//! Why a server refuses what decodes: its limits (F-16 and the like).
+//! Why a server refuses a request that decodes: its limits (F-16 and others).
 
 use core::fmt;
 
 use super::error::{Layer, WireError, WireErrorKind, sealed::Sealed};
 use crate::hresult::HResult;
 
-/// The most bytes that a tracepoint's name may have in UTF-8: what the fields leave of a command string (F-65).
+/// The most bytes of a tracepoint's name in UTF-8: what a command string has left for it (F-65).
 pub(crate) const MAX_TRACEPOINT_NAME_LEN: usize = 436;
 
 /// Why a server would refuse a request that decodes, with the offset and the field.
@@ -21,28 +21,28 @@ pub enum LimitKind {
     UnknownFormat(u32),
     /// `logLevel` is above 5.
     LogLevelOutOfRange(u32),
-    /// No provider at all.
+    /// No providers.
     NoProviders,
     /// More than 1,000 providers.
     TooManyProviders(u32),
-    /// A provider without a name, or with one that begins with NUL (P-43).
+    /// A provider without a name, or with a name that begins with NUL (P-43).
     EmptyProviderName,
     /// A `tracepoint_config` with neither a default tracepoint nor a set.
     NoTracepoint,
-    /// A `tracepoint_set` without a name, or with one that begins with NUL (P-43).
+    /// A `tracepoint_set` without a name, or with a name that begins with NUL (P-43).
     EmptyTracepointName,
-    /// A tracepoint name of more bytes, in UTF-8, than a command string has room for: 436. Meant to be answered by an error (F-21);
-    /// released .NET 10 builds die of it (P-19).
+    /// A tracepoint name of more than 436 bytes in UTF-8, the room in a command string. Meant to be answered by an error (F-21);
+    /// released .NET 10 builds crash on it (P-19).
     TracepointNameTooLong(u32),
-    /// An event id stands twice in the sets of one provider.
+    /// An event id occurs twice in the sets of one provider.
     DuplicateEventId(u32),
     /// `sessionBufferMode` is above 1 (F-30).
     UnknownBufferMode(u32),
-    /// `perfMapType` is 0, or 4 to 0x7FFFFFFF (F-46). What is above is negative to runtimes, and taken (P-44).
+    /// `perfMapType` is 0, or 4 to 0x7FFFFFFF (F-46). Runtimes read higher numbers as negative, and accept them (P-44).
     UnknownPerfMapType(u32),
     /// `dumpType` is 0 or above 4.
     UnknownDumpType(u32),
-    /// A name or path that may not be absent.
+    /// A name or path that must not be absent.
     AbsentName,
 }
 
@@ -74,8 +74,8 @@ impl WireErrorKind for LimitKind {
 
     fn hresult(self) -> HResult {
         match self {
-            // A dump type: seen on 8.0.30, 9.0.5 and 10.0.9 (P-3). The others: by intent (F-21), where the process does not die of
-            // it (F-72, P-19).
+            // A dump type: seen on 8.0.30, 9.0.5 and 10.0.9 (P-3). The others: by design (F-21), if the process does not crash
+            // first (F-72, P-19).
             Self::TracepointNameTooLong(_) | Self::DuplicateEventId(_) | Self::UnknownDumpType(_) => HResult::FAIL,
             Self::UnknownPerfMapType(_) | Self::AbsentName => HResult::INVALID_ARG,
             _ => HResult::BAD_ENCODING,

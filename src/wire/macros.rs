@@ -1,9 +1,8 @@
-//! The two macros behind straight-line payloads and open enums. Private: neither is exported.
+//! The two macros for straight-line payloads and open enums. Private: neither is exported.
 
-/// Declares a payload whose fields are read and written in the order in which they stand.
+/// Declares a payload whose fields are read and written in the order of declaration.
 ///
-/// `pub name: Type = FieldName,` where `FieldName` gives the document's name.
-/// The lifetime, if there is one, must be called `'a`.
+/// `pub name: Type = FieldName,` where `FieldName` gives the document's name. The lifetime, if there is one, must be called `'a`.
 macro_rules! wire_struct {
     (
         $(#[$meta:meta])*
@@ -18,7 +17,7 @@ macro_rules! wire_struct {
         }
 
         impl<'a> $Name $(<$lt>)? {
-            /// The fields, which may follow others of one object.
+            /// The fields, which may follow other fields of the same object.
             #[inline(always)]
             #[allow(clippy::inline_always, reason = "as a call it takes up to 2% more instructions to decode small items")]
             #[allow(unused_variables, reason = "a payload may have no field")]
@@ -35,6 +34,8 @@ macro_rules! wire_struct {
         }
 
         impl $(<$lt>)? $crate::wire::Layout for $Name $(<$lt>)? {
+            #[cold]
+            #[inline(never)]
             #[allow(unused_variables, unused_mut, unused_assignments, reason = "a payload may have no field, and nothing follows the last")]
             fn offset_of(&self, field: $crate::wire::Field) -> usize {
                 let mut at = 0usize;
@@ -51,12 +52,22 @@ macro_rules! wire_struct {
         impl<'a> $crate::wire::Decode<'a> for $Name $(<$lt>)? {
             const MIN_LEN: usize = 0 $(+ <$Type as $crate::wire::Decode<'a>>::MIN_LEN)*;
 
-            fn decode(reader: &mut $crate::wire::Reader<'a>) -> Result<Self, $crate::wire::DecodeError> {
-                Self::fields(reader)
+            $crate::wire::decode_by_read! {}
+
+            #[inline]
+            fn read(reader: &mut $crate::wire::Reader<'a>) -> Option<Self> {
+                Self::fields(reader).ok()
+            }
+
+            #[inline(always)]
+            #[allow(clippy::inline_always, reason = "as a call it would make the value in memory, also where it is only looked at")]
+            fn scan(scan: &mut $crate::wire::Scan<'a>) -> Option<Self> {
+                Self::fields(scan).ok()
             }
         }
 
         impl $(<$lt>)? $crate::wire::Encode for $Name $(<$lt>)? {
+            #[inline]
             #[allow(unused_variables, reason = "a payload may have no field")]
             fn encode<S: $crate::wire::Sink + ?Sized>(&self, sink: &mut S) -> Result<(), $crate::wire::EncodeError> {
                 $(self.$field.encode(sink)?;)*
@@ -66,7 +77,7 @@ macro_rules! wire_struct {
     };
 }
 
-/// Declares a `uint` with named values. Other values are kept as they are.
+/// Declares a `uint` with named values. Other values are kept unchanged.
 macro_rules! open_enum {
     (
         $(#[$meta:meta])*
@@ -103,18 +114,28 @@ macro_rules! open_enum {
     };
 }
 
-/// A tuple struct around a `uint`, on the wire the number itself, with the names of its values.
+/// A tuple struct around a `uint`: the number itself on the wire, with names for its values.
 macro_rules! newtype {
     ($Name:ident, $names:expr) => {
         impl<'a> $crate::wire::Decode<'a> for $Name {
             const MIN_LEN: usize = 4;
+            const IS_PLAIN: bool = true;
 
-            fn decode(reader: &mut $crate::wire::Reader<'a>) -> Result<Self, $crate::wire::DecodeError> {
-                u32::decode(reader).map(Self)
+            $crate::wire::decode_by_read! {}
+
+            #[inline]
+            fn read(reader: &mut $crate::wire::Reader<'a>) -> Option<Self> {
+                u32::read(reader).map(Self)
+            }
+
+            #[inline]
+            fn scan(scan: &mut $crate::wire::Scan<'a>) -> Option<Self> {
+                u32::scan(scan).map(Self)
             }
         }
 
         impl $crate::wire::Encode for $Name {
+            #[inline]
             fn encode<S: $crate::wire::Sink + ?Sized>(&self, sink: &mut S) -> Result<(), $crate::wire::EncodeError> {
                 self.0.encode(sink)
             }

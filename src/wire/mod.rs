@@ -1,17 +1,37 @@
-//! The grammar of payloads: integers, `bool`, `string`, `array<T>`, `GUID`, and what can be wrong with them.
+//! The grammar of payloads: integers, `bool`, `string`, `array<T>`, `GUID`, and their errors.
 //!
 //! | in the document | bytes | here |
 //! |---|---|---|
 //! | `byte`, `uint16_t`, `uint`, `ulong` | 1, 2, 4, 8 | `u8`, `u16`, `u32`, `u64` |
 //! | `int32 hresult` | 4 | [`HResult`](crate::hresult::HResult) |
 //! | `wchar` | 2 | `u16` |
-//! | `bool` | 1 | `bool`: any byte but 0 is true; 0 and 1 are written |
+//! | `bool` | 1 | `bool`: any byte except 0 is true; 0 and 1 are written |
 //! | `string` | 4 + 2 × length | [`IpcString`] |
 //! | `array<T>` | 4 + items | [`Array`]; of bytes: `&[u8]` |
 //! | `GUID`, `CLSID` | 16 | [`Guid`], [`Clsid`] |
 //!
 //! All numbers are little-endian, and nothing is aligned (F-13). Sections "Payloads" and "`EventPipe` Commands" of the document.
 #![forbid(unsafe_code)]
+
+//! # Example
+//!
+//! Read and write values by the grammar, for a message that is not here:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::wire::{Decode as _, Encode as _, IpcString, Reader, SliceSink};
+//!
+//! let mut buffer = [0; 64];
+//! let mut sink = SliceSink::new(&mut buffer);
+//! 7u32.encode(&mut sink)?;
+//! IpcString::new("ab").encode(&mut sink)?; // count 3 with its NUL, then UTF-16
+//! let len = sink.finish()?;
+//! assert_eq!(&buffer[..len], b"\x07\0\0\0\x03\0\0\0a\0b\0\0\0");
+//!
+//! let mut reader = Reader::new(&buffer[..len]);
+//! assert_eq!(u32::decode(&mut reader), Ok(7));
+//! assert_eq!(IpcString::decode(&mut reader)?.to_string(), "ab");
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
 
 mod array;
 mod decode_error;
@@ -24,8 +44,10 @@ mod limit_error;
 pub(crate) mod macros;
 mod path;
 mod reader;
+mod scan;
 mod sink;
 mod string;
+mod transcode;
 
 pub use array::{Array, Iter};
 pub use decode_error::{DecodeError, DecodeErrorKind};
@@ -35,6 +57,8 @@ pub use guid::{Clsid, Guid, ParseGuidError};
 pub use limit_error::{LimitError, LimitKind};
 pub use path::Path;
 pub use reader::{Decode, Reader};
+#[doc(hidden)]
+pub use scan::Scan;
 pub use sink::{Encode, Sink, SliceSink};
 pub use string::{IpcString, Units};
 
@@ -42,5 +66,6 @@ pub(crate) use error::sealed::Sealed;
 pub(crate) use field::Field;
 pub(crate) use fields::{Fields, Layout, Source};
 pub(crate) use limit_error::MAX_TRACEPOINT_NAME_LEN;
-pub(crate) use path::clamp;
+pub(crate) use path::{Root, clamp};
+pub(crate) use reader::{Apart, decode_by_read};
 pub(crate) use sink::Comparer;

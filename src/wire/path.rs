@@ -1,35 +1,98 @@
-//! Where in a message: the path of a field, without allocation.
+//! The path of a field in a message, without allocation.
 
 use core::fmt;
 
 use super::field::Field;
+use crate::command::Command;
 
-/// Most fields below the root: `providers[0].config.tracepoints[1].event_ids[2]`, and one to spare.
-const DEPTH: usize = 5;
+/// Most fields below the root: `providers[0].config.tracepoints[1].event_ids[2]`.
+const DEPTH: usize = 4;
 const INDICES: usize = 3;
 
-/// The path of a field, such as `CollectTracing5.providers[2].arguments`; printed by [`Display`](fmt::Display).
+/// The path of a field, such as `CollectTracing5.providers[2].arguments`; printed by [`Display`](fmt::Display), and read part by part by
+/// [`segments`](Self::segments).
 ///
-/// Empty where a bare piece was decoded and is itself at fault.
+/// Empty if a bare piece was decoded and is itself at fault.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::message::Message;
+///
+/// // AttachProfiler (0x0301) with nothing but its attachTimeout.
+/// let message = Message::decode(b"DOTNET_IPC_V1\0\x18\0\x03\x01\0\0\x0a\0\0\0").unwrap();
+/// let path = message.request().unwrap_err().path();
+/// assert!(path.segments().eq([("AttachProfiler", None), ("profilerGuid", None)]));
+/// assert_eq!(path.to_string(), "AttachProfiler.profilerGuid");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Path {
-    pub(super) root: &'static str,
+    root: Root,
     /// Innermost first.
     fields: [Option<Field>; DEPTH],
-    indices: [u32; INDICES],
+    /// Three bytes each: four would make an error a quarter larger.
+    indices: [[u8; 3]; INDICES],
     /// Bit n: the n-th field from the inside has an index.
     indexed: u8,
 }
 
-impl Path {
-    pub(super) const EMPTY: Self = Self { root: "", fields: [None; DEPTH], indices: [0; INDICES], indexed: 0 };
+/// Where a path begins: a command's code, or a number below 0x0100 for anything else, as no command set is 0.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Root(u16);
 
-    /// Whether there is nothing to print.
-    pub const fn is_empty(&self) -> bool {
-        self.root.is_empty() && self.indexed == 0 && matches!(self.fields, [None, ..])
+impl Root {
+    const NONE: Self = Self(0);
+    pub(crate) const HEADER: Self = Self(1);
+    pub(crate) const PAYLOAD: Self = Self(2);
+    pub(crate) const ADVERTISE: Self = Self(3);
+    pub(crate) const ENVIRONMENT: Self = Self(4);
+
+    pub(crate) const fn of(command: Command) -> Self {
+        if command.set == 0 { Self::NONE } else { Self(command.code()) }
     }
 
-    /// Whether it leads through `field`, or to it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::HEADER => "header",
+            Self::PAYLOAD => "payload",
+            Self::ADVERTISE => "Advertise",
+            Self::ENVIRONMENT => "environment",
+            Self(code) => Command::from_code(code).name().unwrap_or_default(),
+        }
+    }
+}
+
+impl Path {
+    pub(super) const EMPTY: Self = Self { root: Root::NONE, fields: [None; DEPTH], indices: [[0; 3]; INDICES], indexed: 0 };
+
+    /// Whether the path is empty.
+    pub const fn is_empty(&self) -> bool {
+        self.root.0 == 0 && self.indexed == 0 && matches!(self.fields, [None, ..])
+    }
+
+    /// Its parts from the outermost in: a name, and an index if it is an item of an array. The first is the message; an item of a bare
+    /// array has no name. Unlike `Display`, this does not use `core::fmt`.
+    pub fn segments(&self) -> impl Iterator<Item = (&'static str, Option<usize>)> + Clone + use<> {
+        let path = *self;
+        let all = (0..=path.depth()).rev().map(move |level| path.segment(level));
+        all.skip_while(|(name, index)| name.is_empty() && index.is_none())
+    }
+
+    /// Part `level`, counted from the innermost; the root comes after the outermost field.
+    fn segment(&self, level: usize) -> (&'static str, Option<usize>) {
+        let name = match self.fields.get(level) {
+            Some(Some(field)) => field.name(),
+            _ => self.root.name(),
+        };
+        (name, self.index_at(level))
+    }
+
+    fn index_at(&self, level: usize) -> Option<usize> {
+        let bit = bit(level);
+        let nth = (self.indexed & bit.wrapping_sub(1)).count_ones() as usize;
+        let [low, middle, high] = *self.indices.get(nth).filter(|_| self.indexed & bit != 0)?;
+        Some(u32::from_le_bytes([low, middle, high, 0]) as usize)
+    }
+
+    /// Whether it goes through `field` or ends there.
     #[cfg(feature = "conformance")]
     pub(crate) fn contains(&self, field: Field) -> bool {
         self.fields.contains(&Some(field))
@@ -39,41 +102,45 @@ impl Path {
         self.fields.iter().take_while(|f| f.is_some()).count()
     }
 
-    pub(super) fn push(&mut self, field: Field) {
-        let depth = self.depth();
-        if let Some(slot) = self.fields.get_mut(depth) {
+    /// Puts `field` in front.
+    pub(crate) fn push(&mut self, field: Field) {
+        if let Some(slot) = self.fields.iter_mut().find(|slot| slot.is_none()) {
             *slot = Some(field);
         }
     }
 
-    pub(super) fn index(&mut self, index: u32) {
-        let bit = 1u8.checked_shl(clamp(self.depth())).unwrap_or(0);
+    /// Gives the field that `push` will put in front next an index.
+    pub(crate) fn index(&mut self, index: usize) {
+        let bit = bit(self.depth());
         let nth = self.indexed.count_ones() as usize;
         if let (0, Some(slot)) = (self.indexed & bit, self.indices.get_mut(nth)) {
-            *slot = index;
+            let [low, middle, high, _] = clamp(index).min(0xff_ffff).to_le_bytes();
+            *slot = [low, middle, high];
             self.indexed |= bit;
+        }
+    }
+
+    /// Makes `root` the beginning, unless there is one.
+    pub(crate) fn begin(&mut self, root: Root) {
+        if self.root == Root::NONE {
+            self.root = root;
         }
     }
 }
 
+fn bit(level: usize) -> u8 {
+    1u8.checked_shl(clamp(level)).unwrap_or(0)
+}
+
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.root)?;
-        let depth = self.depth();
-        let mut indices = self.indices.iter().take(self.indexed.count_ones() as usize).rev();
-        let mut first = self.root.is_empty();
-        for level in (0..=depth).rev() {
-            if let Some(Some(field)) = self.fields.get(level) {
-                if !first {
-                    f.write_str(".")?;
-                }
-                f.write_str(field.name())?;
-                first = false;
+        for (nth, (name, index)) in self.segments().enumerate() {
+            if nth > 0 {
+                f.write_str(".")?;
             }
-            if self.indexed & 1u8.checked_shl(clamp(level)).unwrap_or(0) != 0 {
-                if let Some(index) = indices.next() {
-                    write!(f, "[{index}]")?;
-                }
+            f.write_str(name)?;
+            if let Some(index) = index {
+                write!(f, "[{index}]")?;
             }
         }
         Ok(())
@@ -86,7 +153,7 @@ impl fmt::Debug for Path {
     }
 }
 
-/// Offsets and indices beyond 4 GiB are beyond every message; they are shown as `u32::MAX`.
+/// Offsets beyond 4 GiB exceed every message; they are shown as `u32::MAX`, and indices above 16,777,215 as that number.
 pub(crate) fn clamp(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }

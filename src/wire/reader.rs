@@ -1,25 +1,50 @@
 //! Reading: a cursor over borrowed bytes that knows its offset.
 
+use core::fmt;
+
 use byteorder::{ByteOrder as _, LittleEndian};
 
 use super::field::Field;
-use super::path::clamp;
+use super::path::{Root, clamp};
+use super::scan::Scan;
 use super::{DecodeError, DecodeErrorKind};
 use crate::hresult::HResult;
 
 /// A value that can be read from the wire.
 pub trait Decode<'a>: Sized {
-    /// The fewest bytes that any value takes. Bounds a count before its items are read; 0 counts as 1 there.
+    /// The minimum length of a value in bytes. Used to check a count before the items are read; 0 counts as 1 there.
     const MIN_LEN: usize;
 
-    /// Reads one value and moves the reader behind it.
+    /// Whether every sequence of `MIN_LEN` bytes (at least one) is a value, and is its encoding.
+    #[doc(hidden)]
+    const IS_PLAIN: bool = false;
+
+    /// Reads one value and moves the reader after it.
     ///
     /// # Errors
-    /// What is wrong, at which offset, in which field. The reader is then somewhere inside the value.
+    /// The kind, offset and field. The reader's position is then unspecified.
     fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError>;
+
+    /// Like `decode`, but the reader keeps the error. All values of this crate are read by this function, and `decode` asks the
+    /// reader: a value and an error together are large, and would be copied from field to field.
+    #[doc(hidden)]
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        Self::decode(reader).map_err(|error| reader.fail(error)).ok()
+    }
+
+    /// Like `read`, for an item of an array, without the error.
+    #[doc(hidden)]
+    #[inline]
+    fn scan(scan: &mut Scan<'a>) -> Option<Self> {
+        let mut reader = Reader::new(scan.rest());
+        let value = Self::read(&mut reader)?;
+        scan.go_on(reader.rest());
+        Some(value)
+    }
 }
 
-/// A cursor over borrowed bytes. All integers are little-endian; nothing needs to be aligned (F-13).
+/// A cursor over borrowed bytes. All integers are little-endian and unaligned (F-13).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::wire::{Decode as _, Reader};
@@ -28,29 +53,36 @@ pub trait Decode<'a>: Sized {
 /// assert_eq!(u16::decode(&mut reader), Ok(0x0102));
 /// assert_eq!((reader.offset(), reader.rest()), (2, &[0xff][..]));
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Reader<'a> {
     rest: &'a [u8],
-    offset: usize,
+    /// The offset after the last byte.
+    end: usize,
+    /// The last error of `read`. The path is built on return.
+    fault: Option<DecodeError>,
 }
 
 impl<'a> Reader<'a> {
     /// A reader of `bytes`, with offsets from 0.
+    #[inline]
     pub const fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes, offset: 0 }
+        Self::at(bytes, 0)
     }
 
-    /// A reader of `bytes` that stand at `offset` of something larger.
+    /// A reader of `bytes` at `offset` of a larger input.
+    #[inline]
     pub const fn at(bytes: &'a [u8], offset: usize) -> Self {
-        Self { rest: bytes, offset }
+        Self { rest: bytes, end: offset.wrapping_add(bytes.len()), fault: None }
     }
 
-    /// Where the next byte stands.
+    /// The offset of the next byte.
+    #[inline]
     pub const fn offset(&self) -> usize {
-        self.offset
+        self.end.wrapping_sub(self.rest.len())
     }
 
     /// The bytes that have not been read.
+    #[inline]
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -58,61 +90,250 @@ impl<'a> Reader<'a> {
     /// The next `n` bytes.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::UnexpectedEnd`] if fewer are left; none is then taken.
+    /// [`DecodeErrorKind::UnexpectedEnd`] if fewer are left; then nothing is taken.
+    #[inline]
     pub fn take(&mut self, n: usize) -> Result<&'a [u8], DecodeError> {
-        let Some((taken, rest)) = self.rest.split_at_checked(n) else {
-            return Err(self.ends(n));
-        };
-        self.advance(rest, n);
-        Ok(taken)
+        self.explain(|reader| reader.bytes(n))
     }
 
     /// The next `N` bytes, by value.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::UnexpectedEnd`] if fewer are left; none is then taken.
+    /// [`DecodeErrorKind::UnexpectedEnd`] if fewer are left; then nothing is taken.
+    #[inline]
     pub fn take_array<const N: usize>(&mut self) -> Result<&'a [u8; N], DecodeError> {
-        let Some((taken, rest)) = self.rest.split_first_chunk::<N>() else {
-            return Err(self.ends(N));
-        };
-        self.advance(rest, N);
-        Ok(taken)
+        self.explain(Self::chunk)
     }
 
-    /// Reads a value that stands in the field `field`.
+    /// Reads the value of the field `field`.
+    #[inline]
     pub(crate) fn field<T: Decode<'a>>(&mut self, field: Field) -> Result<T, DecodeError> {
-        T::decode(self).map_err(|error| error.within(field))
+        self.explain(|reader| reader.read_field(field))
     }
 
     /// Reads the count of a string or array whose items take at least `item` bytes each.
+    #[cfg(feature = "vectors")]
     pub(crate) fn count(&mut self, item: usize) -> Result<u32, DecodeError> {
-        let start = self.offset;
-        let count = u32::decode(self)?;
-        // In 64 bits: F-8 is what happens in 32.
-        if u64::from(count).saturating_mul(item.max(1) as u64) > self.rest.len() as u64 {
-            return Err(DecodeError::new(DecodeErrorKind::CountTooLarge { count, remaining: clamp(self.rest.len()) }, start));
+        self.explain(|reader| reader.read_count(item))
+    }
+
+    /// The result of `read`, or its error.
+    #[inline]
+    pub(crate) fn explain<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Result<T, DecodeError> {
+        match read(self) {
+            Some(value) => Ok(value),
+            None => Err(self.fault().value),
         }
-        Ok(count)
     }
 
-    fn advance(&mut self, rest: &'a [u8], n: usize) {
+    /// [`take`](Self::take) that keeps the error.
+    #[inline]
+    pub(crate) fn bytes(&mut self, n: usize) -> Option<&'a [u8]> {
+        let Some((taken, rest)) = self.rest.split_at_checked(n) else {
+            self.ends(n);
+            return None;
+        };
         self.rest = rest;
-        self.offset = self.offset.saturating_add(n);
+        Some(taken)
     }
 
-    fn ends(&self, needed: usize) -> DecodeError {
+    /// [`take_array`](Self::take_array) that keeps the error.
+    #[inline]
+    pub(crate) fn chunk<const N: usize>(&mut self) -> Option<&'a [u8; N]> {
+        let Some((taken, rest)) = self.rest.split_first_chunk::<N>() else {
+            self.ends(N);
+            return None;
+        };
+        self.rest = rest;
+        Some(taken)
+    }
+
+    /// [`field`](Self::field) that keeps the error.
+    #[inline]
+    pub(crate) fn read_field<T: Decode<'a>>(&mut self, field: Field) -> Option<T> {
+        let Some(value) = T::read(self) else {
+            self.within(field);
+            return None;
+        };
+        Some(value)
+    }
+
+    /// Applies `read` to the next bytes. If it returns nothing, no byte is taken, and the caller reads again with this reader to
+    /// find the error.
+    #[inline]
+    pub(crate) fn scanned<T>(&mut self, read: impl FnOnce(&mut Scan<'a>) -> Option<T>) -> Option<T> {
+        let mut scan = Scan::new(self.rest);
+        let value = read(&mut scan)?;
+        self.rest = scan.rest();
+        Some(value)
+    }
+
+    /// Skips `count` items after checking each. Their bytes.
+    pub(crate) fn pass_items<T: Decode<'a>>(&mut self, count: u32) -> Option<&'a [u8]> {
+        let (all, mut scan) = (self.rest, Scan::new(self.rest));
+        for index in 0..count {
+            self.rest = scan.rest();
+            if T::scan(&mut scan).is_none() {
+                self.wrong_item::<T>(index);
+                return None;
+            }
+        }
+        self.rest = scan.rest();
+        all.get(..all.len().saturating_sub(self.rest.len()))
+    }
+
+    /// Keeps the error of the next item.
+    #[cold]
+    #[inline(never)]
+    fn wrong_item<T: Decode<'a>>(&mut self, index: u32) {
+        let _ = T::read(self);
+        self.at_index(index as usize);
+    }
+
+    /// Reads a count of items of at least `item` bytes each, and keeps the error.
+    #[inline]
+    pub(crate) fn read_count(&mut self, item: usize) -> Option<u32> {
+        let count = u32::from_le_bytes(*self.chunk()?);
+        // In 64 bits: F-8 shows what happens in 32.
+        if u64::from(count).saturating_mul(item.max(1) as u64) > self.rest.len() as u64 {
+            self.too_large(count);
+            return None;
+        }
+        Some(count)
+    }
+
+    /// Reads a string: its units with the NUL, none if it is absent. Keeps the error.
+    #[inline(never)]
+    pub(crate) fn string_bytes(&mut self) -> Option<&'a [u8]> {
+        let count = self.read_count(2)?;
+        let bytes = self.bytes((count as usize).saturating_mul(2))?;
+        match bytes {
+            [] | [.., 0, 0] => Some(bytes),
+            [.., low, high] => {
+                self.not_terminated([*low, *high]);
+                None
+            }
+            [_] => None,
+        }
+    }
+
+    /// Keeps the error.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn fail(&mut self, error: DecodeError) {
+        self.fault = Some(error);
+    }
+
+    /// Prepends `field` to the error's path.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn within(&mut self, field: Field) {
+        if let Some(fault) = &mut self.fault {
+            fault.path_mut().push(field);
+        }
+    }
+
+    /// Prepends `root` to the error's path, unless it has a root.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn in_root(&mut self, root: Root) {
+        if let Some(fault) = &mut self.fault {
+            fault.path_mut().begin(root);
+        }
+    }
+
+    /// Gives the index `index` to the field that `within` will prepend next.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn at_index(&mut self, index: usize) {
+        if let Some(fault) = &mut self.fault {
+            fault.path_mut().index(index);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ends(&mut self, needed: usize) {
         let kind = DecodeErrorKind::UnexpectedEnd { needed: clamp(needed), remaining: clamp(self.rest.len()) };
-        DecodeError::new(kind, self.offset)
+        self.fault = Some(DecodeError::new(kind, self.offset()));
+    }
+
+    /// The string just read does not end with NUL.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn not_terminated(&mut self, unit: [u8; 2]) {
+        let kind = DecodeErrorKind::MissingTerminator { unit: u16::from_le_bytes(unit) };
+        self.fault = Some(DecodeError::new(kind, self.offset().saturating_sub(2)));
+    }
+
+    /// The count just read.
+    #[cold]
+    #[inline(never)]
+    fn too_large(&mut self, count: u32) {
+        let kind = DecodeErrorKind::CountTooLarge { count, remaining: clamp(self.rest.len()) };
+        self.fault = Some(DecodeError::new(kind, self.offset().wrapping_sub(4)));
+    }
+
+    /// The error, after a `read` that returned nothing.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn fault(&mut self) -> Apart<DecodeError> {
+        // There is one: every failing `read` stores its error.
+        if self.fault.is_none() {
+            self.ends(0);
+        }
+        let nothing = DecodeErrorKind::EndOfInput { needed: 0 };
+        Apart::new(self.fault.take().unwrap_or_else(|| DecodeError::new(nothing, 0)))
     }
 }
+
+/// Wraps the value of a cold function in something larger: otherwise the compiler lets the function write into its caller's result,
+/// which is then in memory, and its tag is checked again after each step.
+pub(crate) struct Apart<T> {
+    pub(crate) value: T,
+    _more: usize,
+}
+
+impl<T> Apart<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self { value, _more: 0 }
+    }
+}
+
+impl fmt::Debug for Reader<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader").field("rest", &self.rest).field("offset", &self.offset()).finish()
+    }
+}
+
+/// `decode` of a type that has `read`.
+macro_rules! decode_by_read {
+    () => {
+        #[inline]
+        fn decode(reader: &mut $crate::wire::Reader<'a>) -> Result<Self, $crate::wire::DecodeError> {
+            reader.explain(Self::read)
+        }
+    };
+}
+
+pub(crate) use decode_by_read;
 
 macro_rules! integers {
     ($($t:ty => $read:expr;)*) => {$(
         impl<'a> Decode<'a> for $t {
             const MIN_LEN: usize = size_of::<$t>();
+            const IS_PLAIN: bool = true;
 
-            fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-                Ok($read(reader.take_array::<{ size_of::<$t>() }>()?))
+            decode_by_read! {}
+
+            #[inline]
+            fn read(reader: &mut Reader<'a>) -> Option<Self> {
+                reader.chunk::<{ size_of::<$t>() }>().map($read)
+            }
+
+            #[inline]
+            fn scan(scan: &mut Scan<'a>) -> Option<Self> {
+                scan.chunk::<{ size_of::<$t>() }>().map($read)
             }
         }
     )*};
@@ -126,20 +347,37 @@ integers! {
     u64 => |b: &[u8; 8]| LittleEndian::read_u64(b);
 }
 
-/// One byte; every byte but 0 is true (F-16). Only 0 and 1 are canonical.
+/// One byte; every byte except 0 is true (F-16). Only 0 and 1 are canonical.
 impl<'a> Decode<'a> for bool {
     const MIN_LEN: usize = 1;
 
-    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        Ok(u8::decode(reader)? != 0)
+    decode_by_read! {}
+
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        u8::read(reader).map(|byte| byte != 0)
+    }
+
+    #[inline]
+    fn scan(scan: &mut Scan<'a>) -> Option<Self> {
+        u8::scan(scan).map(|byte| byte != 0)
     }
 }
 
 impl<'a> Decode<'a> for HResult {
     const MIN_LEN: usize = 4;
+    const IS_PLAIN: bool = true;
 
-    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        u32::decode(reader).map(Self)
+    decode_by_read! {}
+
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        u32::read(reader).map(Self)
+    }
+
+    #[inline]
+    fn scan(scan: &mut Scan<'a>) -> Option<Self> {
+        u32::scan(scan).map(Self)
     }
 }
 
@@ -160,8 +398,8 @@ mod tests {
 
     #[test]
     fn count_is_judged_in_64_bits() {
-        // 0x8000_0001 * 2 is 2 in 32 bits, and 2 bytes do follow.
-        let error = Reader::new(&[1, 0, 0, 0x80, 0, 0]).count(2).unwrap_err();
+        // 0x8000_0001 * 2 is 2 in 32 bits, and 2 bytes follow.
+        let error = Reader::new(&[1, 0, 0, 0x80, 0, 0]).explain(|reader| reader.read_count(2)).unwrap_err();
         assert_eq!(error.kind(), DecodeErrorKind::CountTooLarge { count: 0x8000_0001, remaining: 2 });
         assert_eq!(error.offset(), 0);
     }

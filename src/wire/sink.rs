@@ -7,13 +7,26 @@ use crate::hresult::HResult;
 
 /// A value that can be written to the wire.
 pub trait Encode {
-    /// Writes the value, in canonical form.
+    /// Writes the value in canonical form.
     ///
     /// # Errors
-    /// [`EncodeError::CountTooLarge`] if a string or array has more items than 32 bits can say.
+    /// [`EncodeError::CountTooLarge`] if a string or array has more items than 32 bits can express.
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError>;
 
-    /// How many bytes [`encode`](Self::encode) writes: the same function on a sink that only counts.
+    /// Writes values one after another.
+    ///
+    /// # Errors
+    /// As [`encode`](Self::encode).
+    #[doc(hidden)]
+    #[inline]
+    fn encode_all<S: Sink + ?Sized>(items: &[Self], sink: &mut S) -> Result<(), EncodeError>
+    where
+        Self: Sized,
+    {
+        items.iter().try_for_each(|item| item.encode(sink))
+    }
+
+    /// How many bytes [`encode`](Self::encode) writes: runs it on a sink that only counts.
     ///
     /// # Errors
     /// As [`encode`](Self::encode).
@@ -24,21 +37,37 @@ pub trait Encode {
     }
 }
 
-/// Where encoded bytes go. A sink takes everything; what did not fit is said at the end.
+/// The destination of encoded bytes. A sink accepts everything; it reports an overflow at the end.
 pub trait Sink {
     /// Takes the next bytes.
     fn put(&mut self, bytes: &[u8]);
+
+    /// The place of the next `len` bytes, for the caller to write; empty if they are not wanted. `None` if they must be
+    /// [`put`](Self::put).
+    #[doc(hidden)]
+    #[inline]
+    fn room(&mut self, len: usize) -> Option<&mut [u8]> {
+        let _ = len;
+        None
+    }
 }
 
 struct Counter(usize);
 
 impl Sink for Counter {
+    #[inline]
     fn put(&mut self, bytes: &[u8]) {
         self.0 = self.0.saturating_add(bytes.len());
     }
+
+    #[inline]
+    fn room(&mut self, len: usize) -> Option<&mut [u8]> {
+        self.0 = self.0.saturating_add(len);
+        Some(&mut [])
+    }
 }
 
-/// A sink into a caller's slice. Bytes beyond its end are counted, so that the error can say how large it must be.
+/// A sink into a caller's slice. Bytes beyond its end are counted, so the error can give the required size.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::wire::{Encode as _, EncodeError, SliceSink};
@@ -61,17 +90,26 @@ pub struct SliceSink<'s> {
 }
 
 impl<'s> SliceSink<'s> {
-    /// A sink that fills `buffer` from its front.
+    /// A sink that fills `buffer` from the front.
+    #[inline]
     pub const fn new(buffer: &'s mut [u8]) -> Self {
-        Self { buffer, len: 0 }
+        Self::behind(0, buffer)
     }
 
-    /// How many bytes came so far, whether they fit or not.
+    /// A sink that skips and counts the first `len` bytes of `buffer`.
+    #[inline]
+    pub(crate) const fn behind(len: usize, buffer: &'s mut [u8]) -> Self {
+        Self { buffer, len }
+    }
+
+    /// How many bytes were put so far, whether they fit or not.
+    #[inline]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether nothing came so far.
+    /// Whether nothing was put so far.
+    #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -79,7 +117,8 @@ impl<'s> SliceSink<'s> {
     /// How many bytes were written.
     ///
     /// # Errors
-    /// [`EncodeError::BufferTooSmall`] if more came than the buffer holds; its contents are then of no use.
+    /// [`EncodeError::BufferTooSmall`] if the buffer was too small; its contents are then unspecified.
+    #[inline]
     pub const fn finish(self) -> Result<usize, EncodeError> {
         if self.len > self.buffer.len() {
             return Err(EncodeError::BufferTooSmall { needed: self.len });
@@ -89,6 +128,7 @@ impl<'s> SliceSink<'s> {
 }
 
 impl Sink for SliceSink<'_> {
+    #[inline]
     fn put(&mut self, bytes: &[u8]) {
         let end = self.len.saturating_add(bytes.len());
         if let Some(place) = self.buffer.get_mut(self.len..end) {
@@ -96,16 +136,31 @@ impl Sink for SliceSink<'_> {
         }
         self.len = end;
     }
+
+    #[inline]
+    fn room(&mut self, len: usize) -> Option<&mut [u8]> {
+        let start = self.len;
+        self.len = start.saturating_add(len);
+        Some(self.buffer.get_mut(start..self.len).unwrap_or_default())
+    }
 }
 
 #[cfg(feature = "alloc")]
 impl Sink for alloc::vec::Vec<u8> {
+    #[inline]
     fn put(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
     }
+
+    #[inline]
+    fn room(&mut self, len: usize) -> Option<&mut [u8]> {
+        let start = self.len();
+        self.resize(start.saturating_add(len), 0);
+        self.get_mut(start..)
+    }
 }
 
-/// A sink that compares what comes with what is expected.
+/// A sink that compares its input with the expected bytes.
 pub(crate) struct Comparer<'e> {
     left: &'e [u8],
     equal: bool,
@@ -116,7 +171,7 @@ impl<'e> Comparer<'e> {
         Self { left: expected, equal: true }
     }
 
-    /// Whether exactly the expected bytes came.
+    /// Whether exactly the expected bytes were put.
     pub(crate) const fn matched(&self) -> bool {
         self.equal && self.left.is_empty()
     }
@@ -134,6 +189,15 @@ impl Sink for Comparer<'_> {
 macro_rules! integers {
     ($($t:ty, $write:ident;)*) => {$(
         impl Encode for $t {
+            // They have the byte order of the wire.
+            #[cfg(target_endian = "little")]
+            #[inline]
+            fn encode_all<S: Sink + ?Sized>(items: &[Self], sink: &mut S) -> Result<(), EncodeError> {
+                sink.put(zerocopy::IntoBytes::as_bytes(items));
+                Ok(())
+            }
+
+            #[inline]
             fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
                 let mut bytes = [0; size_of::<$t>()];
                 LittleEndian::$write(&mut bytes, *self);
@@ -152,6 +216,7 @@ integers! {
 }
 
 impl Encode for u8 {
+    #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         sink.put(&[*self]);
         Ok(())
@@ -159,18 +224,21 @@ impl Encode for u8 {
 }
 
 impl Encode for bool {
+    #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         u8::from(*self).encode(sink)
     }
 }
 
 impl Encode for HResult {
+    #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         self.0.encode(sink)
     }
 }
 
 /// Writes the count before the items of a string or array.
+#[inline]
 pub(crate) fn encode_count<S: Sink + ?Sized>(count: usize, sink: &mut S) -> Result<(), EncodeError> {
     u32::try_from(count).map_err(|_| EncodeError::CountTooLarge { count })?.encode(sink)
 }

@@ -1,20 +1,22 @@
-//! `string`: UTF-16LE code units with a length in units that counts the NUL, or absent.
+//! `string`: UTF-16LE code units, with a length in units that includes the NUL, or absent.
 
 use core::fmt::{self, Write as _};
 
-use super::reader::{Decode, Reader};
+use super::EncodeError;
+use super::reader::{Decode, Reader, decode_by_read};
+use super::scan::Scan;
 use super::sink::{Encode, Sink, encode_count};
-use super::{DecodeError, DecodeErrorKind, EncodeError};
+use super::transcode::{self, Unit};
 
 /// The protocol's `string`.
 ///
 /// | bytes | what |
 /// |---|---|
-/// | 4 | count of UTF-16 units, the NUL included; 0 = absent, 1 = empty (F-11) |
+/// | 4 | count of UTF-16 units, including the NUL; 0 = absent, 1 = empty (F-11) |
 /// | 2 × count | units, little-endian; the last one is NUL |
 ///
-/// Holds either bytes from the wire or the caller's text, and compares by its units. Absent and empty are different.
-/// Nothing is changed on the way: units that are no valid Unicode, and NULs inside, stay as they are.
+/// Holds either bytes from the wire or the caller's text. Equality compares the units. Absent and empty are different. Units that
+/// are not valid Unicode, and inner NULs, are kept unchanged.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::wire::{Decode as _, IpcString, Reader};
@@ -37,20 +39,22 @@ enum Repr<'a> {
 }
 
 impl<'a> IpcString<'a> {
-    /// The string of length 0: not there at all.
+    /// The string of length 0: absent.
     pub const ABSENT: Self = Self(Repr::Absent);
 
-    /// A string that is there. The NUL at the end is not part of `text`.
+    /// A string that is present. `text` does not include the final NUL.
+    #[inline]
     pub const fn new(text: &'a str) -> Self {
         Self(Repr::Text(text))
     }
 
-    /// A string of UTF-16 units as they are, valid or not. The NUL at the end is not part of `units`.
+    /// A string of these UTF-16 units, valid or not. `units` does not include the final NUL.
+    #[inline]
     pub const fn from_units(units: &'a [u16]) -> Self {
         Self(Repr::Units(units))
     }
 
-    /// What stands before and after the first `separator` (ASCII) that is not the first unit.
+    /// The parts before and after the first `separator` (ASCII) that is not the first unit.
     pub(crate) fn split_inside(self, separator: u8) -> Option<(Self, Self)> {
         match self.0 {
             Repr::Absent => None,
@@ -60,7 +64,7 @@ impl<'a> IpcString<'a> {
                 Some((Self::from_wire_units(head), Self::from_wire_units(tail.get(2..)?)))
             }
             Repr::Text(text) => {
-                // An ASCII byte is a character of its own wherever it stands in UTF-8.
+                // In UTF-8, an ASCII byte is always a whole character.
                 let nth = text.bytes().skip(1).position(|byte| byte == separator)?;
                 let (head, tail) = text.split_at_checked(nth.saturating_add(1))?;
                 Some((Self::new(head), Self::new(tail.get(1..)?)))
@@ -73,17 +77,20 @@ impl<'a> IpcString<'a> {
         }
     }
 
-    /// A string of little-endian units as they stand on the wire, without a NUL at the end; an odd last byte is not looked at.
+    /// A string of little-endian units from the wire, without the final NUL; an odd last byte is ignored.
+    #[inline]
     pub(crate) const fn from_wire_units(bytes: &'a [u8]) -> Self {
         Self(Repr::Wire(bytes))
     }
 
-    /// Whether the string is not there at all (length 0).
+    /// Whether the string is absent (length 0).
+    #[inline]
     pub const fn is_absent(self) -> bool {
         matches!(self.0, Repr::Absent)
     }
 
-    /// Whether there is no unit: absent, or only the NUL.
+    /// Whether there are no units: absent, or only the NUL.
+    #[inline]
     pub const fn is_empty(self) -> bool {
         match self.0 {
             Repr::Absent => true,
@@ -93,22 +100,40 @@ impl<'a> IpcString<'a> {
         }
     }
 
-    /// Whether a runtime finds no text in it: absent, empty, or with a NUL as its first unit, where such a string ends (P-43).
+    /// Whether the string is empty to a runtime: absent, empty, or beginning with a NUL, which ends it (P-43).
+    #[inline]
     pub(crate) fn is_empty_to_runtimes(self) -> bool {
-        self.units().next().is_none_or(|unit| unit == 0)
+        match self.0 {
+            Repr::Absent => true,
+            Repr::Wire(bytes) => matches!(bytes, [] | [_] | [0, 0, ..]),
+            Repr::Text(text) => matches!(text.as_bytes(), [] | [0, ..]),
+            Repr::Units(units) => matches!(units, [] | [0, ..]),
+        }
     }
 
     /// The UTF-16 units without the NUL; none if absent.
+    #[inline]
     pub fn units(self) -> Units<'a> {
         Units(match self.0 {
             Repr::Absent => UnitsRepr::Slice([].iter()),
-            Repr::Wire(bytes) => UnitsRepr::Wire(bytes),
+            Repr::Wire(bytes) => UnitsRepr::Wire(transcode::units(bytes).iter()),
             Repr::Text(text) => UnitsRepr::Text(text.encode_utf16()),
             Repr::Units(units) => UnitsRepr::Slice(units.iter()),
         })
     }
 
-    /// The characters, where each unit that is no part of one comes as an error with that unit.
+    /// The number of units, without the NUL.
+    #[inline]
+    pub(crate) fn units_len(self) -> usize {
+        match self.0 {
+            Repr::Absent => 0,
+            Repr::Wire(bytes) => bytes.len() / 2,
+            Repr::Text(text) => transcode::utf16_len(text),
+            Repr::Units(units) => units.len(),
+        }
+    }
+
+    /// The characters; a unit that is not part of a character is an error with that unit.
     pub fn chars(self) -> core::char::DecodeUtf16<Units<'a>> {
         char::decode_utf16(self.units())
     }
@@ -118,15 +143,20 @@ impl<'a> IpcString<'a> {
         self.chars().all(|c| c.is_ok())
     }
 
-    /// Whether a unit is NUL. Runtimes end such a string there (F-80).
+    /// Whether a unit is NUL. For runtimes, such a string ends there (F-80).
     pub fn has_inner_nul(self) -> bool {
         self.units().any(|unit| unit == 0)
     }
 
-    /// The text, or `None` where it is absent or no valid Unicode.
+    /// The text, or `None` if it is absent or not valid Unicode.
     #[cfg(feature = "alloc")]
     pub fn to_unicode(self) -> Option<alloc::string::String> {
-        if self.is_absent() { None } else { self.chars().collect::<Result<_, _>>().ok() }
+        match self.0 {
+            Repr::Absent => None,
+            Repr::Wire(bytes) => transcode::to_utf8(transcode::units(bytes)),
+            Repr::Text(text) => Some(text.into()),
+            Repr::Units(units) => transcode::to_utf8(units),
+        }
     }
 }
 
@@ -136,7 +166,7 @@ pub struct Units<'a>(UnitsRepr<'a>);
 
 #[derive(Clone, Debug)]
 enum UnitsRepr<'a> {
-    Wire(&'a [u8]),
+    Wire(core::slice::Iter<'a, Unit>),
     Text(core::str::EncodeUtf16<'a>),
     Slice(core::slice::Iter<'a, u16>),
 }
@@ -144,21 +174,28 @@ enum UnitsRepr<'a> {
 impl Iterator for Units<'_> {
     type Item = u16;
 
+    #[inline]
     fn next(&mut self) -> Option<u16> {
         match &mut self.0 {
-            UnitsRepr::Wire(bytes) => {
-                let (unit, rest) = bytes.split_first_chunk::<2>()?;
-                *bytes = rest;
-                Some(u16::from_le_bytes(*unit))
-            }
+            UnitsRepr::Wire(units) => units.next().map(|unit| unit.get()),
             UnitsRepr::Text(text) => text.next(),
             UnitsRepr::Slice(units) => units.next().copied(),
         }
     }
 
+    #[inline]
+    fn fold<B, F: FnMut(B, u16) -> B>(self, init: B, f: F) -> B {
+        match self.0 {
+            UnitsRepr::Wire(units) => units.map(|unit| unit.get()).fold(init, f),
+            UnitsRepr::Text(text) => text.fold(init, f),
+            UnitsRepr::Slice(units) => units.copied().fold(init, f),
+        }
+    }
+
+    #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
         match &self.0 {
-            UnitsRepr::Wire(bytes) => (bytes.len() / 2, Some(bytes.len() / 2)),
+            UnitsRepr::Wire(units) => units.size_hint(),
             UnitsRepr::Text(text) => text.size_hint(),
             UnitsRepr::Slice(units) => units.size_hint(),
         }
@@ -191,14 +228,19 @@ impl PartialEq<&str> for IpcString<'_> {
     }
 }
 
-/// The text, with U+FFFD for each unit that is no part of a character; nothing if absent.
+/// The text, with U+FFFD for each unit that is not part of a character; empty if absent.
 impl fmt::Display for IpcString<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.chars().try_for_each(|c| f.write_char(c.unwrap_or(char::REPLACEMENT_CHARACTER)))
+        match self.0 {
+            Repr::Absent => Ok(()),
+            Repr::Wire(bytes) => transcode::write_lossy(transcode::units(bytes), f),
+            Repr::Text(text) => f.write_str(text),
+            Repr::Units(units) => transcode::write_lossy(units, f),
+        }
     }
 }
 
-/// The text in quotes with units that are no part of a character as `\u{d800}`; `absent` if absent.
+/// The text in quotes, with `\u{d800}` for a unit that is not part of a character; `absent` if absent.
 impl fmt::Debug for IpcString<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_absent() {
@@ -218,48 +260,61 @@ impl fmt::Debug for IpcString<'_> {
 impl<'a> Decode<'a> for IpcString<'a> {
     const MIN_LEN: usize = 4;
 
-    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        let count = reader.count(2)?;
+    decode_by_read! {}
+
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        let bytes = reader.string_bytes()?;
+        Some(Self(bytes.split_last_chunk::<2>().map_or(Repr::Absent, |(text, _)| Repr::Wire(text))))
+    }
+
+    #[inline]
+    fn scan(scan: &mut Scan<'a>) -> Option<Self> {
+        let count = scan.count(2)?;
         if count == 0 {
-            return Ok(Self::ABSENT);
+            return Some(Self::ABSENT);
         }
-        let bytes = reader.take((count as usize).saturating_mul(2))?;
-        match bytes.split_last_chunk::<2>() {
-            Some((text, [0, 0])) => Ok(Self(Repr::Wire(text))),
-            last => {
-                let unit = last.map_or(0, |(_, unit)| u16::from_le_bytes(*unit));
-                let offset = reader.offset().saturating_sub(2);
-                Err(DecodeError::new(DecodeErrorKind::MissingTerminator { unit }, offset))
-            }
+        match scan.bytes((count as usize).saturating_mul(2))?.split_last_chunk::<2>() {
+            Some((text, [0, 0])) => Some(Self(Repr::Wire(text))),
+            _ => None,
         }
     }
 }
 
 impl Encode for IpcString<'_> {
+    #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         if self.is_absent() {
             return 0u32.encode(sink);
         }
-        encode_count(self.units().count().saturating_add(1), sink)?;
-        match self.0 {
-            Repr::Wire(bytes) => sink.put(bytes),
-            _ => put_units(self.units(), sink),
-        }
+        let len = self.units_len();
+        encode_count(len.saturating_add(1), sink)?;
+        self.put_units(len, sink);
         0u16.encode(sink)
     }
 }
 
-/// Writes units a buffer at a time.
-fn put_units<S: Sink + ?Sized>(units: Units<'_>, sink: &mut S) {
-    let mut buffer = heapless::Vec::<u8, 64>::new();
-    for unit in units {
-        if buffer.extend_from_slice(&unit.to_le_bytes()).is_err() {
-            sink.put(&buffer);
-            buffer.clear();
-            sink.put(&unit.to_le_bytes());
+impl IpcString<'_> {
+    /// Writes the text in UTF-8, with U+FFFD for each unit that is not part of a character.
+    pub(crate) fn put_utf8<S: Sink + ?Sized>(self, sink: &mut S) {
+        match self.0 {
+            Repr::Absent => {}
+            Repr::Wire(bytes) => transcode::put_utf8(transcode::units(bytes), sink),
+            Repr::Text(text) => sink.put(text.as_bytes()),
+            Repr::Units(units) => transcode::put_utf8(units, sink),
         }
     }
-    sink.put(&buffer);
+
+    /// Writes `len` units.
+    #[inline]
+    pub(crate) fn put_units<S: Sink + ?Sized>(self, len: usize, sink: &mut S) {
+        match self.0 {
+            Repr::Absent => {}
+            Repr::Wire(bytes) => sink.put(bytes),
+            Repr::Text(text) => transcode::put_text(text, len, sink),
+            Repr::Units(units) => transcode::put_units(units, sink),
+        }
+    }
 }
 
 #[cfg(test)]

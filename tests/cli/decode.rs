@@ -41,6 +41,13 @@ fn decode_error_reply_needs_no_request() {
     assert_eq!((&item["kind"], &item["value"]), (&json!("error"), &json!({ "hresult": "0x80131385" })));
 }
 
+/// As .NET 6.0.13 answered a dump that failed (F-127).
+#[test]
+fn decode_error_whose_code_is_0_is_a_failure() {
+    let said = text(&run(&["decode", "--hex", "444f544e45545f4950435f563100 1800 ffff 0000 00000000"], b"", 0));
+    assert!(said.ends_with("  a failure all the same: .NET 6 gives this code for a dump that failed (F-127)\n\n"), "{said}");
+}
+
 #[test]
 fn decode_continuation_is_no_message() {
     // A session's stream goes on to the end; an environment block has as many bytes as were announced.

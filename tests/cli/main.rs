@@ -6,7 +6,11 @@ mod encode;
 #[cfg(unix)]
 mod explain;
 mod interrupted;
+#[cfg(unix)]
+mod manual;
+mod process;
 mod replay;
+mod runtime;
 mod vectors;
 
 use std::io::Write as _;
@@ -84,4 +88,26 @@ fn text_from_outside_is_spelled_out() {
     let output = run(&["decode", "--json", "--hex", &format!("{hook}9b002e2061000000")], b"", 0);
     let json = text(&output);
     assert!(json.contains("\\u009b\\u202ea") && !json.contains(['\u{9b}', '\u{202e}']), "{json}");
+}
+
+#[test]
+fn completions_of_each_shell_name_commands() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = text(&run(&["completions", shell], b"", 0));
+        for command in ["trace", "fuzz-server", "decode"] {
+            assert!(script.contains(command), "{shell}: {command}");
+        }
+    }
+    run(&["completions", "tcsh"], b"", 2);
+}
+
+#[test]
+fn man_has_a_page_for_each_command() {
+    let directory = tempfile::tempdir().unwrap();
+    run(&["man", directory.path().to_str().unwrap()], b"", 0);
+    let page = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
+    assert!(page("diagipc.1").contains(".TH diagipc 1"));
+    assert!(page("diagipc-trace.1").contains("nettrace") && page("diagipc-server.1").contains("allow"));
+    assert!(!directory.path().join("diagipc-call.1").exists());
+    run(&["man", directory.path().join("missing").to_str().unwrap()], b"", 2);
 }

@@ -69,7 +69,7 @@ fn runtime_misbehaviours_are_listed() {
     let listed = text(&run(&["runtime", "--list"], b"", 0));
     for words in [
         &["misbehaviour", "fact", "what it does"][..],
-        &["never-accepts", "F-75", "Nobody accepts"],
+        &["never-accepts", "F-75", "Nothing is accepted"],
         &["truncate=22", "N bytes of the reply are sent, then the end."],
         &["profiles: coreclr-3.1, coreclr-8, coreclr-9, coreclr-10, coreclr-11, nativeaot-8, nativeaot-9, nativeaot, mono, strict"],
     ] {

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use dotnet_diagnostics_ipc::command::Command;
-#[cfg(unix)]
+#[cfg(all(feature = "io-adapters", unix))]
 use dotnet_diagnostics_ipc::continuation::Environment;
 use dotnet_diagnostics_ipc::continuation::EnvironmentErrorKind;
 use dotnet_diagnostics_ipc::endpoint::check_path_len;
@@ -198,6 +198,7 @@ fn io(texts: &mut Texts) {
         ErrorKind::Limit(no_provider.check_limits().unwrap_err()),
         ErrorKind::Refused { hresult: HResult::UNKNOWN_COMMAND, message: None },
         ErrorKind::Refused { hresult: HResult::INVALID_ARG, message: Some("no such file".to_owned()) },
+        ErrorKind::Refused { hresult: HResult::OK, message: None },
         ErrorKind::Malformed(u32::decode(&mut Reader::new(b"\x01")).unwrap_err()),
         ErrorKind::MalformedEnvironment(Environment::decode(&[]).unwrap_err()),
         ErrorKind::Ended { end: End::Closed, received: 0 },
@@ -269,7 +270,6 @@ fn conformance(texts: &mut Texts) {
     use dotnet_diagnostics_ipc::conformance::client::{ClientFault, Operations};
     use dotnet_diagnostics_ipc::conformance::fuzz_server::CaseVerdict;
     use dotnet_diagnostics_ipc::conformance::known::Profile;
-    use dotnet_diagnostics_ipc::conformance::player::{Difference, Failure, FieldDifference, Mismatch, PlayerError};
     use dotnet_diagnostics_ipc::conformance::runtime::{Misbehaviour, StartError};
     use dotnet_diagnostics_ipc::conformance::server::{Death, Place, SpawnCommand};
     use dotnet_diagnostics_ipc::conformance::{AdapterError, Glob};
@@ -306,6 +306,7 @@ fn conformance(texts: &mut Texts) {
         StartError::Ports(SuspensionError::TooManyPorts { capacity: 2 }),
         StartError::System(std::io::ErrorKind::OutOfMemory.into()),
         StartError::Vectors,
+        StartError::Unavailable(Misbehaviour::parse("reset").unwrap()),
     ]);
     for text in ["", "operations = {}", "[operations]\ninfo = []", "[operations]\nprocess-info = [\"a\", \"{nothing}\"]"] {
         texts.all(Operations::parse("mine.toml", text).err());
@@ -328,6 +329,12 @@ fn conformance(texts: &mut Texts) {
         Place::Spawn(spawn),
     ]);
     texts.add(Glob::new("tc-15*"));
+    of_a_player(texts);
+}
+
+#[cfg(all(feature = "conformance", unix))]
+fn of_a_player(texts: &mut Texts) {
+    use dotnet_diagnostics_ipc::conformance::player::{Difference, Failure, FieldDifference, Mismatch, PlayerError};
 
     let mismatch =
         |offset, expected: &str, found: &str| Mismatch { offset, expected: expected.to_owned(), found: found.to_owned() };
@@ -366,6 +373,10 @@ fn conformance(texts: &mut Texts) {
         Difference::LastBytes { of: 1000, came: vec![0; 4] },
         Difference::Dead,
         Difference::Alive,
+        Difference::NoSocket,
+        Difference::SocketLeft,
+        Difference::NoFile("core.dmp".to_owned()),
+        Difference::FileCut(4),
         Difference::Other("a connection b that was not opened".to_owned()),
     ]);
 }
@@ -440,10 +451,8 @@ fn printed_kinds(source: &str) -> Vec<String> {
     }
     let mut kinds = Vec::new();
     for item in &items {
-        if let syn::Item::Enum(item) = item
-            && matches!(item.vis, syn::Visibility::Public(_))
-            && printed.contains(&&item.ident)
-        {
+        let syn::Item::Enum(item) = item else { continue };
+        if matches!(item.vis, syn::Visibility::Public(_)) && printed.contains(&&item.ident) {
             kinds.extend(item.variants.iter().map(|variant| format!("{}::{}", item.ident, variant.ident)));
         }
     }

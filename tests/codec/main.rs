@@ -4,9 +4,12 @@ mod check_limits;
 #[cfg(feature = "vectors")]
 mod environment;
 mod error_messages;
+#[cfg(feature = "vectors")]
+mod guide;
 mod message_semantics;
 #[cfg(feature = "vectors")]
 mod mutation;
+mod readme;
 #[cfg(feature = "vectors")]
 mod requirements;
 mod roundtrip;

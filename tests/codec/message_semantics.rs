@@ -220,9 +220,10 @@ fn hresult_prints_documented_name() {
         (0x8007_0057, "DS_IPC_E_INVALIDARG", false),
         (0x8007_007a, "DS_IPC_E_INSUFFICIENT_BUFFER", false),
         (0x8000_00cb, "DS_IPC_E_ENVVAR_NOT_FOUND", false),
-        // Not in the document: F-80, P-5, F-12, F-96.
+        // Not in the document: F-80, P-5, P-48, F-12, F-96.
         (0x8007_00cb, "ERROR_ENVVAR_NOT_FOUND", false),
         (0x8007_007e, "ERROR_MOD_NOT_FOUND", false),
+        (0x8007_0008, "ERROR_NOT_ENOUGH_MEMORY", false),
         (0x8013_136a, "CORPROF_E_PROFILER_ALREADY_ACTIVE", false),
         (0xffff_ffff, "setenv failed (-1)", false),
     ];

@@ -58,7 +58,7 @@ fn schema_unknown_or_contradictory_keys_are_refused() {
         "name": "g", "type": "request", "source": { "kind": "derived" }, "made": "by hand", "direction": "client",
         "command": "Process/ProcessInfo", "since": "5.0", "spec": ["F-4"], "tests": [
             { "tcId": 1, "comment": "c", "flags": ["Literal"], "wire": "00ff", "value": {}, "result": "valid", "canonical": true,
-              "hazard": null },
+              "hazard": null, "refusals": ["0x80070057"] },
             { "tcId": 2, "comment": "c", "flags": [], "wire": "", "value": null, "result": "invalid", "canonical": false,
               "hazard": "harmful", "chunks": [1], "acceptableOn": ["10.0.9"],
               "error": { "layer": "payload", "kind": "unexpected_end", "offset": 0, "field": null } },
@@ -94,6 +94,8 @@ fn schema_unknown_or_contradictory_keys_are_refused() {
         ("/groups/0/tests/1", "result", "\"acceptable\""),
         ("/groups/0/tests/1", "chunks", "[0]"),
         ("/groups/0/tests/1", "acceptableOn", "[]"),
+        ("/groups/0/tests/0", "refusals", "[\"0x8007\"]"),
+        ("/groups/0/tests/1", "refusals", "[]"),
         ("/groups/0/tests/1/error", "extra", "1"),
         ("/groups/0/tests/1/error", "layer", "\"grammar\""),
         ("/groups/0/tests/1/error", "offset", "-1"),

@@ -92,10 +92,10 @@ fn codec_c_passes_under_sanitizers() {
 }
 
 /// Deterministic: a difference can be looked at again.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -107,7 +107,7 @@ impl Random {
     }
 
     /// Bytes with one to three faults.
-    fn damage(&mut self, bytes: &mut Vec<u8>) {
+    pub(crate) fn damage(&mut self, bytes: &mut Vec<u8>) {
         const BYTES: &[u8] = &[0, 1, 2, 0x20, 0x29, 0x2C, 0x2D, 0x30, 0x3B, 0x3D, 0x7F, 0x80, 0xD8, 0xDC, 0xFF];
         const NUMBERS: &[u32] = &[0, 1, 2, 3, 0x3FFF_FFFF, 0x4000_0000, 0x8000_0000, 0x8000_0001, u32::MAX];
         for _ in 0..=self.below(3) {

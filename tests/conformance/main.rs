@@ -1,6 +1,8 @@
 //! The conformance suites, as `diagipc` runs them: servers, clients, codecs, recordings, fuzzing, reports, the reference runtime.
 
 #[cfg(unix)]
+mod c_header;
+#[cfg(unix)]
 mod client_detection;
 #[cfg(unix)]
 mod client_discovery;
@@ -18,12 +20,16 @@ mod fuzz_server;
 #[cfg(windows)]
 mod fuzz_server_windows;
 #[cfg(unix)]
+mod grammar;
+#[cfg(unix)]
 mod load;
 #[cfg(unix)]
 mod record;
 #[cfg(unix)]
 mod reference_runtime;
 mod report;
+#[cfg(windows)]
+mod runtime_windows;
 #[path = "../schema/mod.rs"]
 mod schema;
 #[cfg(unix)]

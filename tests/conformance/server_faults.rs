@@ -148,6 +148,7 @@ planted! {
     server_reserved_checked_is_named: "reserved-checked";
     server_tail_refused_is_named: "tail-refused";
     server_absent_refused_is_named: "absent-refused";
+    server_odd_name_fails_is_named: "odd-name-fails";
     server_error_left_open_is_named: "error-left-open";
     server_reply_left_open_is_named: "reply-left-open";
     server_second_reply_is_named: "second-reply";
@@ -180,6 +181,7 @@ planted! {
     server_one_session_passes: "one-session";
     server_no_assembly_passes: "no-assembly";
     server_worker_passes: "worker";
+    server_odd_name_refused_passes: "odd-name-refused";
 }
 
 #[test]

@@ -2,8 +2,9 @@
 """createdump.py [--record FILE]
 
 Starts a .NET 9.0.5 with its createdump as the package has it, which may not be executed, and with one that may, and sees what each
-answers to dumps. Prints one line a check; exits with 1 if one differs, with 77 if the runtime cannot be had here. --record writes
-requests and replies of the second to FILE, in the form of vectors/source/recorded/.
+answers to dumps; .NET 10.0.12, which is whole; and NativeAOT with a createdump beside it, as F-98 says. What was written must be a core
+file of that process. Prints one line a check; exits with 1 if one differs, with 77 if 9.0.5 cannot be had here. --record writes requests
+and replies of the second to FILE, in the form of vectors/source/recorded/.
 """
 import argparse
 import contextlib
@@ -20,7 +21,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import launch
 
-NAME = "net9.0.5"
+NAME, WHOLE, NATIVE_AOT = "net9.0.5", "net10.0.12", ("aot9.0.20", "aot8.0.31")
 HEADER = b"DOTNET_IPC_V1\0"
 S_OK = HEADER + struct.pack("<HBBHI", 24, 0xFF, 0x00, 0, 0)
 E_FAIL = struct.pack("<BBHI", 0xFF, 0xFF, 0, 0x80004005)
@@ -50,6 +51,30 @@ def ask(path, code, name, kind):
         while piece := connection.recv(65536):
             reply += piece
     return request, reply
+
+
+def expect_core(path, process, what):
+    """An ELF file of type 4 with segments of memory, and the notes that a kernel, or who stands for it, writes of that process."""
+    with open(path, "rb") as file:
+        head = file.read(64)
+        expect(head[:6] == b"\x7fELF\x02\x01", f"{what} is not an ELF file of 64 bits: it begins with {head[:8].hex()}")
+        kind, at, size, count = *struct.unpack_from("<H", head, 16), *struct.unpack_from("<Q", head, 32), *struct.unpack_from("<HH", head, 54)
+        expect(kind == 4, f"{what} is ELF of type {kind}; expected: 4, ET_CORE")
+        segments = []
+        for number in range(count):
+            file.seek(at + number * size)
+            segments.append(struct.unpack("<IIQQQQQQ", file.read(56)))
+        expect(any(segment[0] == 1 and segment[5] for segment in segments), f"{what} has no memory in it")
+        (notes,) = [segment for segment in segments if segment[0] == 4]
+        file.seek(notes[2])
+        data, at, pids = file.read(notes[5]), 0, set()
+        while at + 12 <= len(data):
+            name, length, kind = struct.unpack_from("<III", data, at)
+            at += 12 + (name + 3) // 4 * 4
+            if kind == 1:  # NT_PRSTATUS: pr_pid is behind signal, code, pending and held signals
+                pids.add(struct.unpack_from("<i", data, at + 32)[0])
+            at += (length + 3) // 4 * 4
+        expect(process.pid in pids, f"{what} has the threads {sorted(pids)}; expected: {process.pid} among them")
 
 
 @contextlib.contextmanager
@@ -96,8 +121,7 @@ def one_that_may_be_executed(recorded):
                 core = directory + "/core"
                 request, reply = ask(path, code, "core", kind)  # from where the runtime was started
                 expect(reply == S_OK, f"type {kind} is answered {reply.hex()}; expected: OK with S_OK")
-                with open(core, "rb") as file:
-                    expect(file.read(4) == b"\x7fELF", f"type {kind} has not written a dump")
+                expect_core(core, process, f"type {kind}")
                 os.remove(core)
                 if (code, kind) in ((DUMP, 4), (DUMP3, 1)):
                     recorded.append((code, "write a dump", request, reply))
@@ -106,6 +130,42 @@ def one_that_may_be_executed(recorded):
             recorded.append((code, "write a dump where there is no directory", request, reply))
         expect(os.path.exists(path) and process.poll() is None, "the socket is gone, or the process has ended")
     return "types 1 to 4 are written and S_OK; a directory that is not there is E_FAIL; the socket stays"
+
+
+def types_that_are_written(_):
+    with launch.started(WHOLE, {}) as (process, directory):
+        path = launch.default_socket(process, directory, 30)
+        expect(path, "no default port")
+        launch.until_it_runs(path)
+        for kind in (1, 2, 3, 4):
+            _, reply = ask(path, DUMP3, "core", kind)
+            expect(reply == S_OK, f"type {kind} is answered {reply.hex()}; expected: OK with S_OK")
+            expect_core(directory + "/core", process, f"type {kind}")
+            os.remove(directory + "/core")
+    return "types 1 to 4 are core files of the process"
+
+
+def native_aot_with_a_createdump(name):
+    """F-98: it writes full dumps alone, and those only where both the variable and the program are there."""
+    said = []
+    for beside, variable in ((True, True), (True, False), (False, True)):
+        with tempfile.TemporaryDirectory(prefix="aot-") as home:
+            shutil.copy2(launch.fetch(name), home + "/subject")
+            if beside:
+                shutil.copy2(os.path.join(os.path.dirname(launch.fetch(WHOLE)), "createdump"), home + "/createdump")
+            with launch.started(name, {"DOTNET_DbgEnableMiniDump": "1"} if variable else {}, home + "/subject") as (process, directory):
+                path = launch.default_socket(process, directory, 30)
+                expect(path, "no default port")
+                for kind in (1, 2, 3, 4):
+                    _, reply = ask(path, DUMP, "core", kind)
+                    if beside and variable and kind == 4:
+                        expect(reply == S_OK, f"type 4 is answered {reply.hex()}; expected: OK with S_OK")
+                        expect_core(directory + "/core", process, "type 4")
+                    else:
+                        expect(reply[16:] == E_FAIL, f"type {kind} is answered {reply.hex()}; expected: Error with E_FAIL")
+                        expect(not os.path.exists(directory + "/core"), f"type {kind} has written a file")
+            said.append(f"createdump {'beside it' if beside else 'not there'}, variable {'set' if variable else 'not set'}")
+    return f"type 4 is a core file of the process where both are there, else E_FAIL and no file ({'; '.join(said)})"
 
 
 def main():
@@ -118,11 +178,15 @@ def main():
         print(f"SKIPPED: {NAME} cannot be had here: {error}", file=sys.stderr)
         sys.exit(launch.SKIP)
     wrong, recorded = 0, []
-    for check in (one_that_may_not_be_executed, one_that_may_be_executed):
+    checks = [(NAME, one_that_may_not_be_executed, recorded), (NAME, one_that_may_be_executed, recorded)]
+    if launch.there([WHOLE]):
+        checks.append((WHOLE, types_that_are_written, None))
+        checks += [(name, native_aot_with_a_createdump, name) for name in launch.there(NATIVE_AOT)]
+    for name, check, argument in checks:
         try:
-            print(f"agrees  {NAME} {check.__name__}: {check(recorded)}", flush=True)
-        except (Differs, OSError) as fault:
-            print(f"differs {NAME} {check.__name__}: {type(fault).__name__}: {fault}", flush=True)
+            print(f"agrees  {name} {check.__name__}: {check(argument)}", flush=True)
+        except (Differs, OSError, ValueError, struct.error) as fault:
+            print(f"differs {name} {check.__name__}: {type(fault).__name__}: {fault}", flush=True)
             wrong += 1
     if options.record:
         rows = [{"comment": comment, "command": COMMANDS[code], "request": request.hex(), "reply": reply.hex()}

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""effects.py
+"""effects.py [NAME ...]
 
 Starts real .NET runtimes, sends them commands whose reply is only S_OK, and sees what they did: a perf map that is written and then
 stopped, a variable that is set and then deleted, what a dump says with and without diagnostics. Prints one line a check and runtime;
-exits with 1 if one differs, with 77 if a runtime cannot be had here.
+exits with 1 if one differs, with 77 if a runtime that is named cannot be had here. Without names: all of them that can.
 """
 import os
 import struct
@@ -15,9 +15,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import launch
 import ports
 
-RUNTIMES = ("net10.0.9", "net9.0.5", "net8.0.30")
-# The one whose createdump may be executed, and that waits for it.
-DUMPS = "net10.0.9"
+RUNTIMES = ("net10.0.12", "net10.0.9", "net9.0.5", "net8.0.30")
+# Those whose createdump may be executed, and that wait for it.
+DUMPS = ("net10.0.12", "net10.0.9")
 HEADER = b"DOTNET_IPC_V1\0"
 S_OK = HEADER + struct.pack("<HBBHI", 24, 0xFF, 0x00, 0, 0)
 GENERATE_CORE_DUMP, PROCESS_ENVIRONMENT, SET_VARIABLE, ENABLE_PERF_MAP, DISABLE_PERF_MAP = 0x0101, 0x0402, 0x0403, 0x0405, 0x0406
@@ -113,10 +113,11 @@ def diagnostics_are_written_to_the_console(_, directory, path):
 
 
 def main():
+    launch.fetch_or_skip(*sys.argv[1:])
+    names = sys.argv[1:] or launch.there(RUNTIMES)
     checks = [(check, name) for check in (a_perf_map_is_written_until_it_is_disabled, a_variable_is_set_and_deleted)
-              for name in RUNTIMES]
-    checks.append((diagnostics_are_written_to_the_console, DUMPS))
-    launch.fetch_or_skip(*RUNTIMES)
+              for name in names]
+    checks += [(diagnostics_are_written_to_the_console, name) for name in names if name in DUMPS]
     wrong = 0
     for check, name in checks:
         try:

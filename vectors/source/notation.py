@@ -130,7 +130,7 @@ class Group:
     def __init__(self, file, group):
         self.file, self.group, self.tests = file, group, group["tests"]
 
-    def _add(self, tc, comment, wire, value, result, flags, canonical, error, hazard, acceptable_on, chunks):
+    def _add(self, tc, comment, wire, value, result, flags, canonical, error, hazard, acceptable_on, chunks, refusals=None):
         assert self.file.first <= tc <= self.file.last, f"tcId {tc} is outside of {self.file.name}"
         assert tc not in self.file.ids, f"tcId {tc} stands twice"
         assert hazard in (None, "side-effect", "harmful"), hazard
@@ -140,19 +140,21 @@ class Group:
                 "value": value, "result": result, "canonical": canonical, "hazard": hazard}
         if acceptable_on:
             test["acceptableOn"] = list(acceptable_on)
+        if refusals is not None:
+            test["refusals"] = [f"0x{code:08X}" for code in refusals]
         if error:
             test["error"] = error
         if chunks:
             test["chunks"] = list(chunks)
         self.tests.append(test)
 
-    def valid(self, tc, comment, wire, value, *, flags=(), hazard=None, chunks=None):
-        """Decodes to `value`, and `value` encodes to exactly these bytes."""
-        self._add(tc, comment, wire, value, "valid", flags, True, None, hazard, None, chunks)
+    def valid(self, tc, comment, wire, value, *, flags=(), hazard=None, chunks=None, refusals=None):
+        """Decodes to `value`, and `value` encodes to exactly these bytes. `refusals`: the errors by which a server may refuse it."""
+        self._add(tc, comment, wire, value, "valid", flags, True, None, hazard, None, chunks, refusals)
 
-    def lenient(self, tc, comment, wire, value, *, flags=(), canonical=False, hazard=None, chunks=None):
+    def lenient(self, tc, comment, wire, value, *, flags=(), canonical=False, hazard=None, chunks=None, refusals=None):
         """Must decode to `value` if it decodes at all; a strict decoder may refuse it. Never what an encoder writes."""
-        self._add(tc, comment, wire, value, "acceptable", flags, canonical, None, hazard, None, chunks)
+        self._add(tc, comment, wire, value, "acceptable", flags, canonical, None, hazard, None, chunks, refusals)
 
     def invalid(self, tc, comment, wire, layer, kind, offset, field, *, value=None, flags=(), hazard=None, taken_by=(), chunks=None):
         """Must be refused. `value` only at layer `limits`: the bytes do decode. `taken_by`: runtimes that take it all the same."""

@@ -63,50 +63,81 @@ g.lenient(8052, "a version, which only the reply has",
           message(0x0408, u32(1)), {}, flags=["TrailingBytes"], hazard="harmful")
 
 # --- 0x0403 --------------------------------------------------------------------------------------------------------
-g = request("set-environment-variable", "SetEnvironmentVariable", "6.0", ["F-7", "F-8", "F-11", "F-44", "F-72", "F-80"])
+g = request("set-environment-variable", "SetEnvironmentVariable", "6.0",
+            ["F-7", "F-8", "F-11", "F-44", "F-72", "F-80", "F-95", "F-96", "F-126", "P-48"])
+
+# Setting a variable needs nothing that a machine may lack. A server that sets none at all says so; the document leaves open what becomes
+# of a name that no system has, and of a variable that is not there.
+NOTSUPPORTED, INVALIDARG, NOT_FOUND = 0x80131515, 0x80070057, 0x800700CB
+SETS, DELETES, ODD = [NOTSUPPORTED], [NOTSUPPORTED, NOT_FOUND], [NOTSUPPORTED, INVALIDARG]
 
 literal = hexa("444f544e45545f4950435f563100 2a00 04 03 0000"
                "03000000 41004200 0000 04000000 310032003300 0000")
 assert literal == message(0x0403, string("AB"), string("123"))
-g.valid(8101, "every byte spelled out", literal, {"name": "AB", "value": "123"}, flags=["Literal"], hazard="side-effect")
+g.valid(8101, "every byte spelled out", literal, {"name": "AB", "value": "123"}, flags=["Literal"], hazard="side-effect", refusals=SETS)
 
 g.valid(8102, "an absent value (length 0) deletes the variable",
         message(0x0403, string("A"), string(None)), {"name": "A", "value": None},
-        flags=["AbsentString", "Minimal"], hazard="side-effect")
+        flags=["AbsentString", "Minimal"], hazard="side-effect", refusals=DELETES)
 
 g.valid(8103, "an empty value (length 1, its NUL) does not delete it",
-        message(0x0403, string("A"), string("")), {"name": "A", "value": ""}, flags=["EmptyString"], hazard="side-effect")
+        message(0x0403, string("A"), string("")), {"name": "A", "value": ""}, flags=["EmptyString"], hazard="side-effect", refusals=SETS)
 
-g.valid(8104, "an empty name: a runtime answers success and sets nothing",
-        message(0x0403, string(""), string("v")), {"name": "", "value": "v"}, flags=["EmptyString"], hazard="side-effect")
+g.valid(8104, "an empty name: CoreCLR answers success and sets nothing, others refuse it as an argument",
+        message(0x0403, string(""), string("v")), {"name": "", "value": "v"}, flags=["EmptyString"], hazard="side-effect", refusals=ODD)
 
 g.valid(8105, "a name and a value with characters of two units, in which both counts are more than there are characters",
         message(0x0403, string("ПУТЬ_\U0001F511"), string("\U00010000\U0010FFFF")),
-        {"name": "ПУТЬ_\U0001F511", "value": "\U00010000\U0010FFFF"}, flags=["Full", "SurrogatePair"], hazard="side-effect")
+        {"name": "ПУТЬ_\U0001F511", "value": "\U00010000\U0010FFFF"}, flags=["Full", "SurrogatePair"], hazard="side-effect", refusals=SETS)
 
 g.valid(8106, "a low surrogate before a high one in the value: both are kept as they are",
         message(0x0403, string("A"), u32(4), units(0xDC00, 0xD800, 0x0078, 0)),
-        {"name": "A", "value": {"utf16": [0xDC00, 0xD800, 0x0078]}}, flags=["LoneSurrogate"], hazard="side-effect")
+        {"name": "A", "value": {"utf16": [0xDC00, 0xD800, 0x0078]}}, flags=["LoneSurrogate"], hazard="side-effect", refusals=SETS)
 
 g.valid(8107, "a NUL inside of the value: the count says where it ends, not the first NUL (a runtime cuts there when it sets it)",
         message(0x0403, string("A"), u32(4), units(0x0061, 0, 0x0062, 0)), {"name": "A", "value": "a\0b"},
-        flags=["InnerNul"], hazard="side-effect")
+        flags=["InnerNul"], hazard="side-effect", refusals=SETS)
 
 g.lenient(8108, "a value that ends with two NULs: only the last one is the terminator",
           message(0x0403, string("A"), u32(3), units(0x0061, 0, 0)), {"name": "A", "value": "a\0"},
-          flags=["InnerNul", "DoubleTerminator"], canonical=True, hazard="side-effect")
+          flags=["InnerNul", "DoubleTerminator"], canonical=True, hazard="side-effect", refusals=SETS)
 
-g.valid(8109, "a name with an equals sign is bytes like any other",
-        message(0x0403, string("=C:"), string("C:\\a=b")), {"name": "=C:", "value": "C:\\a=b"}, hazard="side-effect")
+g.valid(8109, "a name that begins with an equals sign: bytes like any other, but no system takes it as a name",
+        message(0x0403, string("=C:"), string("C:\\a=b")), {"name": "=C:", "value": "C:\\a=b"}, hazard="side-effect", refusals=ODD)
 
 g.lenient(8110, "written by a client whose wide characters have four bytes: the name's spare zeroes are read as an absent value, "
           "so that A is deleted instead of set to 1",
           message(0x0403, u32(2), u32(0x41), u32(0), u32(2), u32(0x31), u32(0)), {"name": "A", "value": None},
-          flags=["AbsentString", "TrailingBytes", "ClientFault"], hazard="side-effect")
+          flags=["AbsentString", "TrailingBytes", "ClientFault"], hazard="side-effect", refusals=DELETES)
+
+g.valid(8111, "a name with an equals sign inside: CoreCLR sets it, others refuse it as an argument",
+        message(0x0403, string("DIAG_A=B"), string("x")), {"name": "DIAG_A=B", "value": "x"}, hazard="side-effect", refusals=ODD)
+
+g.valid(8112, "an equals sign alone for a name", message(0x0403, string("="), string("x")), {"name": "=", "value": "x"},
+        hazard="side-effect", refusals=ODD)
+
+g.valid(8113, "an empty name and an empty value", message(0x0403, string(""), string("")), {"name": "", "value": ""},
+        flags=["EmptyString"], hazard="side-effect", refusals=ODD)
+
+g.valid(8114, "an empty name and an absent value: there is nothing to delete",
+        message(0x0403, string(""), string(None)), {"name": "", "value": None}, flags=["AbsentString", "EmptyString"],
+        hazard="side-effect", refusals=[*ODD, NOT_FOUND])
+
+g.valid(8115, "a name that begins with an equals sign, and an absent value",
+        message(0x0403, string("=C:"), string(None)), {"name": "=C:", "value": None}, flags=["AbsentString"],
+        hazard="side-effect", refusals=[*ODD, NOT_FOUND])
+
+g.valid(8116, "a name with an equals sign inside, and an absent value",
+        message(0x0403, string("DIAG_A=B"), string(None)), {"name": "DIAG_A=B", "value": None}, flags=["AbsentString"],
+        hazard="side-effect", refusals=[*ODD, NOT_FOUND])
 
 g.invalid(8120, "an absent name decodes, but no server may take it",
           message(0x0403, string(None), string("v")), "limits", "absent_name", 20, "SetEnvironmentVariable.name",
           value={"name": None, "value": "v"}, flags=["AbsentString", "Limit"], hazard="side-effect")
+
+g.invalid(8121, "an absent name, and an absent value as well",
+          message(0x0403, string(None), string(None)), "limits", "absent_name", 20, "SetEnvironmentVariable.name",
+          value={"name": None, "value": None}, flags=["AbsentString", "Limit"], hazard="side-effect")
 
 g.invalid(8130, "no payload at all",
           message(0x0403), "payload", "unexpected_end", 20, "SetEnvironmentVariable.name",

@@ -13,13 +13,15 @@ import uuid
 
 from notation import *
 
-SINCE = {"Dump/GenerateCoreDump": "3.1", "Dump/GenerateCoreDump3": "7.0", "EventPipe/StopTracing": "3.1", "EventPipe/CollectTracing": "3.1",
+SINCE = {"Dump/GenerateCoreDump": "3.1", "Dump/GenerateCoreDump2": "6.0", "Dump/GenerateCoreDump3": "7.0", "EventPipe/StopTracing": "3.1", "EventPipe/CollectTracing": "3.1",
          "EventPipe/CollectTracing2": "3.1", "EventPipe/CollectTracing3": "9.0", "EventPipe/CollectTracing4": "9.0",
          "EventPipe/CollectTracing5": "10.0", "EventPipe/CollectTracing6": "11.0", "Profiler/AttachProfiler": "3.1",
          "Profiler/StartupProfiler": "6.0", "Process/ProcessInfo": "5.0", "Process/ResumeRuntime": "5.0",
          "Process/ProcessEnvironment": "5.0", "Process/SetEnvironmentVariable": "6.0", "Process/ProcessInfo2": "6.0",
          "Process/EnablePerfMap": "8.0", "Process/DisablePerfMap": "8.0", "Process/ApplyStartupHook": "8.0",
          "Process/ProcessInfo3": "8.0"}
+
+KNOWN_TO_6 = ["Process/SetEnvironmentVariable", "Profiler/AttachProfiler"]  # which fail for another reason
 
 
 class Bytes:
@@ -86,15 +88,24 @@ def facts(kind, command, prefix):
     seen = {"Dump/GenerateCoreDump3": ["F-81", "P-3"], "Profiler/StartupProfiler": ["P-4"], "Profiler/AttachProfiler": ["P-5"],
             "Process/ApplyStartupHook": ["P-1"], "Process/SetEnvironmentVariable": ["F-80"], "Process/EnablePerfMap": ["F-46"],
             "Process/ResumeRuntime": ["F-41"], "EventPipe/StopTracing": ["F-31"]}.get(command, [])
-    if prefix.startswith("net3.1"):  # which has few of these commands
+    if prefix.startswith("net3."):  # which has few of these commands
         seen = []
+    if prefix.startswith("aot"):
+        seen = {"Dump/GenerateCoreDump3": ["F-98"], "Profiler/StartupProfiler": ["F-91"], "Profiler/AttachProfiler": ["F-91"],
+                "Process/ApplyStartupHook": ["F-93"], "Process/SetEnvironmentVariable": ["F-94"], "Process/EnablePerfMap": ["F-92"],
+                "Process/DisablePerfMap": ["F-92"]}.get(command, seen)
+        seen += ["F-100"] if command and command.startswith("Process/ProcessInfo") else []
     if prefix.endswith("-createdump"):
         return ["P-46", "P-47"] if kind == "error" else ["P-47"]
+    if prefix.startswith("win-net6"):  # the only witness of its edition
+        seen = {"Dump": ["F-127"], "Process/ProcessInfo2": ["F-128"] if prefix.endswith("-suspended") else [],
+                "Profiler/StartupProfiler": ["F-128"]}
+        return seen.get(command, seen.get(command.split("/")[0], ["F-127"] if kind == "error" and command not in KNOWN_TO_6 else []))
     if prefix.startswith("win-"):
         seen = {"EventPipe/CollectTracing5": ["P-17"] if kind == "error" else []}.get(command, seen)
     held = []
     if prefix.endswith("-suspended"):
-        held = ["P-15"] if prefix.startswith("win-") else ["F-79"]
+        held = ["P-15"] if prefix.startswith("win-") else ["F-100"] if prefix.startswith("aot") else ["F-79"]
         held += [] if command == "Process/ProcessInfo" else ["P-12"]
     return (["F-68"] if kind == "error" and not prefix.startswith("win-") else []) + seen + held
 
@@ -141,12 +152,16 @@ def load(name):
 
 
 FILES = []
-for nth, runtime in enumerate(["net8.0.30", "net9.0.5", "net10.0.9", "net3.1.23"]):
-    first = 10000 + 1000 * nth
-    FILE = File("runtime-" + runtime, f"Recorded from .NET {runtime[3:]} on Linux x64", first, first + 999)
+# runtime: the first number, that of the replies while it is suspended, and the last one
+LINUX = {"net8.0.30": (10000, 10800, 10999), "net9.0.5": (11000, 11800, 11999), "net10.0.9": (12000, 12800, 12999),
+         "net3.1.23": (13000, None, 13999), "aot9.0.20": (19000, 19200, 19249), "aot8.0.31": (19250, 19450, 19499),
+         "net10.0.12": (19500, 19700, 19749), "net3.0.3": (19750, None, 19999)}  # versions 3 cannot be suspended
+for runtime, (first, suspended, last) in LINUX.items():
+    family = ".NET" if runtime.startswith("net") else "NativeAOT"
+    FILE = File("runtime-" + runtime, f"Recorded from {family} {runtime[3:]} on Linux x64", first, last)
     add(FILE, runtime, load(runtime), runtime, first)
-    if runtime != "net3.1.23":  # cannot be suspended
-        add(FILE, runtime, load(runtime + "-suspended"), runtime + "-suspended", first + 800)
+    if suspended:
+        add(FILE, runtime, load(runtime + "-suspended"), runtime + "-suspended", suspended)
     if runtime == "net9.0.5":
         add(FILE, runtime, load(runtime + "-createdump"), runtime + "-createdump", first + 900)
     FILES.append(FILE)
@@ -155,4 +170,9 @@ FILE = File("runtime-windows", "Recorded from .NET for Windows x64, under wine",
 add(FILE, "win-net10.0.9", load("win-net10.0.9"), "win-net10.0.9", 14000)
 add(FILE, "win-net10.0.9", load("win-net10.0.9-suspended"), "win-net10.0.9-suspended", 14100)
 add(FILE, "win-net8.0.30", load("win-net8.0.30-suspended"), "win-net8.0.30-suspended", 14200)
+FILES.append(FILE)
+
+FILE = File("runtime-windows6.0.13", "Recorded from .NET 6.0.13 for Windows x64, under wine", 16500, 16999)
+add(FILE, "win-net6.0.13", load("win-net6.0.13"), "win-net6.0.13", 16500)
+add(FILE, "win-net6.0.13", load("win-net6.0.13-suspended"), "win-net6.0.13-suspended", 16600)
 FILES.append(FILE)

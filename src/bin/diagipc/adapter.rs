@@ -1,4 +1,4 @@
-//! `diagipc adapter`: this codec behind the line protocol, as `diagipc codec --self` asks it.
+//! `diagipc adapter`: this codec as an adapter of the line protocol; `diagipc codec --self` uses it.
 
 use std::io::{self, BufRead as _, Write};
 

@@ -1,4 +1,4 @@
-//! `diagipc call`: a client of all commands, which `diagipc client` can be tried with.
+//! `diagipc call`: a client of all commands, for trying `diagipc client`.
 
 use std::fs::{self, File};
 use std::io::{self, IsTerminal as _, Write};
@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Subcommand};
+use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::StreamEnd;
 use dotnet_diagnostics_ipc::exchange::fallback::{FallbackRequest as _, TracingFallback};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, PortRuntime, RuntimeFilter};
-use dotnet_diagnostics_ipc::io::{Answer, Canceller, Client, Connect, Deadlines, Endpoint, Error, ReplyWithin, Until};
-use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
+use dotnet_diagnostics_ipc::io::{Canceller, Client, Connect, Deadlines, Endpoint, ReplyWithin, Until};
+use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing, CollectTracing5, CollectTracing6, EventFilter, EventLevel, Format, ProviderConfig, SessionBufferMode,
     StreamingProviderConfig, StreamingSession, StreamingSession6,
@@ -24,13 +25,14 @@ use dotnet_diagnostics_ipc::message::process::PerfMapType;
 use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler};
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
+use crate::info::Info;
 use crate::printable::{printable, printable_lines};
-use crate::{Outcome, interrupt};
+use crate::{Outcome, dump, interrupt};
 
-/// Asks a runtime one thing.
+/// Sends one request to a runtime.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The process
+    /// The process id
     #[arg(long, required_unless_present = "socket", conflicts_with = "socket")]
     pid: Option<u32>,
 
@@ -38,9 +40,13 @@ pub(crate) struct Arguments {
     #[arg(long)]
     socket: Option<PathBuf>,
 
-    /// How long to wait for a next byte
+    /// Time limit for the next byte
     #[arg(long, value_name = "MS", default_value_t = 5000)]
     patience: u64,
+
+    /// Also send requests that a runtime would refuse, or crash on
+    #[arg(long)]
+    unchecked: bool,
 
     #[command(subcommand)]
     operation: Operation,
@@ -164,12 +170,12 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         (Some(path), _) => at_address(path),
         (None, pid) => Endpoint::process(pid.context("a process or a socket")?),
     };
-    let waits = Waits { deadlines, canceller: interrupt::canceller()? };
+    let waits = Waits { deadlines, canceller: interrupt::canceller()?, unchecked: arguments.unchecked };
     match (ask(&arguments.operation, &waits.client(endpoint), &waits, out), interrupt::signal()) {
         (Ok(()), _) => Ok(Outcome::Well),
         (Err(_), Some(signal)) => Ok(Outcome::Interrupted(signal)),
         (Err(error), None) => {
-            // Standard error may be closed as well.
+            // Standard error may be closed too.
             let _ = writeln!(io::stderr(), "diagipc call: {}", printable_lines(&format!("{error:#}")));
             Ok(Outcome::Faulty)
         }
@@ -186,15 +192,18 @@ fn at_address(name: &Path) -> Endpoint {
     Endpoint::pipe(name.to_string_lossy())
 }
 
-/// What ends a wait: its deadline, or a signal.
+/// Ends a wait: its deadline, or a signal.
 struct Waits {
     deadlines: Deadlines,
     canceller: Canceller,
+    /// Whether to send requests that a runtime would refuse.
+    unchecked: bool,
 }
 
 impl Waits {
     fn client<C: Connect>(&self, at: C) -> Client<C> {
-        Client::new(at).with_deadlines(self.deadlines).with_canceller(self.canceller.clone())
+        let client = Client::new(at).with_deadlines(self.deadlines).with_canceller(self.canceller.clone());
+        if self.unchecked { client.without_limits() } else { client }
     }
 }
 
@@ -208,7 +217,9 @@ fn ask(operation: &Operation, client: &Client, waits: &Waits, out: &mut dyn Writ
         Operation::StartupHook { path } => Ok(client.apply_startup_hook(path)?),
         Operation::PerfMap { kind } => Ok(client.enable_perf_map(PerfMapType(*kind))?),
         Operation::PerfMapOff => Ok(client.disable_perf_map()?),
-        Operation::Dump { path, kind, flags, command } => dump(client, path, DumpType(*kind), DumpFlags(*flags), command),
+        Operation::Dump { path, kind, flags, command } => {
+            dump::generate(client, path, DumpType(*kind), DumpFlags(*flags), newest(command)?)
+        }
         Operation::Attach { clsid, path, data, timeout } => {
             let data = fs::read(data).with_context(|| data.display().to_string())?;
             let profiler_guid = clsid.parse()?;
@@ -237,7 +248,7 @@ fn ask(operation: &Operation, client: &Client, waits: &Waits, out: &mut dyn Writ
     }
 }
 
-/// The first runtime that connects, and the port, which lasts as long as it is held.
+/// The first runtime that connects, and the port, which must be kept.
 fn at_port(path: &Path, waits: &Waits) -> anyhow::Result<(PortListener, PortRuntime)> {
     let port = PortListener::bind(path, PortOptions::DEFAULT)?;
     let deadline = waits.deadlines.connect.and_then(|patience| Instant::now().checked_add(patience));
@@ -245,40 +256,16 @@ fn at_port(path: &Path, waits: &Waits) -> anyhow::Result<(PortListener, PortRunt
     Ok((port, runtime))
 }
 
-/// `None` if the runtime is older than the command.
-fn if_known<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
-    match answer {
-        Err(error) if error.hresult() == Some(HResult::UNKNOWN_COMMAND) => Ok(None),
-        answer => answer.map(Some),
-    }
-}
-
 fn process_info(client: &Client, command: &str, out: &mut dyn Write) -> anyhow::Result<()> {
-    // The newest that it knows says the most.
-    let says_nothing = || anyhow!("an OK that says nothing");
-    if command == "ProcessInfo3" {
-        if let Some(answer) = if_known(client.process_info3())? {
-            let info = answer.payload().ok_or_else(says_nothing)?;
-            writeln!(out, "{}\n{}", info.process_id, info.runtime_cookie)?;
-            let newer = [info.managed_entrypoint_assembly_name, info.clr_product_version, info.runtime_identifier];
-            return [info.command_line, info.os, info.arch].iter().chain(&newer).try_for_each(|text| say(text, out));
-        }
-    }
-    if command != "ProcessInfo" {
-        if let Some(answer) = if_known(client.process_info2())? {
-            let info = answer.payload().ok_or_else(says_nothing)?;
-            writeln!(out, "{}\n{}", info.process_id, info.runtime_cookie)?;
-            let newer = [info.managed_entrypoint_assembly_name, info.clr_product_version];
-            return [info.command_line, info.os, info.arch].iter().chain(&newer).try_for_each(|text| say(text, out));
-        }
-    }
-    let answer: Answer<_> = client.process_info()?;
-    let info = answer.payload().ok_or_else(says_nothing)?;
-    writeln!(out, "{}\n{}", info.process_id, info.runtime_cookie)?;
-    [info.command_line, info.os, info.arch].iter().try_for_each(|text| say(text, out))
+    let info = Info::ask(client, newest(command)?)?;
+    info.rows().iter().try_for_each(|(_, text)| say(text, out))
 }
 
-/// A line of the target's text: as it is for a program that reads it, and printable on a terminal.
+fn newest(command: &str) -> anyhow::Result<Command> {
+    command.parse().map_err(|_| anyhow!("there is no command {command}"))
+}
+
+/// A line of the target's text: unchanged for a program, printable on a terminal.
 fn say(text: &impl std::fmt::Display, out: &mut dyn Write) -> anyhow::Result<()> {
     if io::stdout().is_terminal() {
         writeln!(out, "{}", printable(&text.to_string()))?;
@@ -296,24 +283,6 @@ fn environment(client: &Client, out: &mut dyn Write) -> anyhow::Result<()> {
         }
     })?;
     written
-}
-
-fn dump(client: &Client, path: &str, dump_type: DumpType, flags: DumpFlags, command: &str) -> anyhow::Result<()> {
-    let dump_name = IpcString::new(path);
-    if command == "GenerateCoreDump3"
-        && if_known(client.generate_core_dump3(&GenerateCoreDump3 { dump_name, dump_type, flags }))?.is_some()
-    {
-        return Ok(());
-    }
-    let two = GenerateCoreDump2 { dump_name, dump_type, flags };
-    if command != "GenerateCoreDump" {
-        match client.generate_core_dump2(&two) {
-            // The oldest has one flag.
-            Err(error) if error.hresult() == Some(HResult::UNKNOWN_COMMAND) && DumpFlags::LOGGING.contains(flags) => {}
-            answer => return Ok(answer?),
-        }
-    }
-    Ok(client.generate_core_dump(&GenerateCoreDump { dump_name, dump_type, diagnostics: flags.0 & 1 })?)
 }
 
 #[cfg(unix)]
@@ -387,7 +356,7 @@ impl Trace {
         }
         let mut fallback = if self.command == "CollectTracing6" { TracingFallback::new(&six) } else { TracingFallback::new(&five) };
         while fallback.request().command().name() != Some(self.command.as_str()) {
-            // As if it had been asked already.
+            // As if it had been sent already.
             fallback.refused(HResult::UNKNOWN_COMMAND)?;
         }
         self.record(client, client.trace_by(fallback)?.0)
@@ -407,7 +376,7 @@ impl Trace {
         });
         let bytes = io::copy(&mut trace, &mut file)?;
         if trace.outcome().is_none() {
-            // The stop is on its way.
+            // The stop is pending.
             stopping.join().map_err(|_| anyhow!("the thread that stops the session died"))??;
         }
         if trace.outcome().and_then(|outcome| outcome.stream_end()) == Some(StreamEnd::Complete) {

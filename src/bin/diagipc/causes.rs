@@ -1,4 +1,4 @@
-//! Why cases failed: the causes of a report, each with the bytes of its example.
+//! Why cases failed: the causes of a report, each with the bytes of an example.
 
 use std::io::Write;
 
@@ -8,12 +8,12 @@ use dotnet_diagnostics_ipc::conformance::report::TurnDirection;
 use dotnet_diagnostics_ipc::conformance::{Case, Cause, Detail, NamedFault, Report, Turn};
 use dotnet_diagnostics_ipc::header::Header;
 
+use crate::annotated;
 use crate::colours::Colours;
-use crate::dump;
 use crate::items::Splitter;
 use crate::printable::plain;
 
-/// The causes, those of most failures first.
+/// The causes, sorted by number of failures.
 pub(crate) fn write(report: &Report, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
     if !report.causes.is_empty() {
         writeln!(out, "\n{}", headline(report))?;
@@ -35,7 +35,7 @@ pub(crate) fn write(report: &Report, colours: &Colours, out: &mut dyn Write) -> 
     Ok(())
 }
 
-/// How many causes how many failures have.
+/// The number of causes and failures.
 fn headline(report: &Report) -> String {
     let causes = counted(report.causes.len(), "cause");
     let unnamed = report.failures().filter(|case| case.faults.is_empty()).count();
@@ -51,7 +51,7 @@ pub(crate) fn counted(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
-/// What the example says first, if that is more than the cause says.
+/// The example's first message, if it adds to the cause.
 fn seen_in(case: &Case, said: &str, out: &mut dyn Write) -> anyhow::Result<()> {
     let found = case.detail.as_ref().and_then(|detail| detail.found.first()).filter(|found| *found != said);
     if let Some(found) = found {
@@ -66,7 +66,7 @@ pub(crate) fn annotate(report: &mut Report) -> anyhow::Result<()> {
         let mut text = Vec::new();
         if let Some(case) = report.cases.iter().find(|case| case.name == cause.example) {
             last_message(case, TurnDirection::Received, &mut text)?;
-            // What is wrong with a client may be what it makes of the reply.
+            // The fault of a client may be in reading the reply.
             if report.suite == "client" || case.name.starts_with("client/") {
                 last_message(case, TurnDirection::Sent, &mut text)?;
             }
@@ -76,19 +76,19 @@ pub(crate) fn annotate(report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The last message that came from the target, or that it was sent, if the case is a conversation in which there was one.
+/// The last message from the target, or sent to it, if the case is a conversation with one.
 fn last_message(of: &Case, direction: TurnDirection, out: &mut dyn Write) -> anyhow::Result<()> {
     let turns = of.detail.as_ref().and_then(Detail::turns).unwrap_or_default();
     let is_it = |turn: &&Turn| turn.direction == direction && !bytes(turn).is_empty();
     let Some(last) = turns.iter().rev().find(is_it) else { return Ok(()) };
-    // What a reply means depends on what it answers.
+    // The meaning of a reply depends on its request.
     let asked = turns.iter().filter(|turn| turn.connection == last.connection && turn.direction != direction);
     let command: Option<Command> = asked.filter_map(|turn| Header::decode(&bytes(turn)).ok()).map(|header| header.command).next();
     let bytes = bytes(last);
     if let Some(item) = Splitter::new(&bytes, None, command).next() {
         let end = item.offset.saturating_add(item.size).min(bytes.len());
         let mut shown = Vec::new();
-        dump::item(&mut shown, &item, bytes.get(item.offset..end).unwrap_or_default())?;
+        annotated::item(&mut shown, &item, bytes.get(item.offset..end).unwrap_or_default())?;
         out.write_all(shown.trim_ascii_end())?;
         writeln!(out)?;
         let rest = bytes.len().saturating_sub(end);
@@ -99,7 +99,7 @@ fn last_message(of: &Case, direction: TurnDirection, out: &mut dyn Write) -> any
     Ok(())
 }
 
-/// Those that the report has.
+/// Those in the report.
 fn bytes(turn: &Turn) -> Vec<u8> {
     hex::decode(&turn.hex).unwrap_or_default()
 }

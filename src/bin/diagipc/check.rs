@@ -21,16 +21,16 @@ use crate::output::Output;
 use crate::output::Progress;
 use crate::{Outcome, interrupt};
 
-/// Checks everything that is here: this codec against every golden vector, the reference runtime by the server suite, and the built-in
-/// client by the client suite.
+/// Checks everything in this program: its codec against every golden vector, the reference runtime with the server suite, and the
+/// built-in client with the client suite.
 ///
-/// The suites run over real sockets in directories of their own, and touch no other process.
+/// The suites use real sockets in temporary directories, and do not touch other processes.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 nothing failed, 1 something did, 2 usage, or a file that cannot be read or written, 130 or 143 interrupted by SIGINT or SIGTERM."
 )]
 pub(crate) struct Arguments {
-    /// Check the files of this directory instead of those that are part of the program, and nothing else
+    /// Check only the files of this directory instead of those in the program
     #[arg(long, value_name = "DIRECTORY")]
     vectors: Option<PathBuf>,
 
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         None => codec::embedded()?,
     };
     report.absorb(vectors::run(&files));
-    // Starting a process costs the more the more memory there is.
+    // Starting a process costs more with more memory in use.
     drop(files);
     report.notes.push(coverage(&Requirement::embedded()));
     if arguments.vectors.is_none() {
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     arguments.output.write(report, out)
 }
 
-/// How many requirements there are, and how many of them a vector or test shows.
+/// How many requirements there are, and how many a vector or test covers.
 fn coverage(all: &[Requirement]) -> String {
     let unshown: Vec<&str> = all.iter().filter(|one| one.shown_by.is_empty()).map(|one| one.id.as_str()).collect();
     let shown = all.len().saturating_sub(unshown.len());
@@ -67,7 +67,9 @@ fn coverage(all: &[Requirement]) -> String {
 #[cfg(not(unix))]
 #[allow(clippy::unnecessary_wraps, reason = "on Unix they may fail")]
 fn suites(report: &mut Report, _: &Output, _: &Canceller) -> anyhow::Result<()> {
-    report.notes.push("the suites for servers and clients were not run: the reference runtime needs Unix sockets".to_owned());
+    report
+        .notes
+        .push("the suites for servers and clients were not run: `diagipc server` and `diagipc client` run them here".to_owned());
     Ok(())
 }
 
@@ -76,7 +78,7 @@ fn suites(report: &mut Report, _: &Output, _: &Canceller) -> anyhow::Result<()> 
 fn suites(report: &mut Report, output: &Output, canceller: &Canceller) -> anyhow::Result<()> {
     let this = std::env::current_exe().context("this program's own file")?;
     let progress = Progress::new(0, output);
-    // Beside each other: both mostly wait.
+    // In parallel: both mostly wait.
     let (server, client) = thread::scope(|scope| {
         let server = scope.spawn(|| crate::server::check(&this, &progress, canceller));
         let client = crate::client::check(&this, &progress, canceller);
@@ -104,7 +106,7 @@ fn read(directory: &Path) -> anyhow::Result<Vec<NamedFile>> {
     read.collect()
 }
 
-/// A table without lines, numbers to the right.
+/// A table without lines, with right-aligned numbers.
 pub(crate) fn table<const N: usize>(header: [&str; N]) -> Table {
     let mut table = Table::new();
     table.load_preset(NOTHING).set_header(header);

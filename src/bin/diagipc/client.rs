@@ -12,7 +12,9 @@ use anyhow::{Context as _, bail};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::conformance::client::{self, KnownFaults, Operations, Options, Scenario, StandIn};
 use dotnet_diagnostics_ipc::conformance::known::Profile;
+#[cfg(unix)]
 use dotnet_diagnostics_ipc::conformance::{Glob, Report};
+#[cfg(unix)]
 use dotnet_diagnostics_ipc::io::Canceller;
 
 use crate::output::{Output, Progress};
@@ -20,40 +22,40 @@ use crate::{Outcome, interrupt};
 
 /// How many clients run at a time: they mostly wait.
 const JOBS: usize = 8;
-/// The same, where it is the built-in client, which takes little.
+/// The same for the built-in client, which needs little.
+#[cfg(unix)]
 const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(32).unwrap();
 
-/// Holds a diagnostic client to the protocol.
+/// Checks a diagnostic client against the protocol.
 ///
-/// Tells the client one thing after another, stands in for the runtime that it talks to, and judges what it sends, what it makes of the
-/// replies, and how it ends. What it can do, and by which command lines, is in a TOML file: vectors/clients/README.md. A command
-/// behind -- is the operation `trace`.
+/// Gives the client one task after another, plays the runtime that it talks to, and checks its requests, its handling of the
+/// replies, and how it ends. A TOML file describes its operations and command lines: vectors/clients/README.md. A command after --
+/// is the operation `trace`.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 nothing failed, 1 something did, 2 usage, or a file that cannot be read, 130 or 143 interrupted by SIGINT or SIGTERM."
 )]
 pub(crate) struct Arguments {
-    /// What the client can do, and how it is told to
+    /// The client's operations and command lines
     #[arg(long, value_name = "FILE", required_unless_present_any = ["command", "list"])]
     operations: Option<PathBuf>,
 
     #[command(flatten)]
     output: Output,
 
-    /// The runtime that is played: only what it knows is asked of the client. coreclr-VERSION, nativeaot, mono or
-    /// strict
+    /// The runtime to play: only what it knows is asked of the client. coreclr-VERSION, nativeaot, mono or strict
     #[arg(long, value_name = "NAME", default_value = "strict")]
     profile: Profile,
 
-    /// How long the client waits for a next byte before it gives up, whatever the file says
+    /// How long the client waits for the next byte before it gives up; overrides the file
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     timeout: Option<u64>,
 
-    /// The file of the faults that are accepted: what they fail is informational, and what is new fails
+    /// The file of accepted faults: their failures are informational, new ones fail
     #[arg(long, value_name = "FILE")]
     known: Option<PathBuf>,
 
-    /// Write such a file, with the faults that fail something now
+    /// Write such a file, with the faults that fail now
     #[arg(long, value_name = "FILE")]
     write_known: Option<PathBuf>,
 
@@ -61,7 +63,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = NonZeroUsize::new(JOBS).unwrap_or(NonZeroUsize::MIN))]
     jobs: NonZeroUsize,
 
-    /// List the scenarios, and start no client
+    /// List the scenarios without starting a client
     #[arg(long, conflicts_with_all = ["json", "require", "junit", "html", "known", "write_known"])]
     list: bool,
 
@@ -70,7 +72,8 @@ pub(crate) struct Arguments {
     command: Vec<String>,
 }
 
-/// Stands for a process that is diagnosed, until standard input ends.
+/// Plays the process that is diagnosed, until standard input ends.
+#[cfg(unix)]
 pub(crate) fn stand_in() -> anyhow::Result<Outcome> {
     client::stand_in().context("standing in for a process")?;
     Ok(Outcome::Well)
@@ -127,7 +130,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     arguments.output.write(known.apply(report), out)
 }
 
-/// Leaves out what the runtime does not know, and says of each operation how many scenarios that is.
+/// Skips what the runtime does not know, and reports the number of scenarios for each operation.
 fn leave_out(scenarios: &mut Vec<Scenario>, profile: Profile) -> Vec<String> {
     let mut left_out: BTreeMap<client::Operation, usize> = BTreeMap::new();
     let knows = |command: Command| profile.knows(command) && !profile.refuses(command);
@@ -143,12 +146,13 @@ fn leave_out(scenarios: &mut Vec<Scenario>, profile: Profile) -> Vec<String> {
     left_out.into_iter().map(note).collect()
 }
 
-/// This program as the process behind a scripted runtime.
+/// This program as the process of a scripted runtime.
 fn as_process(this: &Path) -> StandIn {
     StandIn { program: this.into(), arguments: vec!["stand-in".into()] }
 }
 
 /// The suite against the built-in client, which is this program.
+#[cfg(unix)]
 pub(crate) fn check(this: &Path, progress: &Progress, canceller: &Canceller) -> anyhow::Result<Report> {
     let scenarios = client::scenarios()?;
     let mut operations = Operations::parse("diagipc.toml", include_str!("../../../vectors/clients/diagipc.toml"))?;

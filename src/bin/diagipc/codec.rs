@@ -15,10 +15,10 @@ use dotnet_diagnostics_ipc::io::Canceller;
 use crate::output::{Output, Progress};
 use crate::{Outcome, interrupt};
 
-/// Asks a codec in any language everything that the golden vectors know.
+/// Checks a codec in any language against all golden vectors.
 ///
-/// The command is an adapter: a program that answers questions on its standard input, one JSON object a line. Its protocol, and what
-/// is judged how, is in vectors/adapters/README.md.
+/// The command is an adapter: a program that answers questions on its standard input, one JSON object per line.
+/// vectors/adapters/README.md defines its protocol and the grading.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 nothing failed, 1 something did, 2 usage, 3 the adapter cannot be started, or does not answer any more, 130 or 143 interrupted by SIGINT or SIGTERM."
@@ -27,15 +27,15 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     output: Output,
 
-    /// How long an answer may take
+    /// Time limit for an answer
     #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..=600_000))]
     timeout: u64,
 
-    /// List the cases, and ask nobody
+    /// List the cases without running them
     #[arg(long, conflicts_with_all = ["json", "require", "junit", "html"])]
     list: bool,
 
-    /// Ask this program's own codec
+    /// Check this program's own codec
     #[arg(long = "self", conflicts_with = "adapter")]
     own: bool,
 

@@ -1,10 +1,10 @@
-//! Colours of a terminal.
+//! Terminal colours.
 
 use std::io;
 
 use anstyle::{AnsiColor, Style};
 
-/// Where output is coloured: on a terminal, unless `NO_COLOR` and its like say otherwise.
+/// When to use colours: on a terminal, unless `NO_COLOR` or similar variables disable them.
 pub(crate) struct Colours(bool);
 
 impl Colours {

@@ -1,93 +1,104 @@
-//! The annotated dump: each field's offset, bytes, name and meaning.
+//! `diagipc dump`: makes a process write a dump of itself.
 
-use std::io::{self, Write};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf, absolute};
 
-use dotnet_diagnostics_ipc::vectors::{Annotation, Subject};
+use anyhow::{Context as _, bail};
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::io::Client;
+use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
+use dotnet_diagnostics_ipc::wire::IpcString;
 
-use crate::items::{Item, Kind};
+use crate::target::{Refused, TargetArguments, if_known, outcome};
+use crate::{Outcome, interrupt};
 
-/// Bytes on a line.
-const WIDTH: usize = 16;
-/// Lines for one part, before the rest of its bytes is only counted.
-const LINES: usize = 4;
+/// Makes a process write a dump of itself.
+///
+/// The process writes it as its own user, in its own view of the file system; that may take minutes, during which it is stopped.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 written, 1 the runtime refuses, or there is no file in the end, 2 usage, 3 it cannot be reached, 130 or 143 interrupted: a dump that has begun is written all the same."
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    target: TargetArguments,
 
-/// The name of a value that is a word in JSON.
-pub(crate) fn name(word: &impl serde::Serialize) -> serde_json::Result<String> {
-    Ok(serde_json::to_value(word)?.as_str().unwrap_or_default().to_owned())
+    /// Path where the process writes it; by default TARGET.dmp in the current directory
+    file: Option<PathBuf>,
+
+    /// The contents: mini has stacks and modules, heap adds the heaps, triage is mini without personal data, full is everything
+    #[arg(long = "type", value_name = "TYPE", value_enum, default_value_t = Type::Full)]
+    dump_type: Type,
+
+    /// Write a crash report in JSON next to it
+    #[arg(long)]
+    crash_report: bool,
+
+    /// Write createdump's messages to the console of the process
+    #[arg(long)]
+    log: bool,
+
+    /// Overwrite an existing file
+    #[arg(long)]
+    force: bool,
 }
 
-pub(crate) fn item(out: &mut dyn Write, item: &Item, bytes: &[u8]) -> io::Result<()> {
-    let kind = match item.kind {
-        Kind::Request => "request",
-        Kind::Reply => "reply to",
-        Kind::Error => "error after",
-        Kind::Advertise => "advertise",
-        Kind::Continuation => "continuation of",
-        Kind::Unknown => "unknown message",
-        Kind::Piece => "",
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Type {
+    Mini,
+    Heap,
+    Triage,
+    Full,
+}
+
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let file = arguments.file.clone().unwrap_or_else(|| PathBuf::from(format!("{}.dmp", arguments.target.file_stem())));
+    let file = absolute(&file).with_context(|| file.display().to_string())?;
+    if file.exists() && !arguments.force {
+        bail!("{} is there already: --force overwrites it", file.display());
+    }
+    let client = arguments.target.client(interrupt::canceller()?);
+    outcome("dump", write(arguments, &client, &file, out))
+}
+
+fn write(arguments: &Arguments, client: &Client, file: &Path, out: &mut dyn Write) -> anyhow::Result<()> {
+    let dump_type = match arguments.dump_type {
+        Type::Mini => DumpType::NORMAL,
+        Type::Heap => DumpType::WITH_HEAP,
+        Type::Triage => DumpType::TRIAGE,
+        Type::Full => DumpType::FULL,
     };
-    write!(out, "{kind}")?;
-    if let Some(piece) = &item.piece {
-        write!(out, "{}", name(piece)?)?;
-    }
-    match (&item.command, item.kind) {
-        (Some(command), _) => write!(out, " {command}")?,
-        (None, Kind::Reply | Kind::Error) => write!(out, " a request that is not known (--request COMMAND names it)")?,
-        _ => {}
-    }
-    if let Some(code) = &item.code {
-        write!(out, ", {code}")?;
-    }
-    write!(out, ", {} bytes at offset {}", item.size, item.offset)?;
-    writeln!(out, "{}", if item.canonical || item.error.is_some() { "" } else { ", not canonical" })?;
-    if let Some(subject) = item.subject {
-        fields(out, subject, bytes, item.offset)?;
-    } else {
-        part(out, bytes, item.offset, "", "")?;
-    }
-    if let Some(problem) = &item.limits {
-        let answer = problem.answer.map(|answer| format!(" with {answer}")).unwrap_or_default();
-        writeln!(out, "  a server refuses this{answer}: {} ({})", problem.message, problem.fault)?;
-    }
-    if let Some(problem) = &item.error {
-        writeln!(out, "  error: {} ({})", problem.message, problem.fault)?;
-        if let (Some(answer), Some(false)) = (problem.answer, item.subject.map(|subject| subject.from_server)) {
-            writeln!(out, "  a server answers {answer}")?;
+    let chosen = [(arguments.log, DumpFlags::LOGGING), (arguments.crash_report, DumpFlags::CRASH_REPORT)];
+    let flags = chosen.iter().filter(|(is_chosen, _)| *is_chosen).fold(DumpFlags::NONE, |all, (_, flag)| all.with(*flag));
+    let path = file.to_str().with_context(|| format!("{}: a path that is not UTF-8 cannot be sent", file.display()))?;
+    let before = fs::metadata(file).and_then(|file| file.modified()).ok();
+    generate(client, path, dump_type, flags, Command::GENERATE_CORE_DUMP3)?;
+    // Some runtimes answer OK without writing one.
+    match fs::metadata(file) {
+        Ok(written) if written.modified().ok() != before => Ok(writeln!(out, "{path}: {} bytes", written.len())?),
+        Ok(_) => Err(Refused(format!("it says OK, and {path} is as it was")).into()),
+        Err(_) => {
+            Err(Refused(format!("it says OK, and there is no {path} here: it may be where the process sees that path")).into())
         }
     }
-    writeln!(out)
 }
 
-/// The fields of one message or piece; then the bytes that could not be read.
-pub(crate) fn fields(out: &mut dyn Write, subject: Subject, bytes: &[u8], base: usize) -> io::Result<()> {
-    let notes = subject.annotate(bytes);
-    let width = notes.list().iter().map(|note| note.field.len()).max().unwrap_or(0).min(56);
-    let mut end = 0;
-    for Annotation { offset, len, field, text, .. } in notes.list() {
-        end = offset.saturating_add(*len);
-        part(out, bytes.get(*offset..end).unwrap_or_default(), base.saturating_add(*offset), &format!("{field:<width$}"), text)?;
+/// Uses the newest command that the runtime knows, at most `newest`.
+pub(crate) fn generate(client: &Client, path: &str, dump_type: DumpType, flags: DumpFlags, newest: Command) -> anyhow::Result<()> {
+    let dump_name = IpcString::new(path);
+    if newest == Command::GENERATE_CORE_DUMP3
+        && if_known(client.generate_core_dump3(&GenerateCoreDump3 { dump_name, dump_type, flags }))?.is_some()
+    {
+        return Ok(());
     }
-    let unread = bytes.get(end..).unwrap_or_default();
-    if !unread.is_empty() {
-        part(out, unread, base.saturating_add(end), "", "not decoded")?;
-    }
-    Ok(())
-}
-
-fn part(out: &mut dyn Write, bytes: &[u8], offset: usize, field: &str, text: &str) -> io::Result<()> {
-    let mut at = offset;
-    for (nth, line) in bytes.chunks(WIDTH).take(LINES).enumerate() {
-        let digits: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
-        let digits = digits.join(" ");
-        match nth {
-            0 => writeln!(out, "  {at:06x}  {digits:<47}  {field}  {text}")?,
-            _ => writeln!(out, "  {at:06x}  {digits}")?,
+    if newest != Command::GENERATE_CORE_DUMP {
+        match client.generate_core_dump2(&GenerateCoreDump2 { dump_name, dump_type, flags }) {
+            // The oldest has one flag.
+            Err(error) if error.hresult() == Some(HResult::UNKNOWN_COMMAND) && DumpFlags::LOGGING.contains(flags) => {}
+            answer => return Ok(answer?),
         }
-        at = at.saturating_add(line.len());
     }
-    let shown = at.saturating_sub(offset);
-    if shown < bytes.len() {
-        writeln!(out, "  {at:06x}  … {} bytes more", bytes.len().saturating_sub(shown))?;
-    }
-    Ok(())
+    Ok(client.generate_core_dump(&GenerateCoreDump { dump_name, dump_type, diagnostics: flags.0 & 1 })?)
 }

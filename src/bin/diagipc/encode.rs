@@ -13,17 +13,17 @@ use serde::de::IgnoredAny;
 use crate::items::{self, Kind};
 use crate::{Outcome, input};
 
-/// Makes bytes from the JSON that `decode --json` prints.
+/// Creates bytes from the JSON that `decode --json` prints.
 ///
-/// Of each item `kind`, `command` and `value` count, and `type` where the kind is `piece`; a kind may also be any type of the vectors:
-/// `{"kind": "environment", "value": [{"name": "A", "value": "1"}]}`. What else `decode` prints may be left out. The bytes are canonical:
-/// what `decode` called not canonical comes out in its canonical form, which a line on standard error says.
+/// Required for each item are `kind`, `command` and `value`, and `type` if the kind is `piece`; a kind may also be any type of the
+/// vectors: `{"kind": "environment", "value": [{"name": "A", "value": "1"}]}`. Other keys of `decode` may be omitted. The bytes are
+/// canonical: an item marked not canonical by `decode` is written in its canonical form, with a line on standard error.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// A file of JSON, or `-` for standard input
     file: String,
 
-    /// Print hexadecimal, a line an item, instead of the bytes
+    /// Print hexadecimal, one item per line, instead of the bytes
     #[arg(long)]
     hex: bool,
 
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     Ok(Outcome::Well)
 }
 
-/// An item: all keys of `decode --json`, of which few are needed.
+/// An item: all keys of `decode --json`, few of them required.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Given {
@@ -63,12 +63,12 @@ struct Given {
     piece: Option<Type>,
     command: Option<String>,
     value: Value,
-    /// `decode` says so of what it could read only leniently.
+    /// Set by `decode` on input that is valid but not canonical.
     canonical: Option<bool>,
-    /// Of what `decode` could not read.
+    /// Set by `decode` on input that it could not read.
     #[serde(default)]
     error: Value,
-    /// What the value says as well.
+    /// Also contained in the value.
     #[serde(rename = "offset")]
     _offset: Option<IgnoredAny>,
     #[serde(rename = "size")]
@@ -104,7 +104,7 @@ fn encode((nth, item): (usize, &Given)) -> anyhow::Result<Vec<u8>> {
     subject.encode(&item.value).with_context(context)
 }
 
-/// What an item is; `None` for a continuation.
+/// The type of an item; `None` for a continuation.
 fn kind(item: &Given) -> anyhow::Result<Option<Type>> {
     let Ok(kind) = serde_json::from_value::<Kind>(Value::from(item.kind.as_str())) else {
         return items::kind(&item.kind).map(Some).map_err(|known| anyhow!("the kind {:?} is not known: {known}", item.kind));
@@ -120,7 +120,7 @@ fn kind(item: &Given) -> anyhow::Result<Option<Type>> {
     }))
 }
 
-/// What follows a reply: its bytes as they are, or the entries of an environment.
+/// A continuation: its bytes unchanged, or the entries of an environment.
 fn continuation(value: &Value) -> anyhow::Result<Vec<u8>> {
     match (value.get("bytes").and_then(Value::as_str), value.get("entries")) {
         (Some(digits), _) => Ok(hex::decode(digits)?),

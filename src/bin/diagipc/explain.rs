@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::bail;
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 use dotnet_diagnostics_ipc::conformance::client::{self, ClientFault, Scenario};
 use dotnet_diagnostics_ipc::conformance::codec::{self, CodecCase};
 use dotnet_diagnostics_ipc::conformance::report::{Glossary, Requirement};
@@ -11,14 +11,14 @@ use dotnet_diagnostics_ipc::conformance::server::ServerFault;
 use dotnet_diagnostics_ipc::conformance::{Citations, NamedFault};
 use dotnet_diagnostics_ipc::vectors::{self as golden, Group, ScriptFile, Test, script::Script};
 
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 use crate::printable::plain;
 use crate::{Outcome, scripts, vectors};
 
-/// So many names are suggested.
+/// How many names are suggested.
 const SUGGESTED: usize = 10;
 
-/// Explains names that a report uses: what each means, why it matters, and what to change.
+/// Explains names in a report: what each means, why it matters, and what to change.
 ///
 /// Knows cases of all suites (`requests/process/8110`, `scripts/framing/whole-request`, `grammar/grammar-string/1200/decode`,
 /// `reply/ok-20/resume`), numbers of vectors and scripts, facts (F-19, P-2), requirements (R-EVP-010), faults
@@ -26,7 +26,7 @@ const SUGGESTED: usize = 10;
 #[derive(clap::Args)]
 #[command(after_help = "Exit status: 0 every name is known, 2 one is not, or usage.", verbatim_doc_comment)]
 pub(crate) struct Arguments {
-    /// Names as a report prints them
+    /// Names as printed in a report
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
 }
@@ -49,14 +49,14 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     Ok(Outcome::Well)
 }
 
-/// All that has a name.
+/// All known names.
 struct Known {
     citations: Citations,
     glossary: Glossary,
     requirements: Vec<Requirement>,
     scripts: Vec<(&'static str, ScriptFile)>,
     vectors: Vec<codec::NamedFile>,
-    #[cfg(unix)]
+    #[cfg(any(unix, windows))]
     scenarios: Vec<Scenario>,
 }
 
@@ -68,14 +68,14 @@ impl Known {
             requirements: Requirement::embedded(),
             scripts: golden::named_script_files()?,
             vectors: codec::embedded()?,
-            #[cfg(unix)]
+            #[cfg(any(unix, windows))]
             scenarios: client::scenarios()?,
         })
     }
 
-    /// Writes what there is to say of `name`; false if nothing has that name.
+    /// Writes the explanation of `name`; false if the name is unknown.
     fn explain(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
-        // The report of `check` has the suite before the names of its cases. A file of vectors has the name of a suite as well.
+        // A report of `check` has the suite before the names of its cases. A suite and a file of vectors may have the same name.
         let suites = ["server/", "client/", "codec/", "vectors/"];
         let case = suites.iter().find_map(|suite| name.strip_prefix(suite));
         Ok(self.citation(name, out)?
@@ -160,7 +160,7 @@ impl Known {
         Ok(true)
     }
 
-    #[cfg(unix)]
+    #[cfg(any(unix, windows))]
     fn scenario(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
         let Some(scenario) = self.scenarios.iter().find(|scenario| scenario.name == name) else { return Ok(false) };
         writeln!(out, "{}: {}", scenario.name, scenario.title)?;
@@ -177,7 +177,7 @@ impl Known {
         Ok(true)
     }
 
-    #[cfg(not(unix))]
+    #[cfg(not(any(unix, windows)))]
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as on Unix")]
     fn scenario(&self, _: &str, _: &mut dyn Write) -> anyhow::Result<bool> {
         Ok(false)
@@ -194,7 +194,7 @@ impl Known {
         Ok(true)
     }
 
-    /// What the facts and requirements say.
+    /// The texts of the facts and requirements.
     fn cited<'i>(&self, ids: impl Iterator<Item = &'i str>, out: &mut dyn Write) -> anyhow::Result<()> {
         for id in ids {
             writeln!(out, "  {id:<9}  {}", self.citations.line(id).unwrap_or("not known here"))?;
@@ -217,12 +217,12 @@ impl Known {
         let scripts = self.all_scripts().map(|(file, script)| format!("scripts/{file}/{}", script.name));
         let codec = codec::cases(&self.vectors);
         let questions = codec.iter().map(CodecCase::name);
-        #[cfg(unix)]
+        #[cfg(any(unix, windows))]
         let of_clients = ClientFault::ALL
             .iter()
             .map(|fault| fault.name().to_owned())
             .chain(self.scenarios.iter().map(|scenario| scenario.name.clone()));
-        #[cfg(not(unix))]
+        #[cfg(not(any(unix, windows)))]
         let of_clients = std::iter::empty();
         let of_servers = ServerFault::ALL.iter().map(|fault| fault.name().to_owned());
         let all = words.chain(of_servers).chain(of_clients).chain(scripts).chain(questions);

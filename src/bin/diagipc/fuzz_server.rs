@@ -18,14 +18,14 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use crate::items::{Side, Splitter};
 use crate::place::PlaceArguments;
 use crate::printable::plain;
-use crate::{Outcome, dump, interrupt};
+use crate::{Outcome, annotated, interrupt};
 
-/// Sends mutated requests to a live diagnostic server, and says which of them it does not survive.
+/// Sends mutated requests to a live diagnostic server, and reports which of them it does not survive.
 ///
-/// The requests are valid ones of the vectors whose counts, numbers, strings, items, sizes and ends are changed. After each the target
-/// is asked a complete ProcessInfo, its reply is looked at, and the memory of its process, where that is known. One cause is one finding,
-/// with a request for each command that leads to it. With --spawn what is found is made shorter, each try with a new target. The same
-/// seed gives the same cases with the same version of this program.
+/// The requests are valid ones of the vectors with changed counts, numbers, strings, items, sizes and ends. After each, the target
+/// must answer a complete ProcessInfo; its reply and, if known, the memory of its process are checked. Each cause is one finding,
+/// with an example request for each command. With --spawn, findings are shortened; each attempt uses a new target. The same seed
+/// gives the same cases in the same version of this program.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 nothing was found, 1 something was, 2 usage, 3 the target cannot be reached, or does not answer any more, 130 or 143 interrupted by SIGINT or SIGTERM."
@@ -35,35 +35,37 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     place: PlaceArguments,
 
-    /// This may kill, wedge or exhaust the target, or make it give away its memory: it must be yours. Nothing is sent without
+    /// Required: this may kill, block or exhaust the target, or make it leak its memory: it must be yours. Nothing is sent without
+    /// it
     #[arg(long)]
     allow_harmful: bool,
 
-    /// Of what all cases come
+    /// The seed of all cases
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// How many cases are sent
+    /// How many cases to send
     #[arg(long, value_name = "N", default_value_t = 1000)]
     cases: u64,
 
-    /// The number of the first case: behind the last one of another run this goes on where it ended
+    /// The number of the first case: after the last one of another run, to continue it
     #[arg(long, value_name = "N", default_value_t = 1)]
     first: u64,
 
-    /// The most cases a second
+    /// The most cases per second
     #[arg(long, value_name = "N", default_value = "100")]
     rate: NonZeroU32,
 
-    /// How long the target may take to a ProcessInfo, before it is said to hang
+    /// The target's time limit for a ProcessInfo, before it counts as hanging
     #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     timeout: u64,
 
-    /// With --spawn: how many messages are tried to make that of a finding shorter
+    /// With --spawn: the maximum number of messages for shortening a finding
     #[arg(long, value_name = "N", default_value_t = 64)]
     tries: u32,
 
-    /// By what runtime's known deviations findings are named: coreclr-10, strict, … Without it, by those of what the target says it is, if it does what that runtime is known for
+    /// The runtime whose known deviations name the findings: coreclr-10, strict, … Without it, the runtime that the target reports
+    /// to be, if it behaves like it
     #[arg(long, value_name = "NAME")]
     profile: Option<Profile>,
 
@@ -75,7 +77,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// List the cases, and send none
+    /// List the cases without sending them
     #[arg(long, conflicts_with_all = ["json", "out", "endpoint", "spawn"])]
     list: bool,
 }
@@ -105,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     };
     let target = if arguments.json { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(Some(arguments.cases), target);
-    // What cannot be written is said when the campaign is over.
+    // Files that cannot be written are reported after the campaign.
     let mut written = Ok(());
     let summary = campaign(&bases, &place, &options, &mut |news| match news {
         CampaignProgress::Played(..) => bar.inc(1),
@@ -144,7 +146,7 @@ fn list(arguments: &Arguments, bases: &Bases, out: &mut dyn Write) -> anyhow::Re
     Ok(Outcome::Well)
 }
 
-/// Says what was found, where its cause is new, and writes its files.
+/// Reports a finding with a new cause, and writes its files.
 fn found(finding: &Finding, is_new: bool, arguments: &Arguments, within: Duration, out: &mut dyn Write) -> anyhow::Result<()> {
     if !arguments.json && is_new {
         writeln!(out, "{}", plain(&finding.to_string()))?;
@@ -175,7 +177,7 @@ fn write(finding: &Finding, directory: &Path, within: Duration) -> anyhow::Resul
 /// A message in words.
 fn message(bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
     for item in Splitter::new(bytes, Some(Side::Client), None) {
-        dump::item(out, &item, item.bytes_in(bytes))?;
+        annotated::item(out, &item, item.bytes_in(bytes))?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Where bytes come from: a file, standard input, or the command line.
+//! Input: a file, standard input, or the command line.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -30,7 +30,7 @@ impl Input {
     }
 }
 
-/// All of a file, or of standard input for `-`; an error if it has more than `limit` bytes.
+/// The contents of a file, or of standard input for `-`; an error if it has more than `limit` bytes.
 pub(crate) fn read(file: &str, limit: u64) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let source: &mut dyn Read = match file {

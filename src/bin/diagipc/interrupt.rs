@@ -1,13 +1,13 @@
-//! SIGINT and SIGTERM: a run ends what it has started, and reports what it has.
+//! SIGINT and SIGTERM: a run ends the processes it started, and reports its results so far.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use dotnet_diagnostics_ipc::io::Canceller;
 
-/// The first signal that came; 0 for none.
+/// The first signal; 0 for none.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
-/// The signal that has ended the run, if one has.
+/// The signal that ended the run, if any.
 pub(crate) fn signal() -> Option<i32> {
     Some(SIGNAL.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
 }
@@ -17,7 +17,7 @@ pub(crate) fn status(signal: i32) -> u8 {
     u8::try_from(signal).unwrap_or_default().saturating_add(128)
 }
 
-/// What the first signal cancels. A second one ends this program at once, with all that it has started.
+/// Cancelled by the first signal. A second one ends this program immediately, with everything it has started.
 pub(crate) fn canceller() -> std::io::Result<Canceller> {
     let canceller = Canceller::new()?;
     cancels(vec![canceller.clone()])?;
@@ -35,7 +35,7 @@ pub(crate) fn cancels(cancellers: Vec<Canceller>) -> std::io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
 
-    /// `timeout` sends its signal to the process, and again to its group: these two are one.
+    /// `timeout` signals the process, and again its group: these count as one.
     const SAME: Duration = Duration::from_millis(300);
 
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
@@ -59,7 +59,7 @@ pub(crate) fn cancels(cancellers: Vec<Canceller>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Nothing cancels here: the system ends this program.
+/// Nothing is cancelled here: the system ends this program.
 #[cfg(not(unix))]
 #[allow(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
 fn cancels(_: Vec<Canceller>) -> std::io::Result<()> {

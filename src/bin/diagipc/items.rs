@@ -1,4 +1,4 @@
-//! One side of a conversation, or both, cut into messages, advertises and continuations.
+//! Splits one or both sides of a conversation into messages, advertises and continuations.
 
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC};
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
@@ -9,11 +9,11 @@ use dotnet_diagnostics_ipc::vectors::{DecodeRefusal, Subject, Type, Value, Vecto
 use dotnet_diagnostics_ipc::wire::{WireError, WireErrorKind};
 use serde::{Deserialize, Serialize};
 
-/// The longest environment block whose entries are shown, and the longest piece that is read: an entry of 4 bytes takes 700 of memory in
-/// an annotated dump. Messages are shorter by themselves.
+/// The longest environment block whose entries are shown, and the longest piece that is read: an entry of 4 bytes takes 700 bytes
+/// of memory in an annotated dump. Messages are always shorter.
 pub(crate) const MOST_IN_FIELDS: usize = 1 << 20;
 
-/// Who sent the bytes.
+/// The sender of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Side {
     /// The tool that asks
@@ -22,7 +22,7 @@ pub(crate) enum Side {
     Server,
 }
 
-/// What one item is.
+/// The kind of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
@@ -32,11 +32,11 @@ pub(crate) enum Kind {
     Advertise,
     Continuation,
     Unknown,
-    /// Something that is no message: `type` says what.
+    /// Not a message: see `type`.
     Piece,
 }
 
-/// A type of the vectors, by its name there or by a shorter one.
+/// A type of the vectors, by its name there or a shorter one.
 pub(crate) fn kind(name: &str) -> Result<Type, String> {
     let name = match name {
         "user-events" => "user_events-record",
@@ -50,21 +50,21 @@ pub(crate) fn kind(name: &str) -> Result<Type, String> {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Item {
-    /// Where it begins in the input.
+    /// Its offset in the input.
     pub(crate) offset: usize,
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub(crate) size: usize,
     pub(crate) kind: Kind,
-    /// What a piece is, by its name in the vectors.
+    /// The type of a piece, by its name in the vectors.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub(crate) piece: Option<Type>,
-    /// The request, or what the reply answers.
+    /// The request, or the request that the reply answers.
     pub(crate) command: Option<String>,
-    /// What the header says.
+    /// From the header.
     pub(crate) code: Option<String>,
     pub(crate) canonical: bool,
     pub(crate) value: Value,
-    /// Why a server would refuse it, although it decodes.
+    /// Why a server would refuse it although it decodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) limits: Option<Problem>,
     /// Why it does not decode.
@@ -74,13 +74,13 @@ pub(crate) struct Item {
     pub(crate) subject: Option<Subject>,
 }
 
-/// A fault, with the words for it. `offset` counts from the start of the item.
+/// A fault with its message. `offset` counts from the start of the item.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Problem {
     #[serde(flatten)]
     pub(crate) fault: VectorFault,
     pub(crate) message: String,
-    /// What a server answers to such a request.
+    /// A server's answer to such a request.
     #[serde(skip)]
     pub(crate) answer: Option<HResult>,
 }
@@ -97,16 +97,16 @@ impl<K: WireErrorKind> From<WireError<K>> for Problem {
     }
 }
 
-/// Cuts bytes into items.
+/// Splits bytes into items.
 pub(crate) struct Splitter<'b> {
     bytes: &'b [u8],
     at: usize,
-    /// Who sends all of it; if not said, each message's own code tells.
+    /// The sender of all of it; if not given, each message's code decides.
     from: Option<Side>,
-    /// What replies answer: what the caller said, else the last request that was seen.
+    /// The request that replies answer: given by the caller, else the last one seen.
     request: Option<Command>,
     request_is_given: bool,
-    /// What follows the last reply.
+    /// The continuation of the last reply.
     continuation: Option<usize>,
 }
 
@@ -123,7 +123,7 @@ impl<'b> Splitter<'b> {
 
     fn message(&mut self, rest: &'b [u8]) -> Item {
         let Ok(header) = Header::decode(rest) else {
-            // Nothing says where the next message begins.
+            // The start of the next message is unknown.
             let subject = Subject { kind: Type::Unknown, command: None, from_server: self.from == Some(Side::Server) };
             return self.item(rest, rest.len(), Kind::Unknown, None, subject);
         };
@@ -195,7 +195,7 @@ impl Item {
     }
 }
 
-/// How many bytes follow a reply that are no message.
+/// How many bytes follow a reply that are not a message.
 fn follows(reply: &Message<'_>, request: Option<Command>) -> Option<usize> {
     match (request?.continuation()?, reply.reply_to(request).ok()?) {
         (Continuation::EnvironmentBlock, AnyReply::ProcessEnvironment(reply)) => usize::try_from(reply.n_incoming_bytes).ok(),
@@ -213,7 +213,7 @@ impl Iterator for Splitter<'_> {
         let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
         if let Some(len) = self.continuation.take().filter(|len| *len > 0) {
             let bytes = rest.get(..len).unwrap_or(rest);
-            // An environment block can be read; a stream is what it is.
+            // An environment block is decoded; a stream is not.
             let environment = self.request == Some(Command::PROCESS_ENVIRONMENT) && bytes.len() <= MOST_IN_FIELDS;
             let subject = environment.then_some(Subject { kind: Type::Environment, command: None, from_server: true });
             let mut value = serde_json::json!({ "bytes": hex::encode(bytes) });

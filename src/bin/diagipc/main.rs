@@ -1,28 +1,41 @@
-//! `diagipc`: looks into messages of the .NET Diagnostic IPC Protocol, and checks the codec against the golden vectors.
+//! `diagipc`: shows messages of the .NET Diagnostic IPC Protocol, and checks the codec against the golden vectors.
 
 mod adapter;
+mod annotated;
 #[cfg(any(unix, windows))]
 mod call;
+#[cfg(unix)]
+mod capture;
 mod causes;
 mod check;
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 mod client;
 mod codec;
 mod colours;
+mod completions;
 mod decode;
+#[cfg(any(unix, windows))]
 mod dump;
 mod encode;
+#[cfg(any(unix, windows))]
+mod env;
 mod explain;
 #[cfg(any(unix, windows))]
 mod fuzz_server;
+mod grammar;
+#[cfg(any(unix, windows))]
+mod info;
 mod input;
 mod interrupt;
 mod items;
+mod man;
 mod output;
 #[cfg(any(unix, windows))]
 mod place;
 mod printable;
 mod proxy;
+#[cfg(any(unix, windows))]
+mod ps;
 mod record;
 mod replay;
 mod report;
@@ -30,16 +43,21 @@ mod runtime;
 mod scripts;
 #[cfg(any(unix, windows))]
 mod server;
+#[cfg(any(unix, windows))]
+mod target;
+#[cfg(any(unix, windows))]
+mod trace;
 mod vectors;
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
-/// Looks into messages of the .NET Diagnostic IPC Protocol, and checks the codec against golden vectors.
+/// Shows messages of the .NET Diagnostic IPC Protocol, and checks the codec against golden vectors.
 #[derive(Parser)]
 #[command(
+    name = "diagipc",
     version,
     after_help = "Exit status: 0 all is well, 1 malformed input or failed checks, 2 usage, or a file that cannot be read or written, 3 a target that cannot be reached, or is lost, 130 or 143 interrupted by SIGINT or SIGTERM."
 )]
@@ -50,20 +68,35 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Lists the processes on this machine that can be diagnosed
+    #[cfg(any(unix, windows))]
+    Ps(ps::Arguments),
+    /// Shows what a process reports about itself
+    #[cfg(any(unix, windows))]
+    Info(info::Arguments),
+    /// Shows the environment of a process
+    #[cfg(any(unix, windows))]
+    Env(env::Arguments),
+    /// Traces a process into a .nettrace file
+    #[cfg(any(unix, windows))]
+    Trace(trace::Arguments),
+    /// Makes a process write a dump of itself
+    #[cfg(any(unix, windows))]
+    Dump(dump::Arguments),
     /// Checks this codec against every golden vector
     Check(check::Arguments),
-    /// Asks a codec in any language everything that the golden vectors know
+    /// Checks a codec in any language against all golden vectors
     Codec(codec::Arguments),
-    /// Holds a live diagnostic server to the protocol
+    /// Checks a live diagnostic server against the protocol
     #[cfg(any(unix, windows))]
     Server(server::Arguments),
-    /// Holds a diagnostic client to the protocol
-    #[cfg(unix)]
+    /// Checks a diagnostic client against the protocol
+    #[cfg(any(unix, windows))]
     Client(client::Arguments),
     /// Sends mutated requests to a live diagnostic server
     #[cfg(any(unix, windows))]
     FuzzServer(fuzz_server::Arguments),
-    /// Stands for a process that is diagnosed
+    /// Plays a process that is diagnosed
     #[cfg(unix)]
     #[command(hide = true)]
     StandIn,
@@ -74,36 +107,42 @@ enum Command {
     /// Answers the questions of `codec` with this codec
     #[command(hide = true)]
     Adapter(adapter::Arguments),
-    /// Puts the reports of several runs side by side
+    /// Compares the reports of several runs
     Report(report::Arguments),
-    /// Explains a case, fact, fault, flag or word that a report names
+    /// Explains a case, fact, fault, flag or word in a report
     Explain(explain::Arguments),
-    /// Shows what bytes say: an annotated dump, or JSON
+    /// Shows the meaning of bytes: an annotated dump, or JSON
     Decode(decode::Arguments),
-    /// Makes bytes from the JSON that `decode --json` prints
+    /// Creates bytes from the JSON that `decode --json` prints
     Encode(encode::Arguments),
-    /// Is a runtime, for those who test clients: one that behaves, or does something wrong
+    /// Plays a runtime, for testing clients: a correct one, or one with a fault
     Runtime(runtime::Arguments),
+    /// Prints the grammar of every message for other languages and tools
+    Grammar(grammar::Arguments),
     /// Lists, shows or exports the golden vectors
     Vectors(vectors::Arguments),
     /// Lists or shows the exchange scripts: whole conversations
     Scripts(scripts::Arguments),
-    /// Records what a client and a runtime say to each other, as exchange scripts
+    /// Records the messages between a client and a runtime, as exchange scripts
     Record(record::Arguments),
-    /// Stands between clients and a runtime, and says what goes over
+    /// Forwards between clients and a runtime, and reports the connections
     Proxy(proxy::Arguments),
     /// Plays a recorded conversation, or any exchange script, to a runtime or a client
     Replay(replay::Arguments),
+    /// Prints completions for a shell
+    Completions(completions::Arguments),
+    /// Writes the manual pages
+    Man(man::Arguments),
 }
 
-/// What a command found.
+/// The result of a command.
 enum Outcome {
     Well,
     /// Malformed input, or a failed check.
     Faulty,
-    /// A target that is not there, or does not answer any more.
+    /// A target that does not exist, or no longer answers.
     Lost,
-    /// This signal ended it before it was done.
+    /// This signal ended it early.
     Interrupted(i32),
 }
 
@@ -111,11 +150,21 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let mut out = BufWriter::new(io::stdout().lock());
     let outcome = match &arguments.command {
+        #[cfg(any(unix, windows))]
+        Command::Ps(arguments) => ps::run(arguments, &mut out),
+        #[cfg(any(unix, windows))]
+        Command::Info(arguments) => info::run(arguments, &mut out),
+        #[cfg(any(unix, windows))]
+        Command::Env(arguments) => env::run(arguments, &mut out),
+        #[cfg(any(unix, windows))]
+        Command::Trace(arguments) => trace::run(arguments, &mut out),
+        #[cfg(any(unix, windows))]
+        Command::Dump(arguments) => dump::run(arguments, &mut out),
         Command::Check(arguments) => check::run(arguments, &mut out),
         Command::Codec(arguments) => codec::run(arguments, &mut out),
         #[cfg(any(unix, windows))]
         Command::Server(arguments) => server::run(arguments, &mut out),
-        #[cfg(unix)]
+        #[cfg(any(unix, windows))]
         Command::Client(arguments) => client::run(arguments, &mut out),
         #[cfg(any(unix, windows))]
         Command::FuzzServer(arguments) => fuzz_server::run(arguments, &mut out),
@@ -129,11 +178,17 @@ fn main() -> ExitCode {
         Command::Decode(arguments) => decode::run(arguments, &mut out),
         Command::Encode(arguments) => encode::run(arguments, &mut out),
         Command::Runtime(arguments) => runtime::run(arguments, &mut out),
+        Command::Grammar(arguments) => grammar::run(arguments, &mut out),
         Command::Vectors(arguments) => vectors::run(arguments, &mut out),
         Command::Scripts(arguments) => scripts::run(arguments, &mut out),
         Command::Record(arguments) => record::run(arguments, &mut out),
         Command::Proxy(arguments) => proxy::run(arguments, &mut out),
         Command::Replay(arguments) => replay::run(arguments, &mut out),
+        Command::Completions(arguments) => {
+            completions::run(arguments, &mut Arguments::command(), &mut out);
+            Ok(Outcome::Well)
+        }
+        Command::Man(arguments) => man::run(arguments, Arguments::command(), &mut out),
     };
     match outcome.and_then(|outcome| out.flush().map(|()| outcome).map_err(Into::into)) {
         Ok(Outcome::Well) => ExitCode::SUCCESS,
@@ -142,14 +197,14 @@ fn main() -> ExitCode {
         Ok(Outcome::Interrupted(signal)) => ExitCode::from(interrupt::status(signal)),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // Standard error may be closed as well.
+            // Standard error may be closed too.
             let _ = writeln!(io::stderr(), "diagipc: {}", printable::printable_lines(&format!("{error:#}")));
             ExitCode::from(2)
         }
     }
 }
 
-/// Whether the reader of our output went away, as `head` does.
+/// Whether the reader of our output closed it, as `head` does.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let kind = |cause: &(dyn std::error::Error + 'static)| {
         let of_json = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);

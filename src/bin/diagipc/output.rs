@@ -1,4 +1,4 @@
-//! What every suite prints and writes, and how its cases are chosen.
+//! The output of every suite, and the selection of its cases.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -20,27 +20,27 @@ use crate::{Outcome, causes, interrupt};
 /// The options that all suites share.
 #[derive(clap::Args)]
 pub(crate) struct Output {
-    /// Run only the cases that this pattern chooses. Given again, also those that the other one chooses
+    /// Run only the cases that match this pattern. May be repeated
     #[arg(long, value_name = "GLOB", value_parser = glob)]
     only: Vec<Glob>,
 
-    /// Leave out the cases that this pattern chooses, also of those of --only. It may be given again
+    /// Leave out the cases that match this pattern, even those of --only. May be repeated
     #[arg(long, value_name = "GLOB", value_parser = glob)]
     except: Vec<Glob>,
 
-    /// Count it as failed where the target does not have what this pattern chooses
+    /// Count a case that matches this pattern as failed if the target does not support it
     #[arg(long, value_name = "GLOB", value_parser = glob)]
     require: Vec<Glob>,
 
-    /// Print JSON: every case, with what was seen where it did not pass
+    /// Print JSON: every case, with details of those that did not pass
     #[arg(long)]
     json: bool,
 
-    /// Write a report for build servers as well
+    /// Also write a `JUnit` report for build servers
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
 
-    /// Write a page for people as well, which needs no other file
+    /// Also write a self-contained HTML page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
@@ -51,9 +51,9 @@ fn glob(pattern: &str) -> Result<Glob, std::convert::Infallible> {
 }
 
 impl Output {
-    /// Those of `all` that `--only` chooses, all without it, but for those that `--except` chooses.
+    /// The cases of `all` selected by `--only` (all without it), except those of `--except`.
     ///
-    /// A pattern that chooses nothing is an error: it would make a run that says nothing look good. So is a choice of no case.
+    /// A pattern that matches nothing is an error: an empty run would look successful. So is an empty selection.
     pub(crate) fn choose<C>(&self, mut all: Vec<C>, is_chosen: impl Fn(&C, &Glob) -> bool) -> anyhow::Result<Vec<C>> {
         for glob in self.only.iter().chain(&self.except).chain(&self.require) {
             if !all.iter().any(|case| is_chosen(case, glob)) {
@@ -75,14 +75,14 @@ impl Output {
         &self.require
     }
 
-    /// Prints `report`, writes the files that are wanted, and says how the program ends.
+    /// Prints `report`, writes the requested files, and returns the exit status.
     pub(crate) fn write(&self, mut report: Report, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
         report.made = Some(Made::now(["diagipc".to_owned()].into_iter().chain(arguments)));
         causes::annotate(&mut report)?;
         let report = &report;
         let citations = Citations::embedded();
-        // The files first, as a reader of the output may go away; what became of them is said last.
+        // The files first, since the reader of the output may close it; their result is reported last.
         let files = self.files(report, &citations);
         if self.json {
             crate::printable::json(report, out)?;
@@ -117,14 +117,14 @@ impl Output {
     }
 }
 
-/// A bar on a terminal, on standard error. Nothing elsewhere, and nothing beside JSON.
+/// A progress bar on standard error if it is a terminal. None otherwise, or with JSON.
 pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
     pub(crate) fn new(cases: usize, output: &Output) -> Self {
         let target = if output.json { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(cases as u64), target);
-        // One that cannot be read leaves the library's own.
+        // An invalid one leaves the library's default.
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {wide_msg}") {
             bar.set_style(style);
         }
@@ -137,13 +137,13 @@ impl Progress {
         self.0.inc_length(cases as u64);
     }
 
-    /// One case has its grade. One that failed is told at once, a line on standard error.
+    /// One case is graded. Failures are reported immediately, one line each on standard error.
     pub(crate) fn judged(&self, case: &Case) {
         if case.grade == Grade::Fail {
             let found = case.detail.as_ref().and_then(|detail| detail.found.first()).map_or("", String::as_str);
             let line = format!("FAILED  {}: {}", plain(&case.name), plain(&beginning(found)));
             if self.0.is_hidden() {
-                // Standard error may be closed; the report has it all the same.
+                // Standard error may be closed; the report has it anyway.
                 let _ = writeln!(std::io::stderr(), "{line}");
             } else {
                 self.0.println(line);
@@ -152,12 +152,12 @@ impl Progress {
         self.done(case);
     }
 
-    /// One case has its grade.
+    /// One case is graded.
     pub(crate) fn done(&self, case: &Case) {
         self.named(&case.name);
     }
 
-    /// The case of this name has its grade.
+    /// The case of this name is graded.
     pub(crate) fn named(&self, name: &str) {
         self.0.set_message(plain(name));
         self.0.inc(1);
@@ -212,7 +212,7 @@ fn were(cases: usize) -> String {
     if cases == 1 { "1 case was".to_owned() } else { format!("{cases} cases were") }
 }
 
-/// The sections, and all of them together where there are several.
+/// The sections, and their total if there are several.
 fn rows(report: &Report) -> Vec<(String, Counts)> {
     let mut rows: Vec<_> = report.sections.iter().map(|section| (section.name.clone(), section.counts)).collect();
     if rows.len() > 1 {
@@ -253,7 +253,7 @@ fn failure(case: &Case, citations: &Citations, colours: &Colours, out: &mut dyn 
         if !is_conversation {
             writeln!(out, "  seen      {}", plain(&detail.seen.to_string()))?;
         }
-        // What a fault says is said there.
+        // The fault's section has its details.
         for line in detail.found.iter().filter(|line| !case.faults.iter().any(|fault| fault.text == **line)) {
             writeln!(out, "  {}    {}", colours.paint("FAILED", AnsiColor::Red), plain(line))?;
         }
@@ -267,14 +267,14 @@ fn failure(case: &Case, citations: &Citations, colours: &Colours, out: &mut dyn 
     Ok(())
 }
 
-/// The known deviations by fact, with what each case showed.
+/// The known deviations by fact, with the observation in each case.
 fn deviations(report: &Report, citations: &Citations, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut by_fact: BTreeMap<&str, Vec<(&Case, &str)>> = BTreeMap::new();
     for (case, deviation) in report.deviations() {
         by_fact.entry(&deviation.fact).or_default().push((case, &deviation.text));
     }
     if !by_fact.is_empty() {
-        // Of a target that is no known runtime, nothing is known.
+        // For an unknown runtime, none is known.
         let is_strict = report.profile.as_deref() == Some("strict");
         let heading = if is_strict {
             "What runtimes do otherwise, and the document leaves open:"
@@ -293,7 +293,7 @@ fn deviations(report: &Report, citations: &Citations, colours: &Colours, out: &m
     Ok(())
 }
 
-/// What the target does not have: a line each, those of most cases first.
+/// What the target does not support: one line each, sorted by number of cases.
 fn lacking(report: &Report, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut cases_by_lack: BTreeMap<&str, usize> = BTreeMap::new();
     for case in report.cases.iter().filter(|case| case.grade == Grade::Unimplemented) {
@@ -312,7 +312,7 @@ fn lacking(report: &Report, out: &mut dyn Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The beginning of what a report has whole.
+/// The beginning of the report's full text.
 fn beginning(text: &str) -> String {
     const MOST: usize = 120;
     match text.char_indices().nth(MOST) {

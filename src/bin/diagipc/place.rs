@@ -1,4 +1,4 @@
-//! How a command is told where the server under test is.
+//! The arguments that locate the server under test.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -6,20 +6,21 @@ use std::time::Duration;
 use anyhow::bail;
 use dotnet_diagnostics_ipc::conformance::server::{Place, SpawnCommand};
 
-/// How long a target that is started may take until it is reached.
+/// How long a started target may take until it can be reached.
 const STARTS: Duration = Duration::from_secs(30);
 
 /// An endpoint, or the command that starts the target.
 #[derive(clap::Args)]
 #[allow(clippy::doc_markdown, reason = "this is the help of a command")]
 pub(crate) struct PlaceArguments {
-    /// A process id, the path of a socket, a pipe (`\\.\pipe\NAME`), or port:PATH to wait there for a runtime that connects. On Windows
-    /// a process id, a pipe, or port:NAME for a pipe to which it connects
+    /// A process id, the path of a socket, a pipe (`\\.\pipe\NAME`), or port:PATH to wait there for a runtime that connects. On
+    /// Windows a process id, a pipe, or port:NAME for a pipe that it connects to
     #[arg(required_unless_present_any = ["spawn", "list"])]
     endpoint: Option<Place>,
 
-    /// Start the target by COMMAND, and again after its death. It gets a TMPDIR of its own, and is reached at the socket of a default
-    /// port there, or at the one whose path or process id is the first line that it prints
+    /// Start the target with COMMAND, and again after its death. It gets a new TMPDIR, and is reached at its default port's socket
+    /// there, or at the socket whose path or process id is its first line of output; on Windows at the pipe of its process, or at
+    /// the pipe in its first line
     #[arg(long, requires = "command", conflicts_with = "endpoint")]
     spawn: bool,
 

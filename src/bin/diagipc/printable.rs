@@ -1,12 +1,12 @@
-//! Text that comes from outside, on its way to a terminal: what would move a cursor, change a colour, or turn the direction of a line is
-//! spelled out.
+//! Escapes text from outside for a terminal: anything that would move a cursor, change a colour, or reverse the direction of a
+//! line.
 
 use std::io::{self, Write};
 
 use serde::{Serialize, Serializer as _};
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
-/// The text without characters that are none to see: `\u{9b}`, `\u{202e}`, `\n`. Everything else stays as it is.
+/// The text with invisible characters escaped: `\u{9b}`, `\u{202e}`, `\n`. Everything else is unchanged.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
@@ -15,12 +15,12 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
-/// Text of a target for a line of a terminal: cut, and without characters that would move its cursor.
+/// A target's text for a line of a terminal: truncated, and without characters that would move its cursor.
 pub(crate) fn plain(text: &str) -> String {
     printable(&shortened(text))
 }
 
-/// Text for a line, said to be cut where it is.
+/// Text for a line, with a mark if truncated.
 pub(crate) fn shortened(text: &str) -> String {
     const MOST: usize = 1000;
     match text.char_indices().nth(MOST) {
@@ -31,25 +31,25 @@ pub(crate) fn shortened(text: &str) -> String {
     }
 }
 
-/// The same as [`printable`], for text of several lines.
+/// Like [`printable`], for text of several lines.
 pub(crate) fn printable_lines(text: &str) -> String {
     text.lines().map(printable).collect::<Vec<_>>().join("\n")
 }
 
-/// What Rust prints of a character in a `Debug`, quotes and combining marks apart: no controls, no format characters such as U+202E,
+/// Follows Rust's `Debug` of a character, except for quotes and combining marks: no controls, no format characters such as U+202E,
 /// no private or unassigned ones.
 fn is_printable(character: char) -> bool {
     let is_quoted = matches!(character, '\'' | '"' | '\\');
     is_quoted || character.is_alphanumeric() || character.escape_debug().len() == 1
 }
 
-/// Writes JSON that says the same and has no character that is none to see: what is above U+FFFF in two halves, as JSON has it.
+/// Writes equivalent JSON without invisible characters: those above U+FFFF are two escapes, as in JSON.
 pub(crate) fn json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     let mut serializer = Serializer::with_formatter(&mut *out, Printable(PrettyFormatter::new()));
     value.serialize(&mut serializer).map_err(io::Error::from)
 }
 
-/// The same for an array, whose items are made one at a time.
+/// The same for an array, whose items are created one at a time.
 pub(crate) fn json_array(items: impl Iterator<Item: Serialize>, out: &mut dyn Write) -> io::Result<()> {
     let mut serializer = Serializer::with_formatter(&mut *out, Printable(PrettyFormatter::new()));
     serializer.collect_seq(items).map_err(io::Error::from)

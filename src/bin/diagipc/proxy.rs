@@ -2,19 +2,18 @@
 
 use std::path::PathBuf;
 
-/// Stands between clients and a runtime, and forwards what they say, byte for byte, with descriptors and ends.
+/// Forwards between clients and a runtime, byte for byte, with descriptors and ends.
 ///
-/// Prints the socket at which it listens, and then on standard error a line for each connection that has ended. It ends by SIGINT or
-/// SIGTERM.
+/// Prints the socket where it listens, then a line on standard error for each connection that has ended. SIGINT or SIGTERM ends it.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 it was ended, 2 usage, or a socket or file that cannot be made, 3 the other side is not there."
 )]
-// Without sockets there is nothing to do with them.
+// Unused without sockets.
 #[cfg_attr(not(unix), allow(dead_code))]
 pub(crate) struct Arguments {
-    /// Where clients connect: the path of a socket; or a directory, in which the socket is named as a runtime's would be; or a process id,
-    /// for the socket of that process in TMPDIR
+    /// Where clients connect: the path of a socket; or a directory, for a socket named like a runtime's; or a process id, for the
+    /// socket of that process in TMPDIR
     #[arg(long, value_name = "A", required_unless_present = "port", conflicts_with = "port")]
     listen: Option<PathBuf>,
 
@@ -22,19 +21,19 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "B", required_unless_present = "port", conflicts_with = "to_port")]
     to: Option<String>,
 
-    /// The other way round: where a runtime connects, its diagnostic port
+    /// The reverse direction: where a runtime connects, its diagnostic port
     #[arg(long, value_name = "A", requires = "to_port")]
     port: Option<PathBuf>,
 
-    /// The port at which a tool listens
+    /// The port where a tool listens
     #[arg(long, value_name = "B", requires = "port")]
     to_port: Option<PathBuf>,
 
-    /// The process whose default port a socket in a directory is named after; without it, the proxy's own
+    /// The process id in the name of a socket in a directory; by default the proxy's
     #[arg(long, value_name = "N")]
     pid: Option<u32>,
 
-    /// Write what was said to this directory, as `diagipc record` does
+    /// Write the messages to this directory, as `diagipc record` does
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
@@ -42,15 +41,20 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", default_value = "recording", requires = "out")]
     name: String,
 
+    /// Write what is said to this file as it comes, for Wireshark (`spec/WIRESHARK.md`); a named pipe is watched live. A file that is
+    /// there is overwritten
+    #[arg(long, value_name = "FILE")]
+    pcapng: Option<PathBuf>,
+
     /// End after one connection
     #[arg(long, conflicts_with = "connections")]
     once: bool,
 
-    /// End after so many connections
+    /// End after this many connections
     #[arg(long, value_name = "N")]
     connections: Option<u64>,
 
-    /// End when standard input does, once the connections that are there have ended
+    /// End when standard input ends, after the open connections
     #[arg(long, hide = true)]
     until_eof: bool,
 }
@@ -67,6 +71,7 @@ pub(crate) use unix::run;
 mod unix {
     use std::io::{self, Write};
     use std::path::{Path, PathBuf};
+    use std::sync::Arc;
     use std::time::Duration;
     use std::{env, fs, thread};
 
@@ -77,9 +82,10 @@ mod unix {
     use dotnet_diagnostics_ipc::vectors::script::Ending;
 
     use super::Arguments;
+    use crate::capture::Capture;
     use crate::{Outcome, interrupt, record};
 
-    /// How long connections may go on whose client has ended.
+    /// How long connections may continue after their client has ended.
     const GRACE: Duration = Duration::from_secs(2);
 
     pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
@@ -97,6 +103,9 @@ mod unix {
         if let Some(directory) = &arguments.out {
             fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
         }
+        let opens = if arguments.port.is_some() { Side::Runtime } else { Side::Client };
+        let name = || arguments.to.clone().unwrap_or_else(|| at.display().to_string());
+        let capture = arguments.pcapng.as_ref().map(|file| Capture::create(file, &name(), opens).map(Arc::new)).transpose()?;
         let (canceller, closing) = (Canceller::new()?, Canceller::new()?);
         interrupt::cancels(vec![canceller.clone(), closing.clone()])?;
         let (listener, guard) = bind_private(&at)?;
@@ -107,10 +116,13 @@ mod unix {
         if arguments.out.is_some() {
             proxy = proxy.recording();
         }
+        if let Some(capture) = capture.clone() {
+            proxy = proxy.witnessed_by(capture);
+        }
         if arguments.until_eof {
             let canceller = canceller.clone();
             thread::spawn(move || {
-                // What cannot be read has ended.
+                // An unreadable input counts as ended.
                 let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
                 closing.cancel();
                 thread::sleep(GRACE);
@@ -125,10 +137,13 @@ mod unix {
         if let Some(directory) = &arguments.out {
             record::write(&recording, directory, &arguments.name, &mut io::stderr())?;
         }
+        if let Some(capture) = capture {
+            capture.finish()?;
+        }
         Ok(Outcome::Well)
     }
 
-    /// A runtime by its process id or its socket; `None` if it is not there.
+    /// A runtime by its process id or its socket; `None` if it does not exist.
     fn endpoint(text: &str) -> Option<Endpoint> {
         match text.parse() {
             Ok(process_id) => discovery::endpoint_of(process_id, &Until::FOREVER).ok().map(|_| Endpoint::process(process_id)),
@@ -145,7 +160,7 @@ mod unix {
             None => return at.to_path_buf(),
         };
         let process_id = number.or(pid).unwrap_or_else(std::process::id);
-        // Where the start time is not known, the key is 0 (F-61).
+        // If the start time is unknown, the key is 0 (F-61).
         let stat = fs::read(format!("/proc/{process_id}/stat")).ok();
         let key = stat.and_then(|text| ProcessStat::parse(&text).ok()).map_or(names::UNKNOWN_KEY, |stat| stat.start_time);
         directory.join(SocketName::new(process_id, key).to_string())

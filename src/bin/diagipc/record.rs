@@ -1,4 +1,4 @@
-//! `diagipc record`, and the files that it writes.
+//! `diagipc record`, and its output files.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -9,29 +9,33 @@ use dotnet_diagnostics_ipc::conformance::record::{Event, EventKind, RecordedConn
 use dotnet_diagnostics_ipc::vectors::script::Ending;
 
 use crate::items::{self, Splitter};
-use crate::{Outcome, dump};
+use crate::{Outcome, annotated};
 
-/// Records what a client and a runtime say to each other, as exchange scripts.
+/// Records the messages between a client and a runtime, as exchange scripts and as a capture for Wireshark.
 ///
-/// Runs the client with a directory of its own as TMPDIR, in which it finds the socket of a process that stands for the runtime. In
-/// the command `{pid}`, `{socket}` and `{tmpdir}` stand for them. Writes NAME.json, a file of two exchange scripts, one for each side,
-/// and NAME.txt, what was said in words.
+/// Runs the client with a new directory as TMPDIR, which contains the socket of a process that plays the runtime. `{pid}`,
+/// `{socket}` and `{tmpdir}` in the command are replaced by theirs. With `--out` it writes NAME.json, a file of two exchange scripts,
+/// one for each side, and NAME.txt, the conversation in words.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 the client was content, 1 it was not, 2 usage, or a file that cannot be written, 3 the runtime is not there, 130 or 143 interrupted by SIGINT or SIGTERM."
 )]
 #[cfg_attr(not(unix), allow(dead_code))]
 pub(crate) struct Arguments {
-    /// Where the files go
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    /// The directory of the files
+    #[arg(long, value_name = "DIR", required_unless_present = "pcapng")]
+    out: Option<PathBuf>,
+
+    /// Write a capture to this file, for Wireshark (`spec/WIRESHARK.md`)
+    #[arg(long, value_name = "FILE")]
+    pcapng: Option<PathBuf>,
 
     /// The runtime: the path of its socket, or its process id
     #[arg(long, value_name = "ENDPOINT")]
     to: String,
 
-    /// The name of the files; without it, that of the client's program
-    #[arg(long, value_name = "NAME")]
+    /// The name of the files; by default that of the client's program
+    #[arg(long, value_name = "NAME", requires = "out")]
     name: Option<String>,
 
     /// The client and its arguments
@@ -55,10 +59,13 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let program = arguments.client.first().map(Path::new).and_then(Path::file_stem);
     let name = arguments.name.clone().or_else(|| program.map(|name| name.to_string_lossy().into_owned())).unwrap_or_default();
     let mut proxy = vec![std::env::current_exe().context("this program's own file")?.into()];
-    proxy.extend(
-        ["proxy", "--until-eof", "--to", &arguments.to, "--name", &name, "--listen", "{tmpdir}", "--out"].map(OsString::from),
-    );
-    proxy.push(arguments.out.clone().into());
+    proxy.extend(["proxy", "--until-eof", "--to", &arguments.to, "--listen", "{tmpdir}"].map(OsString::from));
+    if let Some(directory) = &arguments.out {
+        proxy.extend(["--name".into(), name.into(), "--out".into(), directory.clone().into()]);
+    }
+    if let Some(file) = &arguments.pcapng {
+        proxy.extend(["--pcapng".into(), file.clone().into()]);
+    }
     let run = RecordedClient { proxy, client: arguments.client.clone() }.run(&canceller)?;
     if let Some(status) = run.client {
         writeln!(out, "the client ended: {status}")?;
@@ -77,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     }
 }
 
-/// Writes the files of a recording, under a name that is not taken, and says where.
+/// Writes the files of a recording, under a new name, and reports it.
 #[cfg_attr(not(unix), allow(dead_code))]
 pub(crate) fn write(recording: &Recording, directory: &Path, name: &str, out: &mut dyn Write) -> anyhow::Result<()> {
     let Some(file) = script_file(recording, name) else {
@@ -89,7 +96,7 @@ pub(crate) fn write(recording: &Recording, directory: &Path, name: &str, out: &m
         let stem = if nth == 1 { stem.clone() } else { format!("{stem}-{nth}") };
         (directory.join(format!("{stem}.json")), directory.join(format!("{stem}.txt")))
     });
-    // Before there is a file: one that is there is whole.
+    // Complete before it gets its name: an existing file is whole.
     let mut script = serde_json::to_vec_pretty(&file)?;
     script.push(b'\n');
     let mut words = Vec::new();
@@ -99,7 +106,7 @@ pub(crate) fn write(recording: &Recording, directory: &Path, name: &str, out: &m
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
             created => created.with_context(|| json.display().to_string())?,
         };
-        // Made anew as well: what is there, or where a symbolic link leads, stays as it is.
+        // Newly created too: existing files and targets of symbolic links are not changed.
         let mut described = match std::fs::File::create_new(&text) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 drop(written);
@@ -116,7 +123,7 @@ pub(crate) fn write(recording: &Recording, directory: &Path, name: &str, out: &m
     Ok(())
 }
 
-/// What was said, in words.
+/// The conversation, in words.
 fn describe(recording: &Recording, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(out, "When, on which connection, who, what")?;
     writeln!(out)?;
@@ -168,7 +175,7 @@ fn plain_piece(event: &Event, on: usize, of: Side) -> Option<usize> {
 fn items(bytes: &[u8], from: items::Side, connection: &RecordedConnection, out: &mut dyn Write) -> anyhow::Result<()> {
     let request = if from == items::Side::Server { connection.command } else { None };
     for item in Splitter::new(bytes, Some(from), request) {
-        dump::item(out, &item, item.bytes_in(bytes))?;
+        annotated::item(out, &item, item.bytes_in(bytes))?;
     }
     Ok(())
 }

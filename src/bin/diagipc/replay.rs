@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 /// Plays a recorded conversation, or any exchange script.
 ///
-/// With `--to` it plays what connects: a client to a runtime, or a runtime to a tool's diagnostic port. With `--listen` it plays what
-/// is connected to: a runtime for a client, or a tool for a runtime with that port. Of several scripts in the file, one that fits
-/// has to be named.
+/// With `--to` it plays the side that connects: a client to a runtime, or a runtime to a tool's diagnostic port. With `--listen` it
+/// plays the side that listens: a runtime for a client, or a tool for a runtime with that port. If several scripts in the file fit,
+/// name one.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 it went as the script says, 1 it did not, 2 usage, or a script that is not to be played here, 3 the other side cannot be reached, or nobody came, 130 or 143 interrupted by SIGINT or SIGTERM."
@@ -29,15 +29,15 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PATH")]
     listen: Option<PathBuf>,
 
-    /// How long a step may take that does not say it itself; without it, what the file says
+    /// Default time limit of a step; without it, the file's
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=600_000))]
     within: Option<u32>,
 
-    /// Play also what changes the runtime: dumps, profilers, environment, resume
+    /// Also play scripts that change the runtime: dumps, profilers, environment, resume
     #[arg(long)]
     allow_side_effects: bool,
 
-    /// Play also what may kill the runtime, wedge it, or make it leak
+    /// Also play scripts that may kill or block the runtime, or make it leak
     #[arg(long)]
     allow_harmful: bool,
 }
@@ -68,7 +68,7 @@ mod unix {
     use super::Arguments;
     use crate::{Outcome, interrupt};
 
-    /// The most bytes of one passage that are shown.
+    /// The most bytes shown of one message.
     const SHOWN: usize = 256;
 
     pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
@@ -115,7 +115,7 @@ mod unix {
         }
     }
 
-    /// Whether a script is one that connects, and not one that listens.
+    /// Whether a script connects rather than listens.
     fn connects(script: &Script) -> bool {
         match &script.plays {
             Plays::Client(part) => part.target.ports.is_empty(),
@@ -141,13 +141,13 @@ mod unix {
         }
     }
 
-    /// What the script is played over; `None` if there is nobody.
+    /// The sockets for the script; `None` if the other side does not exist.
     fn network(script: &Script, arguments: &Arguments) -> anyhow::Result<Option<SocketNetwork>> {
         let port = match &script.plays {
             Plays::Client(part) => {
                 let target = &part.target;
-                // Whether it was started so, nobody knows.
-                if target.suspended || !target.environment.is_empty() || target.ports.len() > 1 {
+                // It is unknown whether it was started like that.
+                if target.suspended || !target.environment.is_empty() || !target.default_port || target.ports.len() > 1 {
                     bail!("{}: it needs a runtime that is started for it", script.name);
                 }
                 target.ports.first().map(|port| (port.id.as_str(), port.listening))
@@ -180,7 +180,7 @@ mod unix {
         Ok(Some(network))
     }
 
-    /// The socket of a runtime; `None`, which is said, if there is none.
+    /// The socket of a runtime; `None`, after a message, if there is none.
     fn socket(to: &str) -> anyhow::Result<Option<PathBuf>> {
         let found = match to.parse() {
             Ok(process_id) => discovery::endpoint_of(process_id, &Until::FOREVER).map_err(|error| format!("{error:#}")),
@@ -196,7 +196,7 @@ mod unix {
         }
     }
 
-    /// What went over the connections.
+    /// The bytes on the connections.
     fn show(transcript: &Transcript, out: &mut dyn Write) -> anyhow::Result<()> {
         for passage in &transcript.0 {
             let what = match passage.direction {

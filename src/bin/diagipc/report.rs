@@ -10,13 +10,13 @@ use dotnet_diagnostics_ipc::conformance::{Citations, Report};
 
 use crate::{Outcome, input, output, printable};
 
-/// Puts the reports of several runs side by side.
+/// Compares the reports of several runs.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 the reports were read, whatever they say, 1 one is no report, 2 usage, or a file that cannot be read or written."
 )]
 pub(crate) struct Arguments {
-    /// Write one page: implementations by cases, with all that was seen
+    /// Write one page: implementations by cases, with all details
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BYTES", default_value_t = 256 << 20)]
     limit: u64,
 
-    /// What `--json` of a suite printed
+    /// The output of a suite with `--json`
     #[arg(required = true, value_name = "REPORT")]
     reports: Vec<String>,
 }

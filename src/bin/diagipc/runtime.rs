@@ -1,112 +1,151 @@
 //! `diagipc runtime`.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
-#[cfg(unix)]
 use std::sync::mpsc;
-#[cfg(unix)]
 use std::thread;
 
 #[cfg(unix)]
+use anyhow::Context as _;
 use dotnet_diagnostics_ipc::conformance::known::Profile;
 #[cfg(unix)]
-use dotnet_diagnostics_ipc::conformance::runtime::{Config, Misbehaviour, MisbehaviourKind, ReferenceRuntime};
+use dotnet_diagnostics_ipc::conformance::runtime::Agreement;
+use dotnet_diagnostics_ipc::conformance::runtime::{Config, Misbehaviour, MisbehaviourKind, ReferenceRuntime, SignalReaction};
+use dotnet_diagnostics_ipc::vectors::script::SignalKind;
 
 use crate::Outcome;
 
-/// Is a runtime, for those who test clients: answers as a recorded one does, or does something wrong.
+/// Plays a runtime, for testing clients: answers like a recorded one, or with a fault.
 ///
-/// The first line that it prints is its socket. It serves until it is told to end, and runs no code: it streams no events, and
-/// writes no dumps.
+/// Its first line of output is its socket, on Windows its pipe. It serves until it is ended, and runs no code: it streams no
+/// events, and writes only the head of a dump.
 #[derive(clap::Args)]
 #[allow(clippy::struct_excessive_bools, clippy::doc_markdown, reason = "each is a switch of its own")]
 #[command(after_help = "Exit status: 0 it was told to end, 2 usage, or it cannot start.")]
 pub(crate) struct Arguments {
-    /// Which runtime it is like: coreclr-VERSION (or the version alone), nativeaot, mono or strict. A version
-    /// that was not recorded is like the nearest that was
+    /// The runtime to imitate: coreclr-VERSION (or only the version), nativeaot, mono or strict. A version that was not recorded
+    /// uses the nearest recorded one
     #[arg(long, value_name = "PROFILE", default_value = "coreclr-10")]
     profile: String,
 
-    /// Listen here, and not where a runtime of this process would
+    /// Listen here instead of where a runtime of this process would: a path, on Windows the name of a pipe
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
 
-    /// Connect to these ports, whatever DOTNET_DiagnosticPorts says
+    /// Connect to these ports instead of those in DOTNET_DiagnosticPorts
     #[arg(long, value_name = "TEXT")]
     ports: Option<String>,
 
-    /// Wait for a resume on the default port
+    /// Suspend: wait for a resume on the default port
     #[arg(long)]
     suspended: bool,
 
-    /// Have this in the environment; any text, also without `=`. Of this process's own it has DOTNET_DiagnosticPorts and
-    /// DOTNET_DefaultDiagnosticPortSuspend
+    /// Add this to the environment; any text, even without `=`. Of this process's environment it keeps the variables read by the
+    /// imitated runtime (DOTNET_DiagnosticPorts and others), and those that begin with DIAG_
     #[arg(long = "env", value_name = "NAME=VALUE")]
     environment: Vec<String>,
 
-    /// Do this wrong; --list says what there is
+    /// Write dumps requested by a name without a directory here: files that begin like a core, never overwriting one
+    #[arg(long, value_name = "DIRECTORY", default_value = ".")]
+    dumps: PathBuf,
+
+    /// Show this fault; --list lists them
     #[arg(long, value_name = "NAME[=N]")]
     misbehave: Vec<String>,
 
-    /// Die, as by a crash, of the requests that kill the runtime it is like
+    /// Die, like a crash, of the requests that kill the imitated runtime, read on after payloads that end too early, and end on
+    /// signals as it does
     #[arg(long)]
     dies: bool,
 
-    /// End with the standard input
+    /// End with standard input
     #[arg(long)]
     until_eof: bool,
 
-    /// List what it can do wrong, and the fact that each is an example of
+    /// List the faults, with the fact that each is an example of
     #[arg(long)]
     list: bool,
+
+    /// Report how far it does what the builds of these files did (evidence/*.json), and run no runtime. Differences go to standard
+    /// error
+    #[cfg(unix)]
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    agreement: Vec<PathBuf>,
 }
 
-#[cfg(not(unix))]
-pub(crate) fn run(arguments: &Arguments, _: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let Arguments { profile, socket, ports, suspended, environment, misbehave, dies, until_eof, list } = arguments;
-    let _ = (profile, socket, ports, suspended, environment, misbehave, dies, until_eof, list);
-    anyhow::bail!("the reference runtime listens on a Unix socket, which this system does not have")
-}
-
-#[cfg(unix)]
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     if arguments.list {
         list(out)?;
         return Ok(Outcome::Well);
     }
+    #[cfg(unix)]
+    if !arguments.agreement.is_empty() {
+        return agreement(&arguments.agreement, out);
+    }
     let misbehaviours = arguments.misbehave.iter().map(|text| Misbehaviour::parse(text)).collect::<Result<_, _>>()?;
-    let config = Config {
+    let mut config = Config {
         profile: arguments.profile.parse()?,
         socket: arguments.socket.clone().unwrap_or_else(default_socket),
         ports: arguments.ports.clone(),
         suspended: arguments.suspended,
-        environment: environment(arguments),
+        environment: arguments.environment.clone(),
+        environment_bytes: Vec::new(),
+        dumps: Some(arguments.dumps.clone()),
         misbehaviours,
         dies: arguments.dies,
     };
-    // Before anybody can know of the process: what tells it to end then ends it well.
+    for (name, value) in own_environment() {
+        config.set(&name, value.as_encoded_bytes());
+    }
+    // Before the process is visible: a signal that ends it then ends it cleanly.
     let ended = end(arguments.until_eof)?;
     let runtime = ReferenceRuntime::start(config)?;
-    writeln!(out, "{}", runtime.socket().display())?;
-    out.flush()?;
-    // Nobody ends it any more: it runs on.
-    let _ = ended.recv();
-    runtime.stop();
+    if runtime.listens() {
+        writeln!(out, "{}", runtime.socket().display())?;
+        out.flush()?;
+    }
+    // An error: nothing ends it any more, and it keeps running.
+    while let Ok(Some(signal)) = ended.recv() {
+        match runtime.reacts_to(signal) {
+            SignalReaction::RunsOn => {}
+            SignalReaction::LeavesSocket => {
+                runtime.abandon();
+                die_of(signal)?;
+                break;
+            }
+            _ => break,
+        }
+    }
     Ok(Outcome::Well)
 }
 
-/// The environment: what was said, and of this process's own the two variables that every runtime looks at.
-#[cfg(unix)]
-fn environment(arguments: &Arguments) -> Vec<String> {
-    use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
-
-    let own = [PORTS_VARIABLE, DEFAULT_PORT_SUSPEND_VARIABLE].into_iter();
-    let own = own.filter_map(|name| std::env::var(name).ok().map(|value| format!("{name}={value}")));
-    arguments.environment.iter().cloned().chain(own).collect()
+/// Which of this process's environment the runtime has: its configuration, and what testers set.
+fn own_environment() -> impl Iterator<Item = (String, OsString)> {
+    let is_meant = |name: &str| {
+        let configured = name.strip_prefix("DOTNET_").or_else(|| name.strip_prefix("COMPlus_"));
+        let variables = ["DiagnosticPorts", "DefaultDiagnosticPortSuspend", "EnableDiagnostics", "EnableDiagnostics_IPC"];
+        name.starts_with("DIAG_") || configured.is_some_and(|name| variables.contains(&name))
+    };
+    let named = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+    named.filter(move |(name, _)| is_meant(name))
 }
 
-/// What it can do wrong.
+/// A row for each recorded build.
 #[cfg(unix)]
+fn agreement(files: &[PathBuf], out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    for path in files {
+        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let agreement = Agreement::with(&text).map_err(anyhow::Error::msg).with_context(|| path.display().to_string())?;
+        writeln!(out, "{agreement}")?;
+        for difference in &agreement.differences {
+            writeln!(std::io::stderr(), "{} {difference}", agreement.build)?;
+        }
+    }
+    Ok(Outcome::Well)
+}
+
+/// The faults.
 fn list(out: &mut dyn Write) -> anyhow::Result<()> {
     let mut table = crate::check::table(["misbehaviour", "fact", "what it does"]);
     for kind in MisbehaviourKind::ALL {
@@ -124,32 +163,70 @@ fn default_socket() -> PathBuf {
     use dotnet_diagnostics_ipc::endpoint::{self, ProcessStat, SocketName};
 
     let directory = std::env::var("TMPDIR").ok();
-    // Where the start time is not known, the key is 0 (F-61).
+    // If the start time is unknown, the key is 0 (F-61).
     let stat = std::fs::read("/proc/self/stat").ok();
     let key = stat.and_then(|text| ProcessStat::parse(&text).ok().map(|stat| stat.start_time));
     let name = SocketName::new(std::process::id(), key.unwrap_or(endpoint::UNKNOWN_KEY));
     PathBuf::from(endpoint::directory(directory.as_deref())).join(name.to_string())
 }
 
-/// Hears when it is to end.
+/// The same on Windows.
+#[cfg(windows)]
+fn default_socket() -> PathBuf {
+    PathBuf::from(dotnet_diagnostics_ipc::endpoint::PipeName::new(std::process::id()).to_string())
+}
+
+/// Why it must end; `None`: the input has ended.
+type Told = Option<SignalKind>;
+
+/// Sends each signal that ends it.
 #[cfg(unix)]
-fn end(until_eof: bool) -> anyhow::Result<mpsc::Receiver<()>> {
+fn told_to_end(told: mpsc::Sender<Told>) -> anyhow::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
 
-    let (sender, receiver) = mpsc::channel();
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
-    let told = sender.clone();
     thread::spawn(move || {
-        if signals.forever().next().is_some() {
-            // It ends already where nobody listens any more.
-            let _ = told.send(());
+        for signal in signals.forever() {
+            // It is ending already if there is no receiver.
+            let _ = told.send(Some(if signal == SIGINT { SignalKind::Int } else { SignalKind::Term }));
         }
     });
+    Ok(())
+}
+
+/// The system ends it, and removes its pipe. It waits forever, while there is a sender.
+#[cfg(windows)]
+#[allow(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
+fn told_to_end(told: mpsc::Sender<Told>) -> anyhow::Result<()> {
+    std::mem::forget(told);
+    Ok(())
+}
+
+/// Ends this process as the unhandled signal does.
+#[cfg(unix)]
+fn die_of(signal: SignalKind) -> anyhow::Result<()> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+
+    let number = if signal == SignalKind::Int { SIGINT } else { SIGTERM };
+    Ok(signal_hook::low_level::emulate_default_handler(number)?)
+}
+
+/// There are no signals on Windows.
+#[cfg(windows)]
+#[allow(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
+const fn die_of(_: SignalKind) -> anyhow::Result<()> {
+    Ok(())
+}
+
+/// Receives when it must end, and by which signal.
+fn end(until_eof: bool) -> anyhow::Result<mpsc::Receiver<Told>> {
+    let (sender, receiver) = mpsc::channel();
+    told_to_end(sender.clone())?;
     if until_eof {
         thread::spawn(move || {
-            // What cannot be read has ended.
+            // An unreadable input counts as ended.
             let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
-            let _ = sender.send(());
+            let _ = sender.send(None);
         });
     }
     Ok(receiver)

@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::vectors::script::{Captures, Part, Plays, Script, Ste
 use crate::items::{Item, Side, Splitter};
 use crate::printable::shortened;
 use crate::vectors::name;
-use crate::{Outcome, check, dump};
+use crate::{Outcome, annotated, check};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -26,7 +26,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Shows one script: its steps, and what the bytes that it knows mean
+    /// Shows one script: its steps, and the meaning of its known bytes
     Show {
         /// The number of the script, or its name
         #[arg(value_name = "SCID")]
@@ -75,7 +75,7 @@ fn list<'s>(scripts: impl Iterator<Item = &'s Script>, out: &mut dyn Write) -> a
     Ok(())
 }
 
-/// All that a script says.
+/// The whole script.
 pub(crate) fn show(script: &Script, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(out, "scId {}: {}", script.sc_id, script.comment)?;
     writeln!(out, "  name    {}", script.name)?;
@@ -115,7 +115,7 @@ pub(crate) fn show(script: &Script, out: &mut dyn Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the bytes of a step say, if they are all known and begin with a message. `asked` is the last request.
+/// The meaning of a step's bytes, if they are all known and begin with a message. `asked` is the last request.
 fn explain(
     script: &Script,
     step: &Step,
@@ -146,7 +146,7 @@ fn explain(
         .next()
         .filter(|item: &Item| item.subject.is_some())
     {
-        dump::item(out, &item, item.bytes_in(&bytes))?;
+        annotated::item(out, &item, item.bytes_in(&bytes))?;
     }
     Ok(())
 }

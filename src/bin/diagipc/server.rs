@@ -15,23 +15,23 @@ use dotnet_diagnostics_ipc::conformance::known::{Profile, UnknownProfile};
 use dotnet_diagnostics_ipc::conformance::server::{self, Claims, Options, ServerCase};
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::io::Canceller;
-use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 use dotnet_diagnostics_ipc::vectors::{Hazard, named_script_files};
 
 use crate::output::{Output, Progress};
 use crate::place::PlaceArguments;
+use crate::target::trust;
 use crate::{Outcome, interrupt};
 
-/// More targets beside each other disturb each other.
+/// More targets at a time disturb each other.
 const MOST_JOBS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 /// The reference runtime mostly waits.
 #[cfg(unix)]
 const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(48).unwrap();
 
-/// Holds a live diagnostic server to the protocol.
+/// Checks a live diagnostic server against the protocol.
 ///
-/// Plays the exchange scripts and sends every request of the vectors, one after another, and says what differs. Only what changes
-/// nothing is played, unless more is allowed.
+/// Plays the exchange scripts and sends every request of the vectors, one after another, and reports differences. By default only
+/// cases without side effects are played.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 nothing failed, 1 something did, or too little was judged (--min-judged), or --max-time or --fail-fast ended it, 2 usage, 3 the target cannot be reached, or does not answer any more, 130 or 143 interrupted by SIGINT or SIGTERM."
@@ -41,17 +41,17 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     place: PlaceArguments,
 
-    /// What the target is held to: auto, coreclr-VERSION, nativeaot-VERSION, nativeaot, mono or strict. auto concludes it from what the
-    /// target does, and the report says how: what is not recognisably .NET is strict, which is the document alone. A version that was
-    /// not recorded is held to what is known of the nearest that was: 3.1, 8, 9 or 10
+    /// The expected behaviour: auto, coreclr-VERSION, nativeaot-VERSION, nativeaot, mono or strict. auto recognises the target by
+    /// its behaviour, and the report explains how: a server that is not recognisably .NET is strict, which follows only the
+    /// document. A version that was not recorded uses the nearest recorded one: 3.1, 8, 9 or 10
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = profile)]
     profile: Auto,
 
-    /// What the target has, and what not: vectors/servers/README.md. What it does not say is found out by asking
+    /// What the target supports: vectors/servers/README.md. Anything not in the file is found out by asking
     #[arg(long, value_name = "FILE")]
     target: Option<PathBuf>,
 
-    /// Of the cases that the target claims, so many per cent must be judged, or the run is no pass: exit status 1
+    /// This percentage of the cases claimed by the target must be judged, or the run does not pass: exit status 1
     #[arg(long, value_name = "PERCENT", default_value_t = Options::MIN_JUDGED, value_parser = clap::value_parser!(u8).range(0..=100))]
     min_judged: u8,
 
@@ -59,48 +59,47 @@ pub(crate) struct Arguments {
     #[arg(long)]
     fail_fast: bool,
 
-    /// Begin no case after this time; the run is then no pass
+    /// Start no case after this time; the run then does not pass
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     max_time: Option<u64>,
 
-    /// Also ask a socket of another user, in directories of other users
+    /// Also use a socket of another user, in directories of other users
     #[arg(long)]
     any_owner: bool,
 
-    /// Also play what changes the target: dumps, profilers, variables, perf maps, startup hooks, resumes
+    /// Also play cases that change the target: dumps, profilers, variables, perf maps, startup hooks, resumes
     #[arg(long)]
     allow_side_effects: bool,
 
-    /// Also play what may kill, wedge or exhaust the target. Only for a target that is yours
+    /// Also play cases that may kill, block or exhaust the target. Only for a target that is yours
     #[arg(long)]
     allow_harmful: bool,
 
-    /// How long a step may take that does not say it itself
+    /// Default time limit of a step
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     timeout: Option<u64>,
 
-    /// What the report calls the target
+    /// The target's name in the report
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
 
-    /// Where a script hands over user_events_data: hand over a socket for packets in place of this system's file. The target must take it
-    /// for that
+    /// If a script passes user_events_data: pass a packet socket instead of this system's file. The target must accept it as that
     #[arg(long)]
     stand_in_for_user_events: bool,
 
-    /// With --spawn: how many targets are started beside each other; by default one for each processor, and 4 at most
+    /// With --spawn: how many targets run at a time; by default one for each processor, at most 4
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
 
     #[command(flatten)]
     output: Output,
 
-    /// List the cases and what each may do to a target, and play none
+    /// List the cases and their effects on a target, without playing them
     #[arg(long, conflicts_with_all = ["json", "junit", "html", "require", "endpoint", "spawn"])]
     list: bool,
 }
 
-/// A profile, or none: what the target says.
+/// A profile, or none: what the target reports.
 #[derive(Clone, Copy)]
 struct Auto(Option<Profile>);
 
@@ -124,14 +123,13 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         }
         None => Claims::default(),
     };
-    let trust = TrustPolicy::CHECKED;
     let options = Options {
         profile: arguments.profile.0,
         allow_side_effects: arguments.allow_side_effects,
         allow_harmful: arguments.allow_harmful,
         within: arguments.timeout.map(Duration::from_millis),
         min_judged: arguments.min_judged,
-        trust: if arguments.any_owner { trust.allowing_other_owner().allowing_shared_directory() } else { trust },
+        trust: trust(arguments.any_owner),
         fail_fast: arguments.fail_fast,
         max_time: arguments.max_time.map(Duration::from_secs),
         claims,
@@ -150,7 +148,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         report.target.clone_from(name);
     }
     if report.cases.is_empty() && report.lost.is_none() && report.interrupted.is_none() {
-        // A run that says nothing must not look good.
+        // An empty run must not look successful.
         bail!("none of the {} cases was played: {}", cases.len(), report.notes.join("; "));
     }
     arguments.output.write(report, out)
@@ -177,7 +175,7 @@ pub(crate) fn check(this: &Path, progress: &Progress, canceller: &Canceller) -> 
         crate::place::spawned(this.into(), ["runtime", "--profile", "strict", "--until-eof"].map(Into::into).to_vec(), true);
     let options = Options {
         profile: Some(Profile::STRICT),
-        // It is a target of our own, to which nothing is harmful.
+        // The target is ours, so nothing is harmful to it.
         allow_side_effects: true,
         allow_harmful: true,
         stand_in_for_user_events: true,

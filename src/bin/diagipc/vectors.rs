@@ -8,9 +8,9 @@ use anyhow::{Context as _, anyhow};
 use dotnet_diagnostics_ipc::conformance::corpus::{TARGETS, dictionary, seeds};
 use dotnet_diagnostics_ipc::vectors::{self as golden, Group, Test, Verdict};
 
-pub(crate) use crate::dump::name;
+pub(crate) use crate::annotated::name;
 use crate::printable::shortened;
-use crate::{Outcome, check, dump};
+use crate::{Outcome, annotated, check};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -26,28 +26,28 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Shows one vector: what it says, and its bytes with their meaning
+    /// Shows one vector: its value, and its bytes with their meaning
     Show {
         /// The number of the vector
         #[arg(value_name = "TCID")]
         tc_id: u32,
     },
-    /// Writes the files to a directory, exchange scripts, schemas and explanations included
+    /// Writes the files to a directory, including exchange scripts, schemas and documentation
     Export {
-        /// The directory; made if it is not there
+        /// The directory; created if missing
         directory: PathBuf,
-        /// Overwrite files that are there
+        /// Overwrite existing files
         #[arg(long)]
         force: bool,
     },
-    /// Writes what a fuzzer begins with: for each target of fuzz/ a directory of seeds, and `dictionary.txt`
+    /// Writes the corpus of a fuzzer: for each target of fuzz/ a directory of seeds, and `dictionary.txt`
     Corpus {
-        /// The directory; made if it is not there. Files of other names stay
+        /// The directory; created if missing. Other files are kept
         directory: PathBuf,
     },
 }
 
-/// What stands beside the vectors.
+/// Documentation of the vectors.
 const COMPANIONS: &[(&str, &str)] = &[
     ("README.md", include_str!("../../../vectors/README.md")),
     ("schema/vectors.schema.json", include_str!("../../../vectors/schema/vectors.schema.json")),
@@ -120,7 +120,7 @@ fn show(tc_id: u32, out: &mut dyn Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Everything there is to know about one test.
+/// All information on one test.
 pub(crate) fn describe(group: &Group, test: &Test, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "tcId {}: {}", test.tc_id, test.comment)?;
     write!(out, "  group   {} ({}", group.name, name(&group.kind)?)?;
@@ -142,6 +142,10 @@ pub(crate) fn describe(group: &Group, test: &Test, out: &mut dyn Write) -> io::R
     if !test.acceptable_on.is_empty() {
         writeln!(out, "  taken by {}", test.acceptable_on.join(", "))?;
     }
+    if let Some(refusals) = &test.refusals {
+        let refusals: Vec<_> = refusals.iter().map(ToString::to_string).collect();
+        writeln!(out, "  may be refused by {}", refusals.join(", "))?;
+    }
     if let Some(hazard) = &test.hazard {
         writeln!(out, "  hazard  {}", name(hazard)?)?;
     }
@@ -149,7 +153,7 @@ pub(crate) fn describe(group: &Group, test: &Test, out: &mut dyn Write) -> io::R
         writeln!(out, "  value   {}", shortened(&test.value.to_string()))?;
     }
     if let (Some(wire), Some(subject)) = (&test.wire, group.subject()) {
-        dump::fields(out, subject, wire, 0)?;
+        annotated::fields(out, subject, wire, 0)?;
     }
     Ok(())
 }

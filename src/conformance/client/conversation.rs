@@ -1,6 +1,6 @@
-//! One scenario as it is played: the scripted runtime on one side, the client as a process on the other.
+//! Plays one scenario: the scripted runtime on one side, the client as a process on the other.
 //!
-//! What is wrong is kept, and the play goes on as long as a runtime would go on.
+//! Errors are collected, and the play continues as long as a runtime would continue.
 
 use alloc::{
     borrow::ToOwned as _,
@@ -18,34 +18,34 @@ use super::operations::CommandLine;
 use super::process::Running;
 use super::request::Seen;
 use super::scenario::{Decoy, Move, Request, Scenario, Unread};
-use super::target::Target;
+use super::target::{Target, is_there};
 use super::{Argument, Operation, moves};
 use crate::command::Command;
 use crate::conformance::player::{Player, PlayerError, Received, Transcript};
 use crate::hresult::HResult;
 use crate::vectors::script::{Ending, Step};
 
-/// How long a client may take to connect, or to send what it has begun.
+/// How long a client may take to connect, or to complete a message.
 pub(super) const WITHIN: Duration = Duration::from_secs(10);
-/// How long is waited before the client is looked at again.
+/// How often the client is polled.
 pub(super) const SLICE: Duration = Duration::from_millis(20);
-/// How long is waited before a path is looked at again.
+/// How often a path is polled.
 const PAUSE: Duration = Duration::from_millis(5);
-/// How long the rest of something may take to come.
+/// How long the rest of something may take to arrive.
 pub(super) const REST: Duration = Duration::from_secs(1);
-/// How long a descriptor may take to follow its request.
+/// How long a descriptor may take after its request.
 pub(super) const FOR_A_DESCRIPTOR: Duration = Duration::from_secs(2);
 
-/// Why a conversation broke off.
+/// Why a conversation ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// The client does not have this.
+    /// The client does not support this.
     Lacks(String),
-    /// It is not as it must be, and a runtime would not go on.
+    /// It is wrong, and a runtime would not continue.
     Differs(Option<ClientFault>, String),
-    /// The document leaves open that nothing more comes.
+    /// The document allows that nothing more follows.
     LeftOpen(ClientFault, String),
-    /// What was wrong is known already, and a runtime would not go on.
+    /// The error is already known, and a runtime would not continue.
     Over,
 }
 
@@ -61,12 +61,12 @@ impl From<PlayerError> for Stop {
     }
 }
 
-/// How a client did, beside what it did wrong, where its end depends on that.
+/// The client's behaviour besides its errors, if its end depends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Manner {
-    /// Behind a whole reply it did not go on.
+    /// After a whole reply it did not continue.
     pub(super) waits_for_more: bool,
-    /// It has all that it needs, and lets go of the connection only when its patience is over.
+    /// It has everything it needs, but closes the connection only after its patience.
     pub(super) waits_for_the_end: bool,
     /// It has sent a request.
     pub(super) has_asked: bool,
@@ -77,16 +77,16 @@ pub(super) struct Conversation<'s, 'n> {
     pub(super) client: &'s mut Running,
     pub(super) scenario: &'s Scenario,
     pub(super) line: &'s CommandLine,
-    /// The process that the client is to talk to.
+    /// The process that the client must talk to.
     pub(super) target: &'s Target,
     /// How long the client may take to give up.
     pub(super) gives_up: Duration,
     pub(super) findings: Findings,
     pub(super) manner: Manner,
     pub(super) moves: VecDeque<Move>,
-    /// What was read of a request to see which it is: the connection, bytes and descriptors.
+    /// What was read of a request to identify it: the connection, bytes and descriptors.
     pub(super) peeked: Option<(String, Vec<u8>, usize)>,
-    /// The advertises that went over connections to the client's port.
+    /// The advertises sent on connections to the client's port.
     pub(super) advertised: BTreeMap<String, Vec<u8>>,
     pub(super) requests: usize,
     pub(super) has_stopped: bool,
@@ -118,7 +118,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
         }
     }
 
-    /// Plays all moves, and closes what is open then.
+    /// Plays all moves, then closes everything open.
     pub(super) fn play(&mut self) -> Result<(), Stop> {
         let played = self.all_moves();
         self.manner.has_asked = self.requests > 0;
@@ -163,7 +163,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
         match step {
             Step::Accept(accept) => self.accept(accept),
             Step::ExpectNothing(step) => {
-                // A client that is done may end, and its connections with it.
+                // A finished client may end, and its connections with it.
                 let until = self.in_a(Duration::from_millis(step.expect_nothing.into()));
                 match self.player.receive(&step.on, 64, until)? {
                     Received::Bytes(bytes, _) => Err(Stop::fault(None, format!("it sends more: {}", hex::encode(bytes)))),
@@ -195,7 +195,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
         }
     }
 
-    /// Waits until the client connects. `false` if it need not any more, and all that was to come is left out.
+    /// Waits until the client connects. `false` if it no longer needs to, and the rest is skipped.
     pub(super) fn is_called(&mut self) -> Result<bool, Stop> {
         let begun = Instant::now();
         let within = WITHIN.max(self.line.patience);
@@ -205,7 +205,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
                 return Ok(true);
             }
             if self.client.has_ended() {
-                // What it did last may have been that.
+                // Its last action may have been that.
                 let until = self.in_a(SLICE);
                 if self.player.network().is_called(None, until)? {
                     return Ok(true);
@@ -243,7 +243,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
         if self.scenario.decoys.is_empty() { ClientFault::NeverConnects } else { ClientFault::ProcessNotFound }
     }
 
-    /// The client has ended where a connection was to come.
+    /// The client has ended instead of connecting.
     fn does_not_come(&self) -> Stop {
         let expects_older = self.requests > 0 && self.scenario.operation.commands().len() > 1;
         let is_older = matches!(self.moves.front(), Some(Move::Request(_)));
@@ -253,11 +253,11 @@ impl<'s, 'n> Conversation<'s, 'n> {
         match self.moves.front() {
             Some(Move::Stop { session, .. }) => {
                 let text = format!("it ends, and StopTracing of session {session} did not come");
-                // One that has failed did so for another reason.
+                // A client that failed did so for another reason.
                 let fault = if self.client.is_success() { Some(ClientFault::SessionNeverStopped) } else { self.scenario.reveals };
                 Stop::fault(fault, text)
             }
-            // Where the process has its TMPDIR the document does not say.
+            // The document does not say where the process has its TMPDIR.
             _ if self.requests == 0 && self.scenario.decoys.contains(&Decoy::InAnotherTmpdir) && !self.client.is_success() => {
                 Stop::LeftOpen(
                     ClientFault::ProcessNotFound,
@@ -275,7 +275,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
 
     pub(super) fn wait_for_port(&mut self) -> Result<(), Stop> {
         let begun = Instant::now();
-        while !self.target.port.exists() {
+        while !is_there(&self.target.port) {
             if self.client.has_ended() || begun.elapsed() > WITHIN {
                 return Err(Stop::fault(ClientFault::NeverConnects, "it does not listen at its port"));
             }
@@ -288,10 +288,15 @@ impl<'s, 'n> Conversation<'s, 'n> {
     fn request(&mut self, request: &Request) -> Result<(), Stop> {
         let (bytes, fds) = self.read_request(&request.on, request.unread, None)?;
         let is_whole = request.unread == Unread::None;
-        // A descriptor follows on a byte of its own, where the size field is right.
+        // A descriptor follows on a separate byte. If the size field is wrong, that byte is the last of what comes behind the request:
+        // wait for it.
         let alone = Seen { bytes: &bytes, behind: &[], fds, is_whole };
-        let has_descriptor = self.scenario.operation == Operation::UserEvents && alone.decode(&bytes).is_ok();
-        let behind = if is_whole && !has_descriptor { self.behind(&request.on)? } else { Vec::new() };
+        let has_descriptor = self.scenario.operation == Operation::UserEvents;
+        let behind = if !is_whole || has_descriptor && alone.decode(&bytes).is_ok() {
+            Vec::new()
+        } else {
+            self.behind(&request.on, if has_descriptor { REST } else { Duration::ZERO })?
+        };
         if bytes.is_empty() {
             let is_large = self.scenario.name.starts_with("size/largest/");
             let fault = if is_large { ClientFault::LargestMessageRefused } else { ClientFault::NothingSent };
@@ -302,7 +307,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
         let (findings, refusal) = seen.judge(self.scenario.operation, self.line, &self.scenario.arguments);
         self.findings.take_of_request(findings, refusal.is_none());
         if let Some(hresult) = refusal {
-            // The runtime answers what it makes of that, and nothing more comes of it.
+            // The runtime answers its reading of that, and nothing more follows.
             let until = self.in_a(REST);
             let _ = self.player.send(&request.on, &moves::error(hresult), None, until)?;
             self.player.end(&request.on, Ending::Close)?;
@@ -314,13 +319,13 @@ impl<'s, 'n> Conversation<'s, 'n> {
         }
     }
 
-    /// The client asks with another command than the script has here.
+    /// The client uses another command than the script has here.
     fn another(&mut self, request: &Request, wanted: Command, seen: Command) -> Result<(), Stop> {
         let operation = self.scenario.operation;
         if self.requests == 1 && self.line.says(Argument::Command) {
             self.findings.must(ClientFault::AnotherCommandSent, format!("it was to ask {wanted}, and asks {seen}"));
         }
-        // The script may have it further down.
+        // The script may have it later.
         let later = self.moves.iter().position(|one| matches!(one, Move::Request(request) if request.command == Some(seen)));
         if let Some(at) = later {
             let skipped = self.moves.drain(..=at).next_back();
@@ -332,7 +337,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
         let place = |command| operation.commands().iter().position(|one| *one == command);
         let is_newer = place(seen) < place(wanted);
         let same_replies = operation != Operation::ProcessInfo && self.scenario.section != "fallback";
-        // A script that is about no version of it asks the one that most clients ask.
+        // A script that is not about a version expects the command that most clients use.
         if same_replies && (is_newer || wanted == Command::COLLECT_TRACING2) {
             return Ok(());
         }

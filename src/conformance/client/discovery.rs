@@ -1,4 +1,4 @@
-//! Scenarios about which socket is that of the process: each puts something else beside it.
+//! Scenarios about finding the socket of the process: each adds a decoy.
 
 use alloc::{format, vec, vec::Vec};
 
@@ -6,7 +6,7 @@ use super::requests::answered;
 use super::scenario::{Decoy, Scenario};
 use super::{Argument, Operation};
 
-/// What is beside the socket, and how the scenario is called and told.
+/// The decoy, and the scenario's name and text.
 const DECOYS: &[(Decoy, &str, &str, &[&str])] = &[
     (Decoy::LongerPid, "longer-pid", "A process whose id begins with the same digits has a socket too", &["R-TRN-012"]),
     (Decoy::LaterKey, "later-key", "A newer socket has the same process id and another start time", &["R-TRN-008"]),
@@ -31,7 +31,7 @@ const DECOYS: &[(Decoy, &str, &str, &[&str])] = &[
         &["R-TRN-008", "R-TRN-012"],
     ),
 ];
-/// Those that do harm in the wrong process, and one that does not.
+/// Commands that do harm in the wrong process, and one that does not.
 const ASKED: &[Operation] = &[Operation::ProcessInfo, Operation::SetEnv, Operation::Dump, Operation::Attach, Operation::Trace];
 
 pub(super) fn scenarios() -> Vec<Scenario> {
@@ -39,7 +39,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         DECOYS.iter().map(move |(decoy, what, title, spec)| {
             let mut scenario = answered(Scenario::new(&format!("discovery/{what}/{operation}"), title, spec, operation));
             scenario.decoys = vec![*decoy];
-            // One that is told the socket does not look for it.
+            // A client that is given the socket does not search for it.
             scenario.needs.push(vec![Argument::Pid]);
             scenario
         })

@@ -1,4 +1,4 @@
-//! What ends a session or a connection: `StopTracing`, the descriptor that is handed over, and the client's own close.
+//! How a session or a connection ends: `StopTracing`, the passed descriptor, and the client's close.
 
 use alloc::format;
 use core::time::Duration;
@@ -14,7 +14,7 @@ use crate::conformance::player::{Difference, PlayerError, Received};
 use crate::vectors::script::{Ending, Expect, Step};
 
 impl Conversation<'_, '_> {
-    /// `StopTracing` of a session, or what comes in its place.
+    /// `StopTracing` of a session, or what comes instead.
     pub(super) fn stop(&mut self, on: &str, session: u64) -> Result<(), Stop> {
         let (bytes, _) = self.read_request(on, Unread::None, Some(Command::STOP_TRACING))?;
         self.has_stopped = true;
@@ -35,7 +35,7 @@ impl Conversation<'_, '_> {
             (Some(Command::STOP_TRACING), Some(id)) if bytes.len() == 28 && id != session => {
                 let fault =
                     if id.swap_bytes() == session { ClientFault::NumbersBigEndian } else { ClientFault::AnotherSessionStopped };
-                // A runtime answers OK all the same (F-31).
+                // A runtime answers OK anyway (F-31).
                 self.findings.must(fault, text);
                 Ok(())
             }
@@ -63,7 +63,7 @@ impl Conversation<'_, '_> {
         let within = FOR_A_DESCRIPTOR.min(self.line.patience.checked_div(2).unwrap_or_default());
         expect.within_ms = u32::try_from(within.as_millis()).ok();
         self.player.step(&Step::Expect(expect)).map_err(|trouble| {
-            // It is still there, and sends nothing: it waits for something.
+            // It is still connected, and sends nothing: it waits for something.
             let waits = matches!(&trouble, PlayerError::Differs(Difference::Nothing { after }) if after.is_empty());
             let fault = match trouble {
                 _ if waits => ClientFault::DescriptorAfterTheReply,
@@ -74,7 +74,7 @@ impl Conversation<'_, '_> {
         })
     }
 
-    /// What is sent on the stream's connection is read by no runtime.
+    /// No runtime reads bytes on the stream's connection.
     pub(super) fn nothing_on_the_stream(&mut self) -> Result<(), Stop> {
         let now = self.in_a(Duration::ZERO);
         let Ok(Received::Bytes(bytes, _)) = self.player.receive("a", 64, now) else { return Ok(()) };
@@ -82,7 +82,7 @@ impl Conversation<'_, '_> {
         if bytes.starts_with(moves::MAGIC) {
             return Err(Stop::fault(ClientFault::StopOnTheStream, text));
         }
-        // No server reads it, and no client waits for an answer to what is no message.
+        // No server reads it, and no client waits for an answer to something that is not a message.
         self.findings.note(text);
         Ok(())
     }
@@ -106,7 +106,7 @@ impl Conversation<'_, '_> {
                 let fault = match () {
                     () if self.scenario.is_silent => ClientFault::NoReadTimeout,
                     () if is_whole => ClientFault::ReadsUntilClose,
-                    // It waits for the rest of what its size field says.
+                    // It waits for the rest of its size field.
                     () if self.scenario.reveals == Some(ClientFault::ReplyMagicUnchecked) => ClientFault::ReplyMagicUnchecked,
                     () => ClientFault::NoReadTimeout,
                 };
@@ -115,13 +115,13 @@ impl Conversation<'_, '_> {
                 } else {
                     self.findings.must(fault, text);
                 }
-                // The runtime goes, and the client sees what it has.
+                // The runtime disconnects, and the client must cope with what it has.
                 self.player.end(on, Ending::Close).map_err(Stop::from)
             }
         }
     }
 
-    /// The client has all that comes, and goes on; or it waits for more, and is left to it for a while.
+    /// The client has everything, and continues; or it waits for more, and is left waiting for a while.
     pub(super) fn settles(&mut self, on: &str) -> Result<(), Stop> {
         let until = self.in_a(REST.min(self.line.patience.checked_div(2).unwrap_or_default()));
         match self.player.receive(on, 64, until)? {

@@ -1,9 +1,9 @@
-//! The faults that clients are known to have, by name.
+//! The known faults of clients, by name.
 
 use crate::conformance::fault::named_faults;
 
 named_faults! {
-    /// A fault that clients are known to have.
+    /// A known fault of clients.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::conformance::client::ClientFault;

@@ -1,32 +1,32 @@
-//! What is found of a client in a scenario, and how much weight it has.
+//! What is found in a scenario, and its severity.
 
 use alloc::{string::String, vec::Vec};
 
 use super::ClientFault;
 use crate::conformance::Grade;
 
-/// How much weight something has.
+/// The severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Weight {
-    /// The client does more than it was asked to. It is told and fails nothing.
+    /// The client does more than its task. It is reported and does not fail.
     Note,
     /// The document leaves it open.
     May,
-    /// It must not be so.
+    /// It is wrong.
     Must,
 }
 
-/// Something that is to be said of a client.
+/// An observation about a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     pub(super) weight: Weight,
     pub(super) text: String,
     pub(super) fault: Option<ClientFault>,
-    /// Whether it is about the bytes of a request that a runtime takes: those are the same in every scenario that asks the same.
+    /// Whether it concerns the bytes of a request that a runtime accepts: those are the same in every scenario with that request.
     pub(super) is_of_request: bool,
 }
 
-/// All that was found, in its order.
+/// All observations in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Findings(Vec<Finding>);
 
@@ -38,7 +38,7 @@ impl Findings {
         }
     }
 
-    /// Something that must not be so.
+    /// An error.
     pub(super) fn must(&mut self, fault: impl Into<Option<ClientFault>>, text: impl Into<String>) {
         self.add(Weight::Must, fault.into(), text);
     }
@@ -48,12 +48,12 @@ impl Findings {
         self.add(Weight::May, fault.into(), text);
     }
 
-    /// Something that the client does beside what it was asked.
+    /// An action besides the task.
     pub(super) fn note(&mut self, text: impl Into<String>) {
         self.add(Weight::Note, None, text);
     }
 
-    /// Takes what was found in the bytes of a request. `goes_on`: a runtime takes it all the same.
+    /// Adds what was found in the bytes of a request. `goes_on`: a runtime accepts it anyway.
     pub(super) fn take_of_request(&mut self, findings: Self, goes_on: bool) {
         self.0.extend(findings.0.into_iter().map(|finding| Finding { is_of_request: goes_on, ..finding }));
     }
@@ -70,7 +70,7 @@ impl Findings {
         self.0.iter_mut()
     }
 
-    /// Whether there is something that must not be so.
+    /// Whether there is an error.
     pub(super) fn is_bad(&self) -> bool {
         self.0.iter().any(|finding| finding.weight == Weight::Must)
     }
@@ -90,7 +90,7 @@ impl Findings {
         faults
     }
 
-    /// The grade of a scenario of which this is all.
+    /// The grade of a scenario with only these findings.
     pub(super) fn grade(&self) -> Grade {
         match self.0.iter().map(|finding| finding.weight).max() {
             None | Some(Weight::Note) => Grade::Pass,

@@ -1,4 +1,4 @@
-//! Judges what the client gives out: a stream, an environment, a process.
+//! Judges the client's output: a stream, an environment, a process.
 
 use alloc::{format, string::String, vec::Vec};
 
@@ -8,7 +8,7 @@ use super::request::excerpt;
 use super::scenario::{Entry, Output};
 
 impl Output {
-    /// The fault of a client that gives out nothing of it.
+    /// The fault of a client without any of the output.
     pub(super) const fn lost(&self) -> ClientFault {
         match self {
             Self::Stream(_) | Self::BeginOfStream(_) | Self::StreamBehind { .. } => ClientFault::StreamNotAsSent,
@@ -18,7 +18,7 @@ impl Output {
         }
     }
 
-    /// What is wrong with `bytes`, which the client gave out.
+    /// What is wrong with `bytes`, the client's output.
     pub(super) fn judge(&self, bytes: &[u8]) -> Findings {
         match self {
             Self::BeginOfStream(stream) if stream.starts_with(bytes) => Findings::default(),
@@ -55,7 +55,7 @@ fn of_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
         Entry::Text(text) => line == text,
         Entry::Begins(text) => line.starts_with(text.as_str()),
     };
-    // In any order: what a client has in a map it gives out as the map has it.
+    // In any order: a client may use a map.
     let (mut more, mut lost, mut there): (Vec<&str>, Vec<&Entry>, Vec<&Entry>) = (lines, Vec::new(), Vec::new());
     for entry in entries {
         match more.iter().position(|line| is(entry, line)) {
@@ -74,7 +74,7 @@ fn of_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
     let name = |entry: &Entry| match entry {
         Entry::Text(text) | Entry::Begins(text) => text.split_once('=').map(|(name, _)| String::from(name)),
     };
-    // A client that has them in a map shows one of several equal names.
+    // A client with a map shows one of several equal names.
     let is_one_of_several = |one: &Entry| name(one).is_some() && there.iter().any(|other| name(other) == name(one));
     let by_equals = !lost.is_empty() && !lost.iter().any(has_equals);
     let fault = if by_equals { ClientFault::EnvironmentEntryWithoutEquals } else { ClientFault::EnvironmentLost };

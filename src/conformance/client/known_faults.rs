@@ -1,4 +1,4 @@
-//! Faults that a client's maintainer knows and accepts: what they fail is informational, and what is new fails.
+//! Faults that a client's maintainer knows and accepts: their failures are informational, new ones fail.
 
 use alloc::{
     borrow::ToOwned as _,
@@ -14,8 +14,8 @@ use serde::Deserialize;
 use super::ClientFault;
 use crate::conformance::{Case, Glob, Grade, Report};
 
-/// The faults that are accepted: a TOML file with the table `cases`, which has a list of cases for each fault, and the list `faults` of
-/// those that are accepted in every case.
+/// The accepted faults: a TOML file with the table `cases`, which has a list of cases for each fault, and the list `faults` of
+/// those accepted in every case.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::client::KnownFaults;
@@ -39,7 +39,7 @@ use crate::conformance::{Case, Glob, Grade, Report};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownFaults {
-    /// Accepted wherever they are seen.
+    /// Accepted everywhere.
     #[serde(default)]
     faults: BTreeSet<String>,
     /// Accepted in these cases: names, or patterns of names.
@@ -51,12 +51,12 @@ impl KnownFaults {
     /// Reads the text of a file called `file`.
     ///
     /// # Errors
-    /// Where it is no such file.
+    /// If it is not such a file.
     pub fn parse(file: &str, text: &str) -> Result<Self, String> {
         toml::from_str(text).map_err(|error| format!("{file}: {}", error.message()))
     }
 
-    /// Those that fail cases of a report, each with its cases.
+    /// The faults that fail cases of a report, each with its cases.
     pub fn of(report: &Report) -> Self {
         let mut cases: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for case in report.failures() {
@@ -82,8 +82,8 @@ impl KnownFaults {
         text
     }
 
-    /// The report in which a case whose faults are all accepted is informational. What it accepts and did not see, or does not know, is a
-    /// note.
+    /// The report in which a case whose faults are all accepted is informational. Accepted faults that were not seen or are unknown
+    /// get a note.
     #[must_use]
     pub fn apply(&self, report: Report) -> Report {
         let mut notes = report.notes.clone();
@@ -115,7 +115,7 @@ impl KnownFaults {
         self.faults.contains(fault) || in_case()
     }
 
-    /// What the kit has no fault or no scenario for.
+    /// The kit does not have this fault or scenario.
     fn unknown(&self) -> Vec<String> {
         let mut notes = Vec::new();
         for name in self.faults.iter().chain(self.cases.keys()).filter(|name| !is_fault(name)) {
@@ -133,7 +133,7 @@ impl KnownFaults {
         notes
     }
 
-    /// What can be taken out of the file: it was played, and does not fail.
+    /// Entries to remove from the file: played, and not failing.
     fn gone(&self, report: &Report) -> Vec<String> {
         let shows = |case: &Case, fault: &str| case.grade == Grade::Fail && case.faults.iter().any(|one| one.name == fault);
         let mut notes = Vec::new();
@@ -158,7 +158,7 @@ impl KnownFaults {
         notes
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.cases.values().map(BTreeSet::len).fold(self.faults.len(), usize::saturating_add)
     }

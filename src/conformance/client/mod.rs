@@ -1,13 +1,34 @@
-//! The client suite: holds a diagnostic client in any language to the protocol.
+//! The client suite: checks a diagnostic client in any language against the protocol.
 //!
-//! [`Operations`] says how the client is told to do things: a table of command lines. Each [`Scenario`] tells it one thing, stands in for
-//! the runtime that it talks to, and judges what it sends, what it makes of the replies, how it ends and when. [`run`] plays them.
-//! `vectors/clients/README.md` has the form of the file and what is judged how.
+//! [`Operations`] describes the client: a table of command lines. Each [`Scenario`] gives it one task, plays the runtime that it
+//! talks to, and judges its requests, its handling of the replies, and how and when it ends. [`run`] plays them.
+//! `vectors/clients/README.md` defines the file and the grading.
 //!
-//! A client that has one of the faults that clients are known for is told so by name: see [`ClientFault`].
+//! The known faults of clients are reported by name: see [`ClientFault`].
+
+//! # Example
+//!
+//! Say what a client can do, and play the scenarios of one operation:
+//!
+//! ```no_run
+//! use std::num::NonZeroUsize;
+//! use dotnet_diagnostics_ipc::conformance::client::{Operations, Options, run, scenarios};
+//!
+//! let operations = Operations::parse("my.toml", r#"
+//!     name = "my client"
+//!     timeout_ms = 2000
+//!     [operations.resume]
+//!     command = ["my-client", "resume", "--pid", "{pid}"]
+//! "#)?;
+//! let scenarios: Vec<_> = scenarios()?.into_iter().filter(|scenario| scenario.name.ends_with("/resume")).collect();
+//! # let stand_in = todo!();
+//! let options = Options { jobs: NonZeroUsize::MIN, require: Vec::new(), stand_in, ends_with_runtime: true, canceller: None };
+//! let report = run(&scenarios, &operations, &options, &|name, grade| println!("{name}: {grade:?}"));
+//! println!("{} failed", report.counts.fail);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod conversation;
-mod decoys;
 mod discovery;
 mod endings;
 mod faults;
@@ -42,4 +63,6 @@ pub use operations::{CommandLine, Operations, OperationsError};
 pub use run::{Options, run};
 pub use scenario::{Arguments, Scenario};
 pub use suite::scenarios;
-pub use target::{StandIn, stand_in};
+pub use target::StandIn;
+#[cfg(unix)]
+pub use target::stand_in;

@@ -1,4 +1,4 @@
-//! What a scripted runtime does, in short.
+//! Short forms for the actions of a scripted runtime.
 
 use alloc::{
     borrow::ToOwned,
@@ -21,7 +21,7 @@ pub(super) fn message(id: u8, payload: &[u8]) -> Vec<u8> {
     message_as(MAGIC, [0xff, id], payload)
 }
 
-/// The same with another beginning.
+/// The same with another magic.
 pub(super) fn message_as(magic: &[u8; 14], code: [u8; 2], payload: &[u8]) -> Vec<u8> {
     let size = u16::try_from(payload.len().saturating_add(20)).unwrap_or(u16::MAX);
     [&magic[..], &size.to_le_bytes(), &code, &[0, 0], payload].concat()
@@ -37,12 +37,12 @@ pub(super) fn error(hresult: HResult) -> Vec<u8> {
     message(0xff, &hresult.0.to_le_bytes())
 }
 
-/// A request, of whatever command the operation has.
+/// A request of any command of the operation.
 pub(super) fn request(on: &str) -> Move {
     Move::Request(Request { on: on.to_owned(), command: None, unread: Unread::None })
 }
 
-/// A request of this command; what is newer is not known.
+/// A request of this command; newer ones are unknown.
 pub(super) fn request_of(on: &str, command: Command) -> Move {
     Move::Request(Request { on: on.to_owned(), command: Some(command), unread: Unread::None })
 }
@@ -58,7 +58,7 @@ pub(super) fn accept(on: &str) -> Move {
     Move::Step(Step::Accept(Accept { accept: on.to_owned(), port: None, within_ms: None }))
 }
 
-/// Sends; a client may have gone already.
+/// Sends; a client may have disconnected already.
 pub(super) fn send(on: &str, bytes: &[u8]) -> Move {
     pieces(on, bytes, Vec::new())
 }
@@ -84,12 +84,12 @@ pub(super) fn stop(on: &str) -> Move {
     Move::Stop { on: on.to_owned(), session: 42 }
 }
 
-/// `StopTracing`, which has one spelling.
+/// `StopTracing`, which has one encoding.
 pub(super) fn stop_message(session: u64) -> Vec<u8> {
     message_as(MAGIC, [2, 1], &session.to_le_bytes())
 }
 
-/// What a request is called, where it is one.
+/// The name of a request, if it is one.
 pub(super) fn named(bytes: &[u8]) -> String {
     let code = bytes.get(16..18).and_then(|code| code.try_into().ok()).map(u16::from_be_bytes).map(Command::from_code);
     match code.filter(|_| bytes.starts_with(MAGIC)) {
@@ -106,17 +106,17 @@ pub(super) fn close(on: &str) -> Move {
     Move::Step(Step::EndStep(EndStep { on: on.to_owned(), end: Ending::Close }))
 }
 
-/// The client closes by itself: nothing more comes.
+/// The client closes by itself: nothing more follows.
 pub(super) fn gives_up(on: &str) -> Move {
     Move::GivesUp { on: on.to_owned(), is_whole: false }
 }
 
-/// The client closes by itself: it has all that it needs.
+/// The client closes by itself: it has everything it needs.
 pub(super) fn lets_go(on: &str) -> Move {
     Move::GivesUp { on: on.to_owned(), is_whole: true }
 }
 
-/// The entries of an environment block, with the count in front.
+/// The entries of an environment block, with the count first.
 pub(super) fn block(entries: &[&str]) -> Vec<u8> {
     let count = u32::try_from(entries.len()).unwrap_or(u32::MAX);
     let strings = entries.iter().flat_map(|entry| string(entry));
@@ -130,13 +130,13 @@ pub(super) fn string(text: &str) -> Vec<u8> {
     count.to_le_bytes().into_iter().chain(units.into_iter().flat_map(u16::to_le_bytes)).collect()
 }
 
-/// The payload of the reply to `ProcessEnvironment`: how large the block is, and `future`.
+/// The payload of the reply to `ProcessEnvironment`: the size of the block, and `future`.
 pub(super) fn environment_reply(block: &[u8]) -> Vec<u8> {
     let len = u32::try_from(block.len()).unwrap_or(u32::MAX);
     [&len.to_le_bytes()[..], &[0, 0]].concat()
 }
 
-/// Where a connection's name stands in a step.
+/// The places of a connection's name in a step.
 pub(super) fn rename(moves: &mut [Move], from: &str, to: &str) {
     let renamed = |name: &mut String| {
         if name == from {
@@ -164,7 +164,13 @@ pub(super) fn rename(moves: &mut [Move], from: &str, to: &str) {
                 Step::Drain(step) => renamed(&mut step.on),
                 Step::ExpectEnd(step) => renamed(&mut step.on),
                 Step::EndStep(step) => renamed(&mut step.on),
-                Step::Listen(_) | Step::ExpectNoConnection(_) | Step::Wait(_) | Step::ExpectTarget(_) => {}
+                Step::Listen(_)
+                | Step::ExpectNoConnection(_)
+                | Step::Wait(_)
+                | Step::ExpectTarget(_)
+                | Step::Signal(_)
+                | Step::ExpectSocket(_)
+                | Step::ExpectFile(_) => {}
             },
         }
     }
@@ -174,7 +180,7 @@ pub(super) fn rename(moves: &mut [Move], from: &str, to: &str) {
 mod tests {
     use super::*;
 
-    /// A client that leaves a question out goes on at a later connection, which then is the earlier one.
+    /// A client that omits a request continues at a later connection, which then is the earlier one.
     #[test]
     fn connection_is_renamed_wherever_it_stands() {
         let moves = |steps: &str| serde_json::from_str::<Vec<Step>>(steps).unwrap().into_iter().map(Move::Step);
@@ -187,7 +193,7 @@ mod tests {
             let steps = of_connections.replace("\"b\"", &format!("\"{name}\""));
             moves(&steps).chain(own).chain([gives_up(name), request(name)]).collect::<Vec<_>>()
         };
-        // A port may be called so as well, and stays what it is.
+        // A port may have the same name, and is not changed.
         let others = r#"[{ "wait": 5 }, { "expect_target": "alive" }, { "port": "b", "listen": true },
             { "expect_no_connection": 5, "port": "b" }]"#;
         let others: Vec<Move> = moves(others).chain(named("c")).collect();

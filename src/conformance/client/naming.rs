@@ -1,4 +1,4 @@
-//! What only several cases together say: which fault it is, and what is one fault seen many times.
+//! Conclusions from several cases: which fault it is, and which findings are one fault.
 
 use super::finding::Weight;
 use super::scenario::Scenario;
@@ -6,10 +6,10 @@ use super::verdict::Verdict;
 use super::{ClientFault, Operation};
 use crate::conformance::Grade;
 
-/// The section whose scenarios are about each value of a request.
+/// The section whose scenarios cover each value of a request.
 const OF_REQUESTS: &str = "request";
 
-/// Names what was seen by what other cases show, and keeps what is known of the requests to the cases that are about them.
+/// Names findings from what other cases show, and keeps findings about requests in the cases that are about them.
 pub(super) fn settle(played: &mut [(&Scenario, Verdict)]) {
     by_sizes(played);
     by_another_case(played);
@@ -17,7 +17,7 @@ pub(super) fn settle(played: &mut [(&Scenario, Verdict)]) {
     noted_once(played);
 }
 
-/// A client that takes every error for success takes one of code 0 for it as well.
+/// A client that treats every error as success treats one of code 0 as success too.
 fn by_any_error(played: &mut [(&Scenario, Verdict)]) {
     let takes_any = |played: &[(&Scenario, Verdict)], operation| {
         let shows = |(scenario, verdict): &(&Scenario, Verdict)| {
@@ -37,7 +37,7 @@ fn by_any_error(played: &mut [(&Scenario, Verdict)]) {
     }
 }
 
-/// Which sizes of an OK a client takes says which fault it has.
+/// The sizes of an OK that a client accepts show its fault.
 fn by_sizes(played: &mut [(&Scenario, Verdict)]) {
     let grade_of = |played: &[(&Scenario, Verdict)], size, operation| {
         let of = |scenario: &Scenario| scenario.ok_size == Some(size) && scenario.operation == operation;
@@ -62,12 +62,12 @@ fn by_sizes(played: &mut [(&Scenario, Verdict)]) {
     }
 }
 
-/// A case that may show a fault, and does where another case of the operation shows it for certain.
+/// A case that may show a fault, and does if another case of the operation shows it for certain.
 fn by_another_case(played: &mut [(&Scenario, Verdict)]) {
     for nth in 0..played.len() {
         let Some((scenario, _)) = played.get(nth) else { continue };
         let (operation, suspects) = (scenario.operation, scenario.suspects.clone());
-        // How a reply is read is one piece of code in most clients; what is asked is one for each operation.
+        // Most clients read replies with one piece of code, but write requests with one for each operation.
         let is_certain = |fault: &ClientFault| played.iter().any(|(_, verdict)| verdict.findings.has(*fault));
         let takes_no_ok = played
             .iter()
@@ -79,15 +79,15 @@ fn by_another_case(played: &mut [(&Scenario, Verdict)]) {
     }
 }
 
-/// Gives what has no name this one.
+/// Gives findings without a name this one.
 fn name(verdict: &mut Verdict, fault: ClientFault) {
     for finding in verdict.findings.iter_mut().filter(|finding| finding.weight == Weight::Must && finding.fault.is_none()) {
         finding.fault = Some(fault);
     }
 }
 
-/// What a request has wrong that the cases about requests of the same operation show, the others note alone: they are about
-/// something else.
+/// If the cases about requests of the same operation show an error in a request, the others only note it: they are about something
+/// else.
 fn noted_once(played: &mut [(&Scenario, Verdict)]) {
     let is_about_requests = |scenario: &Scenario| scenario.section == OF_REQUESTS;
     let known: alloc::vec::Vec<(Operation, ClientFault)> = played

@@ -1,4 +1,4 @@
-//! What a client can be told to do, and with what.
+//! The tasks for a client, and their arguments.
 
 use core::{fmt, str::FromStr};
 
@@ -6,15 +6,15 @@ use serde::Deserialize;
 
 use crate::command::Command;
 
-/// What the file at `{output}` has in the end; standard output, where the line has no such placeholder.
+/// The output in the file at `{output}`; in standard output if the line has no such placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OutputKind {
-    /// The bytes of the stream, as they came.
+    /// The bytes of the stream, unchanged.
     Stream,
-    /// The entries of the environment, a line each, `NAME=VALUE`, and nothing else.
+    /// The entries of the environment, one per line, `NAME=VALUE`, and nothing else.
     Environment,
-    /// Among other things all that the reply says of the process.
+    /// Among other things, everything that the reply says about the process.
     ProcessInfo,
 }
 
@@ -55,17 +55,17 @@ macro_rules! named {
 }
 
 named! {
-    /// Something that a client under test can be told to do.
+    /// A task for a client under test.
     Operation {
-        /// Says who the process is: `ProcessInfo`, 2 or 3.
+        /// Reports the process: `ProcessInfo`, 2 or 3.
         ProcessInfo = "process-info",
-        /// Gives out the environment: `ProcessEnvironment`.
+        /// Outputs the environment: `ProcessEnvironment`.
         Environment = "environment",
         /// `ResumeRuntime`.
         Resume = "resume",
         /// `SetEnvironmentVariable` with a value.
         SetEnv = "set-env",
-        /// `SetEnvironmentVariable` without one.
+        /// `SetEnvironmentVariable` without a value.
         UnsetEnv = "unset-env",
         /// `ApplyStartupHook`.
         StartupHook = "startup-hook",
@@ -101,9 +101,11 @@ named! {
         Socket = "socket",
         /// The directory of that socket, which is also the client's `TMPDIR`.
         Tmpdir = "tmpdir",
-        /// Where the client writes what it gives out.
+        /// Where the client writes its output.
         Output = "output",
-        /// The newest command that the client is to ask, as `ProcessInfo3`.
+        /// How long the client should wait for the next byte: longer than its file says, unless a scenario waits for it to give up.
+        PatienceMs = "patience_ms",
+        /// The newest command that the client should use, such as `ProcessInfo3`.
         Command = "command",
         /// Of a variable.
         Name = "name",
@@ -137,21 +139,21 @@ named! {
         LevelName = "level_name",
         /// Of a provider, as `KEY=VALUE`; empty where there are none.
         Arguments = "arguments",
-        /// The same, for a client that cannot be told empty ones: what is empty is not asked of it.
+        /// The same, for a client that does not accept empty ones: those are not tried.
         ArgumentsKv = "arguments_kv",
         /// `circularBufferMB`.
         BufferMb = "buffer_mb",
         /// `rundownKeyword`, a decimal number.
         Rundown = "rundown",
-        /// The same as `true` or `false`: whether it is another number than 0.
+        /// The same as `true` or `false`: whether it is not 0.
         RundownBool = "rundown_bool",
         /// `requestStackwalk`: `true` or `false`.
         Stacks = "stacks",
-        /// The only events that are wanted, ids with commas between them; empty for all.
+        /// The only events wanted, as comma-separated ids; empty for all.
         Events = "events",
         /// `sessionBufferMode`: 0 or 1.
         BufferMode = "buffer_mode",
-        /// After which time the client stops the session.
+        /// When the client must stop the session.
         DurationMs = "duration_ms",
         /// The same in seconds.
         DurationS = "duration_s",
@@ -163,14 +165,14 @@ named! {
         Session = "session",
         /// The name of the default tracepoint.
         Tracepoint = "tracepoint",
-        /// The file whose descriptor is handed over.
+        /// The file whose descriptor is passed.
         UserEventsData = "user_events_data",
-        /// The path of the diagnostic port at which the client listens.
+        /// The path of the diagnostic port where the client listens.
         Port = "port",
     }
 }
 
-const OF_EVERY: &[Argument] = &[Argument::Pid, Argument::Socket, Argument::Tmpdir, Argument::Output];
+const OF_EVERY: &[Argument] = &[Argument::Pid, Argument::Socket, Argument::Tmpdir, Argument::Output, Argument::PatienceMs];
 const OF_A_PROVIDER: &[Argument] = &[
     Argument::Provider,
     Argument::Keywords,
@@ -195,7 +197,7 @@ const OF_A_TRACE: &[Argument] = &[
 ];
 
 impl Operation {
-    /// The commands that do it, the newest first.
+    /// The commands that perform it, the newest first.
     pub const fn commands(self) -> &'static [Command] {
         match self {
             Self::ProcessInfo => &[Command::PROCESS_INFO3, Command::PROCESS_INFO2, Command::PROCESS_INFO],
@@ -254,7 +256,7 @@ impl Operation {
         matches!(self, Self::Trace | Self::TracePort)
     }
 
-    /// What it can give out.
+    /// Its possible outputs.
     pub const fn output(self) -> Option<OutputKind> {
         match self {
             Self::ProcessInfo => Some(OutputKind::ProcessInfo),

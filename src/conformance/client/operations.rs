@@ -1,4 +1,4 @@
-//! The file that says how a client under test is told to do something: operations, and command lines for them.
+//! The file that describes a client under test: operations, and their command lines.
 
 use alloc::{
     borrow::ToOwned,
@@ -15,10 +15,10 @@ use serde::{Deserialize, Deserializer, de};
 
 use super::operation::{Argument, Operation, OutputKind};
 
-/// How long a client waits for a next byte that does not come, where its file does not say it.
+/// The default time that a client waits for the next byte.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a client under test can do, and how it is told to.
+/// The operations of a client under test, and their command lines.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::client::{Operation, Operations};
@@ -38,25 +38,25 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operations {
-    /// What the client is called in reports.
+    /// The client's name in reports.
     pub name: String,
     lines: BTreeMap<Operation, CommandLine>,
 }
 
-/// How one operation is done.
+/// How one operation is performed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandLine {
-    /// The program, and what it is given.
+    /// The program, and its arguments.
     words: Vec<Word>,
-    /// Variables that it gets, beside `TMPDIR`.
+    /// Its environment variables, besides `TMPDIR`.
     pub env: BTreeMap<String, String>,
-    /// Where it runs; where we do if nothing is said.
+    /// Its directory; by default ours.
     pub cwd: Option<String>,
-    /// How long it waits for a next byte before it gives up.
+    /// How long it waits for the next byte before it gives up.
     pub patience: Duration,
-    /// How long it waits for all of a reply, however its bytes come; without one there is no such end.
+    /// How long it waits for a whole reply, however its bytes arrive; no limit by default.
     pub deadline: Option<Duration>,
-    /// What it gives out.
+    /// Its output.
     pub output: Option<OutputKind>,
 }
 
@@ -70,7 +70,7 @@ enum Piece {
     Argument(Argument),
 }
 
-/// What is wrong with a file of operations, and in which line.
+/// The error in a file of operations, with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperationsError(String);
 
@@ -105,14 +105,14 @@ struct RawLine {
     output: Option<toml::Spanned<OutputKind>>,
 }
 
-/// A list of words, or a text whose words are separated by white space: there is no shell, and no quoting.
+/// A list of words, or a text that is split at white space: there is no shell, and no quoting.
 struct Command(Vec<Word>);
 
 impl Operations {
-    /// Reads the text of a file called `file`. `vectors/clients/README.md` has its form.
+    /// Reads the text of a file called `file`. `vectors/clients/README.md` defines its form.
     ///
     /// # Errors
-    /// Where it is no such file; the error names the line.
+    /// If it is not such a file; the error has the line.
     pub fn parse(file: &str, text: &str) -> Result<Self, OperationsError> {
         let raw: RawFile = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or_else(String::new, |span| format!(", line {}", line_of(text, span.start)));
@@ -136,7 +136,7 @@ impl Operations {
             env.extend(line.env);
             let ms = |own: Option<u32>, of_all: Option<u32>| own.or(of_all).map(|ms| Duration::from_millis(ms.into()));
             let deadline = ms(line.deadline_ms, raw.deadline_ms);
-            // Without a limit for each byte that for all of them holds.
+            // Without a limit for each byte, the limit for the whole reply applies.
             let patience = ms(line.timeout_ms, raw.timeout_ms).or(deadline).unwrap_or(PATIENCE);
             let output = line.output.map(toml::Spanned::into_inner);
             lines.insert(operation, CommandLine { words, env, cwd: line.cwd, patience, deadline, output });
@@ -144,10 +144,10 @@ impl Operations {
         Ok(Self { name: raw.name.unwrap_or_else(|| file.to_owned()), lines })
     }
 
-    /// A client that only does one thing: `command` is the operation `trace`.
+    /// A client that only traces: `command` is the operation `trace`.
     ///
     /// # Errors
-    /// Where a placeholder is none of that operation.
+    /// If a placeholder does not belong to that operation.
     pub fn trace_alone(command: &[String]) -> Result<Self, OperationsError> {
         let fail = |message: String| OperationsError(format!("the command: {message}"));
         let words: Vec<Word> = command.iter().map(|word| Word::parse(word)).collect::<Result<_, _>>().map_err(fail)?;
@@ -158,7 +158,7 @@ impl Operations {
         Ok(Self { name: command.join(" "), lines: BTreeMap::from([(Operation::Trace, line)]) })
     }
 
-    /// The same client, whose program `name` is the file `program`.
+    /// The same client, with the file `program` as the program `name`.
     pub fn set_program(&mut self, name: &str, program: &str) {
         let old = [Word(Vec::from([Piece::Text(name.to_owned())]))];
         for line in self.lines.values_mut().filter(|line| line.words.starts_with(&old)) {
@@ -168,7 +168,7 @@ impl Operations {
         }
     }
 
-    /// The command line of an operation that the client has.
+    /// The command line of one of the client's operations.
     pub fn get(&self, operation: Operation) -> Option<&CommandLine> {
         self.lines.get(&operation)
     }
@@ -176,7 +176,7 @@ impl Operations {
     /// Looks for the programs of these operations.
     ///
     /// # Errors
-    /// The first program that is not there: such a client cannot be held to anything.
+    /// The first missing program: such a client cannot be checked.
     pub fn find_programs(&self, operations: impl IntoIterator<Item = Operation>) -> Result<(), OperationsError> {
         for operation in operations {
             let Some(line) = self.get(operation) else { continue };
@@ -190,19 +190,25 @@ impl Operations {
         Ok(())
     }
 
-    /// The same client, whose patience is `patience` whatever it says itself.
+    /// The same client with this patience, overriding its own.
     pub fn set_patience(&mut self, patience: Duration) {
         self.lines.values_mut().for_each(|line| line.patience = patience);
     }
 }
 
 impl CommandLine {
-    /// How long it may take to give up where nothing more comes.
+    /// The same, instructed to wait `times` as long, if the line has a placeholder for it.
+    pub(super) fn unhurried(&self, times: u32) -> Self {
+        let patience = if self.says(Argument::PatienceMs) { self.patience.saturating_mul(times) } else { self.patience };
+        Self { patience, ..self.clone() }
+    }
+
+    /// How long it may take to give up if nothing more arrives.
     pub(super) fn gives_up(&self) -> Duration {
         self.deadline.map_or(self.patience, |deadline| deadline.min(self.patience))
     }
 
-    /// The program, if the line names it itself.
+    /// The program, if the line contains its name.
     fn program(&self) -> Option<&str> {
         match self.words.first()?.0.as_slice() {
             [Piece::Text(program)] => Some(program),
@@ -210,22 +216,26 @@ impl CommandLine {
         }
     }
 
-    /// Whether the program is there, as the system looks for it.
+    /// Whether the program exists, searched like the system does.
     fn is_there(&self, program: &str) -> bool {
-        let is_file = |path: &Path| fs::metadata(path).is_ok_and(|file| file.is_file());
-        if program.contains('/') {
+        let is_file = |path: &Path| {
+            let is_file = |path: &Path| fs::metadata(path).is_ok_and(|file| file.is_file());
+            // Windows adds the extension.
+            is_file(path) || (cfg!(windows) && is_file(&path.with_extension("exe")))
+        };
+        if program.contains(std::path::is_separator) {
             return is_file(&self.cwd.as_ref().map_or_else(|| program.into(), |cwd| Path::new(cwd).join(program)));
         }
         let path = self.env.get("PATH").map(Into::into).or_else(|| env::var_os("PATH")).unwrap_or_default();
         env::split_paths(&path).any(|directory| is_file(&directory.join(program)))
     }
 
-    /// Whether the line says this argument.
+    /// Whether the line has this argument.
     pub fn says(&self, argument: Argument) -> bool {
         self.words.iter().any(|word| word.arguments().any(|one| one == argument))
     }
 
-    /// The words, with `values` in their places. An argument without a value is empty.
+    /// The words, with `values` substituted. An argument without a value is empty.
     pub(super) fn words(&self, values: &BTreeMap<Argument, String>) -> Vec<String> {
         let filled = |word: &Word| -> String {
             let text = |piece: &Piece| match piece {
@@ -310,7 +320,7 @@ impl<'de> Deserialize<'de> for Operation {
     }
 }
 
-/// The line, from 1, in which byte `at` of `text` stands.
+/// The line number, from 1, of byte `at` of `text`.
 fn line_of(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count().saturating_add(1)
 }
@@ -335,6 +345,16 @@ mod tests {
         refused("[operations.resume]\ncommand = \"x }\"", "a brace that stands alone");
         refused("[operations.resume]\ncommand = []", "line 2: resume has no program");
         refused("[operations.resume]\ncommand = \"x\"\noutput = \"stream\"", "line 3: resume has another output, or none");
+    }
+
+    #[test]
+    fn unhurried_client_waits_longer_only_if_it_is_told_so() {
+        let wait = |command: &str| {
+            let text = format!("timeout_ms = 2000\n[operations.resume]\ncommand = '{command}'");
+            Operations::parse("x.toml", &text).unwrap().get(Operation::Resume).unwrap().unhurried(5).patience
+        };
+        assert_eq!(wait("x --timeout {patience_ms}"), Duration::from_secs(10));
+        assert_eq!(wait("x --timeout 2000"), Duration::from_secs(2));
     }
 
     #[test]

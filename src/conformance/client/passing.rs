@@ -1,6 +1,6 @@
-//! What a client does beside what it was asked: requests in passing, and requests that are not to come.
+//! The client's other requests: those in passing, and unexpected ones.
 //!
-//! A runtime answers them, and they fail nothing: the client was not told to leave them out.
+//! A runtime answers requests in passing, and they do not fail: the client was not instructed to omit them.
 
 use alloc::{
     borrow::ToOwned as _,
@@ -20,15 +20,15 @@ use crate::conformance::player::Received;
 use crate::hresult::HResult;
 use crate::vectors::script::{Accept, Ending, Step};
 
-/// The most that is taken of what should never have been sent.
+/// The most that is read of what should never have been sent.
 const MOST: usize = 200_000;
-/// How long the runtime looks for what must not come.
+/// How long the runtime watches for unexpected requests.
 const LOOK: Duration = Duration::from_millis(100);
-/// What a request is known by: all of the header but `reserved`.
+/// What identifies a request: the whole header except `reserved`.
 const KNOWN_BY: usize = 18;
 
 impl Conversation<'_, '_> {
-    /// Takes the connection that the script waits for, and on the way all others on which something is asked in passing.
+    /// Accepts the connection that the script waits for, and before it all others that carry a request in passing.
     pub(super) fn accept(&mut self, accept: &Accept) -> Result<(), Stop> {
         loop {
             if !self.is_called()? {
@@ -42,7 +42,7 @@ impl Conversation<'_, '_> {
         }
     }
 
-    /// Reads as much as says which request it is. `true`: it was one in passing, and is answered. Otherwise it is kept.
+    /// Reads enough to identify the request. `true`: it was one in passing, and is answered. Otherwise it is kept.
     fn answers_in_passing(&mut self, on: &str) -> Result<bool, Stop> {
         let (mut bytes, fds) = self.read_some(on, KNOWN_BY, WITHIN)?;
         let Some(command) = self.in_passing(&bytes) else {
@@ -56,7 +56,7 @@ impl Conversation<'_, '_> {
         Ok(true)
     }
 
-    /// The command that a request has, if a runtime answers it whatever else goes on.
+    /// The command of a request that a runtime answers at any time.
     fn in_passing(&self, bytes: &[u8]) -> Option<Command> {
         let code: [u8; 2] = bytes.get(16..18)?.try_into().ok()?;
         let command = Command::from_code(u16::from_be_bytes(code));
@@ -83,7 +83,7 @@ impl Conversation<'_, '_> {
         self.player.end(on, Ending::Close).map_err(Stop::from)
     }
 
-    /// A session that the client stops is one that it believes to have.
+    /// If the client stops a session, it believes that it has one.
     fn judge_late_stop(&mut self, bytes: &[u8]) {
         let stop = moves::named(bytes);
         match self.scenario.reveals {
@@ -94,7 +94,7 @@ impl Conversation<'_, '_> {
         }
     }
 
-    /// The conversation is over: answers what the client asks beside it, until it ends or the time is over.
+    /// The conversation is over: answers the client's other requests, until it ends or the time is over.
     pub(super) fn attend(&mut self, deadline: Instant) -> Result<(), Stop> {
         self.moves.clear();
         while !self.client.has_ended() && Instant::now() < deadline {
@@ -106,7 +106,7 @@ impl Conversation<'_, '_> {
         Ok(())
     }
 
-    /// Until then no request is to come that a runtime does not answer in passing.
+    /// Until then, only requests answered in passing are allowed.
     pub(super) fn no_more_requests(&mut self, until: Duration) -> Result<(), Stop> {
         while self.player.network().is_called(None, until)? {
             self.take_one_more()?;
@@ -129,13 +129,13 @@ impl Conversation<'_, '_> {
         self.player.end(&on, Ending::Close).map_err(Stop::from)
     }
 
-    /// A request that is not to come any more.
+    /// A request that is no longer allowed.
     fn judge_surplus(&mut self, bytes: &[u8], request: &str) {
         let code = bytes.get(16..18).and_then(|code| code.try_into().ok()).map(u16::from_be_bytes).map(Command::from_code);
         let is_asked = code.is_some_and(|command| self.scenario.operation.commands().contains(&command));
         match self.scenario.refused_with {
             _ if !is_asked => self.findings.may(None, format!("{request} comes as well")),
-            // What the older command cannot say is lost; whether that is better than to give up is for the client to say.
+            // Fields that the older command lacks are lost; whether to give up instead is the client's choice.
             Some(HResult::UNKNOWN_COMMAND) => self.findings.note(format!("{request} is asked after the last UNKNOWN_COMMAND")),
             Some(hresult) if self.scenario.section == "fallback" => {
                 let text = format!("{request} is asked after {hresult}, which is not UNKNOWN_COMMAND");
@@ -145,7 +145,7 @@ impl Conversation<'_, '_> {
         }
     }
 
-    /// The reply was none, and what would follow it has come: the client lets go of the connection, or takes the session and stops it.
+    /// The reply was invalid, and its continuation was sent: the client closes the connection, or accepts the session and stops it.
     pub(super) fn refused(&mut self, on: &str) -> Result<(), Stop> {
         let begun = Instant::now();
         while begun.elapsed() < self.gives_up {
@@ -165,7 +165,7 @@ impl Conversation<'_, '_> {
         self.player.end(on, Ending::Close).map_err(Stop::from)
     }
 
-    /// No message can hold what the client was told: it may connect, and that is all.
+    /// The task does not fit in a message: the client may connect, but not send.
     pub(super) fn nothing_whole(&mut self, on: &str) -> Result<(), Stop> {
         let mut bytes = self.take_peeked(on).map_or_else(Vec::new, |(bytes, _)| bytes);
         while bytes.len() < MOST {
@@ -200,7 +200,7 @@ impl Conversation<'_, '_> {
         self.player.end(on, Ending::Close).map_err(Stop::from)
     }
 
-    /// The next connection to the client's port, with an advertise that is not slow: what a runtime makes of one that was closed.
+    /// The next connection to the client's port, with an advertise that is not slow: how a runtime reacts to a closed one.
     pub(super) fn connect_again(&mut self, on: &str) -> Result<bool, Stop> {
         let Some(advertise) = self.advertised.get(on).filter(|bytes| bytes.len() == 34).cloned() else { return Ok(false) };
         self.player.end(on, Ending::Close)?;
@@ -211,7 +211,7 @@ impl Conversation<'_, '_> {
         Ok(true)
     }
 
-    /// Whether `bytes` are all of a request that is answered in passing, on a connection to the client's port.
+    /// Whether `bytes` are exactly a request that is answered in passing, on a connection to the client's port.
     pub(super) fn answers_at_the_port(&mut self, on: &str, bytes: &[u8], expected: Option<Command>) -> Result<bool, Stop> {
         let Some(command) = self.advertised.contains_key(on).then(|| self.in_passing(bytes)).flatten() else { return Ok(false) };
         if expected == Some(command) {

@@ -1,4 +1,4 @@
-//! The payloads of the OKs that operations are answered with.
+//! The payloads of the OKs that answer operations.
 
 use alloc::{vec, vec::Vec};
 
@@ -9,7 +9,7 @@ use crate::command::Command;
 
 pub(super) const ENTRIES: &[&str] = &["A=1", "NAME=value"];
 
-/// The payload of the OK that an operation is answered with; of a session its id.
+/// The payload of the OK that answers an operation; for a session its id.
 pub(super) fn payload(scenario: &Scenario) -> Vec<u8> {
     match scenario.operation {
         Operation::ProcessInfo => process_info(Command::PROCESS_INFO2, 4242),

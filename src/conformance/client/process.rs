@@ -1,9 +1,8 @@
-//! The client under test as a process: started, waited for, and ended with all that it has started.
+//! The client under test as a process: started, waited for, and ended with all its children.
 
 use alloc::{sync::Arc, vec::Vec};
 use core::time::Duration;
 use std::io::{self, Read};
-use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -13,17 +12,17 @@ use crate::conformance::server::Death;
 use crate::conformance::started::Started;
 use crate::io::Canceller;
 
-/// How much of what it says is kept.
+/// How much of its output is kept.
 const KEPT: usize = 1 << 20;
-/// How long to wait before it is looked at again.
+/// How often it is polled.
 const PAUSE: Duration = Duration::from_millis(2);
-/// How long its output may stay open once it has ended: something that it started may hold it.
+/// How long its output may stay open after its end: a child may hold it.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// A client that runs.
+/// A running client.
 pub(super) struct Running {
     process: Started,
-    /// How it has ended.
+    /// How it ended.
     death: Option<Death>,
     stdout: Captured,
     stderr: Captured,
@@ -36,10 +35,10 @@ struct Captured {
     thread: JoinHandle<()>,
 }
 
-/// What became of it.
+/// Its end.
 #[derive(Clone, Debug)]
 pub(super) struct Ended {
-    /// `None`: it ran on, and was ended.
+    /// `None`: it was still running, and was killed.
     pub(super) status: Option<ExitStatus>,
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: Vec<u8>,
@@ -51,13 +50,17 @@ impl Ended {
         self.status.is_some_and(|status| status.success())
     }
 
+    /// The signal that ended it; on Windows the exception, such as 0xC0000005.
     pub(super) fn signal(&self) -> Option<i32> {
-        self.status.and_then(|status| status.signal())
+        #[cfg(unix)]
+        return self.status.and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status));
+        #[cfg(not(unix))]
+        return self.status.and_then(|status| status.code()).filter(|code| *code < -0x3000_0000);
     }
 }
 
 impl Running {
-    /// Starts it as the leader of a process group of its own. `ends_by_itself`: also where this process is killed.
+    /// Starts it as the leader of its own process group. `ends_by_itself`: even if this process is killed.
     pub(super) fn start(command: &mut Command, ends_by_itself: bool) -> io::Result<Self> {
         let start = if ends_by_itself { Started::start_that_ends } else { Started::start };
         let mut process = start(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()))?;
@@ -65,18 +68,18 @@ impl Running {
         Ok(Self { process, death: None, stdout: Captured::start(stdout), stderr: Captured::start(stderr), began: Instant::now() })
     }
 
-    /// Whether it has ended. Its process id stays its own until [`finish`](Self::finish).
+    /// Whether it has ended. Its process id is not reused until [`finish`](Self::finish).
     pub(super) fn has_ended(&mut self) -> bool {
         self.death = self.death.or_else(|| self.process.death());
         self.death.is_some()
     }
 
-    /// Whether it has ended, and well.
+    /// Whether it has ended successfully.
     pub(super) fn is_success(&self) -> bool {
         self.death == Some(Death::Status(0))
     }
 
-    /// Waits for its end, or ends it at `deadline` or where `canceller` is used; and whatever it has started and left in its group.
+    /// Waits for its end, or kills it at `deadline` or on cancellation, with everything left in its group.
     pub(super) fn finish(mut self, deadline: Instant, canceller: Option<&Canceller>) -> Ended {
         let is_cancelled = || canceller.is_some_and(Canceller::is_cancelled);
         while !self.has_ended() && Instant::now() < deadline && !is_cancelled() {

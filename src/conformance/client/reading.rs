@@ -8,11 +8,11 @@ use super::scenario::Unread;
 use crate::command::Command;
 use crate::conformance::player::Received;
 
-/// The most that is taken of what should never have been sent.
+/// The most that is read of what should never have been sent.
 const MOST: usize = 200_000;
 
 impl Unread {
-    /// How many bytes of a request of this size are read. Whoever has not read all of them resets the connection by closing it.
+    /// How many bytes of a request of this size are read. A close with unread bytes resets the connection.
     fn read_of(self, size: usize) -> usize {
         let all_but_one = size.saturating_sub(1);
         match self {
@@ -24,8 +24,8 @@ impl Unread {
 }
 
 impl Conversation<'_, '_> {
-    /// The request that is to come on a connection. At the client's port: on the one that comes after it, if the client drops this
-    /// one or asks something in passing on it.
+    /// The expected request on a connection. At the client's port: on the next one, if the client closes this one or sends
+    /// something in passing on it.
     pub(super) fn read_request(&mut self, on: &str, unread: Unread, expected: Option<Command>) -> Result<(Vec<u8>, usize), Stop> {
         let mut has_connected_again = false;
         loop {
@@ -39,7 +39,7 @@ impl Conversation<'_, '_> {
         }
     }
 
-    /// Reads as much of a request as its size field says, less what is to stay unread.
+    /// Reads as much of a request as its size field says, except what must stay unread.
     pub(super) fn read(&mut self, on: &str, unread: Unread) -> Result<(Vec<u8>, usize), Stop> {
         let (mut bytes, mut fds) = self.take_peeked(on).unwrap_or_default();
         if bytes.len() < 16 {
@@ -54,7 +54,7 @@ impl Conversation<'_, '_> {
         Ok((bytes, fds.saturating_add(with)))
     }
 
-    /// Reads so many bytes, or as many as come; the first of them within `patience`.
+    /// Reads this many bytes, or as many as arrive; the first of them within `patience`.
     pub(super) fn read_some(&mut self, on: &str, count: usize, patience: Duration) -> Result<(Vec<u8>, usize), Stop> {
         let (mut bytes, mut fds, mut patience): (Vec<u8>, usize, _) = (Vec::new(), 0, patience);
         while bytes.len() < count {
@@ -71,18 +71,18 @@ impl Conversation<'_, '_> {
         Ok((bytes, fds))
     }
 
-    /// What was read of this connection already.
+    /// What was already read of this connection.
     pub(super) fn take_peeked(&mut self, on: &str) -> Option<(Vec<u8>, usize)> {
         let (_, bytes, fds) = self.peeked.take_if(|(name, _, _): &mut (String, Vec<u8>, usize)| name == on)?;
         Some((bytes, fds))
     }
 
-    /// What is there already behind a request.
-    pub(super) fn behind(&mut self, on: &str) -> Result<Vec<u8>, Stop> {
+    /// What arrives after a request within `patience`.
+    pub(super) fn behind(&mut self, on: &str, patience: Duration) -> Result<Vec<u8>, Stop> {
         let mut bytes = Vec::new();
         while bytes.len() < MOST {
-            // Where there is something the rest of it is not far.
-            let time = if bytes.is_empty() { Duration::ZERO } else { SLICE };
+            // If there is something, its rest will arrive soon.
+            let time = if bytes.is_empty() { patience } else { SLICE };
             let until = self.in_a(time);
             match self.player.receive(on, MOST, until)? {
                 Received::Bytes(more, _) => bytes.extend(more),

@@ -1,4 +1,4 @@
-//! Scenarios about what the client takes for a reply, for each operation.
+//! Scenarios about which replies the client accepts, for each operation.
 
 use alloc::{borrow::ToOwned, format, vec, vec::Vec};
 
@@ -14,7 +14,7 @@ use crate::command::Command;
 use crate::hresult::HResult;
 use crate::vectors::script::{Literal, Step};
 
-/// The operations that say yes or no.
+/// The operations that only succeed or fail.
 pub(super) const RESULTS: &[Operation] = &[
     Operation::Resume,
     Operation::SetEnv,
@@ -26,7 +26,7 @@ pub(super) const RESULTS: &[Operation] = &[
     Operation::Attach,
     Operation::StartupProfiler,
 ];
-/// Those that ask at the default port.
+/// Those that use the default port.
 const ASKING: &[Operation] = &[
     Operation::Resume,
     Operation::SetEnv,
@@ -94,7 +94,7 @@ fn refusals(operation: Operation) -> Vec<Scenario> {
     ]
 }
 
-/// An error whose code says nothing: the header says that it is one.
+/// An error whose code means nothing: the header marks it.
 fn error_of_code_0(operation: Operation) -> Scenario {
     let name = format!("reply/error-of-code-0/{operation}");
     let mut scenario = Scenario::new(&name, "An error whose code is 0", &["R-ERR-005"], operation);
@@ -102,7 +102,7 @@ fn error_of_code_0(operation: Operation) -> Scenario {
     scenario.plays([asked(operation), vec![send("a", &error(HResult(0))), close("a")]].concat(), Exit::NonZero)
 }
 
-/// An OK whose HRESULT says that it failed. Where the document prints no HRESULT in the reply it is left open.
+/// An OK with a failing HRESULT. If the document has no HRESULT in the reply, the result is left open.
 fn failing_hresult(operation: Operation) -> Scenario {
     let name = format!("reply/ok-with-failing-hresult/{operation}");
     let requirement = match operation {
@@ -137,14 +137,14 @@ fn reserved(operation: Operation) -> Scenario {
     scenario
 }
 
-/// Strings as no runtime writes them now: the length decides how many units there are.
+/// Strings that current runtimes do not write: the length gives the number of units.
 fn strings() -> Vec<Scenario> {
     let (first, last) = process_info(Command::PROCESS_INFO2, 4242)
         .split_at_checked(24)
         .map(|(one, other)| (one.to_vec(), other.to_vec()))
         .unwrap_or_default();
     let mut all = Vec::new();
-    // The entry assembly has length 0: not even a NUL.
+    // The entry assembly has length 0, without a NUL.
     let texts = ["app --serve", "Linux", "x64"].iter().flat_map(|text| string(text));
     let absent: Vec<u8> = first.iter().copied().chain(texts).chain([0; 4]).chain(string("10.0.9")).collect();
     let name = "strings/length-0/process-info";
@@ -178,7 +178,7 @@ fn strings() -> Vec<Scenario> {
     all
 }
 
-/// What is no reply, although all but one thing is that of an OK.
+/// Not a reply, although all but one field is that of an OK.
 fn no_replies(operation: Operation) -> Vec<Scenario> {
     let mut all = Vec::new();
     for (what, magic, code, fault, spec) in [
@@ -207,7 +207,7 @@ fn no_replies(operation: Operation) -> Vec<Scenario> {
     all
 }
 
-/// An OK to `CollectTracing` whose payload is half a session id. The stream that follows it does not have the other half.
+/// An OK to `CollectTracing` whose payload is half a session id. The following stream does not contain the other half.
 fn half_an_id() -> Scenario {
     let mut scenario = Scenario::new(
         "reply/half-an-id/trace",
@@ -264,7 +264,7 @@ fn in_bytes(operation: Operation) -> Scenario {
     scenario
 }
 
-/// Replies that are larger than they need be: what follows begins behind them.
+/// Replies larger than necessary: the continuation begins after them.
 fn sizes() -> Vec<Scenario> {
     let surplus = [0x11, 0x22, 0x33, 0x44];
     let mut all = Vec::new();
@@ -322,7 +322,7 @@ fn environments() -> Vec<Scenario> {
     all
 }
 
-/// `UNKNOWN_COMMAND` without a close: the older command goes over a connection of its own.
+/// `UNKNOWN_COMMAND` without a close: the older command needs a new connection.
 fn fallback() -> Scenario {
     let name = "fallback/no-close";
     let title = "UNKNOWN_COMMAND and no close: the older command comes on a new connection";

@@ -1,4 +1,4 @@
-//! Judges the bytes of a request: as strictly as bytes can be judged, for a client has no excuse.
+//! Judges the bytes of a request, as strictly as possible: a client has no excuse.
 
 use alloc::{
     format,
@@ -19,26 +19,26 @@ use crate::command::Command;
 use crate::hresult::HResult;
 use crate::vectors::{Decoded, Subject, Type};
 
-/// A request as it came.
+/// A request as received.
 pub(super) struct Seen<'a> {
-    /// As many bytes as its size field says, or as came.
+    /// As many bytes as its size field says, or as arrived.
     pub(super) bytes: &'a [u8],
-    /// What came behind it.
+    /// What arrived after it.
     pub(super) behind: &'a [u8],
-    /// How many descriptors came with it.
+    /// How many descriptors arrived with it.
     pub(super) fds: usize,
     /// Whether all of it was to be read.
     pub(super) is_whole: bool,
 }
 
 impl Seen<'_> {
-    /// The command of the header, if that came.
+    /// The command of the header, if it arrived.
     pub(super) fn command(&self) -> Option<Command> {
         let code: [u8; 2] = self.bytes.get(16..18)?.try_into().ok()?;
         Some(Command::from_code(u16::from_be_bytes(code)))
     }
 
-    /// What is wrong with it, for an operation that was told `arguments` by `line`; and with what a runtime refuses it, if it does.
+    /// The errors in it, for an operation with `arguments` in `line`; and the error with which a runtime refuses it, if any.
     pub(super) fn judge(&self, operation: Operation, line: &CommandLine, arguments: &Arguments) -> (Findings, Option<HResult>) {
         let mut findings = Findings::default();
         if self.fds > 0 {
@@ -60,7 +60,7 @@ impl Seen<'_> {
         (findings, refusal.or(waits_for_ever.then_some(HResult::BAD_ENCODING)))
     }
 
-    /// What a runtime looks at before it looks at the payload, in its order (F-69).
+    /// What a runtime checks before the payload, in its order (F-69).
     fn refused_for_its_header(&self, operation: Operation) -> Option<HResult> {
         let size = self.bytes.get(14..16).and_then(|size| size.try_into().ok()).map(u16::from_le_bytes).map(usize::from);
         let is_cut = self.is_whole && size != Some(self.bytes.len());
@@ -139,7 +139,7 @@ impl Seen<'_> {
         }
         for (argument, field, value) in wanted(operation, line, arguments) {
             let Field::Values(seen) = seen(&decoded.value, field) else {
-                // Not all commands that do it have this field.
+                // Not all commands for it have this field.
                 continue;
             };
             if !seen.iter().any(|seen| value.is(seen)) {
@@ -155,7 +155,7 @@ impl Seen<'_> {
         Subject { kind: Type::Request, command: self.command(), from_server: false }.decode(bytes)
     }
 
-    /// Whether all would be right with another number in the size field.
+    /// Whether everything would be right with another number in the size field.
     fn of_its_size(&self, operation: Operation, all: &[u8]) -> Option<ClientFault> {
         let is_right = |all: &[u8]| {
             let mut whole = all.to_vec();
@@ -170,7 +170,7 @@ impl Seen<'_> {
     }
 }
 
-/// Whether the command stands one byte off, or its set is one off.
+/// Whether the command is one byte off, or its set is off by one.
 fn is_off_by_one(command: Command, code: [u8; 4]) -> bool {
     let [set, id] = command.code().to_be_bytes();
     code == [0, set, id, 0]
@@ -180,9 +180,9 @@ fn is_off_by_one(command: Command, code: [u8; 4]) -> bool {
         || code.starts_with(&[id, 0])
 }
 
-/// The fault by which a text of the request is written as it is.
+/// The fault that explains how a text of the request is written.
 fn misspelling(operation: Operation, line: &CommandLine, arguments: &Arguments, bytes: &[u8]) -> Option<ClientFault> {
-    // An array: no text stands before it that tells where it begins.
+    // An array: no text before it shows where it begins.
     let mut before = None;
     for argument in [Argument::Name, Argument::Path, Argument::Provider, Argument::Value, Argument::Arguments] {
         let is_said = line.says(argument) || argument == Argument::Arguments && line.says(Argument::ArgumentsKv);
@@ -199,7 +199,7 @@ fn misspelling(operation: Operation, line: &CommandLine, arguments: &Arguments, 
     None
 }
 
-/// The fault by which a value is another one.
+/// The fault that explains a wrong value.
 fn of_a_value(argument: Argument, wanted: &Wanted, seen: &[&Value]) -> ClientFault {
     let number = |text: &str| text.parse::<u64>().ok();
     let seen_number = seen.iter().find_map(|value| value.as_u64().or_else(|| value.as_str().and_then(number)));
@@ -224,7 +224,7 @@ fn of_a_value(argument: Argument, wanted: &Wanted, seen: &[&Value]) -> ClientFau
     }
 }
 
-/// Whether the first three fields of a GUID have their bytes the other way round.
+/// Whether the bytes of a GUID's first three fields are reversed.
 fn is_guid_swapped(wanted: &str, seen: &str) -> bool {
     let digits = |text: &str| hex::decode(text.replace('-', "")).ok();
     let Some(mut bytes) = digits(wanted).filter(|bytes| bytes.len() == 16) else { return false };
@@ -249,7 +249,7 @@ mod tests {
 
     const SET: &[u8] = b"DOTNET_IPC_V1\0\x32\0\x04\x03\0\0\x05\0\0\0N\0A\0M\0E\0\0\0\x06\0\0\0v\0a\0l\0u\0e\0\0\0";
 
-    /// What is found in bytes of a client that was to set NAME to value.
+    /// The findings in the bytes of a client that should set NAME to value.
     fn judged(bytes: &[u8], behind: &[u8], is_whole: bool) -> (Findings, Option<HResult>) {
         let operations = Operations::parse("x.toml", "[operations.set-env]\ncommand = \"x {name} {value}\"\n").unwrap();
         let line = operations.get(Operation::SetEnv).unwrap();
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn request_that_is_right_has_nothing_wrong() {
         assert_eq!(judged(SET, &[], true), (Findings::default(), None));
-        // Of one that was not read to its end the header alone is judged.
+        // If it was not read to its end, only the header is judged.
         assert_eq!(judged(&SET[..20], &[], false), (Findings::default(), None));
     }
 
@@ -286,7 +286,7 @@ mod tests {
         is(&SET[..49], ClientFault::RequestSizeWrong, "the size field says 50, and 49 bytes came", refused);
         let command = "the command is Process/ProcessInfo2, which does not do what was asked for";
         is(&with(17, 4), ClientFault::AnotherCommandSent, command, Some(HResult::UNKNOWN_COMMAND));
-        // A runtime takes these, and the play goes on.
+        // A runtime accepts these, and the play continues.
         is(&with(19, 1), ClientFault::RequestReservedNotZero, "reserved is 0001, not 0000", None);
         is(&with(24, b'X'), ClientFault::ValueNotAsked, "name was to be \"NAME\", and name is \"XAME\"", None);
         let (malformed, refusal) = judged(&with(20, 200), &[], true);

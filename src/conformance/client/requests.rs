@@ -1,4 +1,4 @@
-//! Scenarios about what the client sends: texts, numbers, and what no message can hold.
+//! Scenarios about what the client sends: texts, numbers, and messages that are too large.
 
 use alloc::{borrow::ToOwned as _, format, string::String, vec, vec::Vec};
 
@@ -8,12 +8,12 @@ use super::scenario::{Exit, Move, Scenario};
 use super::spelling::size_with;
 use super::{Argument, ClientFault, Operation};
 
-/// The largest size that a header can say.
+/// The largest value of the size field.
 const LARGEST: usize = 65_535;
-/// What a message for `user_events` may have beside its texts if its tracepoint is in a set, in UTF-16 units.
+/// The room for other fields in a message for `user_events` whose tracepoint is in a set, in UTF-16 units.
 const OF_A_SET: usize = 32;
 
-/// Texts whose spelling tells faults apart, by what is special.
+/// Texts whose encoding tells faults apart, by category.
 const TEXTS: &[(&str, &str, &[&str])] = &[
     ("latin", "caf\u{e9}", &["R-GRM-008", "F-8"]),
     ("bmp", "\u{20ac}\u{6f22}\u{5b57}", &["R-GRM-008", "F-8"]),
@@ -22,7 +22,7 @@ const TEXTS: &[(&str, &str, &[&str])] = &[
     ("equals", "a=b=c", &["R-GRM-008"]),
 ];
 
-/// Strings that operations have, and whether the text stands for a path.
+/// The string arguments of operations, and whether the text is a path.
 const STRINGS: &[(Operation, Argument)] = &[
     (Operation::SetEnv, Argument::Value),
     (Operation::SetEnv, Argument::Name),
@@ -61,7 +61,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     }
     for (operation, argument) in STRINGS.iter().copied() {
         for (what, text, spec) in TEXTS.iter().copied() {
-            // A name with `=` is no name, and a provider's name with it is cut by many a command line.
+            // A name cannot contain `=`, and many command lines split a provider's name at it.
             if what == "equals" && !matches!(argument, Argument::Value | Argument::Arguments) {
                 continue;
             }
@@ -86,7 +86,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     for ms in ["1000", "1500", "5000", "60000"] {
         let name = format!("request/attach/timeout/{ms}");
         let scenario = Scenario::new(&name, &format!("A time-out of {ms} milliseconds"), &["F-55"], Operation::Attach);
-        // One that is told seconds cannot be told half of one.
+        // A client that accepts seconds cannot be given half of one.
         let is_whole = ms.ends_with("000");
         all.push(answered(if is_whole {
             scenario.with_one_of(Argument::TimeoutMs, ms)
@@ -105,7 +105,7 @@ fn is_at_a_port(operation: Operation) -> bool {
 fn string(operation: Operation, argument: Argument, what: &str, text: &str, spec: &[&str]) -> Scenario {
     let text = &match argument {
         Argument::Path => format!("/tmp/{text}"),
-        // Many an API takes keys and values alone.
+        // Many APIs accept only keys and values.
         Argument::Arguments if !text.is_empty() => format!("k={text}"),
         _ => text.to_owned(),
     };
@@ -115,10 +115,10 @@ fn string(operation: Operation, argument: Argument, what: &str, text: &str, spec
     answered(if is_said_by_pairs { scenario.with_arguments(text) } else { scenario.with(argument, text) })
 }
 
-/// Messages as large as they can be, and one unit larger.
+/// Messages of the largest size, and one unit larger.
 fn sizes() -> Vec<Scenario> {
     let mut all = Vec::new();
-    // What a message has beside the string, in bytes.
+    // The rest of a message besides the string, in bytes.
     for (operation, argument, others, rest) in [
         (Operation::SetEnv, Argument::Value, &["NAME"][..], 0),
         (Operation::StartupHook, Argument::Path, &[], 0),
@@ -141,7 +141,7 @@ fn sizes() -> Vec<Scenario> {
             &["F-40", "R-HDR-002"],
             operation,
         );
-        // How large a message for user_events is depends on how the tracepoint is named in it.
+        // The size of a message for user_events depends on how the tracepoint is named in it.
         let units = if operation == Operation::UserEvents { room.saturating_sub(OF_A_SET) } else { room };
         all.push(answered(told(largest, units)));
         for (what, units) in [("one-too-long", room.saturating_add(1)), ("far-too-long", 40_000)] {
@@ -161,12 +161,12 @@ fn sizes() -> Vec<Scenario> {
     all
 }
 
-/// A text of so many letters, which does not repeat itself at every letter.
+/// A text of this many letters without short repetitions.
 fn letters(count: usize) -> String {
     (b'a'..=b'z').cycle().take(count).map(char::from).collect()
 }
 
-/// The moves with which a runtime answers OK, and goes on as the operation wants it.
+/// The moves with which a runtime answers OK and continues the operation.
 pub(super) fn answered(scenario: Scenario) -> Scenario {
     let operation = scenario.operation;
     let id = 42u64.to_le_bytes();
@@ -190,14 +190,14 @@ pub(super) fn answered(scenario: Scenario) -> Scenario {
 }
 
 impl Scenario {
-    /// The same with arguments of its provider, which are a key and a value.
+    /// The same with provider arguments: a key and a value.
     fn with_arguments(mut self, text: &str) -> Self {
         self.arguments.insert(Argument::Arguments, text.to_owned());
         self.needs.push(vec![Argument::Arguments, Argument::ArgumentsKv]);
         self
     }
 
-    /// The same with another value, whose argument the command line may say in one of two ways.
+    /// The same with another value, for which the command line may use one of two placeholders.
     fn with_one_of(mut self, argument: Argument, value: &str) -> Self {
         let other = match argument {
             Argument::Keywords => Argument::KeywordsHex,

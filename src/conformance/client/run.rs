@@ -1,7 +1,8 @@
-//! Plays scenarios with a client, several at a time, and grades what came of them.
+//! Plays scenarios with a client, several at a time, and grades the results.
 
 use alloc::{
     borrow::ToOwned as _,
+    collections::BTreeMap,
     format,
     string::{String, ToString},
     vec::Vec,
@@ -19,22 +20,24 @@ use super::conversation::{Conversation, Stop};
 use super::operations::CommandLine;
 use super::process::Running;
 use super::scenario::{Arguments, Scenario};
-use super::target::{StandIn, Target, text};
+use super::target::{StandIn, Target, lacking, text};
 use super::verdict::{Verdict, how};
 use super::{Argument, Operations, naming};
 use crate::conformance::player::Player;
 use crate::conformance::{Glob, Grade, Interrupted, Report};
 use crate::io::Canceller;
 
-/// How long a step of a script may take.
+/// The time limit of a script's step.
 const WITHIN: Duration = Duration::from_secs(10);
-/// What a client may need beside its patience: to start, and to end.
+/// The client's extra time besides its patience: to start, and to end.
 const MARGIN: Duration = Duration::from_secs(3);
-/// How long a client may go on where all is lost.
+/// How many times its patience a client is instructed to wait in scenarios where it should not give up.
+const UNHURRIED: u32 = 5;
+/// How long a client may continue when everything is lost.
 const LOST: Duration = Duration::from_millis(200);
 /// The names of levels, from 0 on.
 const LEVELS: [&str; 6] = ["LogAlways", "Critical", "Error", "Warning", "Informational", "Verbose"];
-/// How many scenarios at least wait at a time whose runtime is silent.
+/// How many scenarios with a silent runtime wait at a time, at least.
 const SILENT_AT_A_TIME: usize = 16;
 
 /// How scenarios are played.
@@ -42,14 +45,14 @@ const SILENT_AT_A_TIME: usize = 16;
 pub struct Options {
     /// How many clients run at a time.
     pub jobs: NonZeroUsize,
-    /// What the client must have.
+    /// The operations that the client must support.
     pub require: Vec<Glob>,
     /// The process behind `{pid}`.
     pub stand_in: StandIn,
-    /// Whether every client ends by itself soon after its runtime is gone. Any other one is told by the system to end with this process,
-    /// where that can be said (Linux); it costs a copy of this process's memory tables for each start.
+    /// Whether every client ends by itself soon after its runtime is gone. Otherwise the system ends it with this process, if it
+    /// can (Linux); it costs a copy of this process's memory tables for each start.
     pub ends_with_runtime: bool,
-    /// What ends the run early: the report then says that it was interrupted, and how many scenarios were not played.
+    /// Ends the run early: the report then says that it was interrupted, and how many scenarios were not played.
     pub canceller: Option<Canceller>,
 }
 
@@ -60,19 +63,18 @@ impl Options {
 }
 
 impl Scenario {
-    /// Whether a pattern chooses it: by name, section or operation.
+    /// Whether a pattern matches it: by name, section or operation.
     pub fn is_chosen(&self, glob: &Glob) -> bool {
         [self.name.as_str(), self.section.as_str(), self.operation.name()].iter().any(|text| glob.matches(text))
     }
 }
 
-/// Plays `scenarios` with the client that `operations` describes. `done` is called with the name and the
-/// grade of each case, in any order; what other cases show may change that grade in the report.
+/// Plays `scenarios` with the client described by `operations`. `done` is called with the name and the grade of each case, in any
+/// order; other cases may change that grade in the report.
 ///
-/// Where the canceller of `options` is used, what is being played is given up, and what was started is ended. The report has the
-/// scenarios that were over.
+/// On cancellation, the current scenario is abandoned, and everything started is ended. The report has the finished scenarios.
 pub fn run(scenarios: &[Scenario], operations: &Operations, options: &Options, done: &(dyn Fn(&str, Grade) + Sync)) -> Report {
-    // What this system does not allow is no fault of the client, and nothing that it lacks.
+    // A limitation of this system is neither a fault of the client, nor something that it lacks.
     let (left_out, playable): (Vec<usize>, Vec<usize>) =
         (0..scenarios.len()).partition(|nth| scenarios.get(*nth).is_some_and(|scenario| lacking(scenario).is_some()));
     let (silent, others): (Vec<usize>, Vec<usize>) =
@@ -83,7 +85,7 @@ pub fn run(scenarios: &[Scenario], operations: &Operations, options: &Options, d
             let Some(scenario) = scenarios.get(*nth).filter(|_| !options.is_cancelled()) else { return };
             let verdict = play(scenario, operations, options);
             if options.is_cancelled() {
-                // It may have gone another way for that.
+                // That may have changed its behaviour.
                 return;
             }
             done(&scenario.name, verdict.grade());
@@ -107,18 +109,16 @@ pub fn run(scenarios: &[Scenario], operations: &Operations, options: &Options, d
     let mut report = Report::new("client", &operations.name);
     let not_run = playable.len().saturating_sub(played.len());
     report.interrupted = (options.is_cancelled() && not_run > 0).then_some(Interrupted { not_run });
-    if let Some(why) = left_out.first().and_then(|nth| lacking(scenarios.get(*nth)?)) {
-        report.notes.push(format!("scenarios that were not played: {}, as {why}", left_out.len()));
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    for why in left_out.iter().filter_map(|nth| lacking(scenarios.get(*nth)?)) {
+        let count = reasons.entry(why).or_default();
+        *count = count.saturating_add(1);
     }
+    report.notes.extend(reasons.iter().map(|(why, count)| format!("scenarios that were not played: {count}, as {why}")));
     for (scenario, verdict) in played {
         report.add(verdict.case(scenario, &options.require));
     }
     report
-}
-
-/// Why this system does not allow it, if it does not.
-fn lacking(scenario: &Scenario) -> Option<String> {
-    scenario.decoys.iter().find_map(|decoy| decoy.lacks())
 }
 
 fn play(scenario: &Scenario, operations: &Operations, options: &Options) -> Verdict {
@@ -126,10 +126,12 @@ fn play(scenario: &Scenario, operations: &Operations, options: &Options) -> Verd
         Ok(line) => line,
         Err(lacks) => return Verdict::lacking(lacks),
     };
-    converse(scenario, line, options).unwrap_or_else(Verdict::trouble)
+    // If the client should not give up, a busy machine must not make it.
+    let unhurried = line.unhurried(if scenario.waits_for_client_to_give_up() { 1 } else { UNHURRIED });
+    converse(scenario, &unhurried, options).unwrap_or_else(Verdict::trouble)
 }
 
-/// The command line that tells the client all that the scenario needs, or what it lacks.
+/// The command line for the scenario, or what it lacks.
 fn told<'o>(scenario: &Scenario, operations: &'o Operations) -> Result<&'o CommandLine, String> {
     let operation = scenario.operation;
     let line = operations.get(operation).ok_or_else(|| format!("there is no operation {operation}"))?;
@@ -152,7 +154,8 @@ fn told<'o>(scenario: &Scenario, operations: &'o Operations) -> Result<&'o Comma
 
 fn converse(scenario: &Scenario, line: &CommandLine, options: &Options) -> Result<Verdict, String> {
     let mut target = Target::start(&options.stand_in, &scenario.decoys).map_err(|error| format!("no process for it: {error}"))?;
-    let values = values(&scenario.arguments, &target).map_err(|error| format!("no file for it: {error}"))?;
+    let mut values = values(&scenario.arguments, &target).map_err(|error| format!("no file for it: {error}"))?;
+    values.insert(Argument::PatienceMs, line.patience.as_millis().to_string());
     let words = line.words(&values);
     let mut command = Command::new(words.first().map_or("", String::as_str));
     command.args(words.iter().skip(1)).envs(&line.env).env("TMPDIR", target.tmpdir_of_client());
@@ -182,7 +185,7 @@ fn converse(scenario: &Scenario, line: &CommandLine, options: &Options) -> Resul
     let transcript = conversation.transcript().clone();
     let (manner, findings) = (conversation.manner, core::mem::take(&mut conversation.findings));
     drop(conversation);
-    // What is still open ends here: a client may wait for that.
+    // Everything still open is closed here: a client may wait for that.
     drop(network);
     let ended = client.finish(deadline.max(later(LOST)), options.canceller.as_ref());
 
@@ -204,7 +207,7 @@ fn later(time: Duration) -> Instant {
     now.checked_add(time).unwrap_or(now)
 }
 
-/// The arguments, with those that are of this target.
+/// The arguments, with those of this target.
 fn values(arguments: &Arguments, target: &Target) -> std::io::Result<Arguments> {
     let mut values = arguments.clone();
     let paths = [
@@ -224,7 +227,7 @@ fn values(arguments: &Arguments, target: &Target) -> std::io::Result<Arguments> 
     Ok(values)
 }
 
-/// What is said in other words as well.
+/// The same in other words.
 fn other_spellings(arguments: &Arguments) -> Vec<(Argument, String)> {
     let number = |argument| arguments.get(&argument).and_then(|text| text.parse::<u64>().ok());
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! Scenarios: what the client is told, what a scripted runtime does then, and what must come of it.
+//! Scenarios: the client's task, the scripted runtime's actions, and the expected result.
 
 use alloc::{
     borrow::ToOwned as _,
@@ -19,73 +19,73 @@ pub type Arguments = BTreeMap<Argument, String>;
 /// One conversation with a client under test.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Unique, and the same in every run: `reply/ok-20/resume`.
+    /// Unique and stable: `reply/ok-20/resume`.
     pub name: String,
     /// The file of the script, or the theme.
     pub section: String,
-    /// What is special.
+    /// What it is about.
     pub title: String,
     /// Facts and requirements.
     pub spec: Vec<String>,
-    /// What the client is told to do.
+    /// The client's task.
     pub operation: Operation,
-    /// With what.
+    /// Its arguments.
     pub arguments: Arguments,
-    /// Of each of these lists the command line must say one argument; otherwise the client cannot be told.
+    /// The command line must use at least one argument from each list; otherwise the client cannot do it.
     pub needs: Vec<Vec<Argument>>,
     pub(super) moves: Vec<Move>,
     pub(super) exit: Exit,
     pub(super) output: Option<Output>,
-    /// The fault of a client that says that all is well where it must not, or that it is not where it must.
+    /// The fault of a client that reports success where it must not, or failure where it must not.
     pub(super) reveals: Option<ClientFault>,
-    /// What else may be the cause if it fails, where another scenario shows that for certain.
+    /// Another possible cause of a failure, if another scenario shows it for certain.
     pub(super) suspects: Vec<ClientFault>,
-    /// The size of the OK that answers it: which sizes a client takes says which fault it has.
+    /// The size of the OK that answers it: the sizes that a client accepts show its fault.
     pub(super) ok_size: Option<usize>,
-    /// Whether the runtime says nothing at some point, so that the client has to give up by itself.
+    /// Whether the runtime is silent at some point, so that the client must give up by itself.
     pub(super) is_silent: bool,
-    /// Whether the document leaves open that it ends in another way.
+    /// Whether the document allows another end.
     pub(super) is_open: bool,
-    /// With what the runtime refuses in the end.
+    /// The runtime's final error.
     pub(super) refused_with: Option<HResult>,
-    /// What is to be in what the client prints of an error.
+    /// What the client must print of an error.
     pub(super) said: Vec<Said>,
-    /// What else is in the directory of the socket.
+    /// Decoys in the directory of the socket.
     pub(super) decoys: Vec<Decoy>,
 }
 
-/// What the runtime says of an error.
+/// The runtime's information about an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Said {
-    /// The code, as a number of any base.
+    /// The code, as a number in any base.
     Code(HResult),
     /// A text.
     Text(String),
 }
 
-/// Something that is not the socket of the process, and could be taken for it.
+/// A decoy: not the socket of the process, but similar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decoy {
     /// The socket of a process whose id begins with the same digits.
     LongerPid,
-    /// A socket of the same id with another start time, made later.
+    /// A socket of the same id with another start time, created later.
     LaterKey,
-    /// The same, made earlier.
+    /// The same, created earlier.
     EarlierKey,
     /// A plain file with a later start time.
     PlainFile,
-    /// A socket as drafts of the protocol named it.
+    /// A socket named as in drafts of the protocol.
     OldPrefix,
-    /// A socket of the same id with another start time, made later, that belongs to another user.
+    /// A socket of the same id with another start time, created later, that belongs to another user.
     OtherOwner,
-    /// The same in a directory that is the client's `TMPDIR`, where the process has another one.
+    /// The same in a directory that is the client's `TMPDIR`, but not the process's.
     InAnotherTmpdir,
 }
 
 impl Scenario {
-    /// The same for a runtime that knows these commands and no others; `None` where it knows none that the scenario is about.
+    /// The same for a runtime that knows only these commands; `None` if it knows none of the scenario's.
     ///
-    /// Where any command of the operation will do, it is the newest of those, as [`Argument::Command`] says it.
+    /// If any command of the operation will do, it is the newest of those, given by [`Argument::Command`].
     #[must_use]
     pub fn for_runtime(mut self, knows: impl Fn(Command) -> bool) -> Option<Self> {
         let mut fixed = self.moves.iter().filter_map(|one| match one {
@@ -111,13 +111,14 @@ impl Scenario {
         Some(self)
     }
 
-    /// Whether the replies to this command are those to all of the operation, so that the scenario is not about its version.
+    /// Whether all commands of the operation have the same replies as this one, so that the scenario does not depend on its
+    /// version.
     fn is_of_any(&self, command: Command) -> bool {
         command == Command::COLLECT_TRACING2 && !matches!(self.section.as_str(), "fallback" | "tool_ports")
     }
 }
 
-/// What the scripted runtime does.
+/// The scripted runtime's actions.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Move {
     /// A step of a script.
@@ -126,23 +127,23 @@ pub(super) enum Move {
     Request(Request),
     /// `StopTracing` of a session.
     Stop { on: String, session: u64 },
-    /// The client ends the connection by itself, once its patience is over at the latest. `is_whole`: it has all that it needs.
+    /// The client ends the connection by itself, after its patience at the latest. `is_whole`: it has everything it needs.
     GivesUp { on: String, is_whole: bool },
-    /// What came is no reply: the client ends the connection, and does not stop the session that it was not given.
+    /// The reply is invalid: the client ends the connection, and does not stop the session that it was not given.
     Refuses { on: String },
-    /// Whatever comes: no whole message that could be taken for a request.
+    /// Anything except a whole message that could be a request.
     NothingWhole { on: String },
-    /// The client goes on, or waits for more than there is.
+    /// The client continues, or waits for more.
     Settles { on: String },
-    /// The client's next request, which must not come on this connection.
+    /// The client's next request, which must not use this connection.
     NotOn { on: String },
 }
 
-/// What kind of request comes.
+/// The expected request.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Request {
     pub(super) on: String,
-    /// The newest command that the runtime knows; `None`: whatever the operation has.
+    /// The newest command that the runtime knows; `None`: any of the operation.
     pub(super) command: Option<Command>,
     /// How much of it stays unread.
     pub(super) unread: Unread,
@@ -156,40 +157,40 @@ pub(super) enum Unread {
     Payload,
 }
 
-/// How the client ends.
+/// How the client must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exit {
-    /// All was well.
+    /// Success.
     Zero,
-    /// It was not.
+    /// Failure.
     NonZero,
-    /// As it likes, but not by a signal.
+    /// Either, but not by a signal.
     Any,
 }
 
-/// What the client gives out.
+/// The client's expected output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Output {
     /// These bytes.
     Stream(Vec<u8>),
-    /// The first of these bytes, as many as it likes: the session does not end as it should.
+    /// A prefix of these bytes: the session does not end correctly.
     BeginOfStream(Vec<u8>),
-    /// These bytes and not one of those of the reply before them.
+    /// These bytes and none of the preceding reply.
     StreamBehind { surplus: Vec<u8>, stream: Vec<u8> },
-    /// These entries; one whose units are no Unicode begins so.
+    /// These entries; one whose units are not Unicode begins like this.
     Environment(Vec<Entry>),
-    /// These texts are in it.
+    /// It contains these texts.
     ProcessInfo(Vec<String>),
-    /// The same; what it is where they are not.
+    /// The same; the fault if they are missing.
     Texts(Vec<String>, ClientFault),
 }
 
 /// A line of the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// This.
+    /// Exactly this.
     Text(String),
-    /// Begins so, and goes on with what has no text.
+    /// Begins like this, and continues with units that are not text.
     Begins(String),
 }
 
@@ -217,7 +218,7 @@ impl Scenario {
         }
     }
 
-    /// The same with another value, which the command line must say.
+    /// The same with another value, which the command line must use.
     pub(super) fn with(mut self, argument: Argument, value: impl Into<String>) -> Self {
         self.arguments.insert(argument, value.into());
         self.needs.push([argument].to_vec());
@@ -237,7 +238,7 @@ impl Scenario {
         self
     }
 
-    /// How long its own waits take.
+    /// The duration of its waits.
     pub(super) fn waits(&self) -> Duration {
         let wait = |step: &Move| match step {
             Move::Step(Step::Wait(step)) => u64::from(step.wait),
@@ -249,7 +250,12 @@ impl Scenario {
         Duration::from_millis(self.moves.iter().map(wait).fold(0, u64::saturating_add))
     }
 
-    /// The longest of them: for so long nothing comes.
+    /// Whether the client must finally give up, because nothing more arrives.
+    pub(super) fn waits_for_client_to_give_up(&self) -> bool {
+        self.is_silent || self.moves.iter().any(|one| matches!(one, Move::GivesUp { is_whole: false, .. }))
+    }
+
+    /// The longest silence.
     pub(super) fn longest_wait(&self) -> Duration {
         let waits = self.moves.iter().filter_map(|step| match step {
             Move::Step(Step::Wait(step)) => Some(step.wait),
@@ -259,7 +265,7 @@ impl Scenario {
     }
 }
 
-/// What an operation is told where nothing else matters.
+/// The default task of an operation.
 pub(super) fn usual(operation: Operation) -> Arguments {
     let pairs: &[(Argument, &str)] = match operation {
         Operation::ProcessInfo | Operation::Environment | Operation::Resume | Operation::PerfMapOff | Operation::ListenPort => &[],
@@ -302,7 +308,7 @@ pub(super) fn usual(operation: Operation) -> Arguments {
         ],
     };
     let mut arguments: Arguments = pairs.iter().map(|(argument, value)| (*argument, (*value).to_owned())).collect();
-    // The command that the scripted runtime of most scenarios knows, where there are several that do it.
+    // The command known to the scripted runtime of most scenarios, if several perform it.
     let command = match operation {
         Operation::ProcessInfo => Some(Command::PROCESS_INFO2),
         Operation::Dump => Some(Command::GENERATE_CORE_DUMP3),

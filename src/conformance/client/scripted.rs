@@ -20,13 +20,13 @@ use crate::hresult::HResult;
 use crate::vectors::script::{Ask, Captures, Part, Pattern, Plays, RuntimePart, Script, ScriptEnvironment, ScriptOutcome, Step};
 use crate::vectors::{LoadError, named_script_files};
 
-/// No runtime answers what it was not asked yet: a client may drop such a connection.
+/// No runtime answers before the request: a client may close such a connection.
 const NO_RUNTIME_DOES: &[&str] = &["tool-port-reply-with-the-advertise"];
 
 /// A code that has no name.
 const UNKNOWN_CODE: HResult = HResult(0x8bad_f00d);
 
-/// The scenarios of all scripts that an operation can express.
+/// The scenarios of all scripts that can be expressed as an operation.
 pub(super) fn scenarios() -> Result<Vec<Scenario>, LoadError> {
     let files = named_script_files()?;
     let scripts = files.iter().flat_map(|(section, file)| file.scripts.iter().map(move |script| (*section, script)));
@@ -35,8 +35,8 @@ pub(super) fn scenarios() -> Result<Vec<Scenario>, LoadError> {
     Ok([own, others].concat())
 }
 
-/// The same replies to the other operations that say yes or no: not each client has the one of the script. Those that take long are
-/// `silence/*` and the like for each operation already.
+/// The same replies to the other operations that only succeed or fail: not each client has the script's operation. Slow ones are
+/// already covered by `silence/*` and similar for each operation.
 fn for_others(scenario: &Scenario) -> Vec<Scenario> {
     let is_of_resume = scenario.section == "replies" && scenario.operation == Operation::Resume;
     if !is_of_resume || scenario.is_silent || !scenario.longest_wait().is_zero() {
@@ -51,7 +51,7 @@ fn for_others(scenario: &Scenario) -> Vec<Scenario> {
         for one in &mut other.moves {
             if let Move::Request(request) = one {
                 request.command = None;
-                // A request with a payload is left where its header ends.
+                // A request with a payload is left unread after its header.
                 if request.unread == Unread::LastByte {
                     request.unread = Unread::Payload;
                 }
@@ -62,8 +62,7 @@ fn for_others(scenario: &Scenario) -> Vec<Scenario> {
     others.map(of).collect()
 }
 
-/// `None` for a script that tells the client something that is no operation: limits, a buffer, the protocol before this one, or not to
-/// ask an older command.
+/// `None` for a script whose task is not an operation: limits, a buffer, the previous protocol, or not using an older command.
 fn scenario(section: &str, script: &Script) -> Option<Scenario> {
     let Plays::Runtime(part) = &script.plays else { return None };
     let RuntimePart { ask, outcome } = &**part;
@@ -95,13 +94,13 @@ fn scenario(section: &str, script: &Script) -> Option<Scenario> {
     if let ScriptOutcome::Error { hresult, message, .. } = outcome {
         let code = hresult.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok()).map(HResult);
         scenario.refused_with = code;
-        // A code that clients know they may call by a name.
+        // A code that clients may print by name.
         scenario.said.extend(code.filter(|code| *code == UNKNOWN_CODE).map(Said::Code));
         let text = message.as_ref().and_then(Value::as_str).filter(|text| !text.is_empty());
         scenario.said.extend(text.map(|text| Said::Text(text.to_owned())));
     }
-    // Whether an environment of no bytes, not even a count, is an empty one; and whether a client looks at the id that StopTracing
-    // gives back.
+    // Whether an environment of no bytes, without even a count, is an empty one; and whether a client checks the id in the reply to
+    // StopTracing.
     scenario.is_open = matches!(script.name.as_str(), "environment-of-0-bytes" | "ok-24-for-28");
     Some(scenario)
 }
@@ -123,7 +122,7 @@ fn operation(command: Command, ask: &Ask) -> Option<Operation> {
     Operation::ALL.iter().find(fits).copied()
 }
 
-/// Tells the client what the script asks. `None` where no argument says it.
+/// Gives the client the script's task. `None` if there is no argument for it.
 fn arguments(scenario: &mut Scenario, ask: &Ask) -> Option<()> {
     let text = |value: &Value| match value {
         Value::String(text) => Some(text.clone()),
@@ -154,14 +153,14 @@ fn arguments(scenario: &mut Scenario, ask: &Ask) -> Option<()> {
             "rundownKeyword" => Argument::Rundown,
             "requestStackwalk" => Argument::Stacks,
             "sessionBufferMode" => Argument::BufferMode,
-            // The format is nettrace in all of them, and rundown is wanted.
+            // The format is always nettrace, and rundown is requested.
             "format" | "streaming_format" | "session_type" | "requestRundown" => continue,
             _ => return None,
         };
         let value = text(value)?;
         if scenario.arguments.get(&argument) != Some(&value) {
             scenario.arguments.insert(argument, value);
-            // What an older command cannot say decides which commands are asked.
+            // Fields that an older command lacks decide which commands are used.
             let decides = matches!(argument, Argument::Rundown | Argument::Stacks | Argument::BufferMode);
             let decides = decides && scenario.operation != Operation::UserEvents;
             if decides || matches!((argument, ask.fallback), (Argument::Flags, true)) {
@@ -190,7 +189,7 @@ fn provider(scenario: &mut Scenario, provider: &Value) -> Option<()> {
     Some(())
 }
 
-/// The steps, where a request that is expected may be another one that says the same.
+/// The steps; an expected request may be an equivalent one.
 fn moves(script: &Script, ask: &Ask, asked: Command) -> Option<Vec<Move>> {
     let mut moves = Vec::new();
     let mut first = true;
@@ -216,7 +215,7 @@ fn moves(script: &Script, ask: &Ask, asked: Command) -> Option<Vec<Move>> {
                 }
                 _ => Move::Step(Step::Expect(step.clone())),
             },
-            // How long a client waits is its own matter.
+            // How long a client waits is its own choice.
             Step::ExpectEnd(step) => end_of(script, &step.on, asked),
             Step::Send(step) => Move::Step(Step::Send(crate::vectors::script::Send { may_fail: true, ..step.clone() })),
             step => Move::Step(step.clone()),
@@ -225,13 +224,13 @@ fn moves(script: &Script, ask: &Ask, asked: Command) -> Option<Vec<Move>> {
     Some(moves)
 }
 
-/// What the client does where the script waits for the end of the connection.
+/// The client's action where the script waits for the end of the connection.
 fn end_of(script: &Script, on: &str, asked: Command) -> Move {
     let Plays::Runtime(part) = &script.plays else { return gives_up(on) };
     let RuntimePart { ask, outcome } = &**part;
     let is_silent = ask.patience_ms.is_some();
     match outcome {
-        // All is there, and its end with it: the numbers in it are judged, and not how long a client waits for more.
+        // Everything has arrived, including the end: its numbers are judged, not how long a client waits for more.
         ScriptOutcome::Ok(ok) if !is_silent && asked == Command::PROCESS_ENVIRONMENT => match &ok.environment {
             Some(environment) if environment.error.is_some() && !is_cut_by_an_error(environment) => close(on),
             Some(environment) => Move::GivesUp { on: on.to_owned(), is_whole: environment.error.is_none() },
@@ -242,12 +241,12 @@ fn end_of(script: &Script, on: &str, asked: Command) -> Move {
     }
 }
 
-/// Whether a message stands in the block, and its rest does not come.
+/// Whether a message begins in the block, and its rest is missing.
 fn is_cut_by_an_error(environment: &ScriptEnvironment) -> bool {
     environment.error.as_ref().is_some_and(|error| error.layer == "reply")
 }
 
-/// The bytes of a pattern that has only such.
+/// The bytes of a pattern that contains only bytes.
 fn literal(pattern: &Pattern) -> Option<Vec<u8>> {
     let bytes = pattern.0.iter().map(|part| match part {
         Part::Literal(literal) => literal.bytes(&Captures::new()).ok(),

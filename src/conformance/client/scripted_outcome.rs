@@ -1,4 +1,4 @@
-//! What must come of an exchange script that plays the runtime: how the client ends, what it gives out, and what it shows if it does not.
+//! The expected result of an exchange script that plays the runtime: how the client ends, its output, and the fault if it differs.
 
 use alloc::{borrow::ToOwned, format, vec::Vec};
 
@@ -8,7 +8,7 @@ use super::scenario::{Entry, Exit, Move, Output, Scenario};
 use super::{ClientFault, Operation};
 use crate::vectors::script::{Captures, Literal, OkOutcome, Script, ScriptAfterReply, ScriptOutcome, ScriptStreamEnd, Step};
 
-/// What a process says of itself; later versions append what nobody knows yet.
+/// What a process reports about itself; later versions append unknown fields.
 const SAID: &[&str] = &[
     "processId",
     "runtimeCookie",
@@ -28,7 +28,7 @@ pub(super) fn exit(outcome: &ScriptOutcome, operation: Operation) -> Exit {
         Operation::ProcessInfo | Operation::Environment | Operation::Trace | Operation::TracePort | Operation::UserEvents
     );
     if !says_something && is_asked {
-        // The generic OK is no error, and does not have what was asked for.
+        // The generic OK is not an error, but lacks the requested data.
         return Exit::Any;
     }
     if let Some(environment) = &ok.environment {
@@ -36,7 +36,7 @@ pub(super) fn exit(outcome: &ScriptOutcome, operation: Operation) -> Exit {
         return if whole { Exit::Zero } else { Exit::NonZero };
     }
     if ok.stream.as_ref().is_some_and(|stream| stream.end != ScriptStreamEnd::Complete) {
-        // What came may be of use all the same.
+        // What arrived may still be useful.
         return Exit::Any;
     }
     match &ok.second {
@@ -45,7 +45,7 @@ pub(super) fn exit(outcome: &ScriptOutcome, operation: Operation) -> Exit {
     }
 }
 
-/// The fault of a client for which all is well where it is not.
+/// The fault of a client that reports success wrongly.
 pub(super) fn reveals(outcome: &ScriptOutcome) -> Option<ClientFault> {
     match outcome {
         ScriptOutcome::Malformed { error } => match error.layer.as_str() {
@@ -60,7 +60,7 @@ pub(super) fn reveals(outcome: &ScriptOutcome) -> Option<ClientFault> {
                 return Some(ClientFault::ReplyCutUnnoticed);
             }
             let error = environment.error.as_ref()?;
-            // All other numbers of the block are right, or would leave an entry cut.
+            // All other numbers of the block are right, or would truncate an entry.
             let by_count = match error.kind.as_str() {
                 "bytes_after_message" => true,
                 "unexpected_end" => error.offset > 0,
@@ -83,7 +83,7 @@ pub(super) fn reveals(outcome: &ScriptOutcome) -> Option<ClientFault> {
     }
 }
 
-/// What else may be the cause, if all is well and the client ends as if it were not.
+/// Other possible causes if the client reports failure although all is well.
 pub(super) fn suspects(scenario: &Scenario, outcome: &ScriptOutcome) -> Vec<ClientFault> {
     let ScriptOutcome::Ok(ok) = outcome else { return Vec::new() };
     let entries = ok.environment.iter().flat_map(|environment| &environment.entries);
@@ -141,7 +141,7 @@ fn entry(value: &Value) -> Option<Entry> {
     }
 }
 
-/// The bytes of the stream: what is sent on the first connection behind the reply of 28 bytes.
+/// The bytes of the stream: those sent on the first connection after the reply of 28 bytes.
 fn stream(script: &Script, ok: &OkOutcome) -> Option<Vec<u8>> {
     let expected = usize::try_from(ok.stream.as_ref()?.bytes).ok()?;
     if matches!(&ok.reply, Value::Object(object) if object.is_empty()) {
@@ -179,12 +179,12 @@ mod tests {
             (ignored, ignored, ignored)
         );
         assert_eq!(of("unexpected_end", 16), ignored);
-        // The count of an entry's units, and a block of no bytes, say nothing of the number of entries.
+        // The count of an entry's units, and a block of no bytes, do not give the number of entries.
         let cut = Some(ClientFault::ReplyCutUnnoticed);
         assert_eq!((of("count_too_large", 4), of("unexpected_end", 0)), (cut, cut));
     }
 
-    /// An absent text is not looked for in what the client gives out.
+    /// An absent text is not searched for in the client's output.
     #[test]
     fn what_a_process_says_of_itself_is_looked_for_text_by_text() {
         let outcome = serde_json::json!({

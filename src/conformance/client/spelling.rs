@@ -1,10 +1,10 @@
-//! Wrong spellings of strings, by which faults are told apart.
+//! Wrong encodings of strings, which tell faults apart.
 
 use alloc::vec::Vec;
 
 use super::ClientFault;
 
-/// Whose wrong spelling of `text` stands in `bytes`, where the right one does not. `before` is the string that stands before it.
+/// The fault whose wrong encoding of `text` is in `bytes`, if the right one is not. `before` is the preceding string.
 pub(super) fn misspelled(text: &str, before: Option<&str>, bytes: &[u8]) -> Option<ClientFault> {
     let units: Vec<u16> = text.encode_utf16().collect();
     let len = units.len().saturating_add(1);
@@ -50,8 +50,8 @@ pub(super) fn misspelled(text: &str, before: Option<&str>, bytes: &[u8]) -> Opti
     }
 }
 
-/// The same for an empty text that stands before an event filter without events and an array: whether it is absent or empty, the zeroes
-/// behind `before` or behind its length are a byte and a number of lengths.
+/// The same for an empty text before an event filter without events and an array: whether it is absent or empty, the zeroes after
+/// `before` or after its length are a byte and a number of lengths.
 pub(super) fn empty_before_zeroes(before: Option<&str>, bytes: &[u8]) -> Option<ClientFault> {
     let before: Vec<u16> = before?.encode_utf16().collect();
     let before = spelled(before.len().saturating_add(1), &before);
@@ -60,7 +60,7 @@ pub(super) fn empty_before_zeroes(before: Option<&str>, bytes: &[u8]) -> Option<
     (zeroes % 4 == 3).then_some(ClientFault::EmptyStringAsTwoBytes)
 }
 
-/// A string whose length says `count`.
+/// A string with the length `count`.
 fn spelled(count: usize, units: &[u16]) -> Vec<u8> {
     [&le(count)[..], &raw(units), &[0, 0]].concat()
 }
@@ -73,7 +73,7 @@ fn le(number: usize) -> [u8; 4] {
     u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes()
 }
 
-/// A byte with its sign as a unit.
+/// A sign-extended byte as a unit.
 fn sign_extended(byte: u8) -> u16 {
     u16::from_le_bytes(i16::from(i8::from_le_bytes([byte])).to_le_bytes())
 }
@@ -86,7 +86,7 @@ fn holds(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len().max(1)).any(|window| window == part)
 }
 
-/// How many bytes a message has with these texts as strings, and `rest` bytes of payload beside them.
+/// The size of a message with these texts as strings, and `rest` bytes of other payload.
 pub(super) fn size_with(texts: &[&str], rest: usize) -> usize {
     let strings = texts.iter().map(|text| text.encode_utf16().count().saturating_add(1).saturating_mul(2).saturating_add(4));
     strings.fold(rest.saturating_add(20), usize::saturating_add)
@@ -119,12 +119,12 @@ mod tests {
             let payload = hex::decode(payload.replace(' ', "")).unwrap();
             assert_eq!(misspelled(text, None, &[&prefix[..], &payload].concat()), fault, "{text} {payload:02x?}");
         }
-        // Behind a name of one letter, and before a filter without events and the length of a tracepoint's name.
+        // After a name of one letter, and before a filter without events and the length of a tracepoint's name.
         let filtered = |empty: &[u8]| [&[2, 0, 0, 0, 0x4e, 0, 0, 0], empty, &[0, 0, 0, 0, 0, 6, 0, 0, 0]].concat();
         assert_eq!(empty_before_zeroes(Some("N"), &filtered(&[0; 2])), Some(ClientFault::EmptyStringAsTwoBytes));
         assert_eq!(empty_before_zeroes(Some("N"), &filtered(&[0; 4])), None);
         assert_eq!(empty_before_zeroes(Some("N"), &filtered(&[1, 0, 0, 0, 0, 0])), None);
-        // Behind a name of one letter.
+        // After a name of one letter.
         let name = [2, 0, 0, 0, 0x4e, 0, 0, 0];
         for (end, fault) in [
             (&[1, 0, 0, 0, 0, 0][..], None),

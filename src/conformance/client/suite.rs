@@ -6,10 +6,10 @@ use super::scenario::Scenario;
 use super::{discovery, replies, requests, scripted};
 use crate::vectors::LoadError;
 
-/// All scenarios: those of the exchange scripts, and those of this crate's own.
+/// All scenarios: those of the exchange scripts, and this crate's own.
 ///
 /// # Errors
-/// None, as the crate's own tests check; the type leaves that to the caller.
+/// None, as the crate's tests check; the type leaves that to the caller.
 ///
 /// ```
 /// let scenarios = dotnet_diagnostics_ipc::conformance::client::scenarios()?;

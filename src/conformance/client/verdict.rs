@@ -1,4 +1,4 @@
-//! What becomes of a scenario: how the client ended, what it gave out and said, and the case that is made of it.
+//! The result of a scenario: how the client ended, its output and messages, and the resulting case.
 
 use alloc::{
     borrow::ToOwned as _,
@@ -18,18 +18,18 @@ use super::{Argument, ClientFault};
 use crate::conformance::player::Transcript;
 use crate::conformance::{Case, CaseFault, Detail, Glob, Grade, Turn};
 
-/// What came of one scenario.
+/// The result of one scenario.
 pub(super) struct Verdict {
-    /// The client lacks what the scenario needs.
+    /// The client does not support the scenario.
     pub(super) lacks: Option<String>,
     pub(super) findings: Findings,
-    /// How it was started and how it ended, a line each.
+    /// How it was started and how it ended, one line each.
     pub(super) about: Vec<String>,
     pub(super) transcript: Transcript,
 }
 
 impl Verdict {
-    /// The client cannot be told this.
+    /// The client cannot be given this task.
     pub(super) fn lacking(what: String) -> Self {
         Self { lacks: Some(what), findings: Findings::default(), about: Vec::new(), transcript: Transcript::default() }
     }
@@ -53,7 +53,7 @@ impl Verdict {
             grade = Grade::Fail;
             found.insert(0, "it is required".to_owned());
         }
-        // What failed it, apart from what explains it.
+        // What failed it, besides the explanation.
         let mut about = Vec::new();
         for finding in self.findings.iter() {
             let text = match finding.weight {
@@ -83,7 +83,7 @@ impl Verdict {
         case
     }
 
-    /// Judges how the client ended, what it gave out and what it said.
+    /// Judges how the client ended, its output and its messages.
     pub(super) fn judge_end(&mut self, scenario: &Scenario, line: &CommandLine, ended: &Ended, target: &Target, manner: Manner) {
         let before = self.findings.is_bad();
         let findings = &mut self.findings;
@@ -94,7 +94,7 @@ impl Verdict {
                     () if manner.waits_for_more && scenario.ok_size == Some(20) => ClientFault::ReplySizeIgnored,
                     () => ClientFault::RunsOn,
                 };
-                // One that held its connection for ever is known already.
+                // A client that kept its connection forever is already reported.
                 let is_known = findings.has(ClientFault::NoReadTimeout) || findings.has(ClientFault::ReadsUntilClose);
                 let text = format!("it runs on after {} ms, and was ended", ended.after.as_millis());
                 if is_known {
@@ -114,7 +114,7 @@ impl Verdict {
                     () if manner.waits_for_the_end => Some(ClientFault::ReadsUntilClose),
                     () => None,
                 };
-                // The plain request and the plain answer to it: nothing else can be the cause.
+                // The plain request and its plain answer: no other cause is possible.
                 let is_plain = scenario.name.starts_with("request/plain/") && !before;
                 let fault = by_manner.or(scenario.reveals).or(is_plain.then_some(ClientFault::OkTakenForError));
                 findings.must(fault, "all was well, and it ends as if it were not");
@@ -137,7 +137,7 @@ impl Verdict {
         if scenario.exit == Exit::NonZero {
             says(scenario, ended, findings);
         }
-        // One that refuses writes nothing.
+        // A client that refuses writes nothing.
         if let (Some(output), Some(_), true) = (&scenario.output, line.output, ended.is_success()) {
             let bytes = if line.says(Argument::Output) { fs::read(&target.output) } else { Ok(ended.stdout.clone()) };
             match bytes {
@@ -149,7 +149,7 @@ impl Verdict {
     }
 }
 
-/// What the client is to print of an error. The document leaves open whether it does.
+/// What the client must print of an error. The document leaves open whether it does.
 fn says(scenario: &Scenario, ended: &Ended, findings: &mut Findings) {
     let said = [&ended.stdout[..], &ended.stderr[..]].concat();
     let said = String::from_utf8_lossy(&said).to_lowercase();
@@ -178,7 +178,7 @@ const fn expected(scenario: &Scenario) -> &'static str {
     }
 }
 
-/// How it ended, and all that it said.
+/// How it ended, with all its messages.
 pub(super) fn how(ended: &Ended) -> String {
     let status = ended.status.map_or_else(|| "it did not end".to_owned(), |status| status.to_string());
     let stderr = String::from_utf8_lossy(&ended.stderr);

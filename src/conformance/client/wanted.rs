@@ -1,4 +1,4 @@
-//! What the fields of a request must be, for what the command line says.
+//! The expected fields of a request, from the command line.
 
 use alloc::{
     borrow::ToOwned as _,
@@ -13,17 +13,17 @@ use super::operations::CommandLine;
 use super::scenario::Arguments;
 use super::{Argument, Operation};
 
-/// What a field must be.
+/// The expected value of a field.
 pub(super) enum Wanted {
-    /// This text; absent is as good as empty.
+    /// This text; absent counts as empty.
     Text(String),
-    /// No text at all.
+    /// No text.
     Absent,
-    /// This number, text or bool, as it is written out.
+    /// This number, text or bool, in text form.
     Plain(String),
-    /// These ids alone, or all of them.
+    /// Only these ids, or all of them.
     Events(String),
-    /// Arguments of a provider, `KEY=VALUE`; a value in quotes is the same value.
+    /// Arguments of a provider, `KEY=VALUE`; quotes around a value do not matter.
     KeyValues(String),
     /// The name of the default tracepoint, or of one of the sets.
     Tracepoint(String),
@@ -34,7 +34,7 @@ pub(super) enum Field<'v> {
     Values(Vec<&'v Value>),
 }
 
-/// The fields that the command line says.
+/// The fields given in the command line.
 pub(super) fn wanted<'a>(
     operation: Operation,
     line: &CommandLine,
@@ -90,7 +90,7 @@ pub(super) fn wanted<'a>(
     all
 }
 
-/// The values of a field; of one of the providers', those of all of them.
+/// The values of a field; for a provider's field, those of all providers.
 pub(super) fn seen<'v>(value: &'v Value, field: &str) -> Field<'v> {
     let mut values = Vec::from([value]);
     for name in field.split('.') {
@@ -147,7 +147,7 @@ impl Wanted {
     }
 }
 
-/// Whether `seen` says the key and the value of `text`.
+/// Whether `seen` has the key and the value of `text`.
 fn is_key_values(text: &str, seen: &str) -> bool {
     let is_quoted = |(key, value): (&str, &str)| {
         let rest = seen.strip_prefix(key).and_then(|rest| rest.strip_prefix("=\""));

@@ -6,10 +6,10 @@ use serde_json::Map;
 
 use crate::vectors::Value;
 
-/// The layers that an answer can name.
+/// The layers allowed in an answer.
 pub(super) const LAYERS: [&str; 5] = ["transport", "header", "payload", "limits", "reply"];
 
-/// What an adapter answered to a question.
+/// An adapter's answer to a question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     /// The number of the question.
@@ -18,7 +18,7 @@ pub struct Answer {
     pub said: AnswerKind,
     /// `reason`: why it refuses, or cannot be asked, in words for the report.
     pub reason: Option<String>,
-    /// All of it, as it came.
+    /// All of it, unchanged.
     pub whole: Value,
 }
 
@@ -27,23 +27,23 @@ pub struct Answer {
 pub enum AnswerKind {
     /// `ok`.
     Ok {
-        /// `value`: of a decoding. Absent is not the same as null, which is the value of a string.
+        /// `value`: of a decoding. Absent differs from null, which is the value of a string.
         value: Option<Value>,
         /// `wire`: of an encoding.
         wire: Option<Vec<u8>>,
-        /// `canonical`, if it says so.
+        /// `canonical`, if given.
         canonical: Option<bool>,
     },
     /// `error`: bytes, or a value, refused.
     Error {
-        /// `layer`, if it says so.
+        /// `layer`, if given.
         layer: Option<String>,
-        /// `value`: what the bytes are all the same, where only the limits refuse them.
+        /// `value`: what the bytes mean if only the limits refuse them.
         value: Option<Value>,
     },
-    /// `taken`: the bytes were read, and the library does not show what they mean.
+    /// `taken`: the bytes were accepted, but the library does not show what they mean.
     Taken,
-    /// `unsupported`: there is no way to give the codec this question.
+    /// `unsupported`: the codec cannot be asked this question.
     Unsupported,
 }
 
@@ -51,7 +51,7 @@ impl Answer {
     /// Reads a line.
     ///
     /// # Errors
-    /// What in it is none of the line protocol.
+    /// What in it violates the line protocol.
     pub fn parse(line: &str) -> Result<Self, String> {
         let whole: Value = serde_json::from_str(line).map_err(|error| format!("no JSON: {error}"))?;
         let Some(object) = whole.as_object() else { return Err("no JSON object".to_owned()) };
@@ -77,7 +77,7 @@ impl Answer {
     }
 }
 
-/// A text, where null is as good as none.
+/// A text; null counts as absent.
 fn text<'o>(object: &'o Map<String, Value>, key: &str) -> Result<Option<&'o str>, String> {
     match object.get(key) {
         None | Some(Value::Null) => Ok(None),

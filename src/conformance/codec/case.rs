@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::conformance::Glob;
 use crate::vectors::{EMBEDDED, File, Group, LoadError, Test, Value, Verdict, parse};
 
-/// The flag of vectors whose layer decides what a server answers.
+/// The flag of vectors whose layer decides a server's answer.
 const LAYER_MATTERS: &str = "LayerMatters";
 
 /// A file of vectors and its name without `.json`.
@@ -20,21 +20,21 @@ const LAYER_MATTERS: &str = "LayerMatters";
 pub struct NamedFile {
     /// `grammar`.
     pub name: String,
-    /// What is in it.
+    /// Its contents.
     pub file: File,
 }
 
-/// The files that are part of the crate.
+/// The files embedded in the crate.
 ///
 /// # Errors
-/// None, as the crate's own tests check.
+/// None, as the crate's tests check.
 pub fn embedded() -> Result<Vec<NamedFile>, LoadError> {
     let named =
         |(name, text): &(&str, &str)| Ok(NamedFile { name: name.trim_end_matches(".json").to_owned(), file: parse(name, text)? });
     EMBEDDED.iter().map(named).collect()
 }
 
-/// What a codec is asked to do.
+/// The operation asked of a codec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Read `wire`.
@@ -62,11 +62,11 @@ pub struct CodecCase<'v> {
     pub group: &'v Group,
     /// The vector.
     pub test: &'v Test,
-    /// What is to be done.
+    /// The operation.
     pub operation: Operation,
 }
 
-/// All questions that the vectors of `files` give, in their order: each to be decoded if it has bytes, and encoded if it has a value.
+/// All questions from the vectors of `files`, in order: decode for each with bytes, encode for each with a value.
 pub fn cases(files: &[NamedFile]) -> Vec<CodecCase<'_>> {
     let tests = files.iter().flat_map(|NamedFile { name, file }| {
         file.groups.iter().flat_map(move |group| group.tests.iter().map(move |test| (name.as_str(), group, test)))
@@ -74,7 +74,7 @@ pub fn cases(files: &[NamedFile]) -> Vec<CodecCase<'_>> {
     tests
         .flat_map(|(section, group, test)| {
             let decode = test.wire.is_some().then_some(Operation::Decode);
-            // A null may be a value, that of an absent string; not so where the bytes have no meaning at all.
+            // A null may be the value of an absent string, but not if the bytes have no meaning.
             let encode =
                 (test.wire.is_none() || test.result != Verdict::Invalid || is_of_limits(test)).then_some(Operation::Encode);
             [decode, encode].into_iter().flatten().map(move |operation| CodecCase { section, group, test, operation })
@@ -92,12 +92,12 @@ impl CodecCase<'_> {
         format!("{}/{}/{}/{}", self.section, self.group.name, self.test.tc_id, self.operation.name())
     }
 
-    /// Whether another layer than the vector's is a failure.
+    /// Whether a layer other than the vector's is a failure.
     pub(super) fn is_layer_binding(&self) -> bool {
         self.test.flags.iter().any(|flag| flag == LAYER_MATTERS)
     }
 
-    /// Whether `glob` chooses this by its name, or a part of it, or its type or command, also with the operation: `request/encode`.
+    /// Whether `glob` matches its name, or a part of it, or its type or command, also with the operation: `request/encode`.
     pub fn is_chosen(&self, glob: &Glob) -> bool {
         let tc_id = self.test.tc_id.to_string();
         let kind = json!(self.group.kind);
@@ -134,7 +134,7 @@ impl CodecCase<'_> {
         request
     }
 
-    /// What should come, in words.
+    /// The expected answer, in words.
     pub fn expected(&self) -> String {
         let Test { value, wire, result, canonical, error, .. } = self.test;
         let refusal = error.as_ref().map(|error| format!("error of layer {} ({error})", error.layer));

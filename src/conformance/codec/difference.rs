@@ -1,4 +1,4 @@
-//! Where a value differs from the one that is right.
+//! How a value differs from the expected one.
 
 use alloc::{
     borrow::ToOwned as _,
@@ -10,19 +10,19 @@ use core::fmt;
 
 use crate::vectors::{Type, Value};
 
-/// Keys whose text is hexadecimal or a GUID: its digits may be of either case.
+/// Keys whose text is hexadecimal or a GUID: the case of digits does not matter.
 const DIGITS: [&str; 11] =
     ["clientData", "code", "extension", "guid", "hresult", "metadata", "payload", "profilerGuid", "rest", "runtimeCookie", "tail"];
-/// Keys that a reader may leave out: what is reserved, ignored, or of a later version.
+/// Keys that a reader may omit: reserved, ignored, or of a later version.
 const NOT_DEMANDED: [&str; 5] = ["future", "ignored", "reserved", "reserved2", "tail"];
 /// Keys whose text may be absent or empty (F-83): many libraries can write only one of the two.
 const ABSENT_OR_EMPTY: [&str; 2] = ["arguments", "filter_data"];
-/// Longer texts are cut around the first difference, to so much.
+/// Longer texts are truncated to this length, around the first difference.
 const SHOWN: usize = 120;
-/// How much of what is equal stands before it.
+/// How much equal text is shown before it.
 const BEFORE: usize = 20;
 
-/// The first place where a value is not what it must be.
+/// The first difference of a value.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::Glob;
@@ -81,7 +81,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// A text, cut around its character `at` if it is long.
+/// A text, truncated around its character `at` if it is long.
 fn excerpt(text: &str, at: usize) -> String {
     if text.chars().count() <= SHOWN {
         return text.to_owned();
@@ -92,23 +92,23 @@ fn excerpt(text: &str, at: usize) -> String {
     format!("{}{shown}{}", if begin > 0 { "…" } else { "" }, if ends { "" } else { "…" })
 }
 
-/// What came of a comparison.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub(super) struct Compared {
     /// The first difference that counts.
     pub(super) difference: Option<Difference>,
-    /// Whether the reader left a key out that is not demanded.
+    /// Whether the reader omitted an optional key.
     pub(super) has_left_out: bool,
-    /// The first place where an absent text is an empty one, or the other way round, and that does not count.
+    /// The first place where only absent and empty text differ, which does not count.
     pub(super) absent_or_empty: Option<Difference>,
 }
 
-/// Holds what was read to what is to be read. Keys that a reader may leave out are not demanded.
+/// Compares what was read with the expected value. Keys that a reader may omit are optional.
 pub(super) fn of_reading(kind: Type, seen: &Value, expected: &Value) -> Compared {
     compared(kind, seen, expected, true)
 }
 
-/// Holds what written bytes mean to what was to be written. `arguments` may be absent or empty.
+/// Compares the meaning of written bytes with the expected value. `arguments` may be absent or empty.
 pub(super) fn of_writing(kind: Type, seen: &Value, expected: &Value) -> Compared {
     compared(kind, seen, expected, false)
 }
@@ -203,7 +203,7 @@ impl Comparer {
     }
 }
 
-/// Whether a value says nothing: null, or an empty text or list.
+/// Whether a value is empty: null, or an empty text or list.
 fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -251,10 +251,10 @@ mod tests {
         let compared = of_reading(Type::Reply, &json!({ "version": 2 }), &expected);
         assert!(compared.difference.is_none() && compared.has_left_out);
         assert_eq!(read(&json!({ "version": 2, "tail": "fe" }), &expected).unwrap(), "tail is \"fe\", expected \"ff\"");
-        // It may say that there is none, and not that there is one.
+        // It may report that there is none, but not that there is one.
         assert_eq!(read(&json!({ "version": 2, "tail": "" }), &json!({ "version": 2 })), None);
         assert!(read(&json!({ "version": 2, "tail": "00" }), &json!({ "version": 2 })).is_some());
-        // What is written has all of it.
+        // Written bytes must contain all of it.
         assert!(of_writing(Type::Reply, &json!({ "version": 2 }), &expected).difference.is_some());
     }
 

@@ -1,4 +1,4 @@
-//! What is wrong with an answer, by kinds.
+//! The kinds of errors in an answer.
 
 use alloc::{format, string::String};
 use core::fmt;
@@ -8,7 +8,7 @@ use super::answer::LAYERS;
 use crate::conformance::AdapterError;
 use crate::vectors::DecodeRefusal;
 
-/// Why a case failed. [`CodecFault::name`] is what failures are counted by.
+/// Why a case failed. Failures are counted by [`CodecFault::name`].
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::codec::CodecFault;
@@ -20,45 +20,45 @@ use crate::vectors::DecodeRefusal;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CodecFault {
-    /// Invalid bytes were taken.
+    /// Invalid bytes were accepted.
     TakenThoughInvalid,
     /// Valid bytes, or a valid value, were refused.
     RefusedThoughValid,
     /// Bytes were read as another value.
     WrongValue(Difference),
-    /// `ok` to `decode`, and no `value`.
+    /// `ok` to `decode`, without `value`.
     ValueMissing,
-    /// `canonical` is not as it is.
+    /// `canonical` is wrong.
     WrongCanonical {
-        /// What it is.
+        /// The answer.
         seen: bool,
     },
-    /// Refused in another layer, where a server's answer hangs on it.
+    /// Refused in another layer, where a server's answer depends on it.
     WrongLayer {
         /// The layer of the answer.
         seen: String,
         /// That of the vector.
         expected: String,
     },
-    /// A layer that does not exist.
+    /// An unknown layer.
     UnknownLayer(String),
-    /// `ok` to `encode`, and no `wire`.
+    /// `ok` to `encode`, without `wire`.
     WireMissing,
-    /// Other bytes than those of the vector were written.
+    /// Bytes other than the vector's were written.
     WrongBytes(WrongBytes),
-    /// Bytes were written where there are none for the value.
+    /// Bytes were written for a value that has none.
     WrittenThoughInvalid,
-    /// The value was written in a form that is only ever read.
+    /// The value was written in a form that is only for reading.
     LeniencyWritten,
-    /// No line came.
+    /// No line was written.
     NoAnswer(AdapterError),
-    /// A line came that is not of the line protocol, or answers another question; what is wrong with it.
+    /// A line that violates the line protocol, or answers another question; the reason.
     NotTheProtocol(String),
-    /// Unsupported, and required; the reason that was given.
+    /// Unsupported, and required; the given reason.
     Required(Option<String>),
 }
 
-/// What each name means, and how to mend it.
+/// The meaning of each name, and its fix.
 const MEANINGS: [(&str, &str, &str); 14] = [
     (
         "taken-though-invalid",
@@ -128,7 +128,7 @@ const MEANINGS: [(&str, &str, &str); 14] = [
     ),
 ];
 
-/// How bytes differ from those that were expected.
+/// How bytes differ from the expected ones.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::Glob;
@@ -144,12 +144,12 @@ const MEANINGS: [(&str, &str, &str); 14] = [
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongBytes {
-    /// The first place where they differ, and what is in each there, `None` behind its end. `None` where any bytes of the value are as good.
+    /// The first difference, with both bytes; `None` after the end. `None` if any encoding of the value is allowed.
     first: Option<(usize, Option<u8>, Option<u8>)>,
     meaning: Meaning,
 }
 
-/// What such bytes mean.
+/// The meaning of such bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     Other(Difference),
@@ -159,7 +159,7 @@ pub(super) enum Meaning {
 }
 
 impl WrongBytes {
-    /// Of `wire`, where `expected` was to be written; `None` where any bytes of the same value are as good.
+    /// Of `wire`, where `expected` should be written; `None` if any encoding of the same value is allowed.
     pub(super) fn new(wire: &[u8], expected: Option<&[u8]>, meaning: Meaning) -> Self {
         let first = expected.map(|expected| {
             let at = wire.iter().zip(expected).take_while(|(one, other)| one == other).count();
@@ -186,14 +186,14 @@ impl fmt::Display for WrongBytes {
     }
 }
 
-/// The row of a name; the field that follows its colon is of no account.
+/// The row of a name; the field after its colon is ignored.
 fn row(name: &str) -> Option<&'static (&'static str, &'static str, &'static str)> {
     let name = name.split_once(':').map_or(name, |(name, _)| name);
     MEANINGS.iter().find(|(known, _, _)| *known == name)
 }
 
 impl CodecFault {
-    /// What a name of [`CodecFault::name`] means; `None` if no fault is called so.
+    /// The meaning of a name of [`CodecFault::name`]; `None` if it is unknown.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::conformance::codec::CodecFault;
@@ -205,7 +205,7 @@ impl CodecFault {
         row(name).map(|(_, meaning, _)| *meaning)
     }
 
-    /// How to mend a fault of such a name; `None` if no fault is called so.
+    /// The fix of a fault of such a name; `None` if it is unknown.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::conformance::codec::CodecFault;

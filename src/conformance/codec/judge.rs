@@ -12,14 +12,14 @@ use super::{Answer, AnswerKind, CodecCase, CodecFault, Operation, WrongBytes};
 use crate::conformance::Grade;
 use crate::vectors::{Type, Value, VectorFault, Verdict};
 
-/// What is said of an answer.
+/// The judgement of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
     /// The grade.
     pub grade: Grade,
-    /// Why it is no [`Grade::Pass`], and what the adapter says to it.
+    /// Why it is not a [`Grade::Pass`], and the adapter's reason.
     pub found: Option<String>,
-    /// Why it failed: there is one for [`Grade::Fail`], and for no other grade.
+    /// Why it failed: only with [`Grade::Fail`].
     pub fault: Option<CodecFault>,
 }
 
@@ -36,7 +36,7 @@ impl Judgement {
         Self { grade, found: Some(found.into()), fault: None }
     }
 
-    /// The same, with what the adapter says to it.
+    /// The same, with the adapter's reason.
     fn with_reason(mut self, reason: Option<&str>) -> Self {
         if let (Some(found), Some(reason)) = (&mut self.found, reason) {
             found.push_str(": ");
@@ -45,14 +45,14 @@ impl Judgement {
         self
     }
 
-    /// The same of a case that must not be left out.
+    /// The same for a required case.
     pub(super) fn required(self, answer: &Answer) -> Self {
         if self.grade == Grade::Unimplemented { CodecFault::Required(answer.reason.clone()).into() } else { self }
     }
 }
 
 impl CodecCase<'_> {
-    /// The grade of `answer`, whose number is not looked at.
+    /// The grade of `answer`, ignoring its number.
     pub fn judge(&self, answer: &Answer) -> Judgement {
         let judgement = match (&answer.said, self.operation) {
             (AnswerKind::Unsupported, _) => Judgement::new(Grade::Unimplemented, "unsupported"),
@@ -93,7 +93,7 @@ impl CodecCase<'_> {
         }
     }
 
-    /// Of bytes that were taken, whatever they mean; `None` where they must not be.
+    /// For accepted bytes, whatever they mean; `None` if they must be refused.
     fn taking(&self) -> Option<Judgement> {
         match self.test.result {
             Verdict::Valid => Some(Judgement::PASS),
@@ -120,7 +120,7 @@ impl CodecCase<'_> {
         if let Some(difference) = compared.difference {
             return CodecFault::WrongValue(difference).into();
         }
-        // What was dropped is not written again.
+        // Dropped data is not written again.
         match canonical.filter(|canonical| *canonical != self.test.canonical && !compared.has_left_out) {
             Some(seen) => CodecFault::WrongCanonical { seen }.into(),
             None => judgement,
@@ -137,8 +137,8 @@ impl CodecCase<'_> {
         }
     }
 
-    /// Other bytes than the vector's. Where nobody writes those, they may be right; and where a text is absent that many libraries
-    /// write as an empty one.
+    /// Bytes other than the vector's. If writers must not use those, they may be right; and if many libraries write an absent text
+    /// as an empty one.
     fn judge_other_bytes(&self, wire: &[u8], expected: &[u8]) -> Judgement {
         let wrong = |meaning| {
             let expected = self.test.canonical.then_some(expected);
@@ -146,7 +146,7 @@ impl CodecCase<'_> {
         };
         let Some(subject) = self.group.subject() else { return wrong(Meaning::Same) };
         let mut value = self.test.value.clone();
-        // What is ignored is not written.
+        // Ignored data is not written.
         if let (Type::Ports, Some(ignored)) = (subject.kind, value.get_mut("ignored")) {
             *ignored = json!([]);
         }
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
     use crate::vectors::Test;
 
-    /// The judgement of `line` for the first case of which `is_meant` says so, as `change` makes its test.
+    /// The judgement of `line` for the first case selected by `is_meant`, with its test changed by `change`.
     #[track_caller]
     fn judged(files: &[NamedFile], is_meant: impl Fn(&CodecCase<'_>) -> bool, change: impl Fn(&mut Test), line: &str) -> Judgement {
         let case = cases(files).into_iter().find(|case| is_meant(case)).expect("there is one");
@@ -195,12 +195,12 @@ mod tests {
     fn refusal_and_other_bytes_are_judged_by_what_the_vector_says() {
         let files = embedded().unwrap();
         let refusal = r#"{ "result": "error", "layer": "limits", "value": 1 }"#;
-        // A leniency need not be had.
+        // A leniency is optional.
         assert_eq!(judged(&files, |case| decodes(case, Verdict::Acceptable), same, refusal), Judgement::PASS);
         let limited = |case: &CodecCase<'_>| decodes(case, Verdict::Invalid) && is_of_limits(case.test);
         assert_eq!(name(&judged(&files, limited, same, refusal)).unwrap(), "wrong-value");
         assert_eq!(judged(&files, limited, same, r#"{ "result": "error", "layer": "limits" }"#), Judgement::PASS);
-        // Bytes that nobody writes are written in another way, which must be one.
+        // Bytes that writers must not use are written in another way, which must be one.
         let other = |case: &CodecCase<'_>| case.operation == Operation::Encode && case.test.wire.is_some() && !case.test.canonical;
         let none = judged(&files, other, same, r#"{ "result": "ok", "wire": "" }"#);
         assert_eq!(name(&none).unwrap(), "wrong-bytes:unexpected_end", "{none:?}");
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!((limits.grade, limits.found.as_deref()), (Grade::PassLenient, Some("limits are not checked")));
         let encodes = judged(&files, |case| case.operation == Operation::Encode, same, taken);
         assert_eq!(name(&encodes).unwrap(), "not-the-protocol");
-        // One that says ok has a value.
+        // An ok needs a value.
         let forgotten = judged(&files, |case| decodes(case, Verdict::Valid), same, r#"{ "result": "ok" }"#);
         assert_eq!(name(&forgotten).unwrap(), "value-missing");
     }

@@ -1,4 +1,21 @@
-//! Codecs: the vectors as questions, and what is a right answer.
+//! Codecs: the vectors as questions, and the grading of answers.
+
+//! # Example
+//!
+//! Ask a codec in another language, a program that answers JSON lines:
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use dotnet_diagnostics_ipc::conformance::{Adapter, AdapterCommand, codec};
+//!
+//! let files = codec::embedded()?;
+//! let cases = codec::cases(&files);
+//! let command = AdapterCommand { program: "./my-adapter".into(), arguments: Vec::new(), deadline: Duration::from_secs(5) };
+//! let mut adapter = Adapter::start(command)?;
+//! let report = codec::run(&cases, &mut adapter, &[], &mut |case| println!("{}: {:?}", case.name, case.grade));
+//! println!("{} failed", report.counts.fail);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod answer;
 mod case;

@@ -23,11 +23,11 @@ struct Question {
     value: Value,
 }
 
-/// Answers a line of the line protocol as this crate's codec does.
+/// Answers a line of the line protocol with this crate's codec.
 pub fn answer(line: &str) -> String {
     let question: Question = match serde_json::from_str(line) {
         Ok(question) => question,
-        // Nobody can tell which question it was.
+        // It is unknown which question it was.
         Err(_) => return json!({ "id": null, "result": "unsupported" }).to_string(),
     };
     let mut answer = answer_to(&question).unwrap_or_else(|| json!({ "result": "unsupported" }));
@@ -57,7 +57,7 @@ fn answer_to(question: &Question) -> Option<Value> {
 
 fn decode(subject: Subject, wire: &[u8]) -> Value {
     let decoded = subject.decode(wire);
-    // What stands before the payload is looked at first, and then whether it is the message that was asked for.
+    // The parts before the payload are checked first, then whether it is the requested message.
     let is_framed = decoded.as_ref().map_or_else(|refusal| matches!(refusal.fault.layer.as_str(), "payload" | "limits"), |_| true);
     if let (true, Some(layer)) = (is_framed, other_message(subject, wire)) {
         return json!({ "result": "error", "layer": layer });
@@ -71,7 +71,7 @@ fn decode(subject: Subject, wire: &[u8]) -> Value {
     }
 }
 
-/// The layer that says so if the header of `wire` is that of another message than was asked for.
+/// The layer that refuses if the header of `wire` has another message than requested.
 fn other_message(subject: Subject, wire: &[u8]) -> Option<&'static str> {
     let command = Header::decode(wire).ok()?.command;
     let (is_it, layer) = match subject.kind {

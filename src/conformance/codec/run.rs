@@ -11,33 +11,33 @@ use super::{Answer, CodecCase, CodecFault, Judgement};
 use crate::conformance::{Adapter, AdapterError, Case, CaseFault, Detail, Glob, Grade, Interrupted, Lost, Report};
 use crate::vectors::Value;
 
-/// After so many questions in a row without an answer the last one that had one is asked again.
+/// After this many questions in a row without an answer the last answered one is asked again.
 const PATIENCE: usize = 8;
 
-/// What became of one question.
+/// The result of one question.
 enum Reply {
     Answer(Answer),
-    /// No line, or none that answers: the case fails, and the program is started again.
+    /// No line, or no valid one: the case fails, and the program is restarted.
     None {
         fault: CodecFault,
         seen: Value,
     },
-    /// There is nobody to ask, or it would be the same with every question.
+    /// The program is lost, or every question would have the same result.
     Gone(String),
     /// The adapter's canceller was used.
     Cancelled,
 }
 
-/// Asks every one of `cases`. Where one of `require` chooses a case, not having it is a failure.
+/// Asks every one of `cases`. If `require` matches a case, not supporting it is a failure.
 ///
-/// A program that dies, is silent, or does not keep to the line protocol fails that case, is started again, and goes on with the next.
-/// After eight of these in a row the last question that was answered is asked again; if there is none, or its answer does not come either,
-/// the program is lost, and the report says how many cases were not run. It is lost at once where no question can have an answer: it
-/// cannot be started, writes a byte order mark, or keeps its answers until its input ends.
+/// A program that dies, is silent, or violates the line protocol fails that case, is restarted, and continues with the next. After
+/// eight of these in a row the last answered question is asked again; if there is none, or it is not answered either, the program
+/// is lost, and the report says how many cases were not run. It is lost immediately if no question can be answered: it cannot be
+/// started, writes a byte order mark, or holds back its answers until its input ends.
 ///
-/// Where the adapter's canceller is used, the report has the cases until then, and says how many were not run.
+/// On cancellation, the report has the cases so far, and says how many were not run.
 ///
-/// `done` is told each case once it has its grade.
+/// `done` is called for each graded case.
 pub fn run(cases: &[CodecCase<'_>], adapter: &mut Adapter, require: &[Glob], done: &mut dyn FnMut(&Case)) -> Report {
     let mut report = Report::new("codec", &format!("{}", adapter.command()));
     let mut id = 0;
@@ -70,7 +70,7 @@ pub fn run(cases: &[CodecCase<'_>], adapter: &mut Adapter, require: &[Glob], don
         done(&result);
         report.add(result);
         if silent >= PATIENCE {
-            // A canceller that is used here is seen at the next case.
+            // A cancellation here is noticed at the next case.
             let answers = answered.is_some_and(|case| matches!(ask(case, adapter, &mut id), Reply::Answer(_) | Reply::Cancelled));
             if !answers {
                 let reason =
@@ -106,7 +106,7 @@ fn ask(case: &CodecCase<'_>, adapter: &mut Adapter, id: &mut u64) -> Reply {
         }
         Err(error) => format!("no answer of the line protocol: {error}"),
     };
-    // Which answer the next line would be is anybody's guess.
+    // It is unknown which question the next line would answer.
     adapter.drop_it();
     Reply::None { fault: CodecFault::NotTheProtocol(found), seen: line.into() }
 }
@@ -124,6 +124,7 @@ fn result(case: &CodecCase<'_>, judgement: Judgement, seen: Value) -> Case {
         spec: case.group.spec.clone(),
         detail: (grade != Grade::Pass).then_some(detail),
         deviation: None,
+        outcome: None,
         faults: fault.iter().map(|fault| CaseFault::new(&fault.name(), &fault.to_string())).collect(),
         hazard: None,
     }

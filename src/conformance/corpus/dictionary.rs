@@ -12,7 +12,7 @@ use crate::port::{PortType, SuspendMode};
 use crate::user_events::TRACEPOINT_FORMAT_V1;
 use crate::wire::{Encode as _, IpcString};
 
-/// Numbers at which readers check.
+/// Numbers at the limits of what readers check.
 const EDGES: [u32; 10] = [0, 1, 0xff, 0x100, 1000, 1001, 0xffff, 0x1_0000, 0x7fff_ffff, 0xffff_ffff];
 
 /// A dictionary in the form that libFuzzer and AFL++ read.

@@ -1,4 +1,4 @@
-//! What a fuzzing campaign begins with: seeds for each target of `fuzz/`, made of the golden vectors, and a dictionary.
+//! The initial corpus of a fuzzing campaign: seeds for each target of `fuzz/`, made of the golden vectors, and a dictionary.
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::conformance::corpus;
@@ -16,10 +16,10 @@ mod subjects;
 
 pub use dictionary::dictionary;
 pub use seeds::{COMMANDS, Seed, seeds};
-pub use subjects::{Asked, SUBJECTS};
+pub use subjects::{Asked, SUBJECTS, of_c_header};
 
 /// The targets of `fuzz/`.
-pub const TARGETS: [&str; 12] = [
+pub const TARGETS: [&str; 13] = [
     "decode_any",
     "roundtrip",
     "canonical",
@@ -31,5 +31,6 @@ pub const TARGETS: [&str; 12] = [
     "endpoint_names",
     "user_events",
     "differential",
+    "c_header",
     "cli_decode",
 ];

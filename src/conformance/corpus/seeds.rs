@@ -1,8 +1,8 @@
-//! What a campaign begins with: the golden vectors, in the form of each target's input.
+//! The seeds of a campaign: the golden vectors, in the form of each target's input.
 
 use alloc::{format, string::String, vec::Vec};
 
-use super::SUBJECTS;
+use super::{Asked, SUBJECTS, of_c_header};
 use crate::command::{Command, Continuation};
 use crate::header::HEADER_LEN;
 use crate::message::Message;
@@ -11,16 +11,16 @@ use crate::vectors::{self, Direction, Group, LoadError, Type};
 /// An input, and a name for its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seed {
-    /// The number of a vector, and which of its inputs this is.
+    /// The number of a vector, and the index of its input.
     pub name: String,
     /// The bytes.
     pub input: Vec<u8>,
 }
 
-/// A fuzzer does better with short ones; what only long ones show, the vectors themselves show.
+/// Short inputs suit fuzzers better; the vectors themselves cover what needs long ones.
 const LONGEST: usize = 4096;
 
-/// What a client asks in `client_exchange`, by the first byte of the input.
+/// The client's request in `client_exchange`, by the first byte of the input.
 pub const COMMANDS: [(Command, Continuation); 6] = [
     (Command::PROCESS_INFO3, Continuation::Close),
     (Command::GENERATE_CORE_DUMP3, Continuation::Close),
@@ -30,7 +30,7 @@ pub const COMMANDS: [(Command, Continuation); 6] = [
     (Command::PROCESS_ENVIRONMENT, Continuation::EnvironmentBlock),
 ];
 
-/// The pieces that `decode_any` reads behind a first byte, by their numbers there.
+/// The pieces that `decode_any` reads after a first byte, by their numbers there.
 const PIECES: [(Type, u8); 20] = [
     (Type::Byte, 0),
     (Type::Ushort, 1),
@@ -54,10 +54,10 @@ const PIECES: [(Type, u8); 20] = [
     (Type::UserEventsProviderConfig, 17),
 ];
 
-/// The seeds of a target, made of every vector that has bytes of its kind; none if there is no such target.
+/// The seeds of a target, made of every vector with suitable bytes; none if there is no such target.
 ///
 /// # Errors
-/// Where the vectors cannot be read.
+/// If the vectors cannot be read.
 pub fn seeds(target: &str) -> Result<Vec<Seed>, LoadError> {
     let files = vectors::files()?;
     let groups = files.iter().flat_map(|file| &file.groups);
@@ -70,7 +70,7 @@ pub fn seeds(target: &str) -> Result<Vec<Seed>, LoadError> {
         }
     }
     if target == "roundtrip" {
-        // Bytes to choose by, for what the first one chooses.
+        // Choice bytes for the type chosen by the first one.
         seeds.extend((1..=24).map(|which| Seed { name: format!("made-{which}"), input: chosen(which) }));
     }
     Ok(seeds)
@@ -80,11 +80,15 @@ fn chosen(which: u8) -> Vec<u8> {
     core::iter::once(which).chain((0..200_u8).map(|nth| nth.wrapping_mul(37))).collect()
 }
 
-/// The inputs of `target` that are made of the bytes of one vector.
+/// The inputs of `target` from the bytes of one vector.
 fn inputs(target: &str, group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
     let behind = |front: &[u8]| Vec::from([[front, wire].concat()]);
     let from = |direction| group.direction == Some(direction);
     let is_of = |kinds: &[Type]| kinds.contains(&group.kind);
+    let subject = group.subject();
+    let is_subject = |known: &Asked| Some(known.subject) == subject;
+    let behind_choice =
+        |which: Option<usize>| which.and_then(|which| u8::try_from(which).ok()).map_or_else(Vec::new, |which| behind(&[which]));
     match target {
         "decode_any" => match PIECES.iter().find(|(kind, _)| *kind == group.kind) {
             Some((_, which)) => behind(&[*which]),
@@ -92,11 +96,8 @@ fn inputs(target: &str, group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
             None => Vec::new(),
         },
         "roundtrip" if from(Direction::Client) => behind(&[0]),
-        "canonical" | "differential" => {
-            let subject = group.subject();
-            let which = SUBJECTS.iter().position(|known| Some(known.subject) == subject);
-            which.and_then(|which| u8::try_from(which).ok()).map_or_else(Vec::new, |which| behind(&[which]))
-        }
+        "canonical" | "differential" => behind_choice(SUBJECTS.iter().position(is_subject)),
+        "c_header" => behind_choice(of_c_header().position(is_subject)),
         "client_exchange" if from(Direction::Server) => {
             let command = group.subject().and_then(|subject| subject.command);
             let which = COMMANDS.iter().position(|(asked, _)| Some(*asked) == command).unwrap_or_default();
@@ -132,7 +133,7 @@ fn of_user_events(group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
         Type::UserReg => behind(&[3]),
         Type::UserUnreg => behind(&[4]),
         Type::Request if group.command.as_deref() == Some("EventPipe/CollectTracing5") => {
-            // Behind `session_type`.
+            // After `session_type`.
             let session = Message::decode(wire).ok().and(wire.get(HEADER_LEN.saturating_add(4)..));
             session.map_or_else(Vec::new, |session| Vec::from([[&[6, 1, 1, 1], session].concat()]))
         }

@@ -1,18 +1,18 @@
-//! What bytes are read as in the targets that take any type of the vectors.
+//! The types of bytes in the targets that accept any type of the vectors.
 
 use alloc::{string::String, vec::Vec};
 use std::sync::LazyLock;
 
-use crate::vectors::{self, Direction, Subject};
+use crate::vectors::{self, Direction, Subject, Type};
 
-/// What a group of the vectors is read as, and its names in the line protocol.
+/// The type of a group of vectors, with its names in the line protocol.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// The type, and the command that it belongs to.
+    /// The type, and its command.
     pub subject: Subject,
     /// The command by name.
     pub command: Option<String>,
-    /// Who sends it.
+    /// The sender.
     pub direction: Option<Direction>,
 }
 
@@ -27,6 +27,12 @@ pub static SUBJECTS: LazyLock<Vec<Asked>> = LazyLock::new(|| {
     }
     subjects
 });
+
+/// Those that `c/dotnet_ipc.h` has as well: whole messages, and what a client reads behind a reply.
+pub fn of_c_header() -> impl Iterator<Item = &'static Asked> {
+    use Type::{Advertise, Environment, Error, Reply, Request, StreamStart};
+    SUBJECTS.iter().filter(|asked| matches!(asked.subject.kind, Request | Reply | Error | Advertise | Environment | StreamStart))
+}
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use rand::seq::{IndexedRandom as _, SliceRandom as _};
-use rand::{Rng as _, SeedableRng as _};
+use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use super::case::{Delivery, FuzzCase};
@@ -12,9 +12,9 @@ use super::numbers;
 use crate::command::Command;
 use crate::vectors::{Direction, File, Group, Test, Type, Value, Verdict};
 
-/// Longer ones would only make a campaign slow.
+/// Longer ones would only slow down a campaign.
 const LONGEST: usize = 2048;
-/// The most pieces in which a message goes.
+/// The most pieces of a message.
 const MOST_PIECES: usize = 5;
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ struct Base {
 pub struct Bases(Vec<(Command, Vec<Base>)>);
 
 impl Bases {
-    /// Those of `files`. A dump that would be written elsewhere than in the target's current directory is left out.
+    /// Those in `files`. A dump that would be written outside the target's current directory is left out.
     pub fn of(files: &[File]) -> Self {
         let mut bases = Self(Vec::new());
         for group in files.iter().flat_map(|file| &file.groups) {
@@ -51,8 +51,8 @@ impl Bases {
         bases
     }
 
-    /// The case of that number; `None` only without bases. It depends on nothing else, and so comes again in any later run of the same
-    /// version of this crate.
+    /// The case with that number; `None` only without bases. It depends on nothing else, so any run of the same version of this
+    /// crate repeats it.
     pub fn case(&self, seed: u64, number: u64) -> Option<FuzzCase> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(number);
@@ -67,11 +67,11 @@ impl Bases {
         };
         let mut all = Mutation::ALL.to_vec();
         all.shuffle(&mut rng);
-        // Fields say more about a command than frames do, which are the same for all.
+        // Fields say more about a command than frames, which are the same for all.
         if rng.random_bool(0.7) {
             all.sort_by_key(|mutation| *mutation >= Mutation::OtherCommand);
         }
-        // What cannot be done to this message is passed over.
+        // Mutations that do not apply to this message are skipped.
         for mutation in all {
             if mutations.len() < wanted && mutation.of(&base.wire, &mut rng).is_some() {
                 mutations.push(mutation);

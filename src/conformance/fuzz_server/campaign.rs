@@ -1,4 +1,4 @@
-//! Plays case after case, and makes findings of what goes wrong.
+//! Plays case after case, and makes findings of the failures.
 
 use alloc::{
     format,
@@ -23,20 +23,20 @@ use crate::conformance::server::Place;
 use crate::conformance::server::target::Subject;
 use crate::io::trust::TrustPolicy;
 
-/// What a campaign has to say while it goes on.
+/// Progress reports of a campaign.
 #[derive(Clone, Copy, Debug)]
 pub enum CampaignProgress<'n> {
     /// A case was played.
     Played(&'n FuzzCase, CaseVerdict),
-    /// Something new was found.
+    /// A new finding.
     Found(&'n Finding),
-    /// Another command leads to a finding that is there already: this is its own request.
+    /// Another command leads to an existing finding: this is its request.
     Further(&'n Finding),
 }
 
-/// Plays the cases against what is at `place`, one after another (F-75). `news` hears of each.
+/// Plays the cases against the target at `place`, one after another (F-75). `news` is called for each.
 ///
-/// This may kill, wedge or exhaust the target, or make it give away its memory: it must be yours.
+/// This may kill, block or exhaust the target, or make it leak its memory: it must be yours.
 ///
 /// ```
 /// use core::num::NonZeroU32;
@@ -107,7 +107,7 @@ pub fn run(bases: &Bases, place: &Place, options: &Options, news: &mut dyn FnMut
     summary
 }
 
-/// That so many cases were played; `None` if these are all.
+/// This many cases were played; `None` if these are all.
 fn not_played(options: &Options, played: u64) -> Option<Interrupted> {
     let not_run = usize::try_from(options.cases.saturating_sub(played)).unwrap_or(usize::MAX);
     (not_run > 0).then_some(Interrupted { not_run })

@@ -8,7 +8,7 @@ use crate::command::Command;
 use crate::conformance::server::request::{ON, wants_descriptor};
 use crate::vectors::script::{EndStep, Ending, FdKind, Literal, Open, Send, Step, Wait};
 
-/// How long a connection is left alone before it is closed, in milliseconds.
+/// How long a connection stays open before it is closed, in milliseconds.
 const LEFT: u32 = 50;
 
 /// How a message is sent.
@@ -22,11 +22,11 @@ const LEFT: u32 = 50;
 pub enum Delivery {
     /// At once.
     Whole,
-    /// In pieces of these sizes, with time between them.
+    /// In pieces of these sizes, with pauses between them.
     Pieces(Vec<usize>),
-    /// At once, and then the sending direction ends.
+    /// At once, then the sending direction is closed.
     HalfClose,
-    /// At once, and the connection is closed without waiting for an answer.
+    /// At once, then the connection is closed without waiting for an answer.
     Leave,
 }
 
@@ -64,20 +64,20 @@ impl Delivery {
 pub struct FuzzCase {
     /// Its number.
     pub number: u64,
-    /// The vector of which it was made.
+    /// The vector it was made from.
     pub tc_id: u32,
     /// The command of that vector.
     pub base: Command,
-    /// What was done to it.
+    /// Its mutations.
     pub mutations: Vec<Mutation>,
-    /// The bytes that are sent.
+    /// The bytes to send.
     pub message: Vec<u8>,
-    /// How.
+    /// The way to send them.
     pub delivery: Delivery,
 }
 
 impl FuzzCase {
-    /// The command that the bytes name, or that of the vector where they are cut before it.
+    /// The command in the bytes, or that of the vector if they are cut before it.
     pub fn command(&self) -> Command {
         match self.message.get(16..18) {
             Some(&[set, id]) => Command { set, id },
@@ -85,12 +85,12 @@ impl FuzzCase {
         }
     }
 
-    /// The names of what was done: `count`, `cut+other-command`, `none`.
+    /// The names of the mutations: `count`, `cut+other-command`, `none`.
     pub fn mutation(&self) -> String {
         names(&self.mutations)
     }
 
-    /// The steps of an exchange script that send it, up to where an answer is read.
+    /// The steps of an exchange script that send it, up to reading an answer.
     pub fn steps(&self) -> Vec<Step> {
         let on = || ON.to_owned();
         let mut steps = Vec::from([Step::Open(Open { open: on(), port: None, within_ms: None })]);
@@ -106,7 +106,7 @@ impl FuzzCase {
             steps.push(send(&self.message, chunks, None));
         }
         if wants_descriptor(&self.message) {
-            // By itself, and before the reply (F-19, F-20). It is none of tracefs, and so no session begins.
+            // Separately, and before the reply (F-19, F-20). It is not from tracefs, so no session starts.
             steps.push(send(&[0], Vec::new(), Some(FdKind::Null)));
         }
         match self.delivery {
@@ -117,7 +117,7 @@ impl FuzzCase {
         steps
     }
 
-    /// The same with another message. Pieces stay as far as they go.
+    /// The same with another message. Pieces are kept as far as they go.
     pub(super) fn with_message(&self, message: Vec<u8>) -> Self {
         let delivery = match &self.delivery {
             Delivery::Pieces(sizes) => {

@@ -1,4 +1,4 @@
-//! Why something is a finding: what the server did, and what is wrong with the request that it did it to.
+//! Why something is a finding: the server's reaction, and the fault in the request that caused it.
 
 use alloc::{borrow::ToOwned as _, format, string::String};
 
@@ -12,21 +12,21 @@ use crate::vectors::{Subject, Type, VectorFault};
 pub(super) enum Symptom {
     /// Its process ended.
     Crash(Option<Death>),
-    /// It answers nobody any more.
+    /// It no longer answers anybody.
     Hang,
-    /// Nobody listens at its endpoint any more, and its process lives, as far as is known.
+    /// Its endpoint has no listener any more, and its process is alive, as far as known.
     EndpointGone,
-    /// Bytes without a header came.
+    /// It sent bytes without a header.
     Leaked,
-    /// The connection stays open behind a reply that ends it.
+    /// The connection stays open after a final reply.
     LeftOpen,
-    /// A request without the magic was taken.
+    /// A request without the magic was accepted.
     MagicUnchecked,
-    /// A request whose size is less than that of a header was taken.
+    /// A request whose size is below that of a header was accepted.
     SizeUnchecked,
-    /// A reply has another magic.
+    /// A reply has a wrong magic.
     ReplyMagic,
-    /// The size of a reply is not that of its bytes.
+    /// The size field of a reply is wrong.
     ReplySize,
     /// The command set of a reply is not that of the server.
     ReplySet,
@@ -34,11 +34,11 @@ pub(super) enum Symptom {
     ReplyId,
     /// `reserved` of a reply is not zero.
     ReplyReserved,
-    /// The payload of a reply is not what belongs to the command: the kind of the decoder's error.
+    /// The payload of a reply is not the command's: the kind of the decoder's error.
     ReplyPayload(String),
-    /// What follows a reply is not what belongs to it.
+    /// The continuation of a reply is wrong.
     Continuation,
-    /// Its memory grows with the requests.
+    /// Its memory grows with each request.
     MemoryGrowth,
 }
 
@@ -62,12 +62,12 @@ impl Symptom {
         }
     }
 
-    /// Whether what is wrong with the request tells two of them apart.
+    /// Whether the fault in the request distinguishes two of them.
     pub(super) const fn depends_on_the_request(&self) -> bool {
         matches!(self, Self::Crash(_) | Self::Hang | Self::EndpointGone | Self::Leaked)
     }
 
-    /// Whether the rules of the server suite can know it of a runtime. They know of no hang, and of nothing in a header.
+    /// Whether the rules of the server suite can explain it for a runtime. They do not cover hangs or headers.
     pub(super) const fn may_be_known(&self) -> bool {
         matches!(
             self,
@@ -96,16 +96,16 @@ impl Symptom {
     }
 }
 
-/// What is wrong with a request.
+/// The fault in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Defect {
-    /// Nothing.
+    /// None.
     None,
-    /// No command of the document.
+    /// A command that is not in the document.
     UnknownCommand,
-    /// It is read, and written otherwise: bytes behind the last field, a bool that is neither 0 nor 1.
+    /// It decodes, but is not canonical: bytes after the last field, a bool that is neither 0 nor 1.
     NotCanonical,
-    /// The kind of the error by which a decoder, or its limits, refuse it.
+    /// The kind of error with which a decoder, or its limits, refuses it.
     Refused(String),
 }
 
@@ -132,11 +132,11 @@ impl Defect {
     }
 }
 
-/// What two cases have in common that are one finding, whatever their commands and mutations.
+/// What two cases of one finding have in common, whatever their commands and mutations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cause {
     pub(super) symptom: Symptom,
-    /// `None` where it does not matter.
+    /// `None` if it does not matter.
     defect: Option<Defect>,
 }
 
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(name(crash(), b"DOTNET_IPC_V1\0\x14\0\x01\x01\0\0"), "crash:unexpected-end");
         assert_eq!(name(Symptom::Hang, b"DOTNET_IPC_V1\0\x14\0\x63\x01\0\0"), "hang:unknown-command");
         assert_eq!(name(Symptom::EndpointGone, b"DOTNET_IPC_V2\0\x14\0\x04\x00\0\0"), "endpoint-gone:bad-magic");
-        // The reply says it all.
+        // The reply is sufficient.
         assert_eq!(name(Symptom::ReplyReserved, b"DOTNET_IPC_V1\0\x14\0\x04\x00\0\0"), "reply-reserved-wrong");
         assert_eq!(name(Symptom::ReplyPayload("count_too_large".into()), b""), "reply-malformed:count-too-large");
     }

@@ -1,4 +1,4 @@
-//! Something that no server may do, and the message that makes it do so.
+//! Something that no server may do, and the message that causes it.
 
 use alloc::{format, string::String, vec::Vec};
 use core::fmt;
@@ -14,48 +14,48 @@ use crate::command::Command;
 use crate::conformance::KnownDeviation;
 use crate::conformance::server::Death;
 
-/// Something that was found: one for each cause, which is what the server did and, where that matters, what is wrong with the request.
+/// A finding: one for each cause, which is the server's reaction and, if it matters, the fault in the request.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// From 1.
     pub number: u32,
     pub(super) cause: Cause,
-    /// The cases that lead to it, as they are before they are made shorter.
+    /// The cases that lead to it, before shortening.
     pub(super) found: Vec<Cause>,
-    /// What was seen, with its figures.
+    /// The observation, with its numbers.
     pub(super) text: Option<String>,
     /// The first case that led to it.
     pub case: FuzzCase,
-    /// The shortest that still does it.
+    /// The shortest that still does.
     pub minimised: FuzzCase,
-    /// Whether it came again with a target that was started for it. `None`: none could be.
+    /// Whether it was repeated with a target started for it. `None`: none could be started.
     pub reproduced: Option<bool>,
-    /// How many messages were tried to make it shorter.
+    /// How many messages were tried to shorten it.
     pub tries: u32,
     /// How many cases led to it.
     pub times: u64,
-    /// The fact by which it is known of this runtime.
+    /// The fact that explains it for this runtime.
     pub known: Option<KnownDeviation>,
-    /// How the memory of the target grew, where that is the finding.
+    /// How the memory of the target grew, if that is the finding.
     pub memory: Option<Growth>,
-    /// Requests of other commands that have the same cause, each with its own shortest message.
+    /// Requests of other commands with the same cause, each with its shortest message.
     pub further: Vec<Self>,
-    /// How many bytes came of the case that its script plays.
+    /// How many bytes were received in the case of its script.
     pub(super) seen: usize,
 }
 
 impl Finding {
-    /// The command that its messages name.
+    /// The command of its messages.
     pub fn command(&self) -> Command {
         self.case.command()
     }
 
-    /// What the server did.
+    /// The server's reaction.
     pub fn verdict(&self) -> CaseVerdict {
         self.cause.symptom.verdict()
     }
 
-    /// Why it is one finding: `crash:unexpected-end`, `magic-unchecked`, `reply-size-wrong`.
+    /// Its identity: `crash:unexpected-end`, `magic-unchecked`, `reply-size-wrong`.
     pub fn cause(&self) -> String {
         self.cause.name()
     }
@@ -73,7 +73,7 @@ impl Finding {
         }
     }
 
-    /// Its name in files: `crash-process-setenvironmentvariable-3`.
+    /// Its name in file names: `crash-process-setenvironmentvariable-3`.
     pub fn name(&self) -> String {
         let words = format!("{} {} {}", self.verdict(), self.command(), self.number).to_ascii_lowercase();
         words.replace([' ', '/', '_'], "-")
@@ -84,18 +84,17 @@ impl Finding {
         core::iter::once(self).chain(&self.further)
     }
 
-    /// The first member of which `is_wanted` says so.
+    /// The first member for which `is_wanted` returns true.
     pub(super) fn member_mut(&mut self, is_wanted: impl Fn(&Self) -> bool) -> Option<&mut Self> {
         if is_wanted(self) { Some(self) } else { self.further.iter_mut().find(|member| is_wanted(member)) }
     }
 
-    /// Whether a case of this command and cause is counted here already.
+    /// Whether a case of this command and cause is already counted.
     pub(super) fn has(&self, found: &Cause, command: Command) -> bool {
         self.members().any(|member| member.command() == command && member.found.contains(found))
     }
 
-    /// Whether the other one has the same cause: the same fact, where it is known, or else the same kind. What is known hides nothing
-    /// that is not.
+    /// Whether the other has the same cause: the same fact, if known, or else the same kind. A known finding hides only known ones.
     pub(super) fn is_of_one_cause_with(&self, other: &Self) -> bool {
         match (&self.known, &other.known) {
             (Some(one), Some(other_fact)) => one.fact == other_fact.fact && self.verdict() == other.verdict(),
@@ -155,7 +154,7 @@ impl Serialize for Finding {
     }
 }
 
-/// What is sent in a case.
+/// The bytes sent in a case.
 struct Sent<'c>(&'c FuzzCase);
 
 impl Serialize for Sent<'_> {

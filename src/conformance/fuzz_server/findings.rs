@@ -1,4 +1,4 @@
-//! Makes findings of what was observed: played again, made as short as can be, and put to others of the same cause.
+//! Makes findings of observations: repeats them, shortens them, and groups them by cause.
 
 use alloc::{string::String, vec::Vec};
 use core::time::Duration;
@@ -12,10 +12,10 @@ use super::minimise::minimise;
 use super::play::Observed;
 use super::stage::Stage;
 
-/// How old a target is that has done at its start what it does.
+/// The age at which a target has finished starting.
 const SETTLED: Duration = Duration::from_millis(500);
 
-/// What there is now: the numbers of a finding and, of its further requests, of the new one.
+/// The new numbers: of a finding, or of a finding and its further request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum New {
     Nothing,
@@ -23,10 +23,10 @@ pub(super) enum New {
     Further(usize),
 }
 
-/// Takes one thing that a case showed.
+/// Adds an observation of a case.
 ///
 /// # Errors
-/// Where there is no target any more.
+/// If there is no target any more.
 pub(super) fn take(
     findings: &mut Vec<Finding>,
     stage: &mut Stage<'_>,
@@ -56,13 +56,13 @@ pub(super) fn take(
         further: Vec::new(),
         seen: observed.seen(),
     };
-    // What a reply lacks whatever the request is is not played again for each command.
+    // A fault of replies to any request is not repeated for each command.
     if symptom.depends_on_the_request() || !findings.iter().any(|other| other.is_of_one_cause_with(&finding)) {
         let mut last = observed.clone();
         let repeated = repeat(stage, &mut finding, &mut last);
-        // What was found before the interruption is kept as it is.
+        // Findings before the interruption are kept unchanged.
         repeated.or_else(|reason| if stage.options.is_cancelled() { Ok(()) } else { Err(reason) })?;
-        // A machine that is busy makes a slow server of a good one.
+        // A busy machine slows down a good server.
         if finding.reproduced == Some(false) && !symptom.verdict().is_fatal() {
             return Ok(New::Nothing);
         }
@@ -74,10 +74,10 @@ pub(super) fn take(
     Ok(put(findings, finding))
 }
 
-/// Takes the growth of a target's memory, and the case that had most of it.
+/// Adds the growth of a target's memory, and the case with most of it.
 ///
 /// # Errors
-/// Where there is no target any more.
+/// If there is no target any more.
 pub(super) fn take_growth(
     findings: &mut Vec<Finding>,
     stage: &mut Stage<'_>,
@@ -114,7 +114,7 @@ pub(super) fn take_growth(
     Ok(New::Finding(findings.len().saturating_sub(1)))
 }
 
-/// Puts a finding to the one of its cause, or behind all of them.
+/// Adds a finding to the one with its cause, or at the end.
 fn put(findings: &mut Vec<Finding>, mut finding: Finding) -> New {
     let Some(index) = findings.iter().position(|other| other.is_of_one_cause_with(&finding)) else {
         findings.push(finding);
@@ -132,7 +132,7 @@ fn put(findings: &mut Vec<Finding>, mut finding: Finding) -> New {
     New::Further(index)
 }
 
-/// The fact by which something is known of the target's runtime.
+/// The fact that explains it for the target's runtime.
 fn known_of(
     stage: &Stage<'_>,
     symptom: &Symptom,
@@ -142,12 +142,12 @@ fn known_of(
     if symptom.may_be_known() { known(stage.profile, case, observed) } else { None }
 }
 
-/// Plays what made a finding again, and makes its message shorter where it comes again. `last`: what came of it then.
+/// Repeats a finding's case, and shortens its message if it is repeatable. `last`: its result then.
 fn repeat(stage: &mut Stage<'_>, finding: &mut Finding, last: &mut Observed) -> Result<(), String> {
     let symptom = finding.cause.symptom.clone();
     let is_fatal = symptom.verdict().is_fatal();
     if stage.can_spawn() {
-        // Some of it a runtime does only when it has been there for a while.
+        // A runtime does some things only after running for a while.
         let times: &[Duration] = if is_fatal { &[Duration::ZERO, SETTLED] } else { &[Duration::ZERO] };
         for time in times {
             stage.settles = *time;

@@ -1,4 +1,4 @@
-//! The fact by which something that was found is known of a runtime.
+//! The fact that explains a finding for a runtime.
 
 use super::case::FuzzCase;
 use super::play::Observed;
@@ -10,7 +10,7 @@ use crate::conformance::server::expectation::Expectation;
 use crate::conformance::server::judge::judge;
 use crate::conformance::server::request::Answered;
 
-/// The fact by which the rules of the server suite know it. The symptom is one that they may know.
+/// The fact found by the rules of the server suite. They cover this symptom.
 pub(super) fn known(profile: Profile, case: &FuzzCase, observed: &Observed) -> Option<KnownDeviation> {
     let death = (observed.verdict == CaseVerdict::Crash).then(|| observed.death().unwrap_or(Death::Unknown));
     let expectation = Expectation::of_message(case.command(), &case.message);
@@ -18,7 +18,7 @@ pub(super) fn known(profile: Profile, case: &FuzzCase, observed: &Observed) -> O
     judged.or_else(|| left_open(profile, &expectation, &observed.answered))
 }
 
-/// Why a connection stays open behind an error that is right: to that alone the suite says nothing.
+/// Why a connection stays open after a correct error: the suite does not report only that.
 fn left_open(profile: Profile, expectation: &Expectation<'_>, answered: &Answered) -> Option<KnownDeviation> {
     let hresult = answered.came.error().filter(|_| answered.left_open)?;
     let seen = Seen { answer: Answer::Error(hresult), died: false, left_open: true, wrong: false };
@@ -82,10 +82,10 @@ mod tests {
             \0\0\0\0\0\0\0\0\x04\0\0\0\x02\0\0\0P\0\0\0\0\0\0\0";
         assert_eq!((crash(without_payload), crash(zero), crash(resume)), (f_72(), None, None));
         assert_eq!(fact(Profile::CORECLR_9, zero, CaseVerdict::Crash), f_72());
-        // A byte behind the payload kills nobody that was seen.
+        // A byte after the payload kills no observed runtime.
         let surplus = b"DOTNET_IPC_V1\0\x15\0\x04\x01\0\0\x07";
         assert_eq!(crash(surplus), None);
-        // Of the strict nothing is known.
+        // Nothing is known of the strict profile.
         assert_eq!(fact(Profile::STRICT, without_payload, CaseVerdict::Crash), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Which bytes of a request are which kind of field.
+//! The fields of a request, and their bytes.
 
 use alloc::{string::String, vec::Vec};
 use core::ops::Range;
@@ -21,7 +21,7 @@ pub(super) struct Items {
     pub(super) items: Vec<Range<usize>>,
 }
 
-/// The fields of the payload, as far as it can be read.
+/// The fields of the payload, as far as it decodes.
 pub(super) fn leaves(message: &[u8]) -> Vec<Leaf> {
     let notes = Subject { kind: Type::Request, command: None, from_server: false }.annotate(message);
     let of_payload = notes.list().iter().filter(|note| note.offset >= HEADER_LEN && note.len > 0);
@@ -32,7 +32,7 @@ pub(super) fn leaves(message: &[u8]) -> Vec<Leaf> {
     of_payload.map(leaf).collect()
 }
 
-/// The arrays with their items, also those inside others.
+/// The arrays with their items, including nested ones.
 pub(super) fn arrays(leaves: &[Leaf]) -> Vec<Items> {
     let counts = leaves.iter().filter(|leaf| leaf.kind == FieldKind::ItemCount);
     let of_count = |count: &Leaf| {
@@ -49,7 +49,7 @@ pub(super) fn arrays(leaves: &[Leaf]) -> Vec<Items> {
     counts.map(of_count).collect()
 }
 
-/// The index of the item of `array` to which `path` leads.
+/// The index of the item of `array` on `path`.
 fn index(path: &str, array: &str) -> Option<usize> {
     let (index, _) = path.strip_prefix(array)?.strip_prefix('[')?.split_once(']')?;
     index.parse().ok()

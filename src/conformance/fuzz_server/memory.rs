@@ -1,4 +1,4 @@
-//! How much memory the target has, and whether it grows with the requests.
+//! The target's memory, and whether it grows with each request.
 
 use alloc::{collections::BTreeMap, vec::Vec};
 use core::fmt;
@@ -8,11 +8,11 @@ use serde::Serialize;
 use super::case::FuzzCase;
 use crate::command::Command;
 
-/// So many cases are one window, of which the least counts: a garbage collector has had its turn then.
+/// This many cases are one window, whose minimum counts: a garbage collection has happened by then.
 pub(super) const WINDOW: u32 = 32;
-/// So many windows in a row have to grow.
+/// This many windows in a row must grow.
 const GROWING: usize = 3;
-/// What a target may take for itself in any case, in KiB.
+/// What a target may use itself, in KiB.
 const LEAST: u64 = 16 << 10;
 
 /// How the memory of a target grew. In KiB, as `VmRSS` of `/proc/PID/status`.
@@ -29,7 +29,7 @@ pub struct Growth {
     pub before: u64,
     /// The memory afterwards.
     pub after: u64,
-    /// The requests between.
+    /// The requests in between.
     pub requests: u64,
 }
 
@@ -41,28 +41,28 @@ impl fmt::Display for Growth {
     }
 }
 
-/// Looks at one target from its start to its end.
+/// Watches one target from its start to its end.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     process: Option<u32>,
     last: Option<u64>,
     in_window: u32,
     least: Option<u64>,
-    /// The least of each window. The first one is the target's own start.
+    /// The minimum of each window. The first one is the target's own start.
     windows: Vec<u64>,
-    /// By command: by how much it grew, and the case that made it grow most.
+    /// By command: its growth, and the case with most of it.
     by_command: BTreeMap<(u8, u8), (i128, u64, FuzzCase)>,
 }
 
 impl Watch {
-    /// Takes the memory of the target behind `case`. The growth, and the case that had most of it, once it is beyond what a server may
-    /// take for itself.
+    /// Records the memory of the target after `case`. The growth, and the case with most of it, once it exceeds what a server may
+    /// use.
     pub(super) fn after(&mut self, process: u32, memory: u64, case: &FuzzCase) -> Option<(Growth, FuzzCase)> {
         if self.process != Some(process) {
             *self = Self { process: Some(process), ..Self::default() };
         }
         let grown = i128::from(memory).saturating_sub(i128::from(self.last.replace(memory).unwrap_or(memory)));
-        // What it does first, it does for itself.
+        // The first requests warm up the server.
         if !self.windows.is_empty() {
             self.count(case, grown);
         }
@@ -89,8 +89,8 @@ impl Watch {
     }
 }
 
-/// Whether the windows behind the first grow without end: the last three each more than the one before, and all in all by half, and by
-/// what a server may take for itself.
+/// Whether the windows after the first grow without limit: the last three each more than the one before, and in total by half, and
+/// by more than a server may use.
 fn growth(windows: &[u64]) -> Option<Growth> {
     let warm = windows.get(1..)?;
     let (before, after) = (*warm.first()?, *warm.last()?);
@@ -100,7 +100,7 @@ fn growth(windows: &[u64]) -> Option<Growth> {
     (grows && is_growth(before, after)).then_some(Growth { before, after, requests })
 }
 
-/// Whether that is more than a server may take for itself.
+/// Whether that exceeds what a server may use.
 fn is_growth(before: u64, after: u64) -> bool {
     after.saturating_sub(before) >= LEAST.max(before.checked_div(2).unwrap_or_default())
 }

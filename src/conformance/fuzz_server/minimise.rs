@@ -1,4 +1,4 @@
-//! The shortest message that still does it.
+//! Finds the shortest message that still does it.
 
 use alloc::{string::String, vec::Vec};
 
@@ -7,10 +7,10 @@ use super::layout;
 use super::numbers::{replaced, sized};
 use crate::header::HEADER_LEN;
 
-/// Makes a case smaller as long as `does_it` says so, and asks it `most` times at most.
+/// Makes a case smaller as long as `does_it` returns true, with at most `most` calls.
 ///
-/// First it goes at once, then bytes of the payload go, from its end to its begin in ever smaller runs, and the size is made to fit;
-/// then fields become zero. A message whose size does not fit keeps it.
+/// First it is sent at once, then bytes of the payload are removed, from its end to its start in ever smaller runs, and the size is
+/// corrected; then fields become zero. A wrong size is kept.
 ///
 /// # Errors
 /// Of `does_it`.
@@ -35,7 +35,7 @@ struct Minimiser<'d> {
 }
 
 impl Minimiser<'_> {
-    /// Takes a candidate, if it does it.
+    /// Accepts a candidate if it does it.
     fn offer(&mut self, candidate: FuzzCase) -> Result<bool, String> {
         if self.tries >= self.most || candidate == self.best {
             return Ok(false);
@@ -60,7 +60,7 @@ impl Minimiser<'_> {
 
     fn shorten(&mut self) -> Result<(), String> {
         let payload = |case: &FuzzCase| case.message.len().saturating_sub(HEADER_LEN);
-        // Without any payload: what most servers die of, and nothing is shorter.
+        // Without any payload: most servers crash on that, and nothing is shorter.
         let mut run = payload(&self.best);
         while run > 0 {
             let mut end = self.best.message.len();
@@ -80,7 +80,7 @@ impl Minimiser<'_> {
         let payload = HEADER_LEN..self.best.message.len();
         let fields: Vec<_> = layout::leaves(&self.best.message).into_iter().map(|leaf| leaf.range).collect();
         let read = fields.last().map_or(payload.start, |field| field.end);
-        // All at once, then each; what cannot be read is one.
+        // All fields at once, then each; undecoded bytes count as one.
         for range in core::iter::once(payload.clone()).chain(fields).chain(core::iter::once(read..payload.end)) {
             let Some(there) = self.best.message.get(range.clone()) else { continue };
             if there.iter().all(|byte| *byte == 0) {
@@ -107,7 +107,7 @@ fn without(case: &FuzzCase, begin: usize, end: usize) -> Option<FuzzCase> {
     Some(case.with_message(message))
 }
 
-/// The case with a size that fits, if that is what it lacks.
+/// The case with a corrected size, if that is what it lacks.
 fn mended(case: &FuzzCase) -> Option<FuzzCase> {
     if case.is_complete() || case.message.len() < HEADER_LEN {
         return None;

@@ -1,10 +1,10 @@
-//! Black-box campaigns against a live diagnostic server: valid requests, mutated where their fields are, until it dies, hangs, gives
-//! away memory or loses descriptors.
+//! Black-box campaigns against a live diagnostic server: valid requests with mutated fields, until it crashes, hangs, leaks memory
+//! or loses descriptors.
 //!
-//! A case comes of a seed and its number alone: [`Bases::case`]. [`run`] sends one after another to what is at a
-//! [`Place`](super::server::Place), asks a complete `ProcessInfo` after each, and keeps what is new as a [`Finding`]: with a target that
-//! it may start again, as the shortest message that still does it, and always as an exchange script. Each reply is looked at, and the
-//! memory of the process, where it is known. One cause is one finding, whatever the commands and mutations that lead to it.
+//! A case depends only on a seed and its number: [`Bases::case`]. [`run`] sends one after another to the target at a
+//! [`Place`](super::server::Place), sends a complete `ProcessInfo` after each, and keeps new results as a [`Finding`]: always as an
+//! exchange script, and, if it may restart the target, with the shortest message that still does it. It checks each reply, and the
+//! memory of the process, if known. Each cause is one finding, whatever the commands and mutations that lead to it.
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::conformance::fuzz_server::Bases;

@@ -1,10 +1,10 @@
-//! What is done to a valid request.
+//! Mutations of a valid request.
 
 use alloc::{string::String, vec::Vec};
 use core::fmt;
 use core::ops::Range;
 
-use rand::Rng as _;
+use rand::RngExt as _;
 use rand::seq::IndexedRandom as _;
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
@@ -15,7 +15,7 @@ use crate::command::Command;
 use crate::header::HEADER_LEN;
 use crate::vectors::FieldKind;
 
-/// The most bytes that are put behind a payload.
+/// The most bytes appended to a payload.
 const MOST_EXTRA: usize = 600;
 /// Units of a string that is too long for a tracepoint's name, and for a path (F-72).
 const LONG: [usize; 3] = [437, 600, 5000];
@@ -24,7 +24,7 @@ const NO_COMMANDS: [u16; 12] = [0x0000, 0x0100, 0x0104, 0x0200, 0x0208, 0x0300, 
 
 macro_rules! mutations {
     ($($(#[doc = $doc:literal])+ $Kind:ident = $name:literal;)*) => {
-        /// What is done to a valid request. Those about the frame come last, and are done last.
+        /// A mutation of a valid request. Those of the frame are last, and are applied last.
         ///
         /// ```
         /// use dotnet_diagnostics_ipc::conformance::fuzz_server::Mutation;
@@ -53,43 +53,43 @@ macro_rules! mutations {
 }
 
 mutations! {
-    /// The count of an array, a string or bytes is another one.
+    /// The count of an array, a string or bytes is changed.
     Count = "count";
-    /// A number or an identifier is another one.
+    /// A number or an identifier is changed.
     Number = "number";
-    /// A boolean is neither 0 nor 1, or the other one.
+    /// A boolean is neither 0 nor 1, or inverted.
     Boolean = "boolean";
-    /// Units of a string: half a character, a NUL inside, none at the end.
+    /// Units of a string: half a character, an inner NUL, no final NUL.
     Units = "units";
     /// A string is absent, or empty.
     EmptyString = "empty-string";
     /// A string is long.
     LongString = "long-string";
-    /// An item of an array is there twice.
+    /// An item of an array is duplicated.
     DuplicateItem = "duplicate-item";
-    /// An item of an array is not there.
+    /// An item of an array is removed.
     MissingItem = "missing-item";
-    /// An item is replaced by one of another array, or is cut.
+    /// An item is replaced by one of another array, or is truncated.
     ForeignItem = "foreign-item";
-    /// A field is left out.
+    /// A field is omitted.
     MissingField = "missing-field";
-    /// Some bytes of the payload are others.
+    /// Some bytes of the payload are changed.
     Noise = "noise";
-    /// The payload ends early, and the size says so.
+    /// The payload is truncated, and the size is adjusted.
     Cut = "cut";
-    /// There is no payload.
+    /// The payload is removed.
     EmptyPayload = "empty-payload";
-    /// The payload has more bytes than the command has fields for.
+    /// The payload has more bytes than the command's fields.
     ExtraBytes = "extra-bytes";
-    /// The payload stands under another command.
+    /// The payload is sent with another command.
     OtherCommand = "other-command";
-    /// Magic or reserved bytes are others.
+    /// Magic or reserved bytes are changed.
     Header = "header";
-    /// The size is another one than that of the message.
+    /// The size is wrong.
     Size = "size";
-    /// The message ends early, and the size does not say so.
+    /// The message is truncated without adjusting the size.
     CutShort = "cut-short";
-    /// Bytes follow behind the message.
+    /// Bytes follow the message.
     BytesBehind = "bytes-behind";
 }
 
@@ -100,7 +100,7 @@ impl fmt::Display for Mutation {
 }
 
 impl Mutation {
-    /// The message after it; `None` where there is nothing that it could be done to.
+    /// The mutated message; `None` if it does not apply.
     pub(super) fn of(self, message: &[u8], rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
         let leaves = layout::leaves(message);
         let mut is = |wanted: &[FieldKind]| {
@@ -172,7 +172,7 @@ impl Mutation {
         }
     }
 
-    /// An edit of an array, whose count fits afterwards.
+    /// An edit of an array that adjusts its count.
     fn item(self, message: &[u8], leaves: &[Leaf], rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
         let arrays = layout::arrays(leaves);
         let filled: Vec<_> = arrays.iter().filter(|array| !array.items.is_empty()).collect();
@@ -193,12 +193,12 @@ impl Mutation {
                 (new.to_vec(), count)
             }
         };
-        // The count stands before its items, and keeps its place.
+        // The count precedes its items, and keeps its place.
         replaced(&replaced(message, item, &new)?, &array.count, &count.to_le_bytes())
     }
 }
 
-/// Where a message may be cut, behind `least` and before its end.
+/// Where a message may be cut, after `least` and before its end.
 fn end_inside(message: &[u8], least: usize, rng: &mut ChaCha8Rng) -> Option<usize> {
     let first = least.saturating_add(1);
     (first < message.len()).then(|| rng.random_range(first..message.len()))
@@ -209,7 +209,7 @@ fn bytes(len: usize, rng: &mut ChaCha8Rng) -> Vec<u8> {
     (0..len).map(|_| rng.random()).collect()
 }
 
-/// One to four bytes of the payload are others.
+/// One to four bytes of the payload are changed.
 fn noise(message: &[u8], rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
     let mut noisy = message.to_vec();
     if noisy.len() <= HEADER_LEN {
@@ -226,7 +226,7 @@ fn noise(message: &[u8], rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
 fn units(message: &[u8], range: &Range<usize>, rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
     let mut units = message.get(range.clone())?.to_vec();
     let new: [u8; 2] = match rng.random_range(0..5) {
-        // Nothing ends it.
+        // Without a terminator.
         0 => {
             let last = units.len().checked_sub(2)?;
             units.get_mut(last..)?.copy_from_slice(&[b'x', 0]);
@@ -253,7 +253,7 @@ fn string(message: &[u8], leaves: &[Leaf], new: &[u8], rng: &mut ChaCha8Rng) -> 
     replaced(message, range, new)
 }
 
-/// The name of the mutations of a case.
+/// The name of a case's mutations.
 pub(super) fn names(mutations: &[Mutation]) -> String {
     let names: Vec<&str> = mutations.iter().map(|mutation| mutation.name()).collect();
     if names.is_empty() { "none".into() } else { names.join("+") }

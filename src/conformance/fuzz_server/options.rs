@@ -1,4 +1,4 @@
-//! What a campaign plays, and how.
+//! Options of a campaign.
 
 use core::num::NonZeroU32;
 use core::time::Duration;
@@ -6,7 +6,7 @@ use core::time::Duration;
 use crate::conformance::known::Profile;
 use crate::io::Canceller;
 
-/// What is played, and how.
+/// Options of a campaign.
 ///
 /// ```
 /// use core::num::NonZeroU32;
@@ -21,21 +21,21 @@ use crate::io::Canceller;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Of which all cases come.
+    /// The seed of all cases.
     pub seed: u64,
     /// The number of the first case.
     pub first: u64,
     /// How many cases.
     pub cases: u64,
-    /// The most cases a second.
+    /// The most cases per second.
     pub rate: NonZeroU32,
-    /// How long the target may take to a complete `ProcessInfo`, before it is said to hang.
+    /// The target's time limit for a complete `ProcessInfo`, before it counts as hanging.
     pub within: Duration,
-    /// How many messages are tried to make that of a finding shorter, each with a new target.
+    /// The most messages tried to shorten a finding, each with a new target.
     pub tries: u32,
-    /// By what something is known; `None`: by what the target says of itself, if it does what that runtime is known for.
+    /// The profile that explains findings; `None`: that of the runtime that the target reports to be, if it behaves like it.
     pub profile: Option<Profile>,
-    /// What ends the campaign early: the summary then says that it was interrupted, and how many cases were not played.
+    /// Ends the campaign early: the summary then says that it was interrupted, and how many cases were not played.
     pub canceller: Option<Canceller>,
 }
 

@@ -1,4 +1,4 @@
-//! One case, sent to the target, and what the target did.
+//! Sends one case to the target, and records its reaction.
 
 use alloc::{
     string::{String, ToString as _},
@@ -19,42 +19,42 @@ use crate::conformance::server::target::Subject;
 use crate::vectors::Value;
 use crate::vectors::script::Life;
 
-/// How long a server may take to a reply, unless it writes a dump. One that waits, as for a descriptor, is not waited for.
+/// The time limit for a reply, unless the target writes a dump. One that waits, for example for a descriptor, is not waited for.
 const REPLY: Duration = Duration::from_secs(1);
-/// How long it may take to close a connection.
+/// The time limit for closing a connection.
 const CLOSE: Duration = Duration::from_millis(250);
-/// From the end of a connection to the end of the process; and where it is known that something is wrong.
+/// From the end of a connection to the end of the process; and after a failure.
 const DIES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
 
-/// What the target did.
+/// The target's reaction.
 #[derive(Clone, Debug)]
 pub(super) struct Observed {
     pub(super) verdict: CaseVerdict,
-    /// What no server may do, with the figures.
+    /// What no server may do, with the numbers.
     pub(super) symptoms: Vec<(Symptom, String)>,
     pub(super) answered: Answered,
 }
 
 impl Observed {
-    /// How many bytes came.
+    /// How many bytes were received.
     pub(super) fn seen(&self) -> usize {
         match &self.answered.came {
             Came::Message(bytes) | Came::NoMessage(bytes) | Came::End(_, bytes) | Came::Silence(bytes) => bytes.len(),
         }
     }
 
-    /// Whether this is among what it did.
+    /// Whether it did this.
     pub(super) fn shows(&self, symptom: &Symptom) -> bool {
         self.symptoms.iter().any(|(shown, _)| shown == symptom)
     }
 
-    /// The figures of a symptom.
+    /// The numbers of a symptom.
     pub(super) fn text_of(&self, symptom: &Symptom) -> Option<String> {
         let (_, text) = self.symptoms.iter().find(|(shown, _)| shown == symptom)?;
         (!text.is_empty()).then(|| text.clone())
     }
 
-    /// How its process ended, where that is known.
+    /// How its process ended, if known.
     pub(super) fn death(&self) -> Option<Death> {
         self.symptoms.iter().find_map(|(symptom, _)| if let Symptom::Crash(death) = symptom { *death } else { None })
     }
@@ -65,10 +65,10 @@ impl Observed {
     }
 }
 
-/// Sends a case to the target, which is started if it is not there, and asks it a `ProcessInfo` afterwards.
+/// Sends a case to the target, which is started if necessary, and then a `ProcessInfo`.
 ///
 /// # Errors
-/// Where there is no target.
+/// If there is no target.
 pub(super) fn play(subject: &mut Subject, case: &FuzzCase, within: Duration) -> Result<Observed, String> {
     let mut network = subject.shared()?;
     let command = case.command();
@@ -82,17 +82,17 @@ pub(super) fn play(subject: &mut Subject, case: &FuzzCase, within: Duration) -> 
         has_surplus: false,
         stream: Vec::new(),
     };
-    // Where it could not be sent, the question afterwards says more.
+    // If it could not be sent, the question afterwards explains more.
     let answered = match player.play(&case.steps()) {
         Ok(()) if case.delivery != Delivery::Leave => {
             read(&mut player, Some(command), &Value::Null, patience).unwrap_or_else(|_| nothing())
         }
         _ => nothing(),
     };
-    // The connections end with the network in any case.
+    // Dropping the network ends the connections anyway.
     let _ = player.close_all();
 
-    // Of a process that is not known, only its endpoint is.
+    // For an unknown process, only its endpoint is known.
     let is_known = subject.process_id().is_some();
     let mut is_dead = false;
     if is_known && !matches!(answered.came, Came::Message(_)) {
@@ -112,7 +112,7 @@ pub(super) fn play(subject: &mut Subject, case: &FuzzCase, within: Duration) -> 
     Ok(Observed { verdict: symptom.verdict(), symptoms: Vec::from([(symptom, String::new())]), answered })
 }
 
-/// Whether the process ends in time. Of some targets that is not known.
+/// Whether the process ends in time. For some targets this is unknown.
 fn dies(network: &mut dyn Network, within: Duration) -> bool {
     let until = network.now().saturating_add(within);
     matches!(network.life(Life::Dead, until), Ok(Life::Dead))

@@ -1,4 +1,4 @@
-//! What is wrong with the answer of a server that goes on to serve.
+//! Faults in the answer of a server that continues to serve.
 
 use alloc::{format, string::String, vec::Vec};
 
@@ -12,15 +12,15 @@ use crate::conformance::server::request::{Answered, Wrong};
 use crate::header::{HEADER_LEN, Header, MAGIC};
 use crate::vectors::{Subject, Type};
 
-/// What such an answer comes to.
+/// The result of such an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Judged {
     pub(super) verdict: CaseVerdict,
-    /// What no server may do, with the figures.
+    /// What no server may do, with the numbers.
     pub(super) symptoms: Vec<(Symptom, String)>,
 }
 
-/// Looks at all of the answer to `case`.
+/// Checks the whole answer to `case`.
 pub(super) fn judge(answered: &Answered, case: &FuzzCase) -> Judged {
     let symptoms = match &answered.came {
         Came::Message(bytes) => of_message(bytes, answered, case),
@@ -37,7 +37,7 @@ pub(super) fn judge(answered: &Answered, case: &FuzzCase) -> Judged {
     Judged { verdict, symptoms }
 }
 
-/// Bytes that are no whole message.
+/// Bytes that are not a whole message.
 fn of_bytes(bytes: &[u8]) -> Vec<(Symptom, String)> {
     let size = numbers::size(bytes);
     let symptom = match bytes {
@@ -78,9 +78,9 @@ fn of_message(bytes: &[u8], answered: &Answered, case: &FuzzCase) -> Vec<(Sympto
         add(Symptom::ReplySize, format!("the size field says {}, more bytes came", header.size));
     }
     let payload = (Subject { kind: Type::Reply, command: Some(case.command()), from_server: true }).decode(bytes).err();
-    // Bytes that the server never reads make the end of its stream a reset (F-70).
+    // Bytes that the server never reads turn the end of its stream into a reset (F-70).
     let has_unread = numbers::size(&case.message).is_some_and(|size| usize::from(size) < case.message.len());
-    // What is wrong with the reply itself has symptoms of its own.
+    // Faults of the reply itself are separate symptoms.
     let behind = answered.wrong.iter().filter(|wrong| !matches!(wrong, Wrong::NotCanonical));
     let behind: Vec<String> = behind.map(|wrong| format!("{wrong}")).collect();
     match payload {
@@ -103,13 +103,13 @@ fn of_message(bytes: &[u8], answered: &Answered, case: &FuzzCase) -> Vec<(Sympto
     symptoms
 }
 
-/// Whether these bytes, as far as they go, are a magic and what is behind it.
+/// Whether these bytes, as far as they go, are a magic and the rest of a header.
 fn begins_a_message(bytes: &[u8]) -> bool {
     bytes.iter().zip(&MAGIC).all(|(byte, magic)| byte == magic)
 }
 
-/// Whether these bytes are the header of an OK or an error in all but the magic, of which some is there: memory of a server may look
-/// like anything.
+/// Whether these bytes are the header of an OK or an error except for the magic, of which some is present: a server's memory may
+/// contain anything.
 fn is_reply_but_for_the_magic(bytes: &[u8]) -> bool {
     let has_some = bytes.iter().zip(&MAGIC).filter(|(byte, magic)| byte == magic).count() >= MAGIC.len() / 2;
     let command = bytes.get(16..18);
@@ -139,7 +139,7 @@ mod tests {
         answered(Came::Message(bytes.to_vec()))
     }
 
-    /// The verdict, and what the server did wrong.
+    /// The verdict, and the server's faults.
     #[track_caller]
     fn judged(answered: &Answered, request: &[u8]) -> (CaseVerdict, Vec<(Symptom, String)>) {
         let Judged { verdict, symptoms } = judge(answered, &case(request, Delivery::Whole));
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!((judged(&message(OK), RESUME).0, verdict(error)), (CaseVerdict::Ok, CaseVerdict::Error));
         assert_eq!(verdict(Came::NoMessage(Vec::from([7; 20]))), CaseVerdict::Leaked);
         assert_eq!(verdict(Came::Silence(Vec::from([7]))), CaseVerdict::Leaked);
-        // It begins as a message does, and is none.
+        // It begins like a message, but is not one.
         assert_eq!(verdict(Came::NoMessage([magic(), Vec::from([0; 6])].concat())), CaseVerdict::Malformed);
         assert_eq!(verdict(Came::End(End::Closed, magic())), CaseVerdict::Malformed);
         assert_eq!(verdict(Came::Silence(magic())), CaseVerdict::Malformed);
@@ -163,7 +163,7 @@ mod tests {
         let left = judge(&answered(Came::Silence(Vec::new())), &case(RESUME, Delivery::Leave));
         assert_eq!((left.verdict, left.symptoms.len()), (CaseVerdict::Left, 0));
         assert_eq!(judged(&Answered { left_open: true, ..message(OK) }, RESUME).0, CaseVerdict::LeftOpen);
-        // What is wrong behind the reply counts, but where bytes are behind the message that the server never reads (F-70).
+        // Faults after the reply count, unless bytes follow the request that the server never reads (F-70).
         let wrong = Answered { wrong: Vec::from([Wrong::Stream(None)]), ..message(OK) };
         assert_eq!(judged(&wrong, RESUME).1, [(Symptom::Continuation, "the stream of the stopped session does not end".into())]);
         assert_eq!(judged(&wrong, &[RESUME, &[1]].concat()), (CaseVerdict::Ok, Vec::new()));

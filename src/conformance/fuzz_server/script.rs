@@ -15,16 +15,16 @@ use crate::vectors::script::{
 };
 use crate::vectors::{Hazard, ScriptFile};
 
-/// The connection on which it is asked whether the target still answers.
+/// The connection that tests whether the target still answers.
 const ASKS: &str = "z";
-/// For how long nothing comes on a connection that is left open, in milliseconds.
+/// How long nothing arrives on a connection that is left open, in milliseconds.
 const OPEN: u32 = 500;
 /// How long a process may take to end, in milliseconds.
 const ENDS: u32 = 10_000;
 
 impl Finding {
-    /// A file of one exchange script, which goes as the target went: its last step says what no server may do. `within` is how long
-    /// the target had to an answer.
+    /// A file of one exchange script that follows the target: its last step is what no server may do. `within` is the target's time
+    /// limit for an answer.
     pub fn script_file(&self, within: Duration) -> ScriptFile {
         let within_ms = u32::try_from(within.as_millis()).unwrap_or(u32::MAX).clamp(1, 60_000);
         let case = &self.minimised;
@@ -66,7 +66,7 @@ impl Finding {
         )
     }
 
-    /// What comes of it.
+    /// The results.
     fn outcome(&self, within_ms: u32) -> Vec<Step> {
         let on = || ON.to_owned();
         let expect = |parts| Step::Expect(Expect { on: on(), expect: Pattern(parts), with_fd: false, within_ms: None });
@@ -100,14 +100,20 @@ impl Finding {
                     Step::ExpectNothing(ExpectNothing { on: ASKS.to_owned(), expect_nothing: within_ms }),
                 ])
             }
-            // That nobody listens is no step; what comes does not matter.
+            // A missing listener is not a step; received bytes do not matter.
             CaseVerdict::EndpointGone | CaseVerdict::MemoryGrowth => {
                 Vec::from([Step::Drain(Drain { on: on(), drain: true }), Step::EndStep(EndStep { on: on(), end: Ending::Close })])
             }
             CaseVerdict::Leaked => {
                 let len = self.seen.min(MAGIC.len());
                 let not = MAGIC.get(..len).map(|magic| Literal::Bytes(magic.to_owned())).into_iter().collect();
-                Vec::from([expect(Vec::from([Part::Any(Any { any: Length::Fixed(len), name: None, not })]))])
+                Vec::from([expect(Vec::from([Part::Any(Any {
+                    any: Length::Fixed(len),
+                    name: None,
+                    not,
+                    has: Vec::new(),
+                    lacks: Vec::new(),
+                })]))])
             }
             CaseVerdict::LeftOpen => Vec::from([
                 expect(Vec::from([
@@ -123,7 +129,7 @@ impl Finding {
 }
 
 fn any(len: usize, name: Option<&str>) -> Part {
-    Part::Any(Any { any: Length::Fixed(len), name: name.map(str::to_owned), not: Vec::new() })
+    Part::Any(Any { any: Length::Fixed(len), name: name.map(str::to_owned), not: Vec::new(), has: Vec::new(), lacks: Vec::new() })
 }
 
 #[cfg(test)]
@@ -168,7 +174,7 @@ mod tests {
         Symptom::Crash(Some(Death::Signal(11)))
     }
 
-    /// The steps behind the two that send the message.
+    /// The steps after the two that send the message.
     fn steps(symptom: Symptom, seen: usize) -> Vec<Value> {
         let file = finding(symptom, seen).script_file(Duration::from_millis(400));
         assert_eq!((file.within_ms, file.scripts.len(), file.scripts[0].hazard), (400, 1, Some(Hazard::Harmful)));
@@ -183,7 +189,7 @@ mod tests {
         let hangs =
             [json!({ "on": "a", "end": "close" }), json!({ "open": "z" }), asks, json!({ "on": "z", "expect_nothing": 400 })];
         assert_eq!(steps(Symptom::Hang, 0), hangs);
-        // As many bytes as the magic has are enough to see that they are none.
+        // As many bytes as the magic has are enough to reject them.
         for (seen, not) in [(5, &MAGIC_TEXT[..10]), (100, MAGIC_TEXT)] {
             assert_eq!(steps(Symptom::Leaked, seen), [json!({ "on": "a", "expect": [{ "any": not.len() / 2, "not": [not] }] })]);
         }

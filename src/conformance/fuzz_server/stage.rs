@@ -1,4 +1,4 @@
-//! The target of a campaign, and the cases that are played to it.
+//! The target of a campaign, and playing cases to it.
 
 use alloc::{borrow::ToOwned as _, format, string::String, vec::Vec};
 use core::time::Duration;
@@ -14,11 +14,11 @@ use crate::conformance::player::resident;
 use crate::conformance::server;
 use crate::conformance::server::target::Subject;
 
-/// After so many connections that were left open a target is started anew: a few hundred exhaust it (F-74).
+/// After this many connections left open a target is restarted: a few hundred exhaust it (F-74).
 const LEFT_OPEN: u32 = 100;
-/// So many windows of one request alone show whether it costs memory.
+/// This many windows of only one request show whether it costs memory.
 const WINDOWS: u32 = 4;
-/// So much of it is more than chance, in KiB.
+/// More than this is not random, in KiB.
 const COSTS: u64 = 1 << 10;
 
 /// The target, and what is known of it.
@@ -26,24 +26,25 @@ pub(super) struct Stage<'o> {
     subject: Subject,
     pub(super) options: &'o Options,
     pub(super) profile: Profile,
-    /// What it says it is.
+    /// Its information about itself.
     pub(super) runtime: Option<String>,
     /// How often it was started.
     pub(super) starts: u64,
     /// Since it was started.
     left_open: u32,
-    /// How long a target that is started for one case alone is left in peace first.
+    /// How long a target started for one case is left alone first.
     pub(super) settles: Duration,
 }
 
 impl<'o> Stage<'o> {
-    /// Asks the target what it is, and looks that it answers at all.
+    /// Asks the target for its information, and checks that it answers.
     pub(super) fn meet(subject: Subject, options: &'o Options) -> Result<Self, String> {
         let starts = u64::from(subject.can_spawn());
         let mut subject = subject;
         let identity = subject.identity()?;
         subject.answers().map_err(|reason| format!("before the first case: {reason}"))?;
-        // What is known of a runtime excuses the target that is one, as the server suite concludes it: a version text alone is nothing.
+        // A runtime's known behaviour excuses only a target that is one, as the server suite concludes: a version text is not
+        // enough.
         let (profile, within) = (options.profile, Some(options.within));
         let asks = server::Options { profile, within, allow_harmful: true, ..server::Options::default() };
         let profile = server::meet::meet(&mut subject, &[], &asks)?.profile;
@@ -51,22 +52,22 @@ impl<'o> Stage<'o> {
         Ok(Self { subject, options, profile, runtime, starts, left_open: 0, settles: Duration::ZERO })
     }
 
-    /// Whether it can be started anew.
+    /// Whether it can be restarted.
     pub(super) const fn can_spawn(&self) -> bool {
         self.subject.can_spawn()
     }
 
-    /// Its process and the memory of that in KiB, where they are known.
+    /// Its process and its memory in KiB, if known.
     pub(super) fn memory(&self) -> Option<(u32, u64)> {
         let process = self.subject.process_id()?;
         Some((process, resident(process)?))
     }
 
-    /// Plays a case, and has a new target for the next one where this one is of no use any more.
+    /// Plays a case, and gets a new target for the next one if this one is unusable.
     pub(super) fn play(&mut self, case: &FuzzCase) -> Result<Observed, String> {
         let observed = play(&mut self.subject, case, self.options.within)?;
         if self.options.is_cancelled() {
-            // The target may have had no time to answer.
+            // The target may not have had time to answer.
             return Err("the campaign was interrupted".to_owned());
         }
         if observed.verdict == CaseVerdict::LeftOpen {
@@ -86,7 +87,7 @@ impl<'o> Stage<'o> {
         }
     }
 
-    /// Plays a case with a new target, which is of no use to another case afterwards.
+    /// Plays a case with a new target, which is not used for another case.
     pub(super) fn play_alone(&mut self, case: &FuzzCase) -> Result<Observed, String> {
         self.end_target();
         if !self.settles.is_zero() {
@@ -96,7 +97,7 @@ impl<'o> Stage<'o> {
         self.play(case)
     }
 
-    /// Plays a case again and again to a new target. By how much its memory grows, if it does with each window.
+    /// Plays a case repeatedly to a new target. How much its memory grows, if it does in each window.
     pub(super) fn grows_alone(&mut self, case: &FuzzCase) -> Result<Option<Growth>, String> {
         self.end_target();
         let mut sizes = Vec::new();

@@ -1,4 +1,4 @@
-//! What a campaign came to.
+//! The results of a campaign.
 
 use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 
@@ -12,23 +12,23 @@ use crate::conformance::Interrupted;
 /// The cases of one command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// The command, as its message says.
+    /// The command, from its message.
     pub command: String,
-    /// How many cases came to what.
+    /// How many cases had which verdict.
     pub verdicts: BTreeMap<CaseVerdict, u64>,
 }
 
-/// What a campaign came to.
+/// The results of a campaign.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CampaignSummary {
     /// 1.
     pub format: u32,
-    /// Where the target is.
+    /// The address of the target.
     pub target: String,
-    /// What it says it is.
+    /// Its information about itself.
     pub runtime: Option<String>,
-    /// By what profile something is known.
+    /// The profile that explains findings.
     pub profile: Option<String>,
     /// The seed.
     pub seed: u64,
@@ -38,13 +38,13 @@ pub struct CampaignSummary {
     pub cases: u64,
     /// How often the target was started.
     pub starts: u64,
-    /// By command, in the order in which they first came.
+    /// By command, in the order of appearance.
     pub commands: Vec<Row>,
-    /// What was found.
+    /// The findings.
     pub findings: Vec<Finding>,
     /// Why it ended before the last case.
     pub lost: Option<String>,
-    /// That it was ended early by the canceller of its options. Then `lost` is `None`.
+    /// The canceller of its options ended it early. Then `lost` is `None`.
     pub interrupted: Option<Interrupted>,
 }
 
@@ -61,7 +61,7 @@ impl CampaignSummary {
         }
     }
 
-    /// How many cases came to this.
+    /// How many cases had this verdict.
     pub fn of(&self, verdict: CaseVerdict) -> u64 {
         self.commands.iter().filter_map(|row| row.verdicts.get(&verdict)).sum()
     }

@@ -1,10 +1,10 @@
-//! What a server did with a case.
+//! A server's reaction to a case.
 
 use core::fmt;
 
 use serde::Serialize;
 
-/// What a server did with a case.
+/// A server's reaction to a case.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::fuzz_server::CaseVerdict;
@@ -15,31 +15,31 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CaseVerdict {
-    /// It said OK.
+    /// It answered OK.
     Ok,
-    /// It said Error.
+    /// It answered Error.
     Error,
-    /// The connection ended without a reply. The server lives.
+    /// The connection ended without a reply. The server is alive.
     Closed,
-    /// Nothing came in time. The server lives, and answers others once the connection is closed.
+    /// No answer in time. The server is alive, and answers others once the connection is closed.
     Silent,
-    /// The case did not wait for an answer. The server lives.
+    /// The case did not wait for an answer. The server is alive.
     Left,
     /// The process ended.
     Crash,
-    /// It does not answer a complete `ProcessInfo` any more, though its process is there.
+    /// It no longer answers a complete `ProcessInfo`, but its process exists.
     Hang,
-    /// Nobody listens at its endpoint any more. Its process is there, or it is unknown whether it is.
+    /// Its endpoint has no listener any more. Its process exists, or that is unknown.
     EndpointGone,
-    /// Bytes without a header came: memory of the server (F-71).
+    /// It sent bytes without a header: the server's memory (F-71).
     Leaked,
-    /// The reply, or what belongs to it, is malformed.
+    /// The reply, or its continuation, is malformed.
     Malformed,
-    /// The connection stayed open behind a reply that ends it, and a descriptor is lost (F-74).
+    /// The connection stayed open after a final reply, and a descriptor is lost (F-74).
     LeftOpen,
-    /// It took a request whose header is none.
+    /// It accepted a request with an invalid header.
     Unchecked,
-    /// Its memory grows with the requests. No case alone comes to this.
+    /// Its memory grows with each request. No single case has this verdict.
     MemoryGrowth,
 }
 
@@ -80,12 +80,12 @@ impl CaseVerdict {
         }
     }
 
-    /// Whether no server may do so.
+    /// Whether no server may do this.
     pub const fn is_finding(self) -> bool {
         !matches!(self, Self::Ok | Self::Error | Self::Closed | Self::Silent | Self::Left)
     }
 
-    /// Whether the server serves nobody any more.
+    /// Whether the server no longer serves anybody.
     pub const fn is_fatal(self) -> bool {
         matches!(self, Self::Crash | Self::Hang | Self::EndpointGone)
     }

@@ -5,7 +5,7 @@ use core::fmt;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
 
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 use crate::command::DotnetVersion;
 
 /// A build of .NET, by its full version. Vectors and scripts name it `net10.0.9`.
@@ -26,7 +26,7 @@ impl Build {
     }
 
     /// The first build of a version.
-    #[cfg(unix)]
+    #[cfg(any(unix, windows))]
     pub(in crate::conformance) const fn first_of(version: DotnetVersion) -> Self {
         Self::new(version.major, version.minor, 0)
     }
@@ -58,11 +58,11 @@ impl FromStr for Build {
     }
 }
 
-/// From the first build to the last one that does something. A version of which builds were seen is taken as a whole, but for what came
-/// or went between two of them.
+/// From the first build to the last one with some behaviour. If some builds of a version were seen, all of it is covered, except
+/// for changes between two of them.
 pub(super) type Builds = &'static [RangeInclusive<Build>];
 
-/// The builds of `CoreCLR` that were seen, oldest first: 6 on Windows alone.
+/// The builds of `CoreCLR` that were seen, oldest first: 6 only on Windows.
 pub(super) const SEEN_CORE_CLR: &[Build] = &[
     Build::new(3, 0, 3),
     Build::new(3, 1, 23),
@@ -101,6 +101,7 @@ const fn only(build: Build) -> RangeInclusive<Build> {
 }
 
 pub(super) const NET3: Builds = &[versions((3, 0), (3, 1))];
+pub(super) const NET6: Builds = &[version(6, 0)];
 pub(super) const NET8: Builds = &[version(8, 0)];
 pub(super) const NET9: Builds = &[version(9, 0)];
 pub(super) const NET10: Builds = &[version(10, 0)];
@@ -111,11 +112,12 @@ pub(super) const NET8_TO_10: Builds = &[versions((8, 0), (10, 0))];
 pub(super) const NET9_AND_10: Builds = &[versions((9, 0), (10, 0))];
 pub(super) const NET3_TO_10: Builds = &[versions((3, 0), (10, 0))];
 pub(super) const NET9_0_5: Builds = &[only(Build::new(9, 0, 5))];
-pub(super) const NET8_AND_9_0_5: Builds = &[version(8, 0), only(Build::new(9, 0, 5))];
+pub(super) const NET8_9_0_5_AND_10_0_12: Builds = &[version(8, 0), only(Build::new(9, 0, 5)), only(Build::new(10, 0, 12))];
 pub(super) const NET8_AND_9_0_7: Builds = &[version(8, 0), only(Build::new(9, 0, 7))];
 pub(super) const NET9_0_5_AND_10_0_12: Builds = &[only(Build::new(9, 0, 5)), only(Build::new(10, 0, 12))];
 pub(super) const NET10_0_9_TO_11: Builds = &[RangeInclusive::new(Build::new(10, 0, 9), Build::new(10, 0, 11))];
-/// A fault that servicing mended: in 8.0.30 at the latest, 9.0.20, 10.0.11.
+pub(super) const NET10_0_9_TO_12: Builds = &[RangeInclusive::new(Build::new(10, 0, 9), Build::new(10, 0, 12))];
+/// A fault fixed by servicing: in 8.0.30 at the latest, 9.0.20, 10.0.11.
 pub(super) const PATH_TOO_LONG_HOLDS: Builds = &[
     RangeInclusive::new(Build::new(8, 0, 0), Build::new(8, 0, 29)),
     RangeInclusive::new(Build::new(9, 0, 0), Build::new(9, 0, 19)),

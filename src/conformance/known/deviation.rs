@@ -1,4 +1,4 @@
-//! The ways that a script may go with a target: its own, and the deviations of which a row of the table says that the target does so.
+//! The allowed variants of a script for a target: its own steps, and the deviations that the target has by a row of the table.
 
 use alloc::vec::Vec;
 
@@ -13,9 +13,9 @@ use crate::message::{AnyRequest, Message, eventpipe};
 use crate::vectors::Hazard;
 use crate::vectors::script::{Captures, Deviation, Life, Part, Pattern, Plays, Script, Step};
 
-/// The ways that `script` may go with this target, the likeliest first: a deviation, or `None` for its own.
+/// The variants of `script` for this target, the likeliest first: a deviation, or `None` for its own steps.
 ///
-/// What a program of this build was seen to do comes before the script, and behind it what programs do or do not.
+/// A deviation seen on this build precedes the script's steps; deviations of programs follow them.
 pub(in crate::conformance) fn ways_of(profile: Profile, script: &Script) -> Vec<Option<&Deviation>> {
     let Plays::Client(part) = &script.plays else { return [None].into() };
     let row = |deviation| Some((row_of(profile, script, deviation)?, deviation));
@@ -25,7 +25,7 @@ pub(in crate::conformance) fn ways_of(profile: Profile, script: &Script) -> Vec<
     deviations(done).chain([None]).chain(deviations(possible)).collect()
 }
 
-/// The row by which a target goes the way of a deviation.
+/// The row by which a target has a deviation.
 pub(super) fn row_of(profile: Profile, script: &Script, deviation: &Deviation) -> Option<&'static Row> {
     let is_told = |row: &&Row| row.fact == deviation.fact && matches!(row.when.shape, Shape::Told) && row.is_of(profile);
     if let Some(row) = TABLE.iter().find(is_told) {
@@ -35,22 +35,30 @@ pub(super) fn row_of(profile: Profile, script: &Script, deviation: &Deviation) -
     rows_for(profile, &request).find(|row| row.fact == deviation.fact && row.explains(&request, &seen))
 }
 
-/// What the deviation is of: the first request of the script, and what the target does with it.
+/// The deviation: the first request of the script, and the target's reaction.
 fn exchange(script: &Script, deviation: &Deviation) -> Option<(Request, Seen)> {
     let on = script.steps.iter().find_map(|step| if let Step::Open(step) = step { Some(step.open.as_str()) } else { None })?;
-    let (request, seen) = (request(on, script, deviation)?, deed(on, deviation)?);
-    // Where the script itself has the reply it is the one that is due.
+    // The steps before the deviation, and the ones from there on.
+    let steps = script.steps.iter().take(deviation.from).chain(&deviation.steps);
+    let (request, seen) = (request(on, script, steps)?, deed(on, deviation)?);
+    // If the script has the reply itself, it is the expected one.
     let due = request.reason.map_or(Answer::Ok, |reason| Answer::Error(reason.hresult()));
     let seen = if seen.answer == Answer::Other && !seen.died { Seen { answer: due, ..seen } } else { seen };
     Some((request, seen))
 }
 
-/// The request that a script sends first on a connection, up to where the deviation begins.
-fn request(on: &str, script: &Script, deviation: &Deviation) -> Option<Request> {
+/// The first request of each connection that a script opens.
+#[cfg(all(test, unix))]
+pub(super) fn requests(script: &Script) -> Vec<Request> {
+    let opened = script.steps.iter().filter_map(|step| if let Step::Open(step) = step { Some(step.open.as_str()) } else { None });
+    opened.filter_map(|on| request(on, script, &script.steps)).collect()
+}
+
+/// The request that these steps of a script send first on a connection.
+fn request<'s>(on: &str, script: &Script, steps: impl IntoIterator<Item = &'s Step>) -> Option<Request> {
     let mut wire = Vec::new();
     let (mut in_pieces, mut has_fd) = (false, false);
-    let shared = script.steps.iter().take(deviation.from);
-    for step in shared.chain(&deviation.steps) {
+    for step in steps {
         let Step::Send(step) = step else { continue };
         let is_whole = Header::decode(&wire).is_ok_and(|header| wire.len() == usize::from(header.size));
         if step.on != on || is_whole {
@@ -77,7 +85,7 @@ fn wants_descriptor(wire: &[u8]) -> bool {
     matches!(request, Ok(AnyRequest::CollectTracing5(eventpipe::CollectTracing5::UserEvents(_))))
 }
 
-/// What a deviation's steps say that a runtime does.
+/// The runtime's behaviour in a deviation's steps.
 fn deed(on: &str, deviation: &Deviation) -> Option<Seen> {
     let nothing = Seen { answer: Answer::Other, died: false, left_open: false, wrong: false };
     if deviation.steps.iter().any(|step| matches!(step, Step::ExpectTarget(step) if step.expect_target == Life::Dead)) {
@@ -102,7 +110,7 @@ fn answer(pattern: &Pattern) -> Option<Answer> {
     for part in &pattern.0 {
         match part {
             Part::Literal(literal) => bytes.extend(literal.bytes(&Captures::new()).ok()?),
-            // A size, or the code of an error; at the end what follows.
+            // A size, or the code of an error; at the end the continuation.
             Part::Any(_) | Part::Until(_) => bytes.extend(if bytes.len() == 14 { &[24, 0][..] } else { &[5, 0x40, 0, 0x80] }),
         }
     }

@@ -1,63 +1,81 @@
-//! What each runtime is known to do, as data.
+//! The known behaviour of each runtime, as data.
 //!
-//! The table has a row for each deviation from the document: its fact, of which builds it is known, under which condition it comes, and
-//! what the runtime does. A [`Profile`] says which rows hold for a target. The server suite and the campaigns ask which row explains what
-//! a target did; the reference runtime asks what the runtime that it is like would do.
+//! The table has a row for each deviation from the document: its fact, its builds, its condition, and the runtime's behaviour. A
+//! [`Profile`] determines the rows for a target. The server suite and the campaigns look up the row that explains a target's
+//! behaviour; the reference runtime looks up what the imitated runtime would do.
+
+//! # Example
+//!
+//! Ask what a runtime is known to refuse:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::{command::Command, conformance::known::Profile};
+//!
+//! let profile: Profile = "nativeaot-9".parse()?;
+//! assert!(profile.refuses(Command::ENABLE_PERF_MAP));
+//! # Ok::<(), dotnet_diagnostics_ipc::conformance::known::UnknownProfile>(())
+//! ```
 
 mod builds;
 mod deviation;
+#[cfg(all(test, unix))]
+mod evidence_tests;
+mod outcome;
 mod profile;
+#[cfg(unix)]
+mod recording;
 mod row;
 mod table;
-// They use what only the reference runtime does, which is for Unix.
 #[cfg(all(test, unix))]
 mod tests;
 
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 pub(in crate::conformance) use builds::Build;
 pub(in crate::conformance) use deviation::ways_of;
+pub(in crate::conformance) use outcome::Outcome;
 pub use profile::{Family, Profile, UnknownProfile};
-pub(in crate::conformance) use row::{Answer, Layer, Request, Row, Seen};
 #[cfg(unix)]
+pub(in crate::conformance) use recording::Recording;
+pub(in crate::conformance) use row::{Answer, Layer, Request, Row, Seen};
+#[cfg(any(unix, windows))]
 pub(in crate::conformance) use row::{Does, Variable};
 
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 use alloc::vec::Vec;
 
 use self::table::TABLE;
 use crate::command::Command;
 use crate::hresult::HResult;
 
-/// The rows that a target may follow with a request, in the order of the table: what a platform does stands in place of what the server
-/// does elsewhere.
+/// The rows for a target and a request, in the order of the table: a platform's row replaces the server's.
 fn rows_for(profile: Profile, request: &Request) -> impl Iterator<Item = &'static Row> {
     let fits = move |row: &&Row| row.is_of(profile) && row.when.fits(request);
     let is_shadowed = TABLE.iter().filter(fits).any(|row| row.is_of_a_platform() && !row.when.harmful);
     TABLE.iter().filter(fits).filter(move |row| !is_shadowed || row.is_of_a_platform())
 }
 
-/// Which row explains what a target was seen to do with a request.
+/// The row that explains a target's reaction to a request.
 pub(in crate::conformance) fn explain(profile: Profile, request: &Request, seen: &Seen) -> Option<&'static Row> {
     rows_for(profile, request).find(|row| row.explains(request, seen))
 }
 
-/// What a runtime is known to do with a request, in the order of the table: for the reference runtime.
-#[cfg(unix)]
+/// A runtime's known reactions to a request, in the order of the table: for the reference runtime.
+#[cfg(any(unix, windows))]
 pub(in crate::conformance) fn rows(profile: Profile, request: Request) -> impl Iterator<Item = &'static Row> {
     let model = profile.model();
     let rows: Vec<_> = rows_for(model, &request).filter(|row| row.is_done_by(model)).collect();
     rows.into_iter()
 }
 
-/// Whether a runtime does what no request shows, by its fact: for the reference runtime.
-#[cfg(unix)]
+/// Whether a runtime has a behaviour that no request shows, by its fact: for the reference runtime.
+#[cfg(any(unix, windows))]
 pub(in crate::conformance) fn is_told(profile: Profile, fact: &str) -> bool {
     let model = profile.model();
     TABLE.iter().any(|row| row.fact == fact && matches!(row.when.shape, row::Shape::Told) && row.is_done_by(model))
 }
 
 impl Profile {
-    /// Whether its platform refuses a command as one that it does not support, whatever is in the request: perf maps of `NativeAOT`.
+    /// Whether its platform refuses a command as unsupported, whatever the request: perf maps on `NativeAOT`.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::{command::Command, conformance::known::Profile};

@@ -1,4 +1,4 @@
-//! What a target is: its family and its version.
+//! A target's profile: its family and its version.
 
 use alloc::string::String;
 use core::fmt;
@@ -18,15 +18,15 @@ pub enum Family {
     NativeAot,
     /// .NET with Mono.
     Mono,
-    /// A server of the document alone: the newest edition, with its errors corrected.
+    /// A server that follows only the document: the newest edition, with its errors corrected.
     Strict,
 }
 
-/// What a target is held to, and what the reference runtime is like: a family and, where it is known, a version or a build of it.
+/// The expected behaviour of a target, or the model of the reference runtime: a family and, if known, a version or a build.
 ///
-/// What is known is known of builds that were seen. A profile of a version is held to what any build of it was seen to do; a profile of a
-/// build to what that one does: `coreclr-10.0.12`. A family or version that nobody saw is held to the document alone ([`is_seen`]); its
-/// commands are its own: `CollectTracing6` is known to 11 alone.
+/// All knowledge comes from observed builds. The profile of a version allows what any build of it does; the profile of a build what
+/// that build does: `coreclr-10.0.12`. A family or version that was never observed must follow the document ([`is_seen`]); its
+/// commands are its own: only 11 knows `CollectTracing6`.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::known::{Family, Profile};
@@ -58,7 +58,7 @@ impl Profile {
     pub const CORECLR_9: Self = Self::core_clr(9, 0);
     /// .NET 10.
     pub const CORECLR_10: Self = Self::core_clr(10, 0);
-    /// .NET 11, which nobody saw.
+    /// .NET 11, never observed.
     pub const CORECLR_11: Self = Self::core_clr(11, 0);
     /// `NativeAOT` 8.
     pub const NATIVE_AOT_8: Self = Self::native_aot(8);
@@ -66,11 +66,11 @@ impl Profile {
     pub const NATIVE_AOT_9: Self = Self::native_aot(9);
     /// `NativeAOT` of any version.
     pub const NATIVE_AOT: Self = Self { family: Family::NativeAot, version: None, patch: None };
-    /// Mono of any version, which nobody saw.
+    /// Mono of any version, never observed.
     pub const MONO: Self = Self { family: Family::Mono, version: None, patch: None };
     /// No deviation is known.
     pub const STRICT: Self = Self { family: Family::Strict, version: None, patch: None };
-    /// Those that are asked for most.
+    /// The most common ones.
     pub const ALL: [Self; 10] = [
         Self::CORECLR_3_1,
         Self::CORECLR_8,
@@ -89,22 +89,22 @@ impl Profile {
         Self { family: Family::CoreClr, version: Some(DotnetVersion { major, minor }), patch: None }
     }
 
-    /// `NativeAOT` of this version: the server of that version, on a platform of its own.
+    /// `NativeAOT` of this version: the server of that version, on another platform.
     pub const fn native_aot(major: u8) -> Self {
         Self { family: Family::NativeAot, version: Some(DotnetVersion { major, minor: 0 }), patch: None }
     }
 
-    /// The profile of what `ProcessInfo2` calls `clrProductVersion`, of `CoreCLR`: `10.0.9`. The text does not tell the families apart.
+    /// The profile of what `ProcessInfo2` calls `clrProductVersion`, of `CoreCLR`: `10.0.9`. The text does not show the family.
     pub fn of_version(text: &str) -> Option<Self> {
         let (version, patch) = version(text)?;
         Some(Self { patch, ..Self::core_clr(version.major, version.minor) })
     }
 
-    /// The profile of the build that vectors and scripts name so: `net10.0.9`, `aot9.0.20`.
+    /// The profile of a build by its name in vectors and scripts: `net10.0.9`, `aot9.0.20`, `win-net6.0.13`.
     pub fn of_recording(name: &str) -> Option<Self> {
         match name.strip_prefix("aot") {
             Some(version) => Self::of_version(version).map(|profile| profile.of_family(Family::NativeAot)),
-            None => Self::of_version(name.strip_prefix("net")?),
+            None => Self::of_version(name.strip_prefix("win-").unwrap_or(name).strip_prefix("net")?),
         }
     }
 
@@ -118,28 +118,36 @@ impl Profile {
         self.family
     }
 
-    /// Its version; `None` where the profile is not of one version.
+    /// Its version; `None` if the profile is not of one version.
     pub const fn version(self) -> Option<DotnetVersion> {
         self.version
     }
 
-    /// Its build; `None` where the profile is of a whole version.
+    /// Its build; `None` if the profile is of a whole version.
     pub(in crate::conformance) fn build(self) -> Option<Build> {
         Some(Build::new(self.version?.major, self.version?.minor, self.patch?))
     }
 
-    /// Whether it has what came with the version `since`.
+    /// Its version, as counted by commands and vectors: 3.0 has everything of 3.1 (F-131).
+    const fn edition(self) -> Option<DotnetVersion> {
+        match self.version {
+            Some(DotnetVersion { major: 3, minor: 0 }) => Some(DotnetVersion { major: 3, minor: 1 }),
+            version => version,
+        }
+    }
+
+    /// Whether it has the features of the version `since`.
     pub fn has(self, since: &str) -> bool {
-        match (self.version, version(since)) {
+        match (self.edition(), version(since)) {
             (Some(own), Some((since, _))) => since <= own,
             _ => true,
         }
     }
 
-    /// The commands that it knows. What is of no version knows those of .NET 10, and a server of the document those of .NET 11.
+    /// The commands that it knows. Without a version, those of .NET 10; a server of the document has those of .NET 11.
     pub fn commands(self) -> KnownCommands {
         let newest = if self.family == Family::Strict { 11 } else { 10 };
-        KnownCommands::UpTo(self.version.unwrap_or(DotnetVersion { major: newest, minor: 0 }))
+        KnownCommands::UpTo(self.edition().unwrap_or(DotnetVersion { major: newest, minor: 0 }))
     }
 
     /// Whether it knows the command.
@@ -158,12 +166,12 @@ impl Profile {
         of_family.iter().filter(is_own)
     }
 
-    /// Whether builds of its family and version were seen. What was not is held to the document alone.
+    /// Whether builds of its family and version were observed. Otherwise it must follow the document.
     pub fn is_seen(self) -> bool {
         self.seen().next().is_some()
     }
 
-    /// What it is held to, in words: `held to what is known of 10.0.9 to 10.0.14`.
+    /// Its expected behaviour, in words: `compared with the known behaviour of 10.0.9 to 10.0.14`.
     pub fn held_to(self) -> String {
         let (Some(first), Some(last)) = (self.seen().next(), self.seen().last()) else {
             let never = if self.family == Family::Strict { "" } else { "never seen: " };
@@ -176,7 +184,7 @@ impl Profile {
         }
     }
 
-    /// The build that the reference runtime is like: its own, or the one of its version that was recorded first.
+    /// The build imitated by the reference runtime: its own, or the first recorded one of its version.
     pub(in crate::conformance) fn model(self) -> Self {
         let recorded = match (self.family, self.version.map(|own| (own.major, own.minor))) {
             _ if self.patch.is_some() => self.patch,
@@ -191,7 +199,8 @@ impl Profile {
         newest.map_or(Self { patch: recorded, ..self }, of)
     }
 
-    /// What vectors and scripts call the build that the reference runtime is like: `net8.0.30`. Of what nobody saw there is none.
+    /// The name in vectors and scripts of the build imitated by the reference runtime: `net8.0.30`. `None` if it was never
+    /// observed.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::conformance::known::Profile;
@@ -218,7 +227,7 @@ impl Default for Profile {
     }
 }
 
-/// The version of `10.0.9`, `3.1` or `10`, and the build that a release says it is: `10.0.0-rc.1.25451.107` is none.
+/// The version of `10.0.9`, `3.1` or `10`, and the build if it is a release: `10.0.0-rc.1.25451.107` is not.
 fn version(text: &str) -> Option<(DotnetVersion, Option<u16>)> {
     let release = text.split(['+', ' ']).next()?;
     let (numbers, is_preview) = release.split_once('-').map_or((release, false), |(numbers, _)| (numbers, true));
@@ -266,7 +275,7 @@ impl fmt::Display for Profile {
     }
 }
 
-/// Text that names no profile.
+/// Text that is not a profile.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::known::Profile;

@@ -1,4 +1,4 @@
-//! The shape of the table: under which condition which builds do what.
+//! The structure of the table: conditions, builds, behaviour.
 
 use core::mem::discriminant;
 
@@ -8,41 +8,55 @@ use crate::command::Command;
 use crate::exchange::RefusalReason;
 use crate::header::{HEADER_LEN, Header};
 use crate::hresult::HResult;
+use crate::message::dump::{DumpFlags, DumpType};
 use crate::message::process::SetEnvironmentVariable;
 use crate::message::{AnyRequest, Message};
 use crate::wire::{DecodeErrorKind, Encode as _, Field, LimitKind, Path};
 
-/// One thing that runtimes are known to do, where the document says something else.
+/// A known behaviour of runtimes that differs from the document.
 #[derive(Debug)]
 pub(in crate::conformance) struct Row {
     /// Its number in `spec/ERRATA.md`.
     pub(in crate::conformance) fact: &'static str,
-    /// Which part of a runtime does it.
+    /// The part of a runtime with this behaviour.
     pub(in crate::conformance) layer: Layer,
-    /// Of which builds it is known.
+    /// Its builds.
     pub(in crate::conformance) builds: Builds,
-    /// With which requests.
+    /// Its requests.
     pub(in crate::conformance) when: When,
-    /// What it does.
+    /// The behaviour.
     pub(in crate::conformance) does: Does,
     /// The same in words.
     pub(in crate::conformance) text: &'static str,
-    /// Whether it is a fault of the runtime that a right request shows: it fails, by its name.
+    /// Whether it is a fault that a valid request shows: it fails, by its name.
     pub(in crate::conformance) fault: bool,
+    /// Its evidence.
+    #[cfg_attr(not(all(test, unix)), allow(dead_code, reason = "tests hold the table to it"))]
+    pub(in crate::conformance) evidence: Evidence,
 }
 
-/// Which part of a runtime something belongs to.
+/// The evidence for a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::conformance) enum Evidence {
+    /// The recordings of `evidence/`.
+    Recorded,
+    /// No case shows it; this file of the project does.
+    Elsewhere(&'static str),
+}
+
+/// The part of a runtime that a behaviour belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::conformance) enum Layer {
-    /// The diagnostic server of a version, which all families share.
+    /// The diagnostic server of a version, common to all families.
     Server,
-    /// What a platform has in place of `CoreCLR`'s on Unix.
+    /// The platform's replacement for `CoreCLR`'s on Unix.
     Platform(Platform),
-    /// The program, how it was published, and what lies beside it: any program of the row's builds may do so, and these did.
+    /// The program, its publishing, and its neighbouring files: any program of the row's builds may behave like this, and these
+    /// did.
     Host(Builds),
 }
 
-/// A platform on which the server stands.
+/// A platform of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::conformance) enum Platform {
     /// Programs compiled ahead of time.
@@ -51,50 +65,54 @@ pub(in crate::conformance) enum Platform {
     Windows,
 }
 
-/// With which requests something happens.
+/// The condition on requests.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::conformance) struct When {
     /// The commands.
     pub(in crate::conformance) commands: &'static [Commands],
-    /// What is special about the request.
+    /// The special property of the request.
     pub(in crate::conformance) shape: Shape,
-    /// Only with what a vector marks as harmful, and with mutations of a campaign.
+    /// Only with requests that a vector marks as harmful, and with mutations of a campaign.
     pub(in crate::conformance) harmful: bool,
 }
 
 /// Commands.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::conformance) enum Commands {
-    /// All but these.
+    /// All except these.
     AllBut(&'static [Command]),
-    /// All of a command set, also those that nobody knows.
+    /// All of a command set, including unknown ones.
     Set(u8),
     /// One.
     One(Command),
 }
 
-/// What is special about a request.
+/// A special property of a request.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::conformance) enum Shape {
-    /// Nothing.
+    /// None.
     Any,
-    /// It is right.
+    /// It is valid.
     Right,
-    /// It is right, or wrong in its values alone.
+    /// It is valid, or wrong only in its values.
     Parsed,
-    /// It is right, and deletes a variable.
-    Deletion,
-    /// It is right, and sets a variable of a name that no libc takes: an empty one, or with an equals sign.
-    OddName,
-    /// It is right, and names a dump that is not a full one.
+    /// It is valid, and does one of these to a variable.
+    Variable(&'static [Variable]),
+    /// It is valid, and attaches a profiler without a path: absent or empty.
+    NoProfilerPath,
+    /// It is valid, and requests a dump that is not full.
     PartialDump,
-    /// It is right, and names a dump that cannot be written there.
+    /// It is valid, and requests a dump that cannot be written there.
     UnwritableDump,
-    /// It is right, names a startup hook that cannot be loaded, and the runtime runs.
+    /// It is valid, and names a dump with a non-ASCII character.
+    ForeignDumpName,
+    /// It is valid, and requests a crash report with the dump.
+    CrashReport,
+    /// It is valid, names a startup hook that cannot be loaded, and the runtime has started.
     MissingHook,
     /// The same, and the runtime is suspended.
     MissingHookSuspended,
-    /// It is right, and the runtime is suspended.
+    /// It is valid, and the runtime is suspended.
     Suspended,
     /// It arrives in more than one piece.
     Pieces,
@@ -102,15 +120,15 @@ pub(in crate::conformance) enum Shape {
     UnknownCommand,
     /// It is malformed, and has no payload.
     NoPayload,
-    /// It is right, and bytes follow it.
+    /// It is valid, and bytes follow it.
     BytesAfter,
-    /// It is right, and its payload goes on behind the last field.
+    /// It is valid, and its payload continues after the last field.
     Surplus,
-    /// A field goes on behind the end of the payload, or has no end.
+    /// A field continues after the end of the payload, or has no end.
     OverRead,
-    /// A string or an array counts more than the rest of the payload holds, and at least this.
+    /// A string or an array has a count too large for the rest of the payload, and at least this.
     Count(u32),
-    /// The same of a count in this field.
+    /// The same for a count in this field.
     CountIn(Field, u32),
     /// The payload ends in or before this field, or a count in it is too large.
     CutIn(Field),
@@ -118,87 +136,105 @@ pub(in crate::conformance) enum Shape {
     FilterCut,
     /// The payload ends before this field.
     Without(Field),
-    /// It is beyond one of these limits, whatever the number.
+    /// It exceeds one of these limits, whatever the number.
     Beyond(&'static [LimitKind]),
     /// No descriptor follows it.
     NoDescriptor,
-    /// No request shows it: the text of a configuration, a stream that nobody reads. Vectors and scripts of it name the row's fact.
+    /// No request shows it: the text of a configuration, an unread stream. Its vectors and scripts contain the row's fact.
     Told,
 }
 
-/// What a runtime does.
+/// A runtime's reaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::conformance) enum Does {
     /// Its process ends.
     Dies,
-    /// It answers this error, and closes.
+    /// It answers with this error, and closes.
     Refuses(HResult),
-    /// It answers this, and leaves the connection open.
+    /// It answers with this, and leaves the connection open.
     LeavesOpen(HResult),
-    /// It takes what is malformed, whatever the result is.
+    /// It accepts malformed bytes, whatever the result.
     Takes,
     /// It sends bytes without a header.
     NoHeader,
     /// It sends nothing, and waits.
     Waits,
-    /// It says OK, and does nothing.
+    /// It answers OK, and does nothing.
     Pretends,
+    /// It ends, and leaves its socket file.
+    LeavesSocket,
 }
 
-/// A request, as far as what a runtime does with it may depend on it.
+/// The properties of a request that a runtime's reaction may depend on.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a shape of its own")]
 pub(in crate::conformance) struct Request {
     pub(in crate::conformance) command: Command,
     /// Why a server refuses it, if it does.
     pub(in crate::conformance) reason: Option<RefusalReason>,
-    /// The field at fault, where it does not decode.
+    /// The field at fault, if it does not decode.
     pub(in crate::conformance) path: Option<Path>,
     pub(in crate::conformance) has_payload: bool,
-    /// Bytes follow that do not belong to it.
+    /// Bytes follow that are not part of it.
     pub(in crate::conformance) is_followed: bool,
     /// Bytes of its payload follow the last field.
     pub(in crate::conformance) has_surplus: bool,
     pub(in crate::conformance) in_pieces: bool,
     pub(in crate::conformance) is_harmful: bool,
-    /// What it does to a variable, if it does.
+    /// Its effect on a variable, if any.
     pub(in crate::conformance) variable: Variable,
+    pub(in crate::conformance) has_no_profiler_path: bool,
     pub(in crate::conformance) is_partial_dump: bool,
     pub(in crate::conformance) is_unwritable_dump: bool,
+    pub(in crate::conformance) has_foreign_dump_name: bool,
+    pub(in crate::conformance) wants_crash_report: bool,
     pub(in crate::conformance) has_missing_hook: bool,
     /// The runtime is suspended.
     pub(in crate::conformance) is_suspended: bool,
 }
 
-/// What a request does to a variable of the environment.
+/// A request's effect on an environment variable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::conformance) enum Variable {
-    /// It sets one, or does something else.
+    /// It sets one, or has another effect.
     #[default]
     Plain,
     /// It deletes one.
     Deletion,
-    /// It sets one of a name that is empty, or has an equals sign.
-    OddName,
+    /// It sets one with an empty name.
+    NoName,
+    /// It sets one whose name begins with an equals sign.
+    EqualsFirst,
+    /// It sets one whose name contains a later equals sign.
+    EqualsWithin,
+    /// It deletes one with a name that no libc accepts: empty, or with an equals sign.
+    OddDeletion,
 }
 
 impl Variable {
-    /// What this one does.
+    /// The effect of this one.
     pub(in crate::conformance) fn of(request: &SetEnvironmentVariable<'_>) -> Self {
-        let SetEnvironmentVariable { name, value } = request;
-        let name = || name.units().take_while(|unit| *unit != 0);
-        if value.is_absent() {
-            Self::Deletion
-        } else if name().next().is_none() || name().any(|unit| unit == u16::from(b'=')) {
-            Self::OddName
-        } else {
-            Self::Plain
+        let mut name = request.name.units().take_while(|unit| *unit != 0);
+        let first = name.next();
+        let equals = |unit| unit == u16::from(b'=');
+        match (first, request.value.is_absent()) {
+            (None, false) => Self::NoName,
+            (Some(first), false) if equals(first) => Self::EqualsFirst,
+            (Some(_), false) => {
+                if name.any(equals) {
+                    Self::EqualsWithin
+                } else {
+                    Self::Plain
+                }
+            }
+            (first, true) if first.is_none_or(equals) || name.any(equals) => Self::OddDeletion,
+            (_, true) => Self::Deletion,
         }
     }
 }
 
 impl Request {
-    /// One that is right.
+    /// A valid one.
     pub(in crate::conformance) const fn right(command: Command) -> Self {
         Self {
             command,
@@ -210,20 +246,23 @@ impl Request {
             in_pieces: false,
             is_harmful: false,
             variable: Variable::Plain,
+            has_no_profiler_path: false,
             is_partial_dump: false,
             is_unwritable_dump: false,
+            has_foreign_dump_name: false,
+            wants_crash_report: false,
             has_missing_hook: false,
             is_suspended: false,
         }
     }
 
     /// One that a server refuses for this reason.
-    #[cfg(unix)]
+    #[cfg(any(unix, windows))]
     pub(in crate::conformance) const fn refused(command: Command, reason: RefusalReason) -> Self {
         Self { reason: Some(reason), ..Self::right(command) }
     }
 
-    /// What `wire` is, which was sent as `command`. A server never reads the bytes behind the size (F-70).
+    /// The decoded `wire`, sent as `command`. A server never reads the bytes after the size (F-70).
     pub(in crate::conformance) fn of(command: Command, wire: &[u8]) -> Self {
         let size = Header::decode(wire).map_or(wire.len(), |header| header.size.into());
         let is_followed = size < wire.len();
@@ -248,21 +287,45 @@ impl Request {
             Ok(AnyRequest::SetEnvironmentVariable(request)) => Variable::of(request),
             _ => Variable::Plain,
         };
-        // A file that a message of vectors or of a campaign names is nowhere.
+        let dump = match &request {
+            Ok(AnyRequest::GenerateCoreDump(request)) => Some((&request.dump_name, request.dump_type, DumpFlags::NONE)),
+            Ok(AnyRequest::GenerateCoreDump2(request)) => Some((&request.dump_name, request.dump_type, request.flags)),
+            Ok(AnyRequest::GenerateCoreDump3(request)) => Some((&request.dump_name, request.dump_type, request.flags)),
+            _ => None,
+        };
+        let is_partial_dump = dump.is_some_and(|(_, dump_type, _)| dump_type != DumpType::FULL);
+        let wants_crash_report = dump.is_some_and(|(_, _, flags)| flags.0 & DumpFlags::CRASH_REPORT.0 != 0);
+        let has_foreign_dump_name = dump.is_some_and(|(name, ..)| name.units().any(|unit| unit > 0x7f));
+        let has_no_profiler_path =
+            matches!(&request, Ok(AnyRequest::AttachProfiler(request)) if request.profiler_path.is_empty_to_runtimes());
+        // A file named by a message of vectors or of a campaign does not exist.
         let has_missing_hook = matches!(&request, Ok(AnyRequest::ApplyStartupHook(_)));
-        Self { reason, path, has_payload, is_followed, has_surplus, variable, has_missing_hook, ..Self::right(command) }
+        Self {
+            reason,
+            path,
+            has_payload,
+            is_followed,
+            has_surplus,
+            variable,
+            has_no_profiler_path,
+            is_partial_dump,
+            has_foreign_dump_name,
+            wants_crash_report,
+            has_missing_hook,
+            ..Self::right(command)
+        }
     }
 }
 
-/// What was seen of a request.
-#[derive(Clone, Copy, Debug)]
+/// The observed result of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::conformance) struct Seen {
     pub(in crate::conformance) answer: Answer,
     /// The process ended.
     pub(in crate::conformance) died: bool,
-    /// The connection stayed open behind the answer.
+    /// The connection stayed open after the answer.
     pub(in crate::conformance) left_open: bool,
-    /// The answer, or what follows it, is malformed.
+    /// The answer, or its continuation, is malformed.
     pub(in crate::conformance) wrong: bool,
 }
 
@@ -278,7 +341,12 @@ pub(in crate::conformance) enum Answer {
 }
 
 impl Row {
-    /// Whether it is known of a target. Nothing is known of what was never seen.
+    /// The same row, shown by this file instead of a case.
+    pub(super) const fn shown_by(self, file: &'static str) -> Self {
+        Self { evidence: Evidence::Elsewhere(file), ..self }
+    }
+
+    /// Whether a target is known for it. Nothing is known of what was never observed.
     pub(super) fn is_of(&self, profile: Profile) -> bool {
         let is_there = match self.layer {
             Layer::Server => true,
@@ -289,7 +357,7 @@ impl Row {
         is_there && profile.is_seen() && covers(self.builds, profile)
     }
 
-    /// Whether the program that was recorded of a build does so.
+    /// Whether the recorded program of a build behaves like this.
     pub(super) fn is_done_by(&self, profile: Profile) -> bool {
         match self.layer {
             Layer::Host(programs) => self.is_of(profile) && covers(programs, profile),
@@ -297,12 +365,12 @@ impl Row {
         }
     }
 
-    /// Whether it belongs to a platform, and stands in place of what the server does elsewhere.
+    /// Whether it belongs to a platform, and replaces the server's behaviour there.
     pub(super) const fn is_of_a_platform(&self) -> bool {
         matches!(self.layer, Layer::Platform(_))
     }
 
-    /// Whether what was seen is what it says.
+    /// Whether the observation matches it.
     pub(super) fn explains(&self, request: &Request, seen: &Seen) -> bool {
         let Seen { answer, died, left_open, wrong } = *seen;
         let is_taken = match answer {
@@ -315,7 +383,8 @@ impl Row {
         self.when.fits(request)
             && match self.does {
                 Does::Dies => died,
-                Does::Refuses(hresult) => is_answer(hresult) && !left_open && !died && !wrong,
+                // .NET 6 gives 0 as the code of an error (F-127).
+                Does::Refuses(hresult) => answer == Answer::Error(hresult) && !left_open && !died && !wrong,
                 Does::LeavesOpen(hresult) => is_answer(hresult) && left_open && !wrong,
                 Does::Takes => {
                     is_taken && (request.reason.is_some() || request.is_followed) && !wrong && !(is_over_limit && left_open)
@@ -323,12 +392,13 @@ impl Row {
                 Does::NoHeader => answer == Answer::NoHeader,
                 Does::Waits => answer == Answer::Nothing,
                 Does::Pretends => answer == Answer::Ok,
+                Does::LeavesSocket => false,
             }
     }
 }
 
 impl When {
-    /// Whether a request is one of these.
+    /// Whether a request matches one of these.
     pub(super) fn fits(&self, request: &Request) -> bool {
         let is_command = |one: &Commands| match one {
             Commands::AllBut(others) => !others.contains(&request.command),
@@ -352,10 +422,12 @@ impl Shape {
             Self::Any => true,
             Self::Right => request.reason.is_none(),
             Self::Parsed => matches!(request.reason, None | Some(Reason::OverLimit { .. } | Reason::TooManyProviders { .. })),
-            Self::Deletion => request.reason.is_none() && request.variable == Variable::Deletion,
-            Self::OddName => request.reason.is_none() && request.variable == Variable::OddName,
+            Self::Variable(variables) => request.reason.is_none() && variables.contains(&request.variable),
+            Self::NoProfilerPath => request.reason.is_none() && request.has_no_profiler_path,
             Self::PartialDump => request.reason.is_none() && request.is_partial_dump,
+            Self::ForeignDumpName => request.reason.is_none() && request.has_foreign_dump_name,
             Self::UnwritableDump => request.reason.is_none() && request.is_unwritable_dump,
+            Self::CrashReport => request.reason.is_none() && request.wants_crash_report,
             Self::MissingHook => request.reason.is_none() && request.has_missing_hook && !request.is_suspended,
             Self::MissingHookSuspended => request.reason.is_none() && request.has_missing_hook && request.is_suspended,
             Self::Suspended => request.reason.is_none() && request.is_suspended,
@@ -370,7 +442,7 @@ impl Shape {
             Self::CutIn(field) => is_cut && in_field(field),
             Self::FilterCut => malformed.is_some_and(|kind| match kind {
                 DecodeErrorKind::UnexpectedEnd { .. } => in_field(Field::Filter),
-                // What a message can hold, and this one does not.
+                // Not possible in a message, except in this one.
                 DecodeErrorKind::CountTooLarge { count, .. } if in_field(Field::Filter) => count <= MOST_IDS,
                 _ => fits_without_filters(kind),
             }),
@@ -399,10 +471,11 @@ fn covers(builds: Builds, profile: Profile) -> bool {
     builds.iter().any(|range| *range.start() <= last && first <= *range.end())
 }
 
-/// More event ids than that no message holds.
+/// No message holds more event ids than that.
 const MOST_IDS: u32 = 16_384;
 
-/// Whether the rest of the payload holds so many providers only if they have no filter: they have 20 bytes at least, and 25 with one.
+/// Whether the rest of the payload holds this many providers only if they have no filter: a provider has at least 20 bytes, with a
+/// filter 25.
 fn fits_without_filters(kind: DecodeErrorKind) -> bool {
     let DecodeErrorKind::CountTooLarge { count, remaining } = kind else { return false };
     let bytes = |each: u32| count.saturating_mul(each);

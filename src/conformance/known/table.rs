@@ -1,15 +1,16 @@
-//! The table: one row for each thing that is known. Of several rows that fit the first one counts.
+//! The table: one row for each known behaviour. The first matching row counts.
 
 use super::builds::{
-    Builds, NET3, NET3_TO_10, NET6_TO_9, NET6_TO_10, NET8, NET8_AND_9, NET8_AND_9_0_5, NET8_AND_9_0_7, NET8_TO_10, NET9, NET9_0_5,
-    NET9_0_5_AND_10_0_12, NET9_AND_10, NET10, NET10_0_9_TO_11, PATH_TOO_LONG_HOLDS,
+    Builds, NET3, NET3_TO_10, NET6, NET6_TO_9, NET6_TO_10, NET8, NET8_9_0_5_AND_10_0_12, NET8_AND_9, NET8_AND_9_0_7, NET8_TO_10,
+    NET9, NET9_0_5, NET9_0_5_AND_10_0_12, NET9_AND_10, NET10, NET10_0_9_TO_11, NET10_0_9_TO_12, PATH_TOO_LONG_HOLDS,
 };
-use super::row::{Commands, Does, Layer, Platform, Row, Shape, When};
+use super::row::{Commands, Does, Evidence, Layer, Platform, Row, Shape, Variable, When};
 use crate::command::Command;
 use crate::hresult::HResult;
 use crate::wire::{Field, LimitKind};
 
 const ALL: &[Commands] = &[Commands::AllBut(&[])];
+const ALL_BUT_ATTACH: &[Commands] = &[Commands::AllBut(&[Command::ATTACH_PROFILER])];
 const DUMPS: &[Commands] = &[Commands::Set(Command::GENERATE_CORE_DUMP.set)];
 const PROFILERS: &[Commands] = &[Commands::Set(Command::ATTACH_PROFILER.set)];
 const PROCESS: &[Commands] = &[Commands::Set(Command::PROCESS_INFO.set)];
@@ -22,6 +23,7 @@ const SESSIONS: &[Commands] = &[
     Commands::One(Command::COLLECT_TRACING5),
     Commands::One(Command::COLLECT_TRACING6),
 ];
+const STOP: &[Commands] = &[Commands::One(Command::STOP_TRACING)];
 const ATTACH: &[Commands] = &[Commands::One(Command::ATTACH_PROFILER)];
 const SET_VARIABLE: &[Commands] = &[Commands::One(Command::SET_ENVIRONMENT_VARIABLE)];
 const HOOK: &[Commands] = &[Commands::One(Command::APPLY_STARTUP_HOOK)];
@@ -30,17 +32,23 @@ const ENVIRONMENT: &[Commands] = &[Commands::One(Command::PROCESS_ENVIRONMENT)];
 const DUMP: &[Commands] = &[Commands::One(Command::GENERATE_CORE_DUMP)];
 const ENABLE_PERF_MAP: &[Commands] = &[Commands::One(Command::ENABLE_PERF_MAP)];
 
-/// From this count of event ids on .NET 10 fills memory until it dies. Other counts it refuses.
-const TOO_MANY_IDS: u32 = 0x3FFF_FFFF;
+/// With this count of event ids .NET 10 reads on until it crashes, and with sixteen times as many it fills memory until it crashes.
+const TOO_MANY_IDS: u32 = 0x0400_0000;
+const DOUBLED: &str = "the count is doubled in 32 bits, or not looked at";
+const READS_ON: &str = "the runtime does not look at the end of the payload";
+/// `REGDB_E_CLASSNOTREG`.
+const CLASS_NOT_REGISTERED: HResult = HResult(0x8004_0154);
+/// Names that no libc accepts.
+const ODD_NAMES: &[Variable] = &[Variable::NoName, Variable::EqualsFirst, Variable::EqualsWithin];
 const DIES: &str = "the runtime dies";
 const WAITS: &str = "the runtime takes it for a session with user_events, and waits for the descriptor";
 
-/// A row of the server, which all families share.
+/// A row of the server, common to all families.
 const fn server(fact: &'static str, builds: Builds, when: When, does: Does, text: &'static str) -> Row {
-    Row { fact, layer: Layer::Server, builds, when, does, text, fault: false }
+    Row { fact, layer: Layer::Server, builds, when, does, text, fault: false, evidence: Evidence::Recorded }
 }
 
-/// A row of programs: any of these builds may do so, and `programs` did.
+/// A row of programs: any of these builds may behave like this, and `programs` did.
 const fn host(fact: &'static str, builds: Builds, programs: Builds, when: When, does: Does, text: &'static str) -> Row {
     Row { layer: Layer::Host(programs), ..server(fact, builds, when, does, text) }
 }
@@ -50,29 +58,30 @@ const fn native_aot(fact: &'static str, builds: Builds, when: When, does: Does, 
     Row { layer: Layer::Platform(Platform::NativeAot), ..server(fact, builds, when, does, text) }
 }
 
-/// The same, where the request is right.
+/// The same for a valid request.
 const fn fault_of_native_aot(fact: &'static str, builds: Builds, when: When, does: Does, text: &'static str) -> Row {
     Row { fault: true, ..native_aot(fact, builds, when, does, text) }
 }
 
 /// A row of Windows.
 const fn windows(fact: &'static str, when: When, does: Does, text: &'static str) -> Row {
-    Row { layer: Layer::Platform(Platform::Windows), ..server(fact, NET6_TO_10, when, does, text) }
+    let row = Row { layer: Layer::Platform(Platform::Windows), ..server(fact, NET6_TO_10, when, does, text) };
+    row.shown_by("tests/live/windows_server.py")
 }
 
-/// Of what no request shows.
+/// For behaviour that no request shows.
 const TOLD: When = when(&[], Shape::Told);
 
 const fn when(commands: &'static [Commands], shape: Shape) -> When {
     When { commands, shape, harmful: false }
 }
 
-/// As [`when`], of what vectors mark as harmful.
+/// As [`when`], for requests that vectors mark as harmful.
 const fn harmful(commands: &'static [Commands], shape: Shape) -> When {
     When { commands, shape, harmful: true }
 }
 
-/// All that is known.
+/// All known rows.
 pub(super) static TABLE: &[Row] = &[
     // NativeAOT
     native_aot(
@@ -99,9 +108,16 @@ pub(super) static TABLE: &[Row] = &[
     fault_of_native_aot(
         "F-95",
         NET8_AND_9,
-        when(SET_VARIABLE, Shape::Deletion),
+        when(SET_VARIABLE, Shape::Variable(&[Variable::Deletion])),
         Does::Dies,
         "a variable that is deleted kills NativeAOT",
+    ),
+    fault_of_native_aot(
+        "F-95",
+        NET8,
+        when(SET_VARIABLE, Shape::Variable(&[Variable::OddDeletion])),
+        Does::Dies,
+        "a variable that is deleted kills NativeAOT 8, whatever its name is",
     ),
     fault_of_native_aot(
         "F-96",
@@ -120,9 +136,16 @@ pub(super) static TABLE: &[Row] = &[
     fault_of_native_aot(
         "F-96",
         NET8_AND_9,
-        when(SET_VARIABLE, Shape::OddName),
+        when(SET_VARIABLE, Shape::Variable(ODD_NAMES)),
         Does::Refuses(HResult::SETENV_FAILED),
         "to a name that is empty or has an equals sign NativeAOT sends the -1 of setenv, which is no HRESULT",
+    ),
+    fault_of_native_aot(
+        "F-96",
+        NET9,
+        when(SET_VARIABLE, Shape::Variable(&[Variable::OddDeletion])),
+        Does::Refuses(HResult::SETENV_FAILED),
+        "NativeAOT 9 sends the -1 of setenv to such a name, also where it is to be deleted",
     ),
     fault_of_native_aot(
         "F-97",
@@ -157,7 +180,7 @@ pub(super) static TABLE: &[Row] = &[
     ),
     windows(
         "F-126",
-        when(SET_VARIABLE, Shape::OddName),
+        when(SET_VARIABLE, Shape::Variable(ODD_NAMES)),
         Does::Refuses(HResult::INVALID_ARG),
         "Windows takes no variable without a name, or with an equals sign in it",
     ),
@@ -167,6 +190,32 @@ pub(super) static TABLE: &[Row] = &[
         Does::Takes,
         "on Windows a dump without a name is written to the directory of temporary files",
     ),
+    windows(
+        "F-126",
+        when(ATTACH, Shape::NoProfilerPath),
+        Does::Refuses(CLASS_NOT_REGISTERED),
+        "on Windows a profiler without a path is looked for by its class, which nobody has registered",
+    ),
+    Row {
+        builds: NET6,
+        ..windows(
+            "F-127",
+            when(DUMPS, Shape::Beyond(&[LimitKind::UnknownDumpType(0)])),
+            Does::Refuses(HResult::OK),
+            ".NET 6 answers a dump that failed by an Error whose code is 0",
+        )
+    },
+    Row {
+        builds: NET6,
+        fault: true,
+        ..windows(
+            "F-127",
+            when(DUMPS, Shape::ForeignDumpName),
+            Does::Refuses(HResult::OK),
+            "to a dump whose name the code page cannot hold .NET 6 answers an Error whose code is 0",
+        )
+    },
+    windows("F-118", TOLD, Does::Waits, "a reply that nobody reads blocks the server"),
     // Programs
     host(
         "P-40",
@@ -201,21 +250,31 @@ pub(super) static TABLE: &[Row] = &[
         "a single file writes full dumps alone",
     ),
     host(
-        "P-46",
+        "P-56",
         NET8_TO_10,
         NET10_0_9_TO_11,
+        when(DUMPS, Shape::CrashReport),
+        Does::Refuses(HResult::FAIL),
+        "a single file writes no crash report",
+    ),
+    host(
+        "P-46",
+        NET8_TO_10,
+        NET10_0_9_TO_12,
         when(DUMPS, Shape::UnwritableDump),
         Does::Refuses(HResult::FAIL),
         "a dump that cannot be written is refused",
-    ),
+    )
+    .shown_by("vectors/source/recorded/net10.0.12.json"),
     host(
         "P-27",
         NET8_TO_10,
-        NET8_AND_9_0_5,
+        NET8_9_0_5_AND_10_0_12,
         when(HOOK, Shape::MissingHookSuspended),
         Does::Dies,
         "a startup hook that cannot be loaded ends the process after the resume",
-    ),
+    )
+    .shown_by("tests/live/startup_hook.py"),
     host(
         "P-2",
         NET8_TO_10,
@@ -232,9 +291,19 @@ pub(super) static TABLE: &[Row] = &[
         Does::Refuses(HResult::INVALID_ARG),
         "a startup hook that cannot be loaded is refused",
     ),
+    host(
+        "F-130",
+        NET8_TO_10,
+        NET10_0_9_TO_11,
+        when(HOOK, Shape::Right),
+        Does::Pretends,
+        "a program that is published without startup hooks takes them, and runs none",
+    )
+    .shown_by("tests/live/startup_hook.py"),
     // The server: deaths
     server("F-72", NET6_TO_10, when(&[Commands::AllBut(&[Command::STOP_TRACING])], Shape::NoPayload), Does::Dies, DIES),
     server("F-72", NET10, when(TRACING, Shape::CountIn(Field::EventIds, TOO_MANY_IDS)), Does::Dies, DIES),
+    server("F-72", NET10, when(TRACING, Shape::Without(Field::DefaultTracepointName)), Does::Dies, DIES),
     server("F-72", NET3_TO_10, when(DUMPS, Shape::Beyond(&[LimitKind::AbsentName])), Does::Dies, DIES),
     server(
         "F-72",
@@ -257,9 +326,16 @@ pub(super) static TABLE: &[Row] = &[
         Does::Dies,
         "a perf map that is enabled while the runtime is suspended kills it",
     ),
-    // Several truncations, by what lies behind them in memory.
-    server("F-72", NET3_TO_10, harmful(ALL, Shape::OverRead), Does::Dies, DIES),
+    // Several truncations, depending on the bytes after them in memory.
+    server("F-72", NET6_TO_10, harmful(ALL, Shape::OverRead), Does::Dies, DIES),
     // The server: answers
+    server(
+        "P-48",
+        NET8_TO_10,
+        when(SET_VARIABLE, Shape::Variable(&[Variable::EqualsFirst])),
+        Does::Refuses(HResult::NOT_ENOUGH_MEMORY),
+        "a name that begins with an equals sign is refused as if memory had run out",
+    ),
     server(
         "F-68",
         NET3,
@@ -310,17 +386,13 @@ pub(super) static TABLE: &[Row] = &[
         Does::Takes,
         "client data that are longer than what was sent are taken",
     ),
-    server(
-        "F-54",
-        NET3_TO_10,
-        harmful(ATTACH, Shape::CutIn(Field::ClientData)),
-        Does::Takes,
-        "the length of the client data is not looked at",
-    ),
-    server("F-8", NET3_TO_10, harmful(ALL, Shape::Count(0)), Does::Takes, "the count is doubled in 32 bits, or not looked at"),
-    server("F-7", NET3_TO_10, harmful(ALL, Shape::OverRead), Does::Takes, "the runtime does not look at the end of the payload"),
-    server("F-8", NET3_TO_10, harmful(SESSIONS, Shape::Count(0)), Does::Waits, WAITS),
-    server("F-7", NET3_TO_10, harmful(SESSIONS, Shape::OverRead), Does::Waits, WAITS),
+    server("F-8", NET6_TO_10, harmful(ALL, Shape::Count(0)), Does::Takes, DOUBLED),
+    server("F-7", NET6_TO_10, harmful(ALL_BUT_ATTACH, Shape::OverRead), Does::Takes, READS_ON),
+    server("F-8", NET3, harmful(SESSIONS, Shape::CountIn(Field::Arguments, 0)), Does::Takes, DOUBLED),
+    server("F-7", NET3, harmful(SESSIONS, Shape::CutIn(Field::Arguments)), Does::Takes, READS_ON),
+    server("F-7", NET3, harmful(STOP, Shape::OverRead), Does::Takes, READS_ON),
+    server("F-8", NET10, harmful(SESSIONS, Shape::Count(0)), Does::Waits, WAITS),
+    server("F-7", NET10, harmful(SESSIONS, Shape::OverRead), Does::Waits, WAITS),
     // The server: connections
     server(
         "F-5",
@@ -344,7 +416,8 @@ pub(super) static TABLE: &[Row] = &[
         "the connection is left open",
     ),
     // What no request shows
-    server("F-59", NET10, TOLD, Does::Takes, "empty fields and unknown tags of a port are ignored, and the rest is taken"),
+    server("F-59", NET10, TOLD, Does::Takes, "empty fields and unknown tags of a port are ignored, and the rest is taken")
+        .shown_by("tests/live/ports.py"),
     server("P-13", PATH_TOO_LONG_HOLDS, TOLD, Does::Waits, "a suspending port whose path is too long holds the start for good"),
     native_aot(
         "F-104",
@@ -354,4 +427,21 @@ pub(super) static TABLE: &[Row] = &[
         "there is no rundown, so that an idle program has nothing that a stop must wait for",
     ),
     native_aot("F-106", NET8_AND_9, TOLD, Does::Pretends, "a value that is no number of hexadecimal digits alone suspends nothing"),
+    native_aot(
+        "F-107",
+        NET8_AND_9,
+        TOLD,
+        Does::Pretends,
+        "of what switches the server off, `DOTNET_EnableDiagnostics` in digits alone is read",
+    ),
+    native_aot("F-97", NET8_AND_9, TOLD, Does::Pretends, "a character that is cut at the end of an entry is left out"),
+    native_aot(
+        "F-109",
+        NET8_AND_9,
+        TOLD,
+        Does::LeavesSocket,
+        "a signal leaves the file of the socket, unless the program handles it",
+    ),
+    host("P-49", NET10, NET10, TOLD, Does::LeavesSocket, "SIGTERM leaves the file of the socket, unless the program handles it"),
+    host("P-50", NET8_AND_9, NET8_AND_9, TOLD, Does::Waits, "SIGTERM does not end a runtime that is suspended"),
 ];

@@ -1,4 +1,4 @@
-//! A connection that is read to its end while other things are done.
+//! Reads a connection to its end in the background.
 
 use alloc::{borrow::ToOwned as _, boxed::Box, sync::Arc, vec};
 use core::time::Duration;
@@ -14,7 +14,7 @@ const PIECE: usize = 65_536;
 
 type State = (Mutex<Drained>, Condvar);
 
-/// The thread that reads. It ends with the connection, or when this is dropped.
+/// The reading thread. It ends with the connection, or when this is dropped.
 pub(super) struct Background {
     stop: Box<dyn Fn() + Send>,
     state: Arc<State>,
@@ -22,7 +22,7 @@ pub(super) struct Background {
 }
 
 impl Background {
-    /// Reads by `read`, which waits, and gives 0 at the end; `stop` ends its waiting.
+    /// Reads with `read`, which waits, and returns 0 at the end; `stop` ends its wait.
     pub(super) fn start(
         read: impl FnMut(&mut [u8]) -> io::Result<usize> + Send + 'static,
         stop: impl Fn() + Send + 'static,
@@ -33,7 +33,7 @@ impl Background {
         Ok(Self { stop: Box::new(stop), state, thread: Some(thread) })
     }
 
-    /// What was read, once the end has come or `patience` is over.
+    /// What was read, once the end was reached or `patience` is over.
     pub(super) fn drained(&self, patience: Duration) -> Drained {
         let (drained, ended) = &*self.state;
         let guard = drained.lock().unwrap_or_else(PoisonError::into_inner);

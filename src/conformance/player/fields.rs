@@ -1,4 +1,4 @@
-//! Which fields of a reply differ from those of a pattern.
+//! The fields of a reply that differ from a pattern.
 
 use alloc::{format, string::String, vec::Vec};
 use core::fmt;
@@ -11,7 +11,7 @@ use crate::message::Message;
 use crate::vectors::script::{Captures, Pattern};
 use crate::vectors::{Annotation, FieldKind, Subject, Type};
 
-/// A field that has another value than a pattern says.
+/// A field whose value differs from a pattern.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::player::FieldDifference;
@@ -24,9 +24,9 @@ use crate::vectors::{Annotation, FieldKind, Subject, Type};
 pub struct FieldDifference {
     /// The field, as a path.
     pub field: String,
-    /// What came, in words.
+    /// The received value, in words.
     pub found: String,
-    /// What the pattern says, in words.
+    /// The expected value, in words.
     pub expected: String,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for FieldDifference {
     }
 }
 
-/// The fields in which the reply to what was sent on a connection differs from a pattern.
+/// The fields in which the reply on a connection differs from a pattern.
 pub(super) fn of_reply(
     transcript: &Transcript,
     on: &str,
@@ -50,7 +50,7 @@ pub(super) fn of_reply(
     differences(command, &pattern.filled_from(came, captures), came)
 }
 
-/// The fields of `came`, a reply to `command`, that differ from those of `wanted`. None where either is no message.
+/// The fields of `came`, a reply to `command`, that differ from those of `wanted`. Empty if either is not a message.
 fn differences(command: Option<Command>, wanted: &[u8], came: &[u8]) -> Vec<FieldDifference> {
     let (Some(expected), Some(found)) = (kind(wanted), kind(came)) else { return Vec::new() };
     if expected != found && !(matches!(expected, Kind::Error(_)) && matches!(found, Kind::Error(_))) {
@@ -69,7 +69,7 @@ fn differences(command: Option<Command>, wanted: &[u8], came: &[u8]) -> Vec<Fiel
         let [found_text, expected_text] = [text(came, found), text(wanted, expected)];
         differences.push(FieldDifference { field: found.field.clone(), found: found_text, expected: expected_text });
         if expected.len != found.len {
-            // All that follows is moved by it.
+            // It shifts everything that follows.
             break;
         }
     }
@@ -109,7 +109,7 @@ impl Kind {
     }
 }
 
-/// What the header says, whether all of the message is there or not.
+/// The header's information, whether the message is complete or not.
 fn kind(bytes: &[u8]) -> Option<Kind> {
     match Header::decode(bytes).ok()?.command {
         Command::OK => Some(Kind::Ok),

@@ -3,9 +3,34 @@
 //! [`Player`] knows what the steps mean; a [`Network`] has the connections. `SocketNetwork` and, on Windows, `PipeNetwork` have real
 //! ones.
 
+//! # Example
+//!
+//! Play a conversation to a server:
+//!
+//! ```no_run
+//! # #[cfg(unix)] {
+//! use std::time::Duration;
+//! use dotnet_diagnostics_ipc::conformance::player::{Player, SocketNetwork};
+//! use dotnet_diagnostics_ipc::vectors::script::Step;
+//!
+//! let steps: Vec<Step> = serde_json::from_str(r#"[
+//!     { "open": "a" },
+//!     { "on": "a", "send": ["444f544e45545f4950435f563100", "1400", "0463", "0000"] },
+//!     { "on": "a", "expect": ["444f544e45545f4950435f563100", "1800", "ffff", "0000", "85131380"] },
+//!     { "on": "a", "expect_end": "closed" }]"#)?;
+//! let mut network = SocketNetwork::to_socket("/tmp/dotnet-diagnostic-12-345-socket");
+//! Player::new(&mut network, Duration::from_secs(5)).play(&steps)?;
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
 #[cfg(any(unix, windows))]
 mod background;
 mod fields;
+#[cfg(any(unix, windows))]
+mod files;
+#[cfg(windows)]
+mod listening_pipes;
 mod network;
 mod peer;
 #[cfg(windows)]
@@ -14,6 +39,8 @@ mod pipes;
 pub(in crate::conformance) mod process;
 #[cfg(unix)]
 mod sockets;
+#[cfg(unix)]
+mod started;
 mod transcript;
 mod trouble;
 
@@ -31,7 +58,7 @@ pub use trouble::{Difference, Mismatch, PlayerError};
 
 use alloc::{
     borrow::ToOwned as _,
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     format,
     string::{String, ToString as _},
     vec::Vec,
@@ -40,22 +67,23 @@ use core::{fmt, time::Duration};
 
 use crate::exchange::End;
 use crate::vectors::script::{
-    Captures, Comparison, Ending, Expect, ExpectAnyOf, ExpectEnd, ExpectedEnd, FdKind, Life, Pattern, Send, Step,
+    Captures, Comparison, Ending, Expect, ExpectAnyOf, ExpectEnd, ExpectFile, ExpectedEnd, FdKind, Life, Pattern, Presence, Send,
+    Step,
 };
 
-/// How long the player waits after a piece whose size the script gives.
+/// How long the player waits after a piece of a size given by the script.
 const AFTER_A_PIECE: Duration = Duration::from_millis(20);
-/// How long it looks for what a peer said that does not listen any more.
+/// How long it waits for messages of a peer that no longer listens.
 const LAST_WORDS: Duration = Duration::from_millis(50);
 
-/// A step that went another way.
+/// A step that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Its number; the first is 0.
     pub step: usize,
     /// The step, in words: `expect on a`.
     pub text: String,
-    /// What came instead.
+    /// The difference.
     pub trouble: PlayerError,
 }
 
@@ -65,12 +93,12 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Why no more came over a connection.
+/// Why no more arrived on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::conformance) enum Quiet {
     /// It ended.
     Ended,
-    /// Nothing came in time.
+    /// Nothing arrived in time.
     Silence,
 }
 
@@ -115,8 +143,10 @@ pub struct Player<'n> {
     captures: Captures,
     connections: BTreeMap<String, Connection>,
     transcript: Transcript,
-    /// The connections over which no more came.
+    /// The connections on which no more arrived.
     quiet: BTreeMap<String, Quiet>,
+    /// The connections that were closed or reset by the player.
+    closed: BTreeSet<String>,
 }
 
 impl core::error::Error for Failure {}
@@ -128,17 +158,17 @@ impl fmt::Debug for Player<'_> {
 }
 
 impl<'n> Player<'n> {
-    /// Where a step does not say how long it may take, it is `within`.
+    /// `within` is the default time limit of a step.
     pub fn new(network: &'n mut dyn Network, within: Duration) -> Self {
         let (captures, connections, quiet) = (Captures::new(), BTreeMap::new(), BTreeMap::new());
-        Self { network, within, captures, connections, transcript: Transcript::default(), quiet }
+        Self { network, within, captures, connections, transcript: Transcript::default(), quiet, closed: BTreeSet::new() }
     }
 
-    /// Plays all of `steps`. The connections that are left stay open until [`Player::close_all`].
+    /// Plays all of `steps`. Connections stay open until [`Player::close_all`].
     ///
     /// # Errors
-    /// The first step that went another way. Where the network lacks what a step needs ([`Network::lacks`]), it is that step with
-    /// [`PlayerError::Unavailable`], and none was played.
+    /// The first failed step. If the network does not support a step ([`Network::lacks`]), it is that step with
+    /// [`PlayerError::Unavailable`], and nothing was played.
     pub fn play<'s>(&mut self, steps: impl IntoIterator<Item = &'s Step, IntoIter: Clone>) -> Result<(), Failure> {
         let failure = |step: usize, text: &Step, trouble: PlayerError| Failure { step, text: text.in_words(), trouble };
         let steps = steps.into_iter().enumerate();
@@ -156,18 +186,18 @@ impl<'n> Player<'n> {
         Ok(())
     }
 
-    /// Reads what is there on the connections that are not read in the background: it may say why a step went another way.
+    /// Reads available bytes on the connections that are not read in the background: they may explain a failed step.
     fn hear_out(&mut self) {
         let open = self.connections.iter().filter(|(_, connection)| !connection.is_drained);
         let names: Vec<_> = open.map(|(name, _)| name.clone()).collect();
         for name in names {
             let now = self.network.now();
-            // What cannot be read says nothing.
+            // Read errors are ignored.
             let _ = self.receive(&name, Transcript::KEPT, now);
         }
     }
 
-    /// Closes what is open.
+    /// Closes all open connections.
     ///
     /// # Errors
     /// [`PlayerError`] of the network.
@@ -178,22 +208,22 @@ impl<'n> Player<'n> {
         Ok(())
     }
 
-    /// What went over the connections so far.
+    /// The transcript so far.
     pub const fn transcript(&self) -> &Transcript {
         &self.transcript
     }
 
-    /// Why no more came over a connection, if that was seen.
+    /// Why no more arrived on a connection, if that was seen.
     pub(in crate::conformance) fn quiet(&self, on: &str) -> Option<Quiet> {
         self.quiet.get(on).copied()
     }
 
-    /// What was captured so far.
+    /// The captures so far.
     pub const fn captures(&self) -> &Captures {
         &self.captures
     }
 
-    /// The network, for what is no step of a script.
+    /// The network, for anything that is not a step.
     pub fn network(&mut self) -> &mut dyn Network {
         self.network
     }
@@ -201,7 +231,7 @@ impl<'n> Player<'n> {
     /// The connection of that name.
     ///
     /// # Errors
-    /// If there is none.
+    /// If it does not exist.
     pub fn link(&self, name: &str) -> Result<Link, PlayerError> {
         let found = self.connections.get(name).map(|connection| connection.link);
         found.ok_or_else(|| PlayerError::differs(format!("there is no connection {name}")))
@@ -216,7 +246,7 @@ impl<'n> Player<'n> {
         self.named(name, link)
     }
 
-    /// Sends bytes, the first with a descriptor if one is named.
+    /// Sends bytes, the first with a descriptor if given.
     ///
     /// # Errors
     /// [`PlayerError`] of the network.
@@ -228,19 +258,33 @@ impl<'n> Player<'n> {
         Ok(sent)
     }
 
-    /// Ends a connection, whose name is free again if it is closed.
+    /// Ends a connection; if closed, its name is free again.
     ///
     /// # Errors
     /// [`PlayerError`] of the network.
     pub fn end(&mut self, on: &str, how: Ending) -> Result<(), PlayerError> {
-        let link = self.link(on)?;
+        self.end_step(on, how)?;
         if how != Ending::HalfClose {
             self.connections.remove(on);
+        }
+        Ok(())
+    }
+
+    /// The same, but keeps the name: a script does not use it twice.
+    fn end_step(&mut self, on: &str, how: Ending) -> Result<(), PlayerError> {
+        let link = self.link(on)?;
+        if how != Ending::HalfClose {
+            self.closed.insert(on.to_owned());
         }
         self.network.end(link, how)
     }
 
-    /// Takes bytes of a connection: `most` of them at most. They stand in the transcript afterwards.
+    /// Whether the player closed or reset that connection.
+    pub(in crate::conformance) fn has_closed(&self, on: &str) -> bool {
+        self.closed.contains(on)
+    }
+
+    /// Reads bytes of a connection, at most `most`. They are added to the transcript.
     ///
     /// # Errors
     /// [`PlayerError`] of the network.
@@ -257,7 +301,7 @@ impl<'n> Player<'n> {
     /// Plays one step.
     ///
     /// # Errors
-    /// What came instead.
+    /// The difference.
     pub fn step(&mut self, step: &Step) -> Result<(), PlayerError> {
         let within = step.within_ms().map_or(self.within, ms);
         let until = self.in_a(within);
@@ -295,7 +339,7 @@ impl<'n> Player<'n> {
                 Ok(())
             }
             Step::ExpectEnd(step) => self.expect_end(step, until),
-            Step::EndStep(step) => self.network.end(self.link(&step.on)?, step.end),
+            Step::EndStep(step) => self.end_step(&step.on, step.end),
             Step::Wait(step) => {
                 let until = self.in_a(ms(step.wait));
                 self.network.wait(until)
@@ -305,6 +349,45 @@ impl<'n> Player<'n> {
                 (Life::Dead, Life::Alive) => Err(Difference::Alive.into()),
                 _ => Ok(()),
             },
+            Step::Signal(step) => self.network.signal(step.signal),
+            Step::ExpectSocket(step) => match (step.expect_socket, self.network.socket(step.expect_socket, until)?) {
+                (Presence::There, Presence::Gone) => Err(Difference::NoSocket.into()),
+                (Presence::Gone, Presence::There) => Err(Difference::SocketLeft.into()),
+                _ => Ok(()),
+            },
+            Step::ExpectFile(step) => self.expect_file(step, until),
+        }
+    }
+
+    /// Waits until the file exists and begins like this.
+    fn expect_file(&mut self, step: &ExpectFile, until: Duration) -> Result<(), PlayerError> {
+        loop {
+            let trouble = self.compare_file(step)?;
+            let Some(trouble) = trouble else { return Ok(()) };
+            if self.network.now() >= until {
+                return Err(trouble.into());
+            }
+            let later = self.in_a(AFTER_A_PIECE);
+            self.network.wait(later)?;
+        }
+    }
+
+    /// The difference of the file, if any.
+    fn compare_file(&mut self, step: &ExpectFile) -> Result<Option<Difference>, PlayerError> {
+        let mut most = 0;
+        loop {
+            let Some(bytes) = self.network.file(&step.expect_file, most)? else {
+                return Ok(Some(Difference::NoFile(step.expect_file.clone())));
+            };
+            match step.begins.compare(&bytes, &self.captures) {
+                Comparison::Matched(_) => return Ok(None),
+                Comparison::NeedMore(more) if bytes.len() == most => most = most.saturating_add(more),
+                Comparison::NeedMore(_) => return Ok(Some(Difference::FileCut(bytes.len()))),
+                Comparison::Differs { offset, expected, found } => {
+                    let mismatches = [Mismatch { offset, expected, found }].into();
+                    return Ok(Some(Difference::Bytes { mismatches, came: bytes, fields: Vec::new() }));
+                }
+            }
         }
     }
 
@@ -355,7 +438,7 @@ impl<'n> Player<'n> {
         Ok(())
     }
 
-    /// Reads by one of `patterns`. What it gives is captured.
+    /// Reads with one of `patterns`. Its captures are stored.
     fn receive_one_of(&mut self, on: &str, patterns: &[&Pattern], with_fd: bool, until: Duration) -> Result<(), PlayerError> {
         let (mut so_far, mut fds) = (Vec::new(), 0_usize);
         let captured = loop {
@@ -374,7 +457,7 @@ impl<'n> Player<'n> {
                 break captured;
             }
             if mismatches.len() == patterns.len() {
-                // What else is there says more than the first wrong byte does.
+                // The other available bytes explain more than the first wrong byte.
                 let until = self.in_a(LAST_WORDS);
                 if let Ok(Received::Bytes(bytes, _)) = self.receive(on, Transcript::KEPT, until) {
                     so_far.extend(bytes);
@@ -409,7 +492,7 @@ impl<'n> Player<'n> {
         self.receive_one_of(&step.on, &patterns, false, until)
     }
 
-    /// Waits for bytes or the end. Where the step says so, the time begins anew as long as the target's memory grows.
+    /// Waits for bytes or the end. If the step says so, the time restarts while the target's memory grows.
     fn receive_while_memory_grows(&mut self, step: &ExpectEnd, mut until: Duration) -> Result<Received, PlayerError> {
         let within = until.saturating_sub(self.network.now());
         let mut most = self.network.memory();

@@ -1,18 +1,18 @@
-//! What a player needs of connections, whatever they are made of.
+//! What a player needs of connections of any kind.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
 use core::time::Duration;
 
 use super::PlayerError;
 use crate::exchange::End;
-use crate::vectors::script::{Ending, FdKind, Life, Step};
+use crate::vectors::script::{Ending, FdKind, Life, Presence, SignalKind, Step};
 
 /// A connection of a [`Network`], by its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Link(usize);
 
 impl Link {
-    /// The connection that a network calls by this number.
+    /// The connection with this number in its network.
     pub const fn new(number: usize) -> Self {
         Self(number)
     }
@@ -23,19 +23,19 @@ impl Link {
     }
 }
 
-/// What came of waiting for bytes.
+/// The result of waiting for bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// At least one byte, and how many descriptors came with them.
+    /// At least one byte, and the number of descriptors.
     Bytes(Vec<u8>, usize),
     /// The end of the connection.
     End(End),
-    /// Nothing until the time was over.
+    /// Nothing in time.
     Nothing,
 }
 
 impl Received {
-    /// Takes bytes by `receive`, which is told how many at most, until there are `wanted` of them. What came instead of the rest.
+    /// Reads bytes with `receive`, whose argument is the maximum, until there are `wanted`. The result instead of the rest.
     pub(in crate::conformance) fn fill(
         bytes: &mut Vec<u8>,
         wanted: usize,
@@ -51,23 +51,23 @@ impl Received {
     }
 }
 
-/// What became of bytes that were sent.
+/// The result of sending bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// They went.
+    /// They were sent.
     All,
-    /// The peer does not read any more; why, in words.
+    /// The peer no longer reads; the reason in words.
     PeerGone(String),
 }
 
-/// What a connection gave that was read in the background.
+/// The bytes of a connection that was read in the background.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drained {
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: u64,
-    /// The first of them, [`Drained::FIRST`] if there were so many.
+    /// The first of them, up to [`Drained::FIRST`].
     pub first: Vec<u8>,
-    /// The last of them, [`Drained::KEPT`] at least if there were so many.
+    /// The last of them, at least [`Drained::KEPT`] if there were so many.
     pub last: Vec<u8>,
     /// How it ended, if it has.
     pub end: Option<End>,
@@ -79,7 +79,7 @@ impl Drained {
     /// How many of the first bytes are kept.
     pub const FIRST: usize = 64;
 
-    /// Takes bytes that came.
+    /// Adds received bytes.
     #[cfg(any(unix, windows))]
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
@@ -91,21 +91,21 @@ impl Drained {
     }
 }
 
-/// Connections to the side under test, and a clock. A port is named as the script names it; `None` is the default port.
+/// Connections to the side under test, and a clock. A port has its name in the script; `None` is the default port.
 ///
-/// Times are those of [`Network::now`]. Whatever waits ends at `until`.
+/// Times are those of [`Network::now`]. All waits end at `until`.
 pub trait Network {
     /// The time since some beginning.
     fn now(&self) -> Duration;
 
-    /// Why a step cannot be played here as it is meant, whatever the peer does; `None` if it can. A script that has such a step is
-    /// not begun.
+    /// Why a step cannot be played here as intended, whatever the peer does; `None` if it can. A script with such a step is not
+    /// started.
     fn lacks(&self, step: &Step) -> Option<&'static str> {
         let _ = step;
         None
     }
 
-    /// How much memory the target's process has, in KiB; `None` where it is unknown.
+    /// The memory of the target's process, in KiB; `None` if unknown.
     fn memory(&self) -> Option<u64> {
         None
     }
@@ -113,52 +113,52 @@ pub trait Network {
     /// Connects to the side under test.
     ///
     /// # Errors
-    /// [`PlayerError`], where nobody accepts until then.
+    /// [`PlayerError`] if no connection is accepted in time.
     fn open(&mut self, port: Option<&str>, until: Duration) -> Result<Link, PlayerError>;
 
-    /// Takes a connection that the side under test opens; `None` if none comes.
+    /// Accepts a connection from the side under test; `None` on a timeout.
     ///
     /// # Errors
     /// [`PlayerError`].
     fn accept(&mut self, port: Option<&str>, until: Duration) -> Result<Option<Link>, PlayerError>;
 
-    /// Whether somebody connects. The connection is not taken.
+    /// Whether a connection arrives. The connection is not accepted.
     ///
     /// # Errors
     /// [`PlayerError`].
     fn is_called(&mut self, port: Option<&str>, until: Duration) -> Result<bool, PlayerError>;
 
-    /// Begins or stops to listen.
+    /// Starts or stops listening.
     ///
     /// # Errors
     /// [`PlayerError`].
     fn listen(&mut self, port: &str, listening: bool) -> Result<(), PlayerError>;
 
-    /// Sends all of `bytes`, the first with a descriptor if one is named.
+    /// Sends all of `bytes`, the first with a descriptor if given.
     ///
     /// # Errors
-    /// [`PlayerError`], also where they do not go until then.
+    /// [`PlayerError`], also on a timeout.
     fn send(&mut self, link: Link, bytes: &[u8], fd: Option<FdKind>, until: Duration) -> Result<Sent, PlayerError>;
 
-    /// Waits for bytes, and takes `most` of them at most.
+    /// Waits for bytes, and reads at most `most`.
     ///
     /// # Errors
     /// [`PlayerError`].
     fn receive(&mut self, link: Link, most: usize, until: Duration) -> Result<Received, PlayerError>;
 
-    /// From now on reads in the background.
+    /// Reads in the background from now on.
     ///
     /// # Errors
     /// [`PlayerError`].
     fn drain(&mut self, link: Link) -> Result<(), PlayerError>;
 
-    /// What was read in the background, once it has ended or the time is over.
+    /// The result of the background read, once it has ended or the time is over.
     ///
     /// # Errors
     /// [`PlayerError`].
     fn drained(&mut self, link: Link, until: Duration) -> Result<Drained, PlayerError>;
 
-    /// Ends a connection, or its sending direction alone.
+    /// Ends a connection, or only its sending direction.
     ///
     /// # Errors
     /// [`PlayerError`].
@@ -170,9 +170,39 @@ pub trait Network {
     /// [`PlayerError`].
     fn wait(&mut self, until: Duration) -> Result<(), PlayerError>;
 
-    /// Whether the target's process is there. Returns at once if it is to be alive, and waits for its end if it is to be dead.
+    /// Whether the target's process exists. Returns at once if it should be alive, and waits for its end if it should be dead.
     ///
     /// # Errors
     /// [`PlayerError`].
     fn life(&mut self, expected: Life, until: Duration) -> Result<Life, PlayerError>;
+
+    /// Sends a signal to the target's process.
+    ///
+    /// # Errors
+    /// [`PlayerError`], also if the player did not start it.
+    fn signal(&mut self, signal: SignalKind) -> Result<(), PlayerError> {
+        let _ = signal;
+        Err(PlayerError::Unavailable(NOT_OURS.to_owned()))
+    }
+
+    /// Whether the file of the default port's socket exists. Waits until it is as expected, or until the timeout.
+    ///
+    /// # Errors
+    /// [`PlayerError`], also if there is no such file.
+    fn socket(&mut self, expected: Presence, until: Duration) -> Result<Presence, PlayerError> {
+        let _ = (expected, until);
+        Err(PlayerError::Unavailable("the default port has no file here".to_owned()))
+    }
+
+    /// The first bytes, at most `most`, of a file in the target's current directory; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// [`PlayerError`], also if the target has no directory of its own.
+    fn file(&mut self, name: &str, most: usize) -> Result<Option<Vec<u8>>, PlayerError> {
+        let _ = (name, most);
+        Err(PlayerError::Unavailable(NOT_OURS.to_owned()))
+    }
 }
+
+/// Why a process is left alone.
+pub(super) const NOT_OURS: &str = "the target was not started for this case";

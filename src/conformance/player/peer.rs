@@ -1,4 +1,4 @@
-//! What the system says of the process at the other end of connections.
+//! The system's information on the process at the other end of connections.
 
 use alloc::{format, sync::Arc};
 use std::fs;
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::advertise::Advertise;
 
-/// Who is at the other end of a network's connections, as far as they were opened. A copy sees what the network learns later.
+/// The process at the other end of a network's open connections. A copy is updated with the network.
 #[derive(Clone, Debug, Default)]
 pub(in crate::conformance) struct Peer(Arc<Mutex<State>>);
 
@@ -17,18 +17,18 @@ struct State {
 }
 
 impl Peer {
-    /// The process, as this system numbers it: the one that called `listen`, or that connected to a port. `None` where the system does
-    /// not say it, or cannot number it here.
+    /// The process id in this system: the process that called `listen`, or that connected to a port. `None` if the system does not
+    /// report it, or it has no id here.
     pub(in crate::conformance) fn process_id(&self) -> Option<u32> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).process_id
     }
 
-    /// What the process said last at a port that stands for its default port.
+    /// The last advertise of the process at a port that replaces its default port.
     pub(in crate::conformance) fn advertise(&self) -> Option<Advertise> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).advertise
     }
 
-    /// The memory of the process in KiB, where the system says so.
+    /// The memory of the process in KiB, if the system reports it.
     #[cfg(unix)]
     pub(super) fn memory(&self) -> Option<u64> {
         resident(self.process_id()?)
@@ -45,7 +45,7 @@ impl Peer {
     }
 }
 
-/// The memory of a process in KiB, where the system says so.
+/// The memory of a process in KiB, if the system reports it.
 pub(in crate::conformance) fn resident(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

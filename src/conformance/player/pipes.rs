@@ -1,8 +1,9 @@
 //! Connections over Windows pipes.
 
-use alloc::{borrow::ToOwned as _, format, string::String, sync::Arc, vec, vec::Vec};
+use alloc::{borrow::ToOwned as _, boxed::Box, format, string::String, sync::Arc, vec, vec::Vec};
 use core::time::Duration;
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -10,19 +11,25 @@ use std::time::Instant;
 use windows_sys::Win32::Foundation::{ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED};
 
 use super::background::Background;
+use super::files::FilesOfTarget;
+use super::listening_pipes::{Listening, Ports};
 use super::{Drained, Link, Network, PlayerError, Received, Sent};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::exchange::End;
 use crate::io::windows::{PipeListener, PipeTransport};
 use crate::io::{Canceller, Error, ErrorKind, Stopped, Transport as _, Until};
-use crate::vectors::script::{EndStep, Ending, ExpectEnd, ExpectedEnd, FdKind, Life, Step};
+use crate::vectors::script::{
+    Accept, EndStep, Ending, ExpectEnd, ExpectNoConnection, ExpectedEnd, FdKind, Life, Listen, Open, Step,
+};
 
-/// How long to wait before something is looked at again.
+/// The interval of polling.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How long there may be no pipe between two clients of a server that lives.
+/// How often a wait checks for cancellation.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long there may be no pipe between two clients of a live server.
 const BETWEEN: Duration = Duration::from_millis(500);
-/// From one connection to the next. .NET makes a pipe for the next client when one has come, and takes no notice of a client that
-/// opens it before it waits for one: neither that one nor any later one is served then (seen on 10.0.9 under wine).
+/// The time between two connections. .NET creates a pipe for the next client when one has connected, and misses a client that opens
+/// it before it waits for one: it then serves neither that one nor any later one (seen on 10.0.9 under wine).
 const UNTIL_THE_NEXT: Duration = Duration::from_millis(20);
 /// The most that is read at once.
 const PIECE: usize = 65_536;
@@ -30,28 +37,35 @@ const PIECE: usize = 65_536;
 const NO_HALF_CLOSE: &str = "a pipe has no half-close";
 const NO_RESET: &str = "a pipe has no reset: its end looks the same whether bytes were left unread or not";
 const NO_DESCRIPTORS: &str = "no descriptor passes through a pipe";
-const NO_PORTS: &str = "the player has no named ports over pipes";
+const NO_SIGNALS: &str = "Windows has no signals";
+const NO_FILE_OF_THE_PORT: &str = "a pipe has no file that can be left";
+const NO_PORT: &str = "the player has no port of this name";
 
 struct Connection {
     pipe: PipeTransport,
     background: Option<Background>,
 }
 
-/// A port at which the player listens, as many networks have it one after another.
+/// A port on which the player listens, shared by consecutive networks.
 pub(in crate::conformance) type SharedPort = Arc<Mutex<PipeListener>>;
 
-/// How the side under test is reached.
+/// The address of the side under test.
 enum DefaultPort {
     /// It listens at the pipe of this name.
     Pipe(String),
-    /// It connects to a diagnostic port, and says an advertise.
+    /// It connects to a diagnostic port, and sends an advertise.
     Reversed(SharedPort),
+    /// The player listens on it, in place of a runtime.
+    Ours(Listening),
 }
 
-/// A Windows pipe of this machine.
+/// Reports whether a process is alive.
+type Lives = Box<dyn FnMut() -> bool + Send>;
+
+/// A Windows pipe on this machine.
 ///
-/// A pipe has neither half-close nor reset, and no descriptor passes through one. [`Network::lacks`] says so of the steps that need
-/// it. The player listens at no pipe but [its own port](Self::at_port).
+/// A pipe has no half-close, reset or file, and cannot pass descriptors, and Windows has no signals. [`Network::lacks`] returns
+/// this for the steps that need them.
 ///
 /// ```
 /// use std::time::Duration;
@@ -82,7 +96,11 @@ enum DefaultPort {
 pub struct PipeNetwork {
     began: Instant,
     default: DefaultPort,
+    ports: Ports,
     connections: Vec<Option<Connection>>,
+    lives: Option<Lives>,
+    files: FilesOfTarget,
+    canceller: Option<Canceller>,
 }
 
 impl PipeNetwork {
@@ -91,35 +109,98 @@ impl PipeNetwork {
         Self::new(DefaultPort::Pipe(name.into()))
     }
 
-    /// The side under test is a runtime that connects to `listener`, its diagnostic port. What stands for a connection to its default
-    /// port is the next connection from there, behind its advertise.
+    /// The side under test is a runtime that connects to `listener`, its diagnostic port. Its next connection there, after the
+    /// advertise, counts as a connection to its default port.
     pub fn at_port(listener: PipeListener) -> Self {
         Self::at_shared_port(Arc::new(Mutex::new(listener)))
     }
 
-    /// The same, of a port that lasts longer than this.
+    /// The same, for a port that outlives this.
     pub(in crate::conformance) fn at_shared_port(port: SharedPort) -> Self {
         Self::new(DefaultPort::Reversed(port))
     }
 
-    fn new(default: DefaultPort) -> Self {
-        Self { began: Instant::now(), default, connections: Vec::new() }
+    /// The player plays a runtime, and listens at the pipe of this name.
+    ///
+    /// # Errors
+    /// If it cannot listen.
+    pub fn in_place_of_a_runtime(name: &str) -> Result<Self, Error> {
+        Ok(Self::new(DefaultPort::Ours(Listening::bind(name)?)))
     }
 
-    /// The pipe's name, as it was given; `None` where the runtime comes to a port.
-    pub(in crate::conformance) fn pipe(&self) -> Option<&str> {
-        match &self.default {
-            DefaultPort::Pipe(name) => Some(name),
-            DefaultPort::Reversed(_) => None,
+    /// Adds a port of this name at `pipe`.
+    #[must_use]
+    pub fn with_port(mut self, name: &str, pipe: impl Into<String>) -> Self {
+        self.ports.add(name, pipe.into());
+        self
+    }
+
+    /// From now on the side under test listens at `pipe`.
+    pub fn move_to(&mut self, pipe: impl Into<String>) {
+        self.default = DefaultPort::Pipe(pipe.into());
+    }
+
+    /// `lives` returns whether the target's process is alive.
+    #[must_use]
+    pub fn with_process(mut self, lives: impl FnMut() -> bool + Send + 'static) -> Self {
+        self.lives = Some(Box::new(lives));
+        self
+    }
+
+    /// The target's own current directory.
+    #[must_use]
+    pub fn with_directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.files.directory = Some(directory.into());
+        self
+    }
+
+    /// `canceller` ends every wait: the step then fails.
+    #[must_use]
+    pub fn with_canceller(mut self, canceller: Canceller) -> Self {
+        self.canceller = Some(canceller);
+        self
+    }
+
+    fn new(default: DefaultPort) -> Self {
+        Self {
+            began: Instant::now(),
+            default,
+            ports: Ports::default(),
+            connections: Vec::new(),
+            lives: None,
+            files: FilesOfTarget::default(),
+            canceller: None,
         }
     }
 
-    /// Until a time of [`Network::now`].
-    fn until(&self, until: Duration) -> Until<'static> {
-        Until { deadline: self.began.checked_add(until), canceller: None }
+    /// The pipe's name, as given; `None` if the runtime connects to a port.
+    pub(in crate::conformance) fn pipe(&self) -> Option<&str> {
+        match &self.default {
+            DefaultPort::Pipe(name) => Some(name),
+            DefaultPort::Reversed(_) | DefaultPort::Ours(_) => None,
+        }
     }
 
-    /// Opens the pipe, which may not be there for a moment between two clients.
+    /// Why no pipe can play a step, if so.
+    pub(in crate::conformance) const fn cannot(step: &Step) -> Option<&'static str> {
+        match step {
+            Step::EndStep(EndStep { end: Ending::HalfClose, .. }) => Some(NO_HALF_CLOSE),
+            Step::EndStep(EndStep { end: Ending::Reset, .. })
+            | Step::ExpectEnd(ExpectEnd { expect_end: ExpectedEnd::Reset, .. }) => Some(NO_RESET),
+            Step::Signal(_) => Some(NO_SIGNALS),
+            Step::ExpectSocket(_) => Some(NO_FILE_OF_THE_PORT),
+            Step::Send(step) if step.with_fd.is_some() => Some(NO_DESCRIPTORS),
+            Step::Expect(step) if step.with_fd => Some(NO_DESCRIPTORS),
+            _ => None,
+        }
+    }
+
+    /// Until a time of [`Network::now`], or cancellation.
+    fn until<'c>(&self, until: Duration, canceller: Option<&'c Canceller>) -> Until<'c> {
+        Until { deadline: self.began.checked_add(until), canceller }
+    }
+
+    /// Opens the pipe, which may be missing for a moment between two clients.
     fn connect(name: &str, until: &Until<'_>) -> Result<PipeTransport, Error> {
         let began = Instant::now();
         loop {
@@ -135,7 +216,7 @@ impl PipeNetwork {
         }
     }
 
-    /// The next connection of a runtime, behind its advertise.
+    /// The next connection of a runtime, after its advertise.
     fn accept_runtime(port: &SharedPort, until: &Until<'_>) -> Result<PipeTransport, PlayerError> {
         let accepted = port.lock().unwrap_or_else(PoisonError::into_inner).accept(until);
         let mut pipe = accepted.map_err(|error| match error.kind() {
@@ -152,7 +233,7 @@ impl PipeNetwork {
         Ok(pipe)
     }
 
-    /// Whether there is a pipe, which goes with its process. A connection on which nothing is sent would be one too many (F-75).
+    /// Whether the pipe exists, which disappears with its process. A connection without data would be one too many (F-75).
     fn is_there(&self) -> Result<bool, PlayerError> {
         let DefaultPort::Pipe(name) = &self.default else {
             return unavailable("whose process the target is is not known");
@@ -166,6 +247,22 @@ impl PipeNetwork {
                 return Ok(false);
             }
             thread::sleep(PAUSE);
+        }
+    }
+
+    fn keep(&mut self, pipe: PipeTransport) -> Link {
+        self.connections.push(Some(Connection { pipe, background: None }));
+        Link::new(self.connections.len().saturating_sub(1))
+    }
+
+    /// Where the player listens: on a port, or in place of a runtime.
+    fn listening(&mut self, port: Option<&str>) -> Result<&mut Listening, PlayerError> {
+        match (port, &mut self.default) {
+            (Some(name), _) => self.ports.listener(name),
+            (None, DefaultPort::Ours(listening)) => Ok(listening),
+            (None, DefaultPort::Pipe(_) | DefaultPort::Reversed(_)) => {
+                Err(PlayerError::differs("the player does not listen there"))
+            }
         }
     }
 
@@ -188,7 +285,7 @@ fn in_background(pipe: &PipeTransport) -> io::Result<Background> {
     Background::start(read, move || stopper.cancel())
 }
 
-/// What comes in time, no more than so much.
+/// The bytes that arrive in time, at most this many.
 fn received(pipe: &mut PipeTransport, most: usize, until: &Until<'_>) -> Result<Received, PlayerError> {
     let mut buffer = vec![0; most.min(PIECE)];
     match pipe.receive(&mut buffer, until) {
@@ -210,7 +307,7 @@ fn unavailable<T>(why: &str) -> Result<T, PlayerError> {
     Err(PlayerError::Unavailable(why.to_owned()))
 }
 
-/// Whether the system says that the peer has closed its end.
+/// Whether the system reports that the peer has closed its end.
 fn is_gone(error: &io::Error) -> bool {
     let code = error.raw_os_error().and_then(|raw| u32::try_from(raw).ok());
     code.is_some_and(|code| [ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED].contains(&code))
@@ -223,51 +320,58 @@ impl Network for PipeNetwork {
 
     fn lacks(&self, step: &Step) -> Option<&'static str> {
         match step {
-            Step::EndStep(EndStep { end: Ending::HalfClose, .. }) => Some(NO_HALF_CLOSE),
-            Step::EndStep(EndStep { end: Ending::Reset, .. })
-            | Step::ExpectEnd(ExpectEnd { expect_end: ExpectedEnd::Reset, .. }) => Some(NO_RESET),
-            Step::Send(step) if step.with_fd.is_some() => Some(NO_DESCRIPTORS),
-            Step::Expect(step) if step.with_fd => Some(NO_DESCRIPTORS),
-            Step::Open(step) if step.port.is_some() => Some(NO_PORTS),
-            Step::Accept(_) | Step::Listen(_) | Step::ExpectNoConnection(_) => Some(NO_PORTS),
-            _ => None,
+            Step::Open(Open { port: Some(port), .. })
+            | Step::Accept(Accept { port: Some(port), .. })
+            | Step::Listen(Listen { port, .. })
+            | Step::ExpectNoConnection(ExpectNoConnection { port: Some(port), .. })
+                if !self.ports.has(port) =>
+            {
+                Some(NO_PORT)
+            }
+            step => Self::cannot(step),
         }
     }
 
     fn open(&mut self, port: Option<&str>, until: Duration) -> Result<Link, PlayerError> {
-        if port.is_some() {
-            return unavailable(NO_PORTS);
-        }
-        let until = self.until(until);
-        let pipe = match &self.default {
-            DefaultPort::Pipe(name) => {
-                let pipe = Self::connect(name, &until).map_err(|error| PlayerError::differs(format!("{error:#}")))?;
+        let canceller = self.canceller.clone();
+        let until = self.until(until, canceller.as_ref());
+        let opened = |opened: Result<PipeTransport, Error>| opened.map_err(|error| PlayerError::differs(format!("{error:#}")));
+        let pipe = match (port, &self.default) {
+            (Some(name), _) => opened(Self::connect(self.ports.pipe(name)?, &until))?,
+            (None, DefaultPort::Pipe(name)) => {
+                let pipe = opened(Self::connect(name, &until))?;
                 thread::sleep(UNTIL_THE_NEXT);
                 pipe
             }
-            DefaultPort::Reversed(port) => Self::accept_runtime(port, &until)?,
+            (None, DefaultPort::Reversed(port)) => Self::accept_runtime(port, &until)?,
+            (None, DefaultPort::Ours(_)) => return Err(PlayerError::differs("the player itself listens there")),
         };
-        self.connections.push(Some(Connection { pipe, background: None }));
-        Ok(Link::new(self.connections.len().saturating_sub(1)))
+        Ok(self.keep(pipe))
     }
 
-    fn accept(&mut self, _: Option<&str>, _: Duration) -> Result<Option<Link>, PlayerError> {
-        unavailable(NO_PORTS)
+    fn accept(&mut self, port: Option<&str>, until: Duration) -> Result<Option<Link>, PlayerError> {
+        let canceller = self.canceller.clone();
+        let until = self.until(until, canceller.as_ref());
+        let pipe = self.listening(port)?.accept(&until)?;
+        Ok(pipe.map(|pipe| self.keep(pipe)))
     }
 
-    fn is_called(&mut self, _: Option<&str>, _: Duration) -> Result<bool, PlayerError> {
-        unavailable(NO_PORTS)
+    fn is_called(&mut self, port: Option<&str>, until: Duration) -> Result<bool, PlayerError> {
+        let canceller = self.canceller.clone();
+        let until = self.until(until, canceller.as_ref());
+        self.listening(port)?.is_called(&until)
     }
 
-    fn listen(&mut self, _: &str, _: bool) -> Result<(), PlayerError> {
-        unavailable(NO_PORTS)
+    fn listen(&mut self, name: &str, listening: bool) -> Result<(), PlayerError> {
+        self.ports.listen(name, listening)
     }
 
     fn send(&mut self, link: Link, bytes: &[u8], fd: Option<FdKind>, until: Duration) -> Result<Sent, PlayerError> {
         if fd.is_some() {
             return unavailable(NO_DESCRIPTORS);
         }
-        let until = self.until(until);
+        let canceller = self.canceller.clone();
+        let until = self.until(until, canceller.as_ref());
         let pipe = &mut self.connection(link)?.pipe;
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -290,7 +394,8 @@ impl Network for PipeNetwork {
     }
 
     fn receive(&mut self, link: Link, most: usize, until: Duration) -> Result<Received, PlayerError> {
-        let until = self.until(until);
+        let canceller = self.canceller.clone();
+        let until = self.until(until, canceller.as_ref());
         received(&mut self.connection(link)?.pipe, most, &until)
     }
 
@@ -321,13 +426,21 @@ impl Network for PipeNetwork {
     }
 
     fn wait(&mut self, until: Duration) -> Result<(), PlayerError> {
-        thread::sleep(until.saturating_sub(self.now()));
+        let mut left = until.saturating_sub(self.now());
+        while !left.is_zero() && !self.canceller.as_ref().is_some_and(Canceller::is_cancelled) {
+            thread::sleep(left.min(LOOK));
+            left = until.saturating_sub(self.now());
+        }
         Ok(())
     }
 
     fn life(&mut self, expected: Life, until: Duration) -> Result<Life, PlayerError> {
         loop {
-            match (self.is_there()?, expected) {
+            let lives = match &mut self.lives {
+                Some(lives) => lives(),
+                None => self.is_there()?,
+            };
+            match (lives, expected) {
                 (false, _) => return Ok(Life::Dead),
                 (true, Life::Alive) => return Ok(Life::Alive),
                 (true, Life::Dead) if self.now() >= until => return Ok(Life::Alive),
@@ -335,99 +448,11 @@ impl Network for PipeNetwork {
             }
         }
     }
+
+    fn file(&mut self, name: &str, most: usize) -> Result<Option<Vec<u8>>, PlayerError> {
+        self.files.first_bytes(name, most)
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::conformance::player::Player;
-    use crate::io::windows::PipeListener;
-
-    fn steps(json: &str) -> Vec<Step> {
-        serde_json::from_str(json).unwrap()
-    }
-
-    #[test]
-    fn script_that_a_pipe_cannot_play_is_not_begun() {
-        let mut listener = PipeListener::bind("dotnet-diagnostics-ipc-test-lacks").unwrap();
-        let mut network = PipeNetwork::to_pipe("dotnet-diagnostics-ipc-test-lacks");
-        for (step, why) in [
-            (r#"{ "on": "a", "end": "half_close" }"#, NO_HALF_CLOSE),
-            (r#"{ "on": "a", "end": "reset" }"#, NO_RESET),
-            (r#"{ "on": "a", "expect_end": "reset" }"#, NO_RESET),
-            (r#"{ "on": "a", "send": ["00"], "with_fd": "null" }"#, NO_DESCRIPTORS),
-            (r#"{ "accept": "b", "port": "p" }"#, NO_PORTS),
-        ] {
-            let script = steps(&format!(r#"[{{ "open": "a" }}, {step}]"#));
-            let failure = Player::new(&mut network, Duration::from_secs(5)).play(&script).unwrap_err();
-            assert_eq!((failure.step, failure.trouble), (1, PlayerError::Unavailable(why.to_owned())), "{step}");
-        }
-        let until = Until { deadline: Instant::now().checked_add(Duration::from_millis(100)), ..Until::FOREVER };
-        assert!(matches!(listener.accept(&until).unwrap_err().kind(), ErrorKind::TimedOut), "somebody has connected");
-    }
-
-    #[test]
-    fn bytes_go_out_while_others_are_read_in_the_background() {
-        let mut listener = PipeListener::bind("dotnet-diagnostics-ipc-test-drain").unwrap();
-        let server = thread::spawn(move || {
-            let mut pipe = listener.accept(&Until::FOREVER).unwrap();
-            // More than a pipe holds, and then what shows that a byte came meanwhile.
-            let bytes = vec![7; 100_000];
-            let mut rest = bytes.as_slice();
-            while !rest.is_empty() {
-                rest = &rest[pipe.send(rest, &Until::FOREVER).unwrap()..];
-            }
-            let mut byte = [0];
-            assert_eq!(pipe.receive(&mut byte, &Until::FOREVER).unwrap(), 1);
-            pipe.send(&byte, &Until::FOREVER).unwrap();
-        });
-        let mut network = PipeNetwork::to_pipe("dotnet-diagnostics-ipc-test-drain");
-        let script = steps(
-            r#"[{ "open": "a" }, { "on": "a", "drain": true }, { "wait": 50 }, { "on": "a", "send": ["2a"] },
-                { "on": "a", "expect_end": "closed", "last": "072a" }]"#,
-        );
-        Player::new(&mut network, Duration::from_secs(20)).play(&script).unwrap();
-        server.join().unwrap();
-        assert_eq!(network.drained(Link::new(0), Duration::ZERO).unwrap().bytes, 100_001);
-    }
-
-    #[test]
-    fn server_lives_as_long_as_its_pipe() {
-        let listener = PipeListener::bind("dotnet-diagnostics-ipc-test-life").unwrap();
-        let mut network = PipeNetwork::to_pipe("dotnet-diagnostics-ipc-test-life");
-        assert_eq!(network.life(Life::Dead, Duration::ZERO).unwrap(), Life::Alive);
-        // Also while it is busy.
-        let link = network.open(None, Duration::from_secs(5)).unwrap();
-        assert_eq!(network.life(Life::Alive, Duration::ZERO).unwrap(), Life::Alive);
-        network.end(link, Ending::Close).unwrap();
-        drop(listener);
-        assert_eq!(network.life(Life::Alive, Duration::ZERO).unwrap(), Life::Dead);
-    }
-
-    #[test]
-    fn runtime_at_port_is_asked_behind_its_advertise() {
-        let name = "dotnet-diagnostics-ipc-test-port-player";
-        let mut network = PipeNetwork::at_port(PipeListener::bind(name).unwrap());
-        let runtime = thread::spawn(move || {
-            for (advertise, is_one) in [(&b"ADVR_V1\0................\x2a\0\0\0\0\0\0\0\0\0"[..], true), (b"GET / HTTP", false)] {
-                let mut pipe = PipeTransport::connect(name, &Until::FOREVER).unwrap();
-                pipe.send(advertise, &Until::FOREVER).unwrap();
-                if is_one {
-                    assert_eq!(pipe.receive(&mut [0; 20], &Until::FOREVER).unwrap(), 20);
-                    pipe.send(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0", &Until::FOREVER).unwrap();
-                }
-            }
-        });
-        let script = steps(
-            r#"[{ "open": "a" }, { "on": "a", "send": ["444f544e45545f4950435f563100", "1400", "0401", "0000"] },
-                { "on": "a", "expect": ["444f544e45545f4950435f563100", "1800", "ff00", "0000", "00000000"] },
-                { "on": "a", "expect_end": "closed" }]"#,
-        );
-        Player::new(&mut network, Duration::from_secs(20)).play(&script).unwrap();
-        let failure = network.open(None, Duration::from_secs(40)).unwrap_err();
-        assert_eq!(failure, PlayerError::differs("the connection was closed inside the advertise"));
-        runtime.join().unwrap();
-        let failure = network.open(None, Duration::ZERO).unwrap_err();
-        assert_eq!(failure, PlayerError::differs("the runtime does not connect"));
-    }
-}
+mod tests;

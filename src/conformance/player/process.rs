@@ -1,21 +1,35 @@
-//! Whether a process lives.
+//! Whether a process is alive, and how to end it.
 
-use std::fs;
+use std::{fs, io};
 
-use rustix::process::{Pid, test_kill_process};
+use rustix::process::{self, Pid, Signal, test_kill_process};
 
-/// Whether there is a process of this id that has not ended. A zombie has: it is what its parent has not looked after yet.
+use crate::vectors::script::SignalKind;
+
+/// Sends a signal to a process started by the player.
+pub(in crate::conformance) fn send(id: u32, signal: SignalKind) -> io::Result<()> {
+    let signal = match signal {
+        SignalKind::Term => Signal::TERM,
+        SignalKind::Int => Signal::INT,
+        SignalKind::Hup => Signal::HUP,
+        SignalKind::Kill => Signal::KILL,
+    };
+    let pid = i32::try_from(id).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(process::kill_process(pid, signal)?)
+}
+
+/// Whether a process with this id exists and has not ended. A zombie has ended: its parent has not waited for it yet.
 pub(in crate::conformance) fn lives(id: u32) -> bool {
     let Some(pid) = i32::try_from(id).ok().and_then(Pid::from_raw) else { return false };
     match fs::read(std::format!("/proc/{id}/stat")) {
         Ok(stat) => !has_ended(&stat),
-        // A system without `/proc`, or one that hides the processes of others (`hidepid`). One of somebody else is there, too.
+        // A system without `/proc`, or one that hides the processes of others (`hidepid`). A process of another user counts too.
         Err(_) => !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH)),
     }
 }
 
-/// Whether a `/proc/PID/stat` is that of a zombie, or of a process that is about to be none any more. The letter is behind the name, in
-/// which there may be parentheses.
+/// Whether a `/proc/PID/stat` is that of a zombie, or of a process that is about to disappear. The letter follows the name, which
+/// may contain parentheses.
 fn has_ended(stat: &[u8]) -> bool {
     let close = stat.iter().rposition(|byte| *byte == b')');
     let state = close.and_then(|close| stat.get(close..)).and_then(|rest| rest.get(2));

@@ -23,48 +23,50 @@ use std::time::Instant;
 use rustix::event::PollFlags;
 
 use super::background::Background;
+use super::files::FilesOfTarget;
 use super::process;
+use super::started::StartedTarget;
 use super::{Drained, Link, Network, Peer, PlayerError, Received, Sent};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::exchange::End;
 use crate::io::trust::peer_of;
 use crate::io::{Canceller, ErrorKind, Stopped, UnlinkOnDrop, Until, bind_private, unix, unix_fd};
-use crate::vectors::script::{Ending, FdKind, Life};
+use crate::vectors::script::{Ending, FdKind, Life, Presence, SignalKind};
 
-/// How long to wait before something is looked at again.
+/// The interval of polling.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How long is waited at a time where the canceller cannot end the waiting.
+/// The length of a wait that the canceller cannot end.
 const SLICE: Duration = Duration::from_millis(50);
 /// The most that is read at once.
 const PIECE: usize = 65_536;
 
-/// Where tracefs has it.
+/// Its path in tracefs.
 const USER_EVENTS_DATA: [&str; 2] = ["/sys/kernel/tracing/user_events_data", "/sys/kernel/debug/tracing/user_events_data"];
 
-/// A pair of sockets for packets.
+/// A pair of packet sockets.
 #[cfg(not(target_vendor = "apple"))]
 fn packets() -> io::Result<(OwnedFd, OwnedFd)> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
     Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
 }
 
-/// There are no packets here, and no `user_events` either.
+/// This system has no packet sockets, and no `user_events` either.
 #[cfg(target_vendor = "apple")]
 fn packets() -> io::Result<(OwnedFd, OwnedFd)> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// How the default port is reached.
+/// The address of the default port.
 enum DefaultPort {
     /// The side under test listens there.
     Socket(PathBuf),
-    /// The side under test connects to a diagnostic port, and says an advertise.
+    /// The side under test connects to a diagnostic port, and sends an advertise.
     Reversed(UnixListener),
     /// The player listens, in place of a runtime.
     Ours(Listening),
 }
 
-/// A socket at which the player listens.
+/// A socket on which the player listens.
 struct Listening {
     listener: UnixListener,
     _guard: UnlinkOnDrop,
@@ -81,21 +83,20 @@ struct Connection {
     background: Option<Background>,
 }
 
-/// What opens the file of user events.
+/// Opens the file of user events.
 type OpenUserEvents = Box<dyn FnMut() -> io::Result<OwnedFd> + Send>;
-/// What says whether a process lives.
-type Lives = Box<dyn FnMut() -> bool + Send>;
 
-/// Unix sockets of this machine.
+/// Unix sockets on this machine.
 pub struct SocketNetwork {
     began: Instant,
     default: DefaultPort,
     ports: BTreeMap<String, Port>,
     connections: Vec<Option<Connection>>,
-    lives: Option<Lives>,
+    target: StartedTarget,
+    files: FilesOfTarget,
     canceller: Option<Canceller>,
     user_events: Option<OpenUserEvents>,
-    /// The ends of pipes whose other ends were handed over.
+    /// The ends of pipes whose other ends were passed.
     kept: Vec<OwnedFd>,
     peer: Peer,
 }
@@ -113,7 +114,8 @@ impl SocketNetwork {
             default,
             ports: BTreeMap::new(),
             connections: Vec::new(),
-            lives: None,
+            target: StartedTarget::default(),
+            files: FilesOfTarget::default(),
             canceller: None,
             user_events: None,
             kept: Vec::new(),
@@ -126,21 +128,21 @@ impl SocketNetwork {
         Self::new(DefaultPort::Socket(path.into()))
     }
 
-    /// The side under test is a runtime that connects to `listener`, its diagnostic port. What stands for a connection to its default
-    /// port is the next connection from there, behind its advertise.
+    /// The side under test is a runtime that connects to `listener`, its diagnostic port. Its next connection there, after the
+    /// advertise, counts as a connection to its default port.
     pub fn at_port(listener: UnixListener) -> Self {
         Self::new(DefaultPort::Reversed(listener))
     }
 
-    /// The player stands for a runtime, and listens at `path`.
+    /// The player plays a runtime, and listens at `path`.
     ///
     /// # Errors
-    /// Where it cannot listen.
+    /// If it cannot listen.
     pub fn in_place_of_a_runtime(path: impl AsRef<Path>) -> Result<Self, crate::io::Error> {
         Ok(Self::new(DefaultPort::Ours(listen(path.as_ref())?)))
     }
 
-    /// Who is at the other end, as far as it is known.
+    /// The process at the other end, as far as known.
     pub(in crate::conformance) fn peer(&self) -> Peer {
         self.peer.clone()
     }
@@ -161,7 +163,7 @@ impl SocketNetwork {
         }
     }
 
-    /// There is a port of this name at `path`.
+    /// Adds a port of this name at `path`.
     #[must_use]
     pub fn with_port(mut self, name: &str, path: impl Into<PathBuf>) -> Self {
         self.ports.insert(name.to_owned(), Port { path: path.into(), listening: None });
@@ -173,34 +175,55 @@ impl SocketNetwork {
         self.default = DefaultPort::Socket(path.into());
     }
 
-    /// `lives` says whether the target's process does.
+    /// `lives` returns whether the target's process is alive.
     #[must_use]
     pub fn with_process(mut self, lives: impl FnMut() -> bool + Send + 'static) -> Self {
-        self.lives = Some(Box::new(lives));
+        self.target.lives = Some(Box::new(lives));
         self
     }
 
-    /// The target is the process of this id, as we number it. One that has ended and was not waited for yet is dead.
+    /// The target is the process with this id in our pid namespace. An ended process that was not waited for is dead.
     #[must_use]
     pub fn with_process_id(self, id: u32) -> Self {
         self.with_process(move || process::lives(id))
     }
 
-    /// `canceller` ends every wait: what was waited for then went another way.
+    /// `signals` sends a signal to the target's process.
+    #[must_use]
+    pub fn with_signals(mut self, signals: impl FnMut(SignalKind) -> io::Result<()> + Send + 'static) -> Self {
+        self.target.signals = Some(Box::new(signals));
+        self
+    }
+
+    /// `finds` returns whether the target has a socket, if its path is not known yet.
+    #[must_use]
+    pub(in crate::conformance) fn with_socket_found_by(mut self, finds: impl FnMut() -> bool + Send + 'static) -> Self {
+        self.target.finds_socket = Some(Box::new(finds));
+        self
+    }
+
+    /// The target's own current directory.
+    #[must_use]
+    pub fn with_directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.files.directory = Some(directory.into());
+        self
+    }
+
+    /// `canceller` ends every wait: the step then fails.
     #[must_use]
     pub fn with_canceller(mut self, canceller: Canceller) -> Self {
         self.canceller = Some(canceller);
         self
     }
 
-    /// `open` opens what stands for `user_events_data`.
+    /// `open` opens the replacement for `user_events_data`.
     #[must_use]
     pub fn with_user_events(mut self, open: impl FnMut() -> io::Result<OwnedFd> + Send + 'static) -> Self {
         self.user_events = Some(Box::new(open));
         self
     }
 
-    /// A socket stands for `user_events_data`, for a target that takes it for that: every write is a packet of its own.
+    /// A socket replaces `user_events_data`, for a target that accepts it: every write is a packet.
     #[must_use]
     pub fn with_stand_in_for_user_events(self) -> Self {
         let mut peers = Vec::new();
@@ -211,7 +234,7 @@ impl SocketNetwork {
         })
     }
 
-    /// The file of this system stands for `user_events_data`.
+    /// The file of this system is used as `user_events_data`.
     #[must_use]
     pub fn with_kernels_user_events(self) -> Self {
         self.with_user_events(|| {
@@ -219,6 +242,17 @@ impl SocketNetwork {
             let [first, second] = opened;
             first.or(second).map(OwnedFd::from)
         })
+    }
+
+    /// Whether a wait ends: on its timeout, or because the player was interrupted.
+    fn is_over(&self, until: Duration) -> impl Fn() -> Result<bool, PlayerError> + use<> {
+        let (deadline, canceller) = (self.instant(until), self.canceller.clone());
+        move || {
+            if canceller.as_ref().is_some_and(Canceller::is_cancelled) {
+                return Err(cancelled());
+            }
+            Ok(deadline.is_none_or(|deadline| deadline <= Instant::now()))
+        }
     }
 
     /// The instant of a time of [`Network::now`].
@@ -237,7 +271,7 @@ impl SocketNetwork {
         Link::new(self.connections.len().saturating_sub(1))
     }
 
-    /// The listener of a port, which the player has.
+    /// The player's listener of a port.
     fn listener(&self, port: Option<&str>) -> Result<&UnixListener, PlayerError> {
         let listening = match (port, &self.default) {
             (Some(name), _) => self.port(name)?.listening.as_ref().map(|listening| &listening.listener),
@@ -285,12 +319,12 @@ fn failed(what: &str) -> impl FnOnce(io::Error) -> PlayerError + '_ {
     move |error| PlayerError::differs(format!("{what}: {error}"))
 }
 
-/// Whether nobody listens there, or not yet.
+/// Whether there is no listener, or not yet.
 fn is_missing(kind: &ErrorKind) -> bool {
     matches!(kind, ErrorKind::NotFound(_) | ErrorKind::NotAnEndpoint(_))
 }
 
-/// Whether the system says that the peer has gone.
+/// Whether the system reports that the peer has disconnected.
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::NotConnected)
 }
@@ -309,13 +343,13 @@ fn is_called(listener: &UnixListener, until: &Until<'_>) -> Result<bool, PlayerE
     }
 }
 
-/// Takes a connection, or `None` if none comes in time.
+/// Accepts a connection, or `None` on a timeout.
 fn accepted(listener: &UnixListener, until: &Until<'_>) -> Result<Option<UnixStream>, PlayerError> {
     if !is_called(listener, until)? {
         return Ok(None);
     }
     let (stream, _) = listener.accept().map_err(failed("accepting"))?;
-    // Where the peer has closed already, what it said is there all the same.
+    // If the peer has closed already, its bytes are still readable.
     let _ = unix_fd::without_signal(stream.as_fd());
     Ok(Some(stream))
 }
@@ -346,17 +380,17 @@ impl Network for SocketNetwork {
         };
         let mut missing = None;
         loop {
-            // The file of a socket is there a moment before anybody listens: a refusal is not the last word.
+            // The file of a socket exists a moment before its listener: a refusal is not final.
             match unix::connect(&path, &until_then) {
-                Ok(transport) => {
-                    let stream = transport.stream().try_clone().map_err(failed("a second descriptor"))?;
+                Ok(stream) => {
+                    stream.set_nonblocking(false).map_err(failed("waiting for it"))?;
                     return Ok(self.keep(stream));
                 }
                 Err(error) if is_missing(error.kind()) && self.began.elapsed() < until => {
                     missing = Some(error);
                     thread::sleep(PAUSE);
                 }
-                // What was missing until then says more than that the time is over.
+                // The missing condition explains more than the timeout.
                 Err(error) if matches!(error.kind(), ErrorKind::TimedOut) => {
                     return Err(PlayerError::differs(missing.unwrap_or(error).to_string()));
                 }
@@ -462,7 +496,7 @@ impl Network for SocketNetwork {
             let Some(background) = &self.connection(link)?.background else {
                 return Err(PlayerError::differs("the connection is not read in the background"));
             };
-            // Only where something can end it, it is looked for.
+            // Polled only if something can cancel it.
             let patience = if canceller.is_some() { left.min(SLICE) } else { left };
             let drained = background.drained(patience);
             if drained.end.is_some() || patience == left {
@@ -477,10 +511,10 @@ impl Network for SocketNetwork {
     fn end(&mut self, link: Link, how: Ending) -> Result<(), PlayerError> {
         match how {
             Ending::HalfClose => {
-                // A peer that has gone needs no end any more.
+                // A disconnected peer needs no end.
                 let _ = self.connection(link)?.stream.shutdown(Shutdown::Write);
             }
-            // Scripts that reset leave bytes unread, and then a close does it.
+            // Scripts that reset leave bytes unread, so a close does it.
             Ending::Close | Ending::Reset => {
                 if let Some(connection) = self.connections.get_mut(link.number()) {
                     *connection = None;
@@ -499,26 +533,30 @@ impl Network for SocketNetwork {
     }
 
     fn life(&mut self, expected: Life, until: Duration) -> Result<Life, PlayerError> {
-        loop {
-            let over = self.began.elapsed() >= until;
-            if self.canceller.as_ref().is_some_and(Canceller::is_cancelled) {
-                return Err(cancelled());
-            }
-            let Some(lives) = &mut self.lives else {
-                return Err(PlayerError::Unavailable("whose process the target is is not known".to_owned()));
-            };
-            match (lives(), expected) {
-                (false, _) => return Ok(Life::Dead),
-                (true, Life::Alive) => return Ok(Life::Alive),
-                (true, Life::Dead) if over => return Ok(Life::Alive),
-                (true, Life::Dead) => thread::sleep(PAUSE),
-            }
-        }
+        let is_over = self.is_over(until);
+        self.target.life(expected, is_over)
+    }
+
+    fn signal(&mut self, signal: SignalKind) -> Result<(), PlayerError> {
+        self.target.signal(signal)
+    }
+
+    fn socket(&mut self, expected: Presence, until: Duration) -> Result<Presence, PlayerError> {
+        let is_over = self.is_over(until);
+        let path = match &self.default {
+            DefaultPort::Socket(path) => Some(path.as_path()),
+            DefaultPort::Reversed(_) | DefaultPort::Ours(_) => None,
+        };
+        self.target.socket(path, expected, is_over)
+    }
+
+    fn file(&mut self, name: &str, most: usize) -> Result<Option<Vec<u8>>, PlayerError> {
+        self.files.first_bytes(name, most)
     }
 }
 
 impl SocketNetwork {
-    /// Reads the advertise that comes first.
+    /// Reads the advertise first.
     fn take_advertise(&mut self, link: Link, until: Duration) -> Result<(), PlayerError> {
         let mut bytes = Vec::new();
         match Received::fill(&mut bytes, ADVERTISE_LEN, |missing| self.receive(link, missing, until))? {

@@ -1,10 +1,10 @@
-//! What went over the connections of a script.
+//! The bytes on the connections of a script.
 
 use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
-/// Who wrote.
+/// The sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TurnDirection {
@@ -14,18 +14,18 @@ pub enum TurnDirection {
     Received,
 }
 
-/// Bytes that went one way, one after another.
+/// Consecutive bytes in one direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// The connection, as the script names it.
+    /// The connection, by its name in the script.
     pub connection: String,
-    /// Which way.
+    /// The direction.
     pub direction: TurnDirection,
     /// The first of them.
     pub bytes: Vec<u8>,
-    /// How many more there were, which are not kept.
+    /// How many more there were, not kept.
     pub more: u64,
-    /// How many descriptors came with them.
+    /// The number of descriptors.
     pub fds: usize,
 }
 
@@ -34,10 +34,10 @@ pub struct Passage {
 pub struct Transcript(pub Vec<Passage>);
 
 impl Transcript {
-    /// The most bytes that are kept of a passage: more than a message can have.
+    /// The most bytes kept of a passage: more than a message can have.
     pub const KEPT: usize = 65_536;
 
-    /// Takes bytes, behind those that went before.
+    /// Appends bytes.
     pub fn push(&mut self, connection: &str, direction: TurnDirection, bytes: &[u8], fds: usize) {
         let last = self.0.last_mut().filter(|last| last.connection == connection && last.direction == direction);
         if let Some(last) = last {

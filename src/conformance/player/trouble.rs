@@ -1,4 +1,4 @@
-//! Why a step was not played as it is written.
+//! Why a step failed.
 
 use alloc::{string::String, vec::Vec};
 use core::fmt;
@@ -6,7 +6,7 @@ use core::fmt;
 use super::fields::FieldDifference;
 use crate::exchange::End;
 
-/// Why a step was not played as it is written.
+/// Why a step failed.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::player::{Difference, PlayerError};
@@ -18,79 +18,87 @@ use crate::exchange::End;
 pub enum PlayerError {
     /// The side under test did something else.
     Differs(Difference),
-    /// This machine lacks what the step needs.
+    /// This machine does not support the step.
     Unavailable(String),
 }
 
-/// What the side under test did in place of what the step says.
+/// What the side under test did instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Difference {
-    /// Nobody connects in time.
+    /// No connection arrives in time.
     NotConnected,
-    /// Somebody connects.
+    /// A connection arrives.
     Connected,
-    /// Bytes come that fit no pattern.
+    /// The bytes match no pattern.
     Bytes {
-        /// Where each pattern first differs.
+        /// The first difference from each pattern.
         mismatches: Vec<Mismatch>,
-        /// All that came.
+        /// All received bytes.
         came: Vec<u8>,
-        /// The fields that differ, where it is a reply.
+        /// The fields that differ, if it is a reply.
         fields: Vec<FieldDifference>,
     },
-    /// Bytes come where nothing, or the end, is expected.
+    /// Bytes where nothing, or the end, is expected.
     Unexpected(Vec<u8>),
-    /// The connection ends before all that is expected came.
+    /// The connection ends before all expected bytes arrived.
     Ended {
         /// How.
         end: End,
-        /// What came before.
+        /// The bytes before.
         after: Vec<u8>,
     },
-    /// Nothing more comes in time, and the connection does not end either.
+    /// Nothing more arrives in time, and the connection does not end either.
     Nothing {
-        /// What came before.
+        /// The bytes before.
         after: Vec<u8>,
     },
-    /// So many descriptors came with the bytes.
+    /// The bytes had this many descriptors.
     Descriptors(usize),
-    /// The peer does not take what is sent.
+    /// The peer does not accept data.
     PeerGone {
-        /// Why, in the system's words.
+        /// The system's error.
         why: String,
-        /// What it had sent before.
+        /// What it sent before.
         before: Option<Vec<u8>>,
     },
     /// The connection does not end in time.
     NoEnd,
     /// The connection ends in another way.
     End(End),
-    /// The connection ends where it is to stay open.
+    /// The connection ends but should stay open.
     UnexpectedEnd(End),
-    /// The last bytes of a stream are others.
+    /// The last bytes of a stream differ.
     LastBytes {
-        /// How many bytes came in all.
+        /// The total number of bytes.
         of: u64,
         /// The last of them.
         came: Vec<u8>,
     },
     /// The target's process is dead.
     Dead,
-    /// The target's process lives.
+    /// The target's process is alive.
     Alive,
+    /// The file of the default port's socket does not exist.
+    NoSocket,
+    /// The file of the default port's socket exists.
+    SocketLeft,
+    /// The target has written no file of this name.
+    NoFile(String),
+    /// A file has this many bytes, and more are expected.
+    FileCut(usize),
     /// Anything else, in words: a connection that cannot be opened, a script that contradicts itself.
     Other(String),
 }
 
-/// Where bytes differ from a pattern.
+/// A difference between bytes and a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The first byte of the part that differs.
+    /// The offset of the part that differs.
     pub offset: usize,
-    /// What the pattern says, in words.
+    /// The expected bytes, in words.
     pub expected: String,
-    /// What came, in words.
+    /// The received bytes, in words.
     pub found: String,
 }
 
@@ -147,6 +155,10 @@ impl fmt::Display for Difference {
             Self::LastBytes { of, came } => write!(f, "the last of {of} bytes are {}", Excerpt(came)),
             Self::Dead => f.write_str("the target is dead"),
             Self::Alive => f.write_str("the target lives"),
+            Self::NoSocket => f.write_str("the socket is not there"),
+            Self::SocketLeft => f.write_str("the file of the socket is there"),
+            Self::NoFile(name) => write!(f, "there is no file {name}"),
+            Self::FileCut(len) => write!(f, "the file has {len} bytes, and more are expected"),
             Self::Other(text) => f.write_str(text),
         }
     }

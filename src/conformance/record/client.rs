@@ -1,4 +1,4 @@
-//! A client that is run with a proxy in place of its runtime.
+//! Runs a client with a proxy in place of its runtime.
 
 use alloc::{
     borrow::ToOwned as _,
@@ -21,21 +21,21 @@ use rustix::process::Signal;
 use crate::conformance::started::{OwnDirectory, Started};
 use crate::io::{Canceller, Stopped, Until, unix};
 
-/// The longest line of a proxy: a path has less.
+/// The longest line of a proxy: a path is shorter.
 const LONGEST_LINE: u64 = 64 * 1024;
-/// How long to wait before a process is looked at again.
+/// The interval of polling.
 const PAUSE: Duration = Duration::from_millis(5);
-/// How long a signal that came may take until it is seen.
+/// How long it may take to notice a signal.
 const SEEN: Duration = Duration::from_millis(500);
-/// How long a client may take to end that was told to.
+/// How long a client may take to end when signalled.
 const ENDS: Duration = Duration::from_secs(2);
-/// The same at a terminal, where it hears of Ctrl-C by itself, and may have a trace to stop.
+/// The same at a terminal, where it receives Ctrl-C itself, and may have to stop a trace.
 const ENDS_AT_A_TERMINAL: Duration = Duration::from_secs(10);
 
-/// A client, and the proxy that stands in for its runtime: two command lines.
+/// A client, and the proxy that replaces its runtime: two command lines.
 ///
-/// They are run in one directory, their `TMPDIR`, for which `{tmpdir}` stands in them. In the client's, `{pid}` is the process of the
-/// proxy, and `{socket}` its socket. A process of its own stands for the runtime, since clients look who listens.
+/// They run in one directory, their `TMPDIR`, which replaces `{tmpdir}` in them. In the client's, `{pid}` is the process of the
+/// proxy, and `{socket}` its socket. A separate process plays the runtime, since clients check who listens.
 ///
 /// ```no_run
 /// use dotnet_diagnostics_ipc::conformance::record::RecordedClient;
@@ -52,7 +52,7 @@ const ENDS_AT_A_TERMINAL: Duration = Duration::from_secs(10);
 /// ```
 #[derive(Clone, Debug)]
 pub struct RecordedClient {
-    /// The proxy and its arguments. Its first line is its socket; at the end of its standard input it ends.
+    /// The proxy and its arguments. Its first line is its socket; it ends with its standard input.
     pub proxy: Vec<OsString>,
     /// The client and its arguments.
     pub client: Vec<OsString>,
@@ -61,23 +61,23 @@ pub struct RecordedClient {
 /// How they ended.
 #[derive(Clone, Debug)]
 pub struct ClientRun {
-    /// The proxy; `None` where that is unknown.
+    /// The proxy; `None` if unknown.
     pub proxy: Option<ExitStatus>,
-    /// The client; `None` where it was not started, since the proxy has no socket, or that is unknown.
+    /// The client; `None` if unknown, or if it was not started because the proxy has no socket.
     pub client: Option<ExitStatus>,
-    /// Whether the canceller ended the client, or came before it; or was used by a signal that ended the client as well.
+    /// Whether the client was cancelled, or the cancellation came first, or a signal ended the client and cancelled as well.
     pub is_interrupted: bool,
 }
 
 impl RecordedClient {
-    /// Runs both until the client has ended. Where `canceller` is used the client is told to end, and ended if it does not; the proxy has
-    /// the time to write what was said until then.
+    /// Runs both until the client has ended. On cancellation the client is signalled, and killed if it does not end; the proxy gets
+    /// the time to write the messages so far.
     ///
-    /// At a terminal the client is in the group of this process, and may read what is typed. Elsewhere it has a group of its own, of which
+    /// At a terminal the client is in the group of this process, and may read the input. Otherwise it has its own group, of which
     /// nothing is left.
     ///
     /// # Errors
-    /// Where one of them cannot be started.
+    /// If one of them cannot be started.
     pub fn run(&self, canceller: &Canceller) -> io::Result<ClientRun> {
         let directory = OwnDirectory::new("diagipc-")?;
         let tmpdir = directory.path().to_string_lossy().into_owned();
@@ -114,7 +114,7 @@ impl RecordedClient {
     }
 }
 
-/// Whether the signal that ended the client came to us as well: Ctrl-C may end it before it is seen here.
+/// Whether the signal that ended the client was sent to us as well: Ctrl-C may end it before it is noticed here.
 fn was_meant_too(client: Option<ExitStatus>, canceller: &Canceller) -> bool {
     let ends = [Signal::INT, Signal::TERM].map(Signal::as_raw);
     let is_one = client.and_then(|status| status.signal()).is_some_and(|signal| ends.contains(&signal));
@@ -128,13 +128,13 @@ fn named(words: &[OsString]) -> impl Fn(io::Error) -> io::Error {
     move |error| io::Error::new(error.kind(), format!("{program}: {error}"))
 }
 
-/// The word with what stands for something. One that is not text has none.
+/// The word with its placeholders replaced. A word that is not text has none.
 fn filled(word: &OsStr, places: &[(&str, &str)]) -> OsString {
     let Some(text) = word.to_str() else { return word.to_owned() };
     places.iter().fold(String::from(text), |text, (name, value)| text.replace(name, value)).into()
 }
 
-/// The first line of a proxy; `None` if it says nothing before its end, or before the canceller is used.
+/// The first line of a proxy; `None` if it prints nothing before its end or the cancellation.
 fn first_line(stdout: ChildStdout, canceller: &Canceller) -> io::Result<Option<String>> {
     let until = Until { deadline: None, canceller: Some(canceller) };
     let (mut line, mut stdout) = (Vec::new(), stdout.take(LONGEST_LINE));
@@ -155,7 +155,7 @@ fn first_line(stdout: ChildStdout, canceller: &Canceller) -> io::Result<Option<S
     Ok(Some(String::from_utf8_lossy(&line).trim_end().into()))
 }
 
-/// Waits for its end: `most`, and until the canceller is used. Whether it has ended.
+/// Waits for its end: `most`, or until cancellation. Whether it has ended.
 fn wait(process: &Started, most: Option<Duration>, canceller: Option<&Canceller>) -> bool {
     let began = Instant::now();
     loop {

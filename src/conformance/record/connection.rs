@@ -1,4 +1,4 @@
-//! What the bytes of one connection are.
+//! The parts of one connection's bytes.
 
 use alloc::{vec, vec::Vec};
 use core::ops::Range;
@@ -14,20 +14,20 @@ use crate::vectors::script::Ending;
 /// The first bytes of a stream in the format nettrace.
 const NETTRACE: &[u8] = b"Nettrace";
 
-/// What a part of a runtime's bytes is.
+/// The kind of a part of a runtime's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// What it says of itself at a port.
+    /// An advertise.
     Advertise,
     /// A reply, or an error.
     Reply,
     /// An environment block.
     Environment,
-    /// How a stream begins.
+    /// The start of a stream.
     StreamHead,
     /// A stream, or the rest of it.
     Stream,
-    /// Nothing that is known.
+    /// Unknown.
     Other,
 }
 
@@ -35,11 +35,11 @@ pub(super) enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
     pub(super) kind: Kind,
-    /// Where it stands, in what is kept of them. The end of the last one may lie beyond.
+    /// Its range in the kept bytes. The end of the last one may be beyond them.
     pub(super) range: Range<usize>,
 }
 
-/// One connection of a [`Recording`], read as the protocol says.
+/// One connection of a [`Recording`], parsed by the protocol.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::record::{RecordedConnection, Log, Side};
@@ -54,15 +54,15 @@ pub(super) struct Segment {
 /// ```
 #[derive(Clone, Debug)]
 pub struct RecordedConnection {
-    /// What the client sent, as far as it is kept.
+    /// The client's bytes, as far as kept.
     pub client: Vec<u8>,
-    /// What the runtime sent, as far as it is kept.
+    /// The runtime's bytes, as far as kept.
     pub runtime: Vec<u8>,
-    /// How many of the client's bytes are the request, by its size field. All of them if that is cut, or there is none.
+    /// How many of the client's bytes are the request, by its size field. All of them if that is truncated, or missing.
     pub request_len: usize,
-    /// What the request asks, if there is a header.
+    /// The command of the request, if there is a header.
     pub command: Option<Command>,
-    /// What a client makes of the reply; `None` if the request is none.
+    /// A client's result from the reply; `None` if the request is invalid.
     pub outcome: Option<Outcome>,
     /// The runtime's bytes, part by part.
     pub(super) segments: Vec<Segment>,
@@ -96,12 +96,12 @@ impl RecordedConnection {
         self.client.get(..self.request_len).unwrap_or_default()
     }
 
-    /// Whether the reply says that the command is not known.
+    /// Whether the reply means that the command is unknown.
     pub fn is_unknown_command(&self) -> bool {
         matches!(self.outcome, Some(Outcome::Error { hresult: HResult::UNKNOWN_COMMAND, .. }))
     }
 
-    /// What the connection is after an OK.
+    /// The state of the connection after an OK.
     pub const fn then(&self) -> Option<AfterReply> {
         match self.outcome {
             Some(Outcome::Ok { then, .. }) => Some(then),
@@ -109,13 +109,13 @@ impl RecordedConnection {
         }
     }
 
-    /// The part of that kind that comes first.
+    /// The first part of that kind.
     pub(super) fn segment(&self, kind: Kind) -> Option<&[u8]> {
         let range = self.segments.iter().find(|segment| segment.kind == kind)?.range.clone();
         self.runtime.get(range.start..range.end.min(self.runtime.len()))
     }
 
-    /// What the runtime sent behind the first reply.
+    /// The runtime's bytes after the first reply.
     pub(super) fn behind_the_reply(&self) -> &[u8] {
         let reply = self.segments.iter().find(|segment| segment.kind == Kind::Reply);
         reply.and_then(|reply| self.runtime.get(reply.range.end..)).unwrap_or_default()
@@ -165,7 +165,7 @@ impl RecordedConnection {
     }
 }
 
-/// What a client concludes that sends `request`, and hears `reply` and then `end`.
+/// The result of a client that sends `request`, and receives `reply` and then `end`.
 pub(super) fn outcome(request: &[u8], reply: &[u8], end: End) -> Option<Outcome> {
     let mut buffer = vec![0; usize::from(u16::MAX)];
     buffer.get_mut(..request.len())?.copy_from_slice(request);

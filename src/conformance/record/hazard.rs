@@ -1,7 +1,7 @@
-//! What a recorded request may do to a live runtime.
+//! The effect of a recorded request on a live runtime.
 //!
-//! The vectors say it: no list stands here. Bytes that are a vector have its hazard; others are as bad as the worst vector of their
-//! command that is valid.
+//! It comes from the vectors; this file has no list. Bytes that are a vector have its hazard; others have the worst hazard of their
+//! command's valid vectors.
 
 use alloc::string::ToString as _;
 
@@ -9,8 +9,8 @@ use super::RecordedConnection;
 use crate::command::Command;
 use crate::vectors::{File, Hazard, Subject, Type, Verdict};
 
-/// What the client's bytes may do to a live runtime. What does not decode, exceeds the limits, is not canonical, or is cut, is
-/// [`Hazard::Harmful`], unless a vector has the same bytes and says otherwise.
+/// The effect of the client's bytes on a live runtime. Bytes that do not decode, exceed the limits, are not canonical, or are
+/// truncated, are [`Hazard::Harmful`], unless a vector with the same bytes says otherwise.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::record::{RecordedConnection, Log, Side, hazard_of};
@@ -25,7 +25,7 @@ use crate::vectors::{File, Hazard, Subject, Type, Verdict};
 /// ```
 pub fn hazard_of(connection: &RecordedConnection, vectors: &[File]) -> Option<Hazard> {
     let surplus = connection.client.get(connection.request_len..).unwrap_or_default();
-    // One byte stands there for a descriptor; whether a server reads more than that is not known here.
+    // One byte there carries a descriptor; whether a server reads more is unknown here.
     if connection.client.is_empty() {
         None
     } else {
@@ -57,12 +57,12 @@ fn of_request(connection: &RecordedConnection, vectors: &[File]) -> Option<Hazar
     }
     let decoded = Subject { kind: Type::Request, command: Some(command), from_server: false }.decode(wire);
     let is_strict = decoded.is_ok_and(|decoded| decoded.canonical && decoded.limit.is_none());
-    // An unknown command of a set that no vector speaks of is one of a set that nobody knows.
+    // An unknown command of a set without vectors counts as one of an unknown set.
     let is_known = is_there || command.name().is_none();
     if is_strict && is_known { worst } else { Some(Hazard::Harmful) }
 }
 
-/// Whether the session streams or writes to a descriptor, where a command has both.
+/// Whether the session streams or writes to a descriptor, for a command with both.
 fn session_type(command: Command, wire: &[u8]) -> Option<&[u8]> {
     use crate::command::Continuation::BySessionType;
     (command.continuation() == Some(BySessionType)).then(|| wire.get(20..24)).flatten()

@@ -1,13 +1,15 @@
-//! What went over the connections of a proxy.
+//! The events on the connections of a proxy.
 
-use alloc::{vec, vec::Vec};
+use alloc::{sync::Arc, vec, vec::Vec};
+use core::fmt;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::time::Duration;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::vectors::script::{Ending, FdKind};
 
-/// Who spoke.
+/// The sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The tool, which asks.
@@ -16,75 +18,101 @@ pub enum Side {
     Runtime,
 }
 
-/// What was seen.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventKind {
-    /// The connection began.
+    /// The connection was opened.
     Opened,
-    /// Bytes, as one reading gave them.
+    /// Bytes, as returned by one read.
     Piece {
-        /// Who sent them.
+        /// The sender.
         from: Side,
         /// The bytes.
         bytes: Vec<u8>,
-        /// Of what the descriptors are that the first byte carried.
+        /// The files of the descriptors on the first byte.
         fds: Vec<FdKind>,
     },
-    /// A side ended the connection, or the direction in which it sends.
+    /// A side ended the connection, or its sending direction.
     Ended {
-        /// Who.
+        /// The side.
         by: Side,
         /// How.
         how: Ending,
     },
 }
 
-/// Something that was seen on a connection.
+/// An event on a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When, since the recording began.
+    /// The time since the start of the recording.
     pub at: Duration,
     /// The connection's number, from 0.
     pub connection: usize,
-    /// What.
+    /// The event.
     pub seen: EventKind,
 }
 
-/// What one side of a connection sent, all in all.
+/// The totals of one side of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// How many bytes.
     pub bytes: u64,
-    /// How many of them, from the first on, stand in the events.
+    /// How many of them, from the first on, are in the events.
     pub kept: usize,
     /// The very last one.
     pub last: Option<u8>,
 }
 
-/// A conversation that was recorded.
+/// A recorded conversation.
 ///
-/// Of each side of a connection the first [`Recording::KEPT`] bytes are kept, of the connections the first
-/// [`Recording::CONNECTIONS`].
+/// The first [`Recording::KEPT`] bytes of each side of a connection are kept, and the first [`Recording::CONNECTIONS`] connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
-    /// What was seen, in order.
+    /// The events in order.
     pub events: Vec<Event>,
-    /// For each connection what the client sent, and what the runtime did.
+    /// The totals of client and runtime, for each connection.
     pub totals: Vec<[Totals; 2]>,
-    /// How many connections there were beyond those that are kept.
+    /// How many connections were not kept.
     pub more_connections: u64,
     /// Whether the runtime opens the connections: it has a diagnostic port.
     pub runtime_connects: bool,
 }
 
 impl Recording {
-    /// How many bytes of a side of a connection are kept: a message, and as much of what follows it.
+    /// How many bytes of a side of a connection are kept: a message, and as much of its continuation.
     pub const KEPT: usize = 131_072;
     /// How many connections are kept.
     pub const CONNECTIONS: usize = 256;
 }
 
-/// Takes down what connections say, from several threads.
+/// Receives each event when it happens, complete, including what a [`Recording`] does not keep.
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use dotnet_diagnostics_ipc::conformance::record::{Event, EventKind, Log, Side, Witness};
+///
+/// #[derive(Debug, Default)]
+/// struct Count(Mutex<usize>);
+///
+/// impl Witness for Count {
+///     fn saw(&self, event: &Event) {
+///         if let EventKind::Piece { bytes, .. } = &event.seen {
+///             *self.0.lock().unwrap() += bytes.len();
+///         }
+///     }
+/// }
+///
+/// let count = Arc::new(Count::default());
+/// let log = Log::new(false).witnessed_by(count.clone());
+/// log.piece(log.opened(), Side::Client, &[0; 200_000], Vec::new());
+/// assert_eq!(*count.0.lock().unwrap(), 200_000);
+/// ```
+pub trait Witness: fmt::Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
+    /// Receives an event. Connections are numbered from 0 in the order in which they were opened.
+    fn saw(&self, event: &Event);
+}
+
+/// Records connections from several threads.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::record::{Log, Side};
@@ -98,29 +126,57 @@ impl Recording {
 pub struct Log {
     began: Instant,
     recording: Mutex<Recording>,
+    witness: Option<Arc<dyn Witness>>,
+    /// How many connections are kept.
+    most: usize,
 }
 
 impl Log {
-    /// Begins now. `runtime_connects`: the runtime opens the connections.
+    /// Starts now. `runtime_connects`: the runtime opens the connections.
     pub fn new(runtime_connects: bool) -> Self {
         let recording = Recording { runtime_connects, ..Recording::default() };
-        Self { began: Instant::now(), recording: Mutex::new(recording) }
+        Self { began: Instant::now(), recording: Mutex::new(recording), witness: None, most: Recording::CONNECTIONS }
+    }
+
+    /// Passes every event from now on to a witness.
+    #[must_use]
+    pub fn witnessed_by(mut self, witness: Arc<dyn Witness>) -> Self {
+        self.witness = Some(witness);
+        self
+    }
+
+    /// Keeps nothing: only the witness receives events.
+    #[cfg(unix)]
+    pub(super) fn without_recording(mut self) -> Self {
+        self.most = 0;
+        self
+    }
+
+    fn tell(&self, event: &Event) {
+        if let Some(witness) = &self.witness {
+            witness.saw(event);
+        }
     }
 
     fn locked(&self) -> MutexGuard<'_, Recording> {
         self.recording.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection began. `None` if there were too many already.
+    /// A connection was opened. `None` if there are too many already and there is no witness.
     pub fn opened(&self) -> Option<usize> {
         let mut recording = self.locked();
         let connection = recording.totals.len();
-        if connection >= Recording::CONNECTIONS {
+        if connection >= self.most {
+            let more = usize::try_from(recording.more_connections).unwrap_or(usize::MAX);
             recording.more_connections = recording.more_connections.saturating_add(1);
-            return None;
+            let connection = connection.saturating_add(more);
+            self.tell(&Event { at: self.began.elapsed(), connection, seen: EventKind::Opened });
+            return self.witness.is_some().then_some(connection);
         }
         recording.totals.push(Default::default());
-        recording.events.push(Event { at: self.began.elapsed(), connection, seen: EventKind::Opened });
+        let event = Event { at: self.began.elapsed(), connection, seen: EventKind::Opened };
+        self.tell(&event);
+        recording.events.push(event);
         Some(connection)
     }
 
@@ -128,6 +184,9 @@ impl Log {
     pub fn piece(&self, connection: Option<usize>, from: Side, bytes: &[u8], fds: Vec<FdKind>) {
         let Some(connection) = connection else { return };
         let at = self.began.elapsed();
+        if self.witness.is_some() && !bytes.is_empty() {
+            self.tell(&Event { at, connection, seen: EventKind::Piece { from, bytes: bytes.to_vec(), fds: fds.clone() } });
+        }
         let mut recording = self.locked();
         let Some(totals) = recording.totals.get_mut(connection).map(|[client, runtime]| match from {
             Side::Client => client,
@@ -148,24 +207,28 @@ impl Log {
     /// A side ended the connection.
     pub fn ended(&self, connection: Option<usize>, by: Side, how: Ending) {
         if let Some(connection) = connection {
-            let at = self.began.elapsed();
-            self.locked().events.push(Event { at, connection, seen: EventKind::Ended { by, how } });
+            let event = Event { at: self.began.elapsed(), connection, seen: EventKind::Ended { by, how } };
+            self.tell(&event);
+            let mut recording = self.locked();
+            if connection < recording.totals.len() {
+                recording.events.push(event);
+            }
         }
     }
 
-    /// What was taken down so far.
+    /// The recording so far.
     pub fn recording(&self) -> Recording {
         self.locked().clone()
     }
 
-    /// What was taken down so far; nothing of it stays.
+    /// The recording so far, which is removed here.
     pub fn take(&self) -> Recording {
         core::mem::take(&mut *self.locked())
     }
 }
 
 impl Recording {
-    /// What a side of a connection said, as far as it is kept.
+    /// The bytes of a side of a connection, as far as kept.
     pub fn bytes(&self, connection: usize, of: Side) -> Vec<u8> {
         let mut all = vec![];
         for event in self.events.iter().filter(|event| event.connection == connection) {
@@ -178,7 +241,7 @@ impl Recording {
         all
     }
 
-    /// How a side ended a connection, if it was the first to do so, or did so as well.
+    /// How a side ended a connection, if it did.
     pub fn ending(&self, connection: usize, of: Side) -> Option<Ending> {
         self.events.iter().filter(|event| event.connection == connection).find_map(|event| match event.seen {
             EventKind::Ended { by, how } if by == of => Some(how),

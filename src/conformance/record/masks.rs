@@ -1,4 +1,4 @@
-//! What differs from one run to the next in a runtime's messages, and what comes again in a later one.
+//! The parts of a runtime's messages that differ between runs, and those that occur again later.
 
 use alloc::{borrow::ToOwned as _, collections::BTreeMap, format, string::String, vec::Vec};
 
@@ -6,25 +6,31 @@ use crate::command::Command;
 use crate::vectors::script::{Any, Length, LengthOf, Literal, Part, Pattern, Until};
 use crate::vectors::{Subject, Type};
 
-/// The session ids that were seen, and the names under which they are captured.
+/// The session ids seen so far, with their capture names.
 pub(super) type Sessions = BTreeMap<Vec<u8>, String>;
 
-/// Bytes as they are.
+/// Exact bytes.
 pub(super) fn literal(bytes: &[u8]) -> Part {
     Part::Literal(Literal::Bytes(bytes.to_owned()))
 }
 
 /// Bytes of any value.
 pub(super) fn any(len: usize, name: Option<String>) -> Part {
-    Part::Any(Any { any: Length::Fixed(len), name, not: Vec::new() })
+    Part::Any(Any { any: Length::Fixed(len), name, not: Vec::new(), has: Vec::new(), lacks: Vec::new() })
 }
 
-/// As many bytes as a captured number says.
+/// As many bytes as a captured number.
 pub(super) fn any_of(name: &str, times: u64) -> Part {
-    Part::Any(Any { any: Length::Of(LengthOf { of: name.to_owned(), times, less: 0 }), name: None, not: Vec::new() })
+    Part::Any(Any {
+        any: Length::Of(LengthOf { of: name.to_owned(), times, less: 0 }),
+        name: None,
+        not: Vec::new(),
+        has: Vec::new(),
+        lacks: Vec::new(),
+    })
 }
 
-/// An advertise: what a runtime is, and when it started, differs.
+/// An advertise: its cookie and process id differ.
 pub(super) fn advertise(bytes: &[u8]) -> Pattern {
     let (magic, rest) = bytes.split_at_checked(8).unwrap_or((bytes, &[]));
     let mut parts = Vec::from([literal(magic)]);
@@ -46,7 +52,7 @@ pub(super) fn reply(bytes: &[u8], command: Option<Command>, name: &str, sessions
         let end = note.offset.saturating_add(note.len);
         let Some(there) = bytes.get(note.offset..end).filter(|there| !there.is_empty()) else { continue };
         let mask = match note.field.as_str() {
-            // How it was started decides, not which runtime it is.
+            // This depends on how it was started, not on the runtime.
             "size" if has_command_line => any(2, Some("size".to_owned())),
             "commandLine" if has_command_line && !counted => {
                 counted = true;
@@ -82,7 +88,7 @@ pub(super) fn reply(bytes: &[u8], command: Option<Command>, name: &str, sessions
     Pattern(parts)
 }
 
-/// A request, in which a session id that came before is the one that comes now.
+/// A request, in which an earlier session id is replaced by the current one.
 pub(super) fn request(bytes: &[u8], sessions: &Sessions) -> Vec<Literal> {
     let is_stop = bytes.get(16..18) == Some(&[Command::STOP_TRACING.set, Command::STOP_TRACING.id]);
     let split = bytes.split_at_checked(20).filter(|_| is_stop && bytes.len() == 28);

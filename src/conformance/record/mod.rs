@@ -1,8 +1,23 @@
 //! Records live conversations as exchange scripts.
 //!
-//! A `Proxy` stands between a client and a runtime, forwards what they say, and keeps it in a [`Log`]. Of a [`Recording`],
-//! [`script_file`] makes two scripts: one that plays the client, to be played to a runtime again, and one that plays the runtime, to
-//! be played to a client. A `RecordedClient` is a client that is run for that.
+//! A `Proxy` forwards between a client and a runtime, and keeps everything in a [`Log`]. [`script_file`] makes two scripts of a
+//! [`Recording`]: one that plays the client, for a runtime, and one that plays the runtime, for a client. A `RecordedClient` is a
+//! client that is run for a recording.
+
+//! # Example
+//!
+//! Make scripts of what two sides said:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::conformance::record::{Log, Side, script_file};
+//!
+//! let log = Log::new(false);
+//! let connection = log.opened();
+//! log.piece(connection, Side::Client, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", Vec::new());
+//! log.piece(connection, Side::Runtime, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0", Vec::new());
+//! let file = script_file(&log.recording(), "Resume").expect("a conversation");
+//! assert_eq!(file.scripts.len(), 2); // one plays the client, one the runtime
+//! ```
 
 #[cfg(unix)]
 mod client;
@@ -26,7 +41,7 @@ mod script_of_runtime;
 pub use client::{ClientRun, RecordedClient};
 pub use connection::RecordedConnection;
 pub use hazard::hazard_of;
-pub use log::{Event, EventKind, Log, Recording, Side, Totals};
+pub use log::{Event, EventKind, Log, Recording, Side, Totals, Witness};
 #[cfg(unix)]
 pub use proxy::{ConnectionSummary, Proxy};
 pub use script::script_file;

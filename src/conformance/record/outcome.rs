@@ -1,4 +1,4 @@
-//! What a client would be told to ask so that it talks as the recorded one did, and what it must conclude.
+//! The task that makes a client behave like the recorded one, and its expected result.
 
 use alloc::{
     borrow::ToOwned as _,
@@ -26,18 +26,18 @@ use crate::wire::DecodeErrorKind;
 /// The longest entry of an environment that is read.
 const ENTRY: usize = 131_072;
 
-/// What a script says beside its steps.
+/// The keys of a script besides its steps.
 pub(super) struct Told {
     pub(super) ask: Ask,
     pub(super) outcome: ScriptOutcome,
-    /// What neither can say.
+    /// What neither can express.
     pub(super) notes: Vec<String>,
 }
 
 /// `streamed` is how many bytes of each connection's stream the script sends.
 pub(super) fn ask_and_outcome(recording: &Recording, connections: &[RecordedConnection], streamed: &[u64]) -> Told {
     let mut notes = Vec::new();
-    // Of a port's connections, only those that were used.
+    // Of a port's connections, only the used ones.
     let spoken: Vec<usize> =
         connections.iter().enumerate().filter(|(_, connection)| !connection.client.is_empty()).map(|(nth, _)| nth).collect();
     let asked = asked(connections, &spoken);
@@ -89,7 +89,7 @@ pub(super) fn ask_and_outcome(recording: &Recording, connections: &[RecordedConn
     Told { ask, outcome, notes }
 }
 
-/// The first request, and as long as it is not known what is asked instead.
+/// The first request, and the following ones while the commands are unknown.
 fn asked(connections: &[RecordedConnection], spoken: &[usize]) -> Vec<usize> {
     let mut asked = Vec::new();
     for nth in spoken {
@@ -103,7 +103,7 @@ fn asked(connections: &[RecordedConnection], spoken: &[usize]) -> Vec<usize> {
     asked
 }
 
-/// Whether the second is the first without the number behind its name, or with another.
+/// Whether the second is the first without the number after its name, or with another.
 fn is_older(newer: Option<Command>, older: Option<Command>) -> bool {
     let family = |command: Command| Some((command.set, command.name()?.trim_end_matches(|c: char| c.is_ascii_digit())));
     newer.and_then(family).is_some_and(|newer| older.and_then(family) == Some(newer))
@@ -213,7 +213,7 @@ fn stopped(reply: &Value, stop: &RecordedConnection) -> ScriptStop {
     }
 }
 
-/// What is said of all that is no OK.
+/// The common result of everything that is not OK.
 fn refused(
     connection: &RecordedConnection,
     outcome: Outcome,

@@ -1,4 +1,4 @@
-//! What both scripts of a recording are made of: names, and bytes that are sent at once.
+//! Common parts of both scripts of a recording: names, and bytes sent at once.
 
 use alloc::{
     format,
@@ -9,9 +9,9 @@ use core::time::Duration;
 
 use crate::vectors::script::{Literal, Send, Step};
 
-/// Pieces that came closer together than this may come as one.
+/// Pieces closer together than this may arrive as one.
 const APART: Duration = Duration::from_millis(5);
-/// With more pieces than this a script does not say where one begins.
+/// With more pieces than this a script does not give their boundaries.
 const PIECES: usize = 64;
 /// The name of the diagnostic port in a script.
 pub(super) const PORT: &str = "p";
@@ -24,11 +24,11 @@ pub(super) fn name_of(connection: usize) -> String {
     }
 }
 
-/// Bytes that are sent without anything between them.
+/// Bytes sent without anything between them.
 pub(super) struct Pending {
     pub(super) connection: usize,
     pub(super) bytes: Vec<u8>,
-    /// Where they stand among the bytes of their side.
+    /// Their range in the bytes of their side.
     pub(super) begin: usize,
     pub(super) may_fail: bool,
     sizes: Vec<usize>,

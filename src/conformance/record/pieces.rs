@@ -1,4 +1,4 @@
-//! Bytes as they come over a Unix socket, with their descriptors on the bytes that carried them.
+//! Bytes on a Unix socket, with their descriptors on the right bytes.
 
 use alloc::{vec, vec::Vec};
 use core::mem::MaybeUninit;
@@ -12,28 +12,28 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, recvmsg, sendmsg,
 };
 
-use crate::io::unix_fd::send_flags;
+use crate::io::unix_fd::{closed_on_exec, receive_flags, send_flags};
 use crate::vectors::script::FdKind;
 
-/// The most that is taken at once.
+/// The most read at once.
 pub(super) const MOST: usize = 65_536;
-/// The most descriptors that one message carries (`SCM_MAX_FD` of Linux).
+/// The most descriptors in one message (`SCM_MAX_FD` of Linux).
 const MOST_FDS: usize = 253;
 
-/// Bytes, and the descriptors that the first of them carries.
+/// Bytes, and the descriptors on the first of them.
 #[derive(Default)]
 pub(super) struct Piece {
     pub(super) bytes: Vec<u8>,
     pub(super) fds: Vec<OwnedFd>,
 }
 
-/// What a socket has to give, without waiting: no piece at all is its end.
+/// The available data of a socket, without waiting: no piece is its end.
 ///
-/// The last `lag` bytes that were taken before are still in the socket. If `keeps_last` says so of the new bytes, the last of them
-/// stays there, and is taken the next time: a socket that is closed with a byte unread ends with a reset for its peer.
+/// The last `lag` bytes read before are still in the socket. If `keeps_last` returns true for the new bytes, the last of them stays
+/// there, and is read the next time: closing a socket with an unread byte resets it for its peer.
 ///
 /// # Errors
-/// Those of `recvmsg`, among them `WouldBlock` where nothing has come.
+/// Those of `recvmsg`, including `WouldBlock` if nothing has arrived.
 pub(super) fn take(stream: BorrowedFd<'_>, lag: &mut usize, keeps_last: impl FnOnce(&[u8]) -> bool) -> io::Result<Vec<Piece>> {
     let mut buffer = vec![0; MOST];
     let (n, fds) = receive(stream, &mut buffer, RecvFlags::PEEK)?;
@@ -52,7 +52,7 @@ pub(super) fn take(stream: BorrowedFd<'_>, lag: &mut usize, keeps_last: impl FnO
         *lag = kept;
         return Ok(vec![Piece { bytes, fds: Vec::new() }]);
     }
-    // Which byte carries them, only taking it tells.
+    // Only reading shows which byte carries them.
     drop(fds);
     let (mut before, mut with) = (Piece::default(), Piece::default());
     for nth in 0..n {
@@ -73,7 +73,7 @@ pub(super) fn take(stream: BorrowedFd<'_>, lag: &mut usize, keeps_last: impl FnO
     Ok([before, with].into_iter().filter(|piece| !piece.bytes.is_empty()).collect())
 }
 
-/// Takes what is there, for nobody.
+/// Reads and discards the available bytes.
 pub(super) fn discard(stream: BorrowedFd<'_>) {
     let mut buffer = vec![0; MOST];
     while matches!(receive(stream, &mut buffer, RecvFlags::empty()), Ok((1.., _))) {}
@@ -85,11 +85,8 @@ fn receive(stream: BorrowedFd<'_>, into: &mut [u8], flags: RecvFlags) -> io::Res
     }
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    let flags = flags | RecvFlags::DONTWAIT;
-    #[cfg(not(target_vendor = "apple"))]
-    let flags = flags | RecvFlags::CMSG_CLOEXEC;
     let received = loop {
-        match recvmsg(stream, &mut [IoSliceMut::new(into)], &mut control, flags) {
+        match recvmsg(stream, &mut [IoSliceMut::new(into)], &mut control, flags | receive_flags()) {
             Err(rustix::io::Errno::INTR) => {}
             done => break done?,
         }
@@ -100,13 +97,14 @@ fn receive(stream: BorrowedFd<'_>, into: &mut [u8], flags: RecvFlags) -> io::Res
             fds.extend(rights);
         }
     }
+    fds.iter().try_for_each(closed_on_exec)?;
     Ok((received.bytes, fds))
 }
 
-/// Sends some of a piece, the descriptors with its first byte; how many bytes went.
+/// Sends some of a piece, the descriptors with its first byte; returns how many bytes were sent.
 ///
 /// # Errors
-/// Those of `sendmsg`; `WouldBlock` on a socket that is full.
+/// Those of `sendmsg`; `WouldBlock` if the socket is full.
 pub(super) fn send(stream: BorrowedFd<'_>, bytes: &[u8], fds: &[OwnedFd]) -> io::Result<usize> {
     let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
@@ -117,7 +115,7 @@ pub(super) fn send(stream: BorrowedFd<'_>, bytes: &[u8], fds: &[OwnedFd]) -> io:
     Ok(sendmsg(stream, &[IoSlice::new(bytes)], &mut control, send_flags())?)
 }
 
-/// Of what a descriptor is, in the words of the scripts. What is none of these is `null`.
+/// The file of a descriptor, by its name in scripts. Anything else is `null`.
 pub(super) fn kind_of(fd: &OwnedFd) -> FdKind {
     let name = fs::read_link(std::format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default();
     if name.ends_with("user_events_data") {
@@ -129,12 +127,12 @@ pub(super) fn kind_of(fd: &OwnedFd) -> FdKind {
     }
 }
 
-/// Whether the peer has closed the connection, and not only the direction in which it sends.
+/// Whether the peer has closed the connection, not only its sending direction.
 pub(super) fn has_hung_up(stream: BorrowedFd<'_>) -> bool {
     is_now(stream, PollFlags::HUP)
 }
 
-/// Whether the peer sends nothing more. Where the system does not say, it is asked by reading.
+/// Whether the peer sends nothing more. If the system does not report it, a read shows it.
 pub(super) fn sends_no_more(stream: BorrowedFd<'_>) -> bool {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     return is_now(stream, PollFlags::RDHUP | PollFlags::HUP);

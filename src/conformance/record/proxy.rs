@@ -1,6 +1,7 @@
-//! Stands between clients and a runtime.
+//! Forwards between clients and a runtime.
 
 use alloc::string::{String, ToString as _};
+use alloc::sync::Arc;
 use core::time::Duration;
 use std::io;
 use std::os::fd::AsFd as _;
@@ -10,7 +11,7 @@ use std::time::Instant;
 
 use rustix::event::PollFlags;
 
-use super::log::{Log, Recording, Side};
+use super::log::{Log, Recording, Side, Witness};
 use super::pieces;
 use super::relay::{Relayed, relay};
 use crate::command::Command;
@@ -19,13 +20,13 @@ use crate::vectors::script::Ending;
 
 /// How long a connection to the other side may take.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long to wait before a tool is called again that does not listen yet.
+/// How often to retry connecting to a tool that does not listen yet.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How often it is tried to accept in vain.
+/// How often a failing accept is retried.
 const ATTEMPTS: u32 = 100;
 
-/// Accepts connections, opens one to the other side for each, and forwards byte for byte, descriptors and ends as well.
+/// Accepts connections, opens one to the other side for each, and forwards bytes, descriptors and ends.
 ///
 /// ```no_run
 /// use std::os::unix::net::UnixListener;
@@ -44,19 +45,20 @@ pub struct Proxy {
     to: Endpoint,
     runtime_connects: bool,
     records: bool,
+    witness: Option<Arc<dyn Witness>>,
     closing: Option<Canceller>,
 }
 
-/// A connection that has ended.
+/// A finished connection.
 #[derive(Clone, Debug)]
 pub struct ConnectionSummary {
     /// Its number, from 1.
     pub number: u64,
-    /// When it began, since the proxy did.
+    /// When it began, since the start of the proxy.
     pub began: Duration,
     /// When it ended.
     pub over: Duration,
-    /// What the client asked, if it got that far.
+    /// The client's command, if sent.
     pub command: Option<Command>,
     /// How many bytes the client sent.
     pub client: u64,
@@ -64,48 +66,61 @@ pub struct ConnectionSummary {
     pub runtime: u64,
     /// Who ended it first, and how.
     pub ended: Option<(Side, Ending)>,
-    /// Why it came to nothing, or ended early.
+    /// Why it failed, or ended early.
     pub trouble: Option<String>,
 }
 
 impl Proxy {
     /// Clients connect to `listener`; a runtime listens at `to`.
     pub const fn new(listener: UnixListener, to: Endpoint) -> Self {
-        Self { listener, to, runtime_connects: false, records: false, closing: None }
+        Self { listener, to, runtime_connects: false, records: false, witness: None, closing: None }
     }
 
-    /// The other way: runtimes connect to `listener`, their diagnostic port, and a tool listens at the endpoint.
+    /// The reverse: runtimes connect to `listener`, their diagnostic port, and a tool listens at the endpoint.
     #[must_use]
     pub fn of_a_port(mut self) -> Self {
         self.runtime_connects = true;
         self
     }
 
-    /// Keeps what is said.
+    /// Records the messages.
     #[must_use]
     pub fn recording(mut self) -> Self {
         self.records = true;
         self
     }
 
-    /// Accepts nobody any more once `closing` is used, and goes on until those that are there have ended.
+    /// Passes every event to a witness, whether it is recorded or not.
+    #[must_use]
+    pub fn witnessed_by(mut self, witness: Arc<dyn Witness>) -> Self {
+        self.witness = Some(witness);
+        self
+    }
+
+    /// Stops accepting on `closing`, and continues until the open connections have ended.
     #[must_use]
     pub fn until(mut self, closing: Canceller) -> Self {
         self.closing = Some(closing);
         self
     }
 
-    /// Forwards until `connections` were there, or `canceller` is used. `told` hears of each that has ended.
+    /// Forwards until `connections` have been served, or until `canceller`. `told` is called for each finished connection.
     ///
     /// # Errors
-    /// Where nobody can be accepted any more.
+    /// If accepting fails.
     pub fn run(
         &self,
         canceller: &Canceller,
         connections: Option<u64>,
         told: &(dyn Fn(&ConnectionSummary) + Sync),
     ) -> io::Result<Recording> {
-        let (began, log) = (Instant::now(), Log::new(self.runtime_connects));
+        let (began, mut log) = (Instant::now(), Log::new(self.runtime_connects));
+        if let Some(witness) = &self.witness {
+            log = log.witnessed_by(Arc::clone(witness));
+        }
+        if !self.records {
+            log = log.without_recording();
+        }
         self.listener.set_nonblocking(true)?;
         let until = Until { deadline: None, canceller: Some(self.closing.as_ref().unwrap_or(canceller)) };
         let accepted: io::Result<()> = thread::scope(|scope| {
@@ -118,7 +133,7 @@ impl Proxy {
                         match unix::wait(self.listener.as_fd(), PollFlags::IN, &until) {
                             Ok(()) => continue,
                             Err(Stopped::Io(error)) => return Err(error),
-                            // Who connected before that was taken.
+                            // Clients that connected before that are accepted.
                             Err(_) => return Ok(()),
                         }
                     }
@@ -143,7 +158,7 @@ impl Proxy {
     }
 
     fn forward(&self, accepted: UnixStream, number: u64, began: Instant, log: &Log, canceller: &Canceller) -> ConnectionSummary {
-        let connection = if self.records { log.opened() } else { None };
+        let connection = if self.records || self.witness.is_some() { log.opened() } else { None };
         let mut summary = ConnectionSummary {
             number,
             began: began.elapsed(),
@@ -165,7 +180,7 @@ impl Proxy {
                 (summary.client, summary.runtime, summary.ended) = (client, runtime, ended);
             }
             Err(why) => {
-                // What was opened is closed without a word.
+                // An opened connection is closed silently.
                 log.ended(connection, if self.runtime_connects { Side::Client } else { Side::Runtime }, Ending::Close);
                 summary.trouble = Some(why);
             }
@@ -180,7 +195,7 @@ impl Proxy {
             let connected = self.to.connect(&until);
             match connected {
                 Ok(transport) => return transport.stream().try_clone().map_err(|error| error.to_string()),
-                // A runtime that is turned away comes again at once, and again (F-77): it is held until the tool listens.
+                // A rejected runtime reconnects immediately and repeatedly (F-77): it is held until the tool listens.
                 Err(_) if self.runtime_connects && !canceller.is_cancelled() && !pieces::has_hung_up(accepted.as_fd()) => {
                     thread::sleep(PAUSE);
                 }

@@ -1,4 +1,4 @@
-//! One connection: what either side says goes to the other, as it comes.
+//! One connection: forwards each side's bytes to the other.
 
 use alloc::{collections::VecDeque, vec::Vec};
 use std::io;
@@ -15,37 +15,37 @@ use crate::io::Canceller;
 use crate::io::unix_fd::without_signal;
 use crate::vectors::script::Ending;
 
-/// How often a socket is looked at that has a byte which is left there.
+/// How often a socket is polled that has a byte left in it.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 
 /// One direction.
 struct Way {
     from: Side,
-    /// What the other side does not have yet: at most what one reading gave.
+    /// The bytes not yet forwarded: at most one read.
     pieces: VecDeque<Piece>,
-    /// How many bytes of the first piece it has.
+    /// How many bytes of the first piece are forwarded.
     sent: usize,
     /// How the sender ended.
     ended: Option<Ending>,
-    /// Whether the other side was told so.
+    /// Whether the end was forwarded.
     told: bool,
-    /// Whether the other side takes nothing any more.
+    /// Whether the other side no longer accepts data.
     refused: bool,
-    /// How many bytes are in the socket that were taken already.
+    /// How many bytes already read are still in the socket.
     lag: usize,
-    /// How many bytes were taken, and the first of them.
+    /// How many bytes were read, and the first of them.
     taken: u64,
     first: Vec<u8>,
 }
 
-/// Who ended a connection first, and how.
+/// Which side ended a connection first, and how.
 pub(super) type Ended = Option<(Side, Ending)>;
 
-/// What went over a connection.
+/// The totals of a connection.
 pub(super) struct Relayed {
-    /// `None` if it was ended by the canceller.
+    /// `None` if the canceller ended it.
     pub(super) ended: Ended,
-    /// The client's first bytes, a header at most.
+    /// The client's first bytes, at most a header.
     pub(super) request: Vec<u8>,
     /// How many bytes the client sent.
     pub(super) client: u64,
@@ -53,10 +53,10 @@ pub(super) struct Relayed {
     pub(super) runtime: u64,
 }
 
-/// Forwards until both sides have ended, or one has closed, or `canceller` is used.
+/// Forwards until both sides have ended, or one has closed, or until `canceller`.
 ///
 /// # Errors
-/// Where the system does not let it wait.
+/// If the system cannot wait.
 pub(super) fn relay(
     client: &UnixStream,
     runtime: &UnixStream,
@@ -66,7 +66,7 @@ pub(super) fn relay(
 ) -> io::Result<Relayed> {
     for stream in [client, runtime] {
         stream.set_nonblocking(true)?;
-        // Of a peer that has closed already, only what it said is of interest.
+        // If the peer has closed already, only its bytes matter.
         let _ = without_signal(stream.as_fd());
     }
     let (mut there, mut back) = (Way::new(Side::Client), Way::new(Side::Runtime));
@@ -88,7 +88,7 @@ pub(super) fn relay(
         }
     };
     if !by_reset {
-        // With a byte of it unread, the client would see a reset.
+        // With an unread byte, the client would see a reset.
         pieces::discard(client.as_fd());
     }
     Ok(Relayed { ended: first, request: there.first, client: there.taken, runtime: back.taken })
@@ -104,7 +104,7 @@ fn wait(client: &UnixStream, runtime: &UnixStream, there: &Way, back: &Way, canc
         if !outgoing.pieces.is_empty() {
             flags |= PollFlags::OUT;
         }
-        // One that has hung up is always ready, and would be asked again and again while the other side takes its time.
+        // A disconnected side is always ready, and would be polled in a loop while the other side is slow.
         let only_waits = flags.is_empty() && !incoming.pieces.is_empty();
         if !only_waits && incoming.lag == 0 || flags.contains(PollFlags::OUT) {
             fds.push(PollFd::from_borrowed_fd(stream.as_fd(), flags));
@@ -136,12 +136,12 @@ impl Way {
         self.ended.is_none() && self.pieces.is_empty() && self.lag == 0
     }
 
-    /// How the sender has closed, once the other side has all that it said.
+    /// How the sender has closed, once the other side has all of its bytes.
     fn is_closed(&self) -> Option<Ending> {
         self.ended.filter(|how| *how != Ending::HalfClose && (self.pieces.is_empty() || self.refused))
     }
 
-    /// Whether it did something.
+    /// Whether anything was done.
     fn step(
         &mut self,
         from: &UnixStream,
@@ -157,14 +157,14 @@ impl Way {
         progress |= self.give(to)?;
         if self.ended == Some(Ending::HalfClose) && self.pieces.is_empty() && !self.told {
             self.told = true;
-            // A peer that is gone needs no end any more.
+            // A disconnected peer needs no end.
             let _ = to.shutdown(Shutdown::Write);
             progress = true;
         }
         Ok(progress)
     }
 
-    /// Whether there is anything to be learned of the sender. One that has ended its direction may yet close.
+    /// Whether there is anything left to learn about the sender. After a half-close it may still close.
     fn is_open(&self, from: &UnixStream) -> bool {
         match self.ended {
             None => true,
@@ -192,7 +192,7 @@ impl Way {
                 if self.lag == 0 || !pieces::sends_no_more(from.as_fd()) {
                     return false;
                 }
-                // Nothing comes behind the byte that is left there: the next reading finds the end.
+                // Nothing follows the byte that is left there: the next read finds the end.
                 self.lag = 0;
                 pieces::discard(from.as_fd());
                 return true;
@@ -202,7 +202,7 @@ impl Way {
         if self.ended == Some(how) {
             return false;
         }
-        // A close behind an end of its direction is only of interest if the other side goes on.
+        // A close after a half-close matters only if the other side continues.
         self.ended = Some(how);
         first.get_or_insert((self.from, how));
         log.ended(connection, self.from, how);
@@ -215,7 +215,7 @@ impl Way {
         self.first.extend_from_slice(bytes.get(..room).unwrap_or_default());
     }
 
-    /// Whether `new` reaches beyond the request. A server does not read that, and its end is a reset then (F-70): so must ours be.
+    /// Whether `new` extends beyond the request. A server does not read that, so its end is a reset (F-70), and ours must be too.
     fn is_surplus(&self, new: &[u8]) -> bool {
         let size: Vec<u8> = self.first.iter().chain(new).skip(14).take(2).copied().collect();
         let size = size.try_into().map(u16::from_le_bytes);
@@ -235,7 +235,7 @@ impl Way {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => {
-                    // Its own end says the rest; what it does not take is lost, as it would be without us.
+                    // Its own end follows; what it does not accept is lost, as without the proxy.
                     self.refused = true;
                     self.sent = piece.bytes.len();
                     progress = true;

@@ -3,7 +3,6 @@
 use alloc::{
     borrow::ToOwned as _,
     boxed::Box,
-    collections::BTreeMap,
     format,
     string::{String, ToString as _},
     vec::Vec,
@@ -17,13 +16,13 @@ use crate::command::DotnetVersion;
 use crate::vectors::script::{ClientPart, Plays, RuntimePart, Script, Target, TargetPort};
 use crate::vectors::{self, File, Hazard, ScriptFile};
 
-/// How long a step may take at least, and at most, in milliseconds.
+/// The limits of a step's time, in milliseconds.
 const WITHIN: (u128, u128) = (5000, 60_000);
 
-/// A file of two scripts: `NAME-client` plays the client, and `NAME-runtime` the runtime. `None` if nobody connected.
+/// A file of two scripts: `NAME-client` plays the client, and `NAME-runtime` the runtime. `None` if there was no connection.
 ///
-/// What differs from run to run is not compared: process id, cookie, command line, session ids, environment, streams. Of a `name`
-/// only lower-case letters and digits are taken, with `-` for anything else.
+/// Data that differs between runs is not compared: process id, cookie, command line, session ids, environment, streams. Only
+/// lower-case letters and digits of `name` are kept, with `-` for anything else.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::record::{Log, Side, script_file};
@@ -43,7 +42,7 @@ pub fn script_file(recording: &Recording, name: &str) -> Option<ScriptFile> {
         return None;
     }
     let name = plain(name);
-    // Without the vectors, which are part of the crate, everything known is harmful.
+    // Without the vectors, which are part of the crate, everything is harmful.
     let files = vectors::files().unwrap_or_default();
     let spec = spec_of(&connections, &files);
     let since = connections.iter().filter(|connection| !connection.is_unknown_command()).filter_map(|connection| {
@@ -58,7 +57,7 @@ pub fn script_file(recording: &Recording, name: &str) -> Option<ScriptFile> {
     } else {
         Vec::new()
     };
-    let target = Target { suspended: false, ports, environment: BTreeMap::new(), platform: None, wants: Vec::new() };
+    let target = Target { ports, ..Target::default() };
     let client = Script {
         sc_id: 1,
         name: format!("{name}-client"),
@@ -99,7 +98,7 @@ fn plain(name: &str) -> String {
     if words.is_empty() { "recording".to_owned() } else { words.join("-") }
 }
 
-/// What the vectors say that the requests rest on.
+/// The facts and requirements of the vectors for the requests.
 fn spec_of(connections: &[RecordedConnection], files: &[File]) -> Vec<String> {
     // A conversation begins with one message, and the server answers.
     let mut spec = Vec::from(["R-FLW-003".to_owned(), "R-FLW-004".to_owned()]);
@@ -115,7 +114,7 @@ fn spec_of(connections: &[RecordedConnection], files: &[File]) -> Vec<String> {
     spec
 }
 
-/// In words what was said, and what of it a script that plays `side` does not have.
+/// The conversation in words, and the parts missing in a script that plays `side`.
 fn about(recording: &Recording, connections: &[RecordedConnection], side: Side) -> String {
     let mut words = Vec::new();
     for (nth, (connection, [client, runtime])) in connections.iter().zip(&recording.totals).enumerate() {
@@ -146,7 +145,7 @@ fn about(recording: &Recording, connections: &[RecordedConnection], side: Side) 
     format!("Recorded. {}", words.join(", "))
 }
 
-/// Twice as long as anybody took, and not too short for a machine that has other things to do.
+/// Twice the longest observed time, but enough for a busy machine.
 fn within(recording: &Recording) -> u32 {
     let times = recording.events.iter().map(|event| event.at);
     let longest = times.clone().zip(times.skip(1)).map(|(one, next)| next.saturating_sub(one)).max().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The script that plays the client: what it sends is as it was, what comes is compared as far as it is the same in every run.
+//! The script that plays the client: sends the recorded bytes, and compares what is the same in every run.
 
 use alloc::{borrow::ToOwned as _, format, vec, vec::Vec};
 
@@ -8,18 +8,18 @@ use super::masks::{self, Sessions};
 use super::pending::{PORT, Pending, name_of};
 use crate::vectors::script::{Accept, Drain, EndStep, Ending, Expect, ExpectEnd, ExpectedEnd, Literal, Open, Pattern, Send, Step};
 
-/// The longest run of bytes of any value that a pattern takes.
+/// The longest run of arbitrary bytes in a pattern.
 const LONGEST: usize = 65_535;
-/// What a stream in the format nettrace ends with: the tag of nothing.
+/// The end of a nettrace stream: the tag of no object.
 const NULL_TAG: u8 = 1;
 
 #[derive(Clone, Copy, Default)]
 struct Progress {
-    /// How many of the client's bytes stand in steps, or are pending.
+    /// How many of the client's bytes are in steps, or pending.
     sent: usize,
-    /// How many of the runtime's bytes came.
+    /// How many of the runtime's bytes were received.
     came: usize,
-    /// How many of its parts stand in steps, and how many bytes of the part that nothing is known of.
+    /// How many of its parts are in steps, and how many bytes of the unknown part.
     parts: usize,
     said: usize,
     is_drained: bool,
@@ -55,7 +55,7 @@ impl Writer<'_> {
         self.steps.push(step);
     }
 
-    /// Writes what is sent.
+    /// Writes the sent bytes.
     fn flush(&mut self) {
         let Some(pending) = self.pending.take() else { return };
         let request_len = self.connections.get(pending.connection).map_or(0, |connection| connection.request_len);
@@ -129,7 +129,7 @@ impl Writer<'_> {
         }
     }
 
-    /// How the stream must end that was drained: the whole of it differs from run to run.
+    /// The expected end of a drained stream: the whole of it differs between runs.
     fn last(&self, nth: usize) -> Vec<u8> {
         let is_drained = self.progress.get(nth).is_some_and(|progress| progress.is_drained);
         let is_nettrace = self.connections.get(nth).is_some_and(|connection| connection.segment(Kind::StreamHead).is_some());
@@ -137,7 +137,7 @@ impl Writer<'_> {
         last.filter(|last| is_drained && is_nettrace && *last == NULL_TAG).into_iter().collect()
     }
 
-    /// Writes the parts of the runtime's bytes that are there to their ends.
+    /// Writes the complete parts of the runtime's bytes.
     fn expect_whole_parts(&mut self, nth: usize) {
         let connections = self.connections;
         let Some(connection) = connections.get(nth) else { return };
@@ -156,7 +156,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes what came of which nothing is known: more of it may come.
+    /// Writes received bytes of unknown kind: more may follow.
     fn expect_unknown(&mut self, nth: usize) {
         let progress = self.progress.get(nth).copied().unwrap_or_default();
         let segment = self.connections.get(nth).and_then(|connection| connection.segments.get(progress.parts));
@@ -165,7 +165,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes what came of a part whose end did not.
+    /// Writes an incomplete part.
     fn expect_what_came(&mut self, nth: usize) {
         self.expect_whole_parts(nth);
         let connections = self.connections;
@@ -184,7 +184,7 @@ impl Writer<'_> {
             return;
         }
         self.change(nth, |progress| progress.parts = progress.parts.saturating_add(1));
-        // What was there may be more than is kept.
+        // There may have been more than was kept.
         let is_whole = total.is_some_and(|(bytes, _)| bytes.is_none_or(|bytes| bytes >= segment.range.end));
         if segment.kind == Kind::Environment && !is_whole {
             let parts = bytes.chunks(LONGEST).map(|run| masks::any(run.len(), None)).collect();

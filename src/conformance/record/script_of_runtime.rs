@@ -1,4 +1,5 @@
-//! The script that plays the runtime: what it sends is as it was, but for the length of streams; requests must come byte for byte.
+//! The script that plays the runtime: sends the recorded bytes, except for the length of streams; requests must match byte for
+//! byte.
 
 use alloc::{borrow::ToOwned as _, vec, vec::Vec};
 
@@ -13,11 +14,11 @@ pub(super) const STREAM: usize = 65_536;
 
 #[derive(Clone, Default)]
 struct Progress {
-    /// What the client sent and no step says yet.
+    /// The client's bytes not yet in a step.
     unsaid: Vec<u8>,
-    /// How many of the client's bytes came.
+    /// How many of the client's bytes were received.
     came: usize,
-    /// How many of the runtime's bytes stand in steps, or are pending, or were left out.
+    /// How many of the runtime's bytes are in steps, pending, or left out.
     sent: usize,
     client_ended: bool,
     runtime_closed: bool,
@@ -95,7 +96,7 @@ impl Writer<'_> {
             EventKind::Ended { by: Side::Client, how } if !progress.client_ended && !progress.runtime_closed => {
                 progress.client_ended = true;
                 self.expect_what_came(nth);
-                // With something of it unread, a close is a reset; that hangs on times.
+                // With unread bytes, a close is a reset; that depends on timing.
                 let is_sure = *how != Ending::Reset && self.streamed.get(nth) == Some(&0);
                 let expect_end = if is_sure { ExpectedEnd::Closed } else { ExpectedEnd::Any };
                 self.push(Step::ExpectEnd(ExpectEnd {
@@ -116,7 +117,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes what the client sent. A reset is a close with bytes unread: those behind the request stay so.
+    /// Writes the client's bytes. A reset is a close with unread bytes: those after the request stay unread.
     fn expect_what_came(&mut self, nth: usize) {
         let Some(progress) = self.progress.get_mut(nth) else { return };
         let mut unsaid = core::mem::take(&mut progress.unsaid);
@@ -133,7 +134,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Where the stream begins among the runtime's bytes.
+    /// The offset of the stream in the runtime's bytes.
     fn stream_begins(&self, nth: usize) -> Option<usize> {
         let segments = &self.connections.get(nth)?.segments;
         let stream = segments.iter().find(|segment| matches!(segment.kind, Kind::StreamHead | Kind::Stream))?;
@@ -162,7 +163,7 @@ impl Writer<'_> {
             self.flush();
             self.pending = Some(Pending::new(nth, begin, bytes, event.at));
         }
-        // A client that has enough of a stream does not read on.
+        // A client that has enough of a stream stops reading.
         let client_first =
             self.recording.ending(nth, Side::Runtime).is_none() && self.recording.ending(nth, Side::Client).is_some();
         if let Some(pending) = self.pending.as_mut().filter(|_| behind > 0 && client_first) {

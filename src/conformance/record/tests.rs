@@ -1,4 +1,4 @@
-//! What the scripts of a recording say that a client must ask and conclude, and what comes of a runtime. The recordings are written
+//! The client's task and expected result in the scripts of a recording, and the runtime's behaviour. The recordings are written
 //! down here.
 
 use alloc::{string::ToString as _, vec, vec::Vec};
@@ -32,7 +32,7 @@ fn string(text: &str) -> Vec<u8> {
     count.to_le_bytes().into_iter().chain(units.into_iter().flat_map(u16::to_le_bytes)).collect()
 }
 
-/// `CollectTracing2`, or with another id a later one that begins as it does.
+/// `CollectTracing2`, or with another id a later one that begins the same way.
 fn collect(id: u8) -> Vec<u8> {
     let wants: &[u8] = if id == 2 { &[] } else { &[0] };
     let front =
@@ -44,7 +44,7 @@ fn stop(session: u64) -> Vec<u8> {
     message(2, 1, &session.to_le_bytes())
 }
 
-/// Connections one after the other: what the client said, what the runtime did, and how that ended the connection.
+/// Connections one after another: the client's bytes, the runtime's bytes, and the end of the connection.
 fn recording(conversations: &[(Vec<u8>, Vec<u8>, Option<Ending>)]) -> Recording {
     let log = Log::new(false);
     for (request, answer, end) in conversations {
@@ -98,14 +98,14 @@ fn client_must_conclude_what_the_recorded_one_could() {
     let other = message(4, 1, &[0; 4]);
     let bad = json!({ "outcome": "malformed", "error": { "layer": "reply", "kind": "not_a_reply", "offset": 16 } });
     assert_eq!(of(other, CLOSE), bad);
-    // GenerateCoreDump3 says why.
+    // GenerateCoreDump3 includes a reason.
     let dump = message(1, 3, &[&string("/tmp/core")[..], &[1, 0, 0, 0, 0, 0, 0, 0]].concat());
     let why = message(0xff, 0xff, &[&FAIL[..], &string("no room")].concat());
     let refused = json!({ "outcome": "error", "hresult": "0x80004005", "message": "no room" });
     assert_eq!(outcome(&[(dump, why, CLOSE)]), refused);
 }
 
-/// A server that does not know a command is asked an older one, over a new connection.
+/// If a server does not know a command, an older one is sent on a new connection.
 #[test]
 fn older_command_is_part_of_what_is_asked() {
     let refused = (collect(3), error(UNKNOWN_COMMAND), CLOSE);
@@ -117,7 +117,7 @@ fn older_command_is_part_of_what_is_asked() {
     assert_eq!(json_of(&said), json!({ "outcome": "error", "hresult": "0x80004005", "asked": asked }));
     assert!(said.ask.fallback && said.notes.is_empty(), "{:?}", said.notes);
 
-    // Another command is no older one, and neither is what follows an answer.
+    // Another command is not an older one, and neither is one after an answer.
     for (first, second) in [(refused, message(4, 1, &[])), ((collect(3), error(FAIL), CLOSE), collect(2))] {
         let said = told((second, error(FAIL), CLOSE), &first);
         assert!(!said.ask.fallback);
@@ -147,7 +147,7 @@ fn second_reply_is_told_as_what_it_is() {
     assert_eq!((&again["outcome"], &again["then"]), (&json!("ok"), &json!("another_reply")));
 }
 
-/// What was asked, and how the runtime introduced itself, is told once.
+/// The request and the advertise are reported once.
 #[test]
 fn second_reply_is_told_by_itself() {
     let dump = |id| message(1, id, &[&string("/tmp/core")[..], &[1, 0, 0, 0, 0, 0, 0, 0]].concat());
@@ -179,7 +179,7 @@ fn stop_is_told_as_what_it_is() {
     let streams = [&session[..], b"Nettrace and more \x01"].concat();
     let stopped = |answer: Vec<u8>, end| {
         let said = outcome(&[(collect(3), streams.clone(), CLOSE), (stop(101), answer, end)]);
-        // What comes of the stop decides whether the stream is whole.
+        // The result of the stop decides whether the stream is complete.
         (said["stop"].clone(), said["stream"]["end"].clone())
     };
     let complete = |stop: Value| (stop, json!("complete"));
@@ -207,17 +207,17 @@ fn environment_is_told_entry_by_entry_up_to_where_it_goes_wrong() {
         said["environment"].clone()
     };
     assert_eq!(environment(block.len(), &block, CLOSE), json!({ "entries": entries }));
-    // 4 bytes of count and 12 of the first entry; the rest does not come.
+    // 4 bytes of count and 12 of the first entry; the rest is missing.
     assert_eq!(environment(block.len(), &block[..20], CLOSE), json!({ "entries": [entries[0]], "cut": "closed" }));
     assert_eq!(environment(block.len(), &block[..2], Some(Ending::Reset)), json!({ "entries": [], "cut": "reset" }));
-    // The client has enough before the end comes.
+    // The client has enough before the end.
     assert_eq!(environment(block.len(), &block[..20], None), json!({ "entries": [entries[0]], "cut": "timed_out" }));
     // An error message in place of the second entry (F-43).
     let broken = [&block[..16], &error(FAIL)].concat();
     let said = environment(block.len() + 100, &broken, CLOSE);
     assert_eq!((&said["hresult"], &said["entries"]), (&json!("0x80004005"), &json!([entries[0]])));
     assert_eq!(said["error"]["kind"], "error_message");
-    // Less is announced than the count needs.
+    // Less is announced than the count requires.
     let said = environment(block.len() - 2, &block, CLOSE);
     assert_eq!((said["error"].is_object(), &said["entries"]), (true, &json!([entries[0]])));
     // An entry over the limit does not hide the next one.
@@ -225,7 +225,7 @@ fn environment_is_told_entry_by_entry_up_to_where_it_goes_wrong() {
     assert_eq!(environment(long.len(), &long, CLOSE)["entries"][1], entries[1]);
 }
 
-/// F-19: the descriptor goes behind the request, and the reply follows.
+/// F-19: the descriptor is sent after the request, and the reply follows.
 #[test]
 fn session_to_user_events_and_a_command_that_nobody_knows_are_told_by_what_follows() {
     let session_to_user_events = [
@@ -266,7 +266,7 @@ fn recording_of_one(request: Vec<u8>, answer: Vec<u8>) -> Recording {
     recording(&[(request, answer, CLOSE)])
 }
 
-/// Less of it is kept than came: it is compared by its length, or by as many bytes as came where it was cut.
+/// Less of it is kept than was received: it is compared by its length, or by the received length if it was cut.
 #[test]
 fn long_environment_is_compared_by_its_length() {
     let reply = |announced: u32| ok(&[&announced.to_le_bytes()[..], &[0, 0]].concat());

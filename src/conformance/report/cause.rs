@@ -1,4 +1,4 @@
-//! Why cases failed: named faults, and how many cases each of them costs.
+//! Why cases failed: named faults, and how many cases each of them fails.
 
 use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
 use core::cmp::Reverse;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Case, Grade};
 
-/// A named fault that a case showed.
+/// A named fault in a case.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::report::CaseFault;
@@ -18,14 +18,14 @@ use super::{Case, Grade};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CaseFault {
-    /// Its short name, which keeps its meaning for good: `string-length-in-bytes`.
+    /// Its short name, which never changes its meaning: `string-length-in-bytes`.
     pub name: String,
-    /// What was seen, with its values.
+    /// The observation, with its values.
     pub text: String,
 }
 
 impl CaseFault {
-    /// A fault of this name, and what was seen of it.
+    /// A fault of this name, with the observation.
     pub fn new(name: &str, text: &str) -> Self {
         Self { name: name.to_owned(), text: text.to_owned() }
     }
@@ -51,24 +51,24 @@ impl CaseFault {
 pub struct Cause {
     /// The fault's name.
     pub name: String,
-    /// What the example shows.
+    /// The example's observation.
     pub text: String,
     /// How many failures show it.
     pub cases: usize,
     /// The name of the first case that does.
     pub example: String,
-    /// The last message of the target in the example, byte by byte: a line for each field. Who prints the report adds it.
+    /// The last message of the target in the example, byte by byte: one line for each field. Added when printing the report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dump: Vec<String>,
 }
 
-/// Whether both are of the same cases.
+/// Whether both are from the same cases.
 pub(super) fn are_the_same(these: &[Cause], others: &[Cause]) -> bool {
     let counted = |cause: &Cause| Cause { dump: Vec::new(), ..cause.clone() };
     these.iter().map(counted).eq(others.iter().map(counted))
 }
 
-/// Counts the faults of a case if it failed. The causes of most failures come first.
+/// Counts the faults of a case if it failed. Sorted by number of failures.
 pub(super) fn count(causes: &mut Vec<Cause>, of: &Case) {
     if of.grade != Grade::Fail {
         return;

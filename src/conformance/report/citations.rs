@@ -1,4 +1,4 @@
-//! What the facts and requirements say that cases cite.
+//! The texts of the facts and requirements cited by cases.
 
 use alloc::{collections::BTreeMap, format, string::String};
 
@@ -19,19 +19,19 @@ const ERRATA: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/spec/ERR
 pub struct Citations(BTreeMap<String, String>);
 
 impl Citations {
-    /// Those of the files as they were when the crate was built.
+    /// From the files as of the build.
     pub fn embedded() -> Self {
         let facts = ERRATA.lines().filter_map(fact);
         Self(facts.chain(Requirement::embedded().into_iter().map(|one| (one.id, one.statement))).collect())
     }
 
-    /// What `id` (`F-19`, `R-EVP-010`) says.
+    /// The text of `id` (`F-19`, `R-EVP-010`).
     pub fn line(&self, id: &str) -> Option<&str> {
         self.0.get(id).map(String::as_str)
     }
 }
 
-/// A row of a table of facts: its number, severity, what is printed, what is shipped, and more.
+/// A row of a table of facts: its number, severity, printed and shipped behaviour, and more.
 fn fact(row: &str) -> Option<(String, String)> {
     let mut cells = row.strip_prefix("| ")?.split(" | ").map(|cell| cell.trim().replace('`', "").replace("**", ""));
     let id = cells.next().filter(|id| id.starts_with("F-") || id.starts_with("P-"))?;

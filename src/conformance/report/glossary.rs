@@ -20,12 +20,12 @@ pub struct Glossary {
 }
 
 impl Glossary {
-    /// That of the file as it was when the crate was built.
+    /// From the file as of the build.
     pub fn embedded() -> Self {
         Self { flags: section("## Flags"), words: section("## Words") }
     }
 
-    /// What the flags of vectors mean, by name.
+    /// The flags of vectors with their meaning, by name.
     pub fn flags(&self) -> &[(String, String)] {
         &self.flags
     }
@@ -35,7 +35,7 @@ impl Glossary {
         &self.words
     }
 
-    /// What a flag or a word means.
+    /// The meaning of a flag or a word.
     pub fn meaning(&self, name: &str) -> Option<&str> {
         let mut all = self.flags.iter().chain(&self.words);
         all.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, meaning)| meaning.as_str())
@@ -45,7 +45,7 @@ impl Glossary {
 /// The rows of the table below a heading.
 fn section(heading: &str) -> Vec<(String, String)> {
     let rows = VECTORS.lines().skip_while(|line| *line != heading).skip(1).take_while(|line| !line.starts_with('#'));
-    // The table begins after its two rows of heading.
+    // The table begins after its two header rows.
     rows.filter(|line| line.starts_with('|')).skip(2).filter_map(row).collect()
 }
 

@@ -1,4 +1,4 @@
-//! Reports as one page of HTML: cases by implementations.
+//! Reports as one HTML page: cases by implementations.
 
 use alloc::{
     borrow::ToOwned as _,
@@ -9,7 +9,7 @@ use alloc::{
 };
 use std::collections::HashMap;
 
-use minijinja::{AutoEscape, Environment, context};
+use minijinja::{AutoEscape, Environment, syntax::SyntaxConfig, value::Serde};
 use serde::Serialize;
 
 use super::{Case, CaseFault, Citations, Counts, Detail, Glossary, Grade, Made, Report, Turn};
@@ -17,17 +17,17 @@ use crate::conformance::NamedFault;
 
 const TEMPLATE: &str = include_str!("matrix.html");
 
-/// A page that needs nothing else: no network, no fonts, and no scripts to be read; a few lines of JavaScript filter the rows.
+/// A self-contained page: no network and no fonts; readable without scripts, a few lines of JavaScript filter the rows.
 ///
-/// Columns are the reports, rows the cases of all of them, by suite and section. What reports contain is escaped.
+/// Columns are the reports, rows the cases of all of them, by suite and section. The contents of reports are escaped.
 ///
 /// # Errors
-/// What the library that fills the page in objects to.
+/// Errors of the template library.
 pub fn html(reports: &[Report], citations: &Citations) -> Result<String, String> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    environment.set_trim_blocks(true);
-    environment.set_lstrip_blocks(true);
+    environment
+        .set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().map_err(|error| error.to_string())?);
     let sections = in_reading_order(sections(reports));
     let numbers = numbers(&sections);
     let columns: Vec<Column<'_>> = reports.iter().map(|report| Column::new(report, &numbers)).collect();
@@ -40,11 +40,25 @@ pub fn html(reports: &[Report], citations: &Citations) -> Result<String, String>
     facts.sort_by_key(|(id, _)| in_order(id));
     let known: Vec<&str> = facts.iter().map(|(id, _)| *id).collect();
     let cases: usize = sections.iter().map(|section| section.rows.len()).sum();
-    let page = context! { columns, sections, failures, passes, words, facts, known, kinds => KINDS, cases };
-    environment.render_str(TEMPLATE, page).map_err(|error| error.to_string())
+    let page = Page { columns, sections, failures, passes, words, facts, known, kinds: KINDS, cases };
+    environment.render_str(TEMPLATE, Serde(page)).map_err(|error| error.to_string())
 }
 
-/// What a cell can say: grades, and what is told apart within them. Sign and word beside the colour, for those who do not see it.
+/// The data of the template.
+#[derive(Serialize)]
+struct Page<'r> {
+    columns: Vec<Column<'r>>,
+    sections: Vec<Section<'r>>,
+    failures: usize,
+    passes: Vec<Passes<'r>>,
+    words: &'r [(String, String)],
+    facts: Vec<(&'r str, &'r str)>,
+    known: Vec<&'r str>,
+    kinds: [Kind; 8],
+    cases: usize,
+}
+
+/// The values of a cell: grades, and their variants. A sign and a word besides the colour, for readers who cannot see it.
 const KINDS: [Kind; 8] = [
     Kind { name: "pass", sign: "✓", word: "pass" },
     Kind { name: "pass-lenient", sign: "≈", word: "lenient" },
@@ -65,7 +79,7 @@ struct Kind {
 
 impl Kind {
     fn of(case: Option<&Case>, report: Option<&Report>) -> Self {
-        // Of a target that is no known runtime, nothing is known: it does in another way what the document leaves open.
+        // For an unknown runtime, no deviations are known: it differs where the document leaves it open.
         let is_strict = report.is_some_and(|report| report.profile.as_deref() == Some("strict"));
         let name = match case {
             None => "not-run",
@@ -93,7 +107,7 @@ struct Column<'r> {
     counts: &'r Counts,
     deviations: usize,
     habits: usize,
-    /// Of the informational ones, those that are neither deviations nor habits.
+    /// The informational cases that are neither deviations nor habits.
     others: usize,
     lost: Option<String>,
     interrupted: Option<String>,
@@ -101,11 +115,11 @@ struct Column<'r> {
     notes: &'r [String],
     made: Option<&'r Made>,
     causes: Vec<Cause<'r>>,
-    /// The failures that show no named fault.
+    /// The failures without a named fault.
     unnamed: Vec<Failure<'r>>,
 }
 
-/// A cause, and the failures that show it.
+/// A cause, and its failures.
 #[derive(Serialize)]
 struct Cause<'r> {
     name: &'r str,
@@ -114,7 +128,7 @@ struct Cause<'r> {
     failures: Vec<Failure<'r>>,
 }
 
-/// A case that failed: where its row is, and what it says.
+/// A failed case: its row, and its findings.
 #[derive(Serialize)]
 struct Failure<'r> {
     row: usize,
@@ -177,13 +191,13 @@ struct Section<'r> {
 
 #[derive(Serialize)]
 struct Row<'r> {
-    /// Its number on the page, by which links find it.
+    /// Its number on the page, for links.
     number: usize,
     name: &'r str,
     title: &'r str,
     spec: &'r [String],
     hazard: Option<&'static str>,
-    /// The kinds of its cells, by which rows are filtered.
+    /// The kinds of its cells, for filtering rows.
     kinds: String,
     cells: Vec<Cell<'r>>,
 }
@@ -223,13 +237,13 @@ impl<'r> Cell<'r> {
             fact: deviation.map(|deviation| deviation.fact.as_str()),
             deviation: deviation.map(|deviation| deviation.text.as_str()),
             faults: case.map_or(&[], |case| &case.faults),
-            // A pass speaks for itself, and there are hundreds.
+            // A pass needs no explanation, and there are hundreds.
             detail: case.filter(|case| case.grade != Grade::Pass).and_then(|case| case.detail.as_ref()).map(Shown::from),
         }
     }
 }
 
-/// The cases of all reports, each once, in the order in which they first come, by suite and section.
+/// The cases of all reports, each once, in the order of appearance, by suite and section.
 fn sections(reports: &[Report]) -> Vec<Section<'_>> {
     let mut sections: Vec<Section<'_>> = Vec::new();
     let mut section_of: HashMap<(&str, &str), usize> = HashMap::new();
@@ -278,7 +292,7 @@ impl<'r> Row<'r> {
     }
 }
 
-/// What says something of a target before what it does not have: rows, and sections.
+/// Results come before unsupported parts: rows, and sections.
 fn in_reading_order(mut sections: Vec<Section<'_>>) -> Vec<Section<'_>> {
     let says_nothing = |row: &Row<'_>| row.cells.iter().all(|cell| ["unimplemented", "not-run"].contains(&cell.kind.name));
     for section in &mut sections {
@@ -288,7 +302,7 @@ fn in_reading_order(mut sections: Vec<Section<'_>>) -> Vec<Section<'_>> {
     sections
 }
 
-/// What went well, of reports without a failure: the passes of each section.
+/// The passes of each section, of reports without a failure.
 fn passes<'r>(sections: &[Section<'r>]) -> Vec<Passes<'r>> {
     let passed = |row: &&Row<'_>| row.cells.iter().any(|cell| ["pass", "pass-lenient"].contains(&cell.kind.name));
     let of = |section: &Section<'r>| Passes { name: section.name, count: section.rows.iter().filter(passed).count() };
@@ -308,7 +322,7 @@ fn in_order(id: &str) -> (String, u32) {
     (kind.to_owned(), number.parse().unwrap_or(0))
 }
 
-/// The most characters of a value that the page shows.
+/// The most characters of a value on the page.
 fn shortened(text: &str) -> String {
     const MOST: usize = 10_000;
     match text.char_indices().nth(MOST) {

@@ -1,4 +1,4 @@
-//! A report as the XML of `JUnit`, which build servers read.
+//! A report as `JUnit` XML, for build servers.
 
 use alloc::{
     format,
@@ -12,11 +12,11 @@ use super::{Case, Citations, Grade, Report};
 
 /// The XML of `report`: a test suite for each section, a test case for each case.
 ///
-/// Failures say what was sent, expected and seen. What was not judged is skipped, with the reason. A target that was lost is an error
-/// of a case of its own, `lost`; a run that was ended early is one of a case `interrupted`.
+/// A failure contains the sent, expected and received data. Unjudged cases are skipped, with the reason. A lost target is an error
+/// of a separate case, `lost`; a run that was ended early is one of a case `interrupted`.
 ///
 /// # Errors
-/// What the library that writes the XML objects to.
+/// Errors of the XML library.
 pub fn junit(report: &Report, citations: &Citations) -> Result<String, String> {
     let mut xml = Xml::new(format!("diagipc {} {}", report.suite, report.target));
     for section in &report.sections {
@@ -50,7 +50,7 @@ pub fn junit(report: &Report, citations: &Citations) -> Result<String, String> {
         xml.add_test_suite(suite);
     }
     let text = xml.to_string().map_err(|error| error.to_string())?;
-    // The library leaves these two in, which are no characters of XML.
+    // The library leaves these two in, which are not allowed in XML.
     Ok(text.replace('\u{fffe}', "\\u{fffe}").replace('\u{ffff}', "\\u{ffff}"))
 }
 
@@ -77,7 +77,7 @@ fn status(case: &Case, citations: &Citations) -> TestCaseStatus {
     }
 }
 
-/// All there is to a failure, a line each.
+/// All details of a failure, one line each.
 fn description(case: &Case, citations: &Citations) -> String {
     let mut lines = Vec::from([case.title.clone()]);
     if let Some(detail) = &case.detail {

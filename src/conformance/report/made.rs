@@ -1,10 +1,10 @@
-//! When a report was made, and by what.
+//! The time and program of a report.
 
 use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
-/// When a report was made, and by what.
+/// The time and program of a report.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::report::Made;

@@ -1,6 +1,20 @@
-//! What a run found: plain data, the same for every suite.
+//! The results of a run: plain data, the same for every suite.
 //!
-//! As JSON it is format 1 of `vectors/schema/report.schema.json`, which `vectors/schema/REPORTS.md` explains.
+//! As JSON it is format 1 of `vectors/schema/report.schema.json`, documented in `vectors/schema/REPORTS.md`.
+
+//! # Example
+//!
+//! Write a report as JSON and as a page:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::conformance::{Case, Citations, Grade, Report, report};
+//!
+//! let mut run = Report::new("server", "process 4711");
+//! run.add(Case::new("requests/process/8110", "requests", "process", "A resume", Grade::Pass));
+//! assert_eq!(serde_json::to_value(&run)?["counts"]["pass"], 1);
+//! assert!(report::html(&[run], &Citations::embedded())?.contains("process 4711"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod cause;
 mod citations;
@@ -33,22 +47,22 @@ pub use made::Made;
 pub use requirements::Requirement;
 pub use turn::Turn;
 
-/// The version of the form.
+/// The version of the format.
 const FORMAT: u32 = 1;
 
-/// What became of a case.
+/// The result of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grade {
-    /// As it must be.
+    /// Correct.
     Pass,
-    /// Allowed, where a stricter implementation refuses.
+    /// Allowed, although a stricter implementation refuses.
     PassLenient,
-    /// The target says that it does not have this.
+    /// The target reports that it does not support this.
     Unimplemented,
-    /// Seen and not judged.
+    /// Not judged.
     Informational,
-    /// Not as it must be.
+    /// Wrong.
     Fail,
 }
 
@@ -68,7 +82,7 @@ impl Grade {
     }
 }
 
-/// How many cases have which grade.
+/// How many cases have each grade.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Counts {
@@ -85,7 +99,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// One case more.
+    /// Adds a case.
     pub fn add(&mut self, grade: Grade) {
         let count = match grade {
             Grade::Pass => &mut self.pass,
@@ -118,34 +132,37 @@ impl Counts {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Case {
-    /// Unique in the suite, and the same in every run: `grammar/grammar-string/1200/decode`.
+    /// Unique in the suite, and stable: `grammar/grammar-string/1200/decode`.
     pub name: String,
-    /// What the counts are kept for: of vectors and scripts, the file.
+    /// The group for the counts: the file, for vectors and scripts.
     pub section: String,
     /// The group within it.
     pub group: String,
-    /// What is special.
+    /// The subject.
     pub title: String,
     /// The grade.
     pub grade: Grade,
-    /// What it rests on: facts (`F-19`), requirements.
+    /// Its facts (`F-19`) and requirements.
     pub spec: Vec<String>,
-    /// That it went as this runtime is known to go, and not as it must. The grade is [`Grade::Informational`].
+    /// It behaved as this runtime is known to, not as required. The grade is [`Grade::Informational`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deviation: Option<KnownDeviation>,
-    /// The faults with a name that were seen: `string-length-in-bytes`. There are none where it passed.
+    /// A server's behaviour, in words that do not depend on its known deviations: `0x80131384 left-open`, `as-written`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    /// The named faults seen: `string-length-in-bytes`. Empty if it passed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<CaseFault>,
-    /// What the case may do to a live target.
+    /// Its effect on a live target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hazard: Option<Hazard>,
-    /// What was seen, unless it passed.
+    /// The details, unless it passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Detail>,
 }
 
 impl Case {
-    /// A case with a grade and nothing else.
+    /// A case with only a grade.
     pub fn new(name: &str, section: &str, group: &str, title: &str, grade: Grade) -> Self {
         Self {
             name: name.to_owned(),
@@ -155,6 +172,7 @@ impl Case {
             grade,
             spec: Vec::new(),
             deviation: None,
+            outcome: None,
             faults: Vec::new(),
             hazard: None,
             detail: None,
@@ -168,50 +186,50 @@ impl Case {
     }
 }
 
-/// A way in which some runtimes are known to go, other than the way that is right.
+/// A known behaviour of some runtimes that differs from the required one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct KnownDeviation {
-    /// The fact that says so: `F-5`.
+    /// Its fact: `F-5`.
     pub fact: String,
-    /// What happens.
+    /// Its description.
     pub text: String,
 }
 
-/// What was seen in a case.
+/// The details of a case.
 ///
-/// A codec is given one question, and gives one answer: `sent` and `seen` are these, as JSON. Of a conversation they are lists of
-/// [`Turn`]s: what this side sent, and what it received ([`Detail::conversation`] makes them).
+/// A codec gets one question, and gives one answer: `sent` and `seen` are these, as JSON. In a conversation they are lists of
+/// [`Turn`]s: what was sent, and what was received ([`Detail::conversation`] makes them).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Detail {
-    /// What the target was given. Of a conversation: the turns that were sent to it.
+    /// The input of the target. In a conversation: the turns sent to it.
     pub sent: Value,
-    /// What should have come.
+    /// The expected result.
     pub expected: String,
-    /// What came; null where nothing did. Of a conversation: the turns that were received from it.
+    /// The result; null if there was none. In a conversation: the turns received from it.
     pub seen: Value,
-    /// What is to say about it, a line each.
+    /// The findings, one line each.
     pub found: Vec<String>,
-    /// What explains that, a line each: how a client was started, and how it ended.
+    /// Explanations, one line each: how a client was started, and how it ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub about: Vec<String>,
 }
 
 impl Detail {
-    /// The detail of a conversation, whose turns stand in their order.
+    /// The detail of a conversation, with its turns in order.
     pub fn conversation(turns: impl IntoIterator<Item = Turn>, expected: &str, found: Vec<String>) -> Self {
         let (sent, seen) = turn::split(turns);
         Self { sent, expected: expected.to_owned(), seen, found, about: Vec::new() }
     }
 
-    /// The turns of a conversation in their order. `None` if it was none.
+    /// The turns of a conversation in their order. `None` if it was not one.
     pub fn turns(&self) -> Option<Vec<Turn>> {
         turn::join(&self.sent, &self.seen)
     }
 }
 
-/// The cases of a section, counted.
+/// The counted cases of a section.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Section {
@@ -221,17 +239,17 @@ pub struct Section {
     pub counts: Counts,
 }
 
-/// That the target was lost on the way.
+/// The target was lost during the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Lost {
-    /// How.
+    /// The reason.
     pub reason: String,
-    /// How many cases were not tried for it.
+    /// How many cases were not tried because of it.
     pub not_run: usize,
 }
 
-/// That the run was ended early from outside: by a signal, or by the canceller of its options.
+/// The run was ended early from outside: by a signal, or by the canceller of its options.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::{Interrupted, Report};
@@ -245,11 +263,11 @@ pub struct Lost {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Interrupted {
-    /// How many cases were not run for it.
+    /// How many cases were not run because of it.
     pub not_run: usize,
 }
 
-/// That so few cases were judged that the run is no pass, though none failed.
+/// Too few cases were judged for a pass, though none failed.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::TooFewJudged;
@@ -261,11 +279,11 @@ pub struct Interrupted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TooFewJudged {
-    /// The cases that were judged: all but those that are unimplemented.
+    /// The judged cases: all except unimplemented ones.
     pub judged: usize,
-    /// The cases of the run, without those that the target's file does not claim.
+    /// The cases of the run, except those that the target's file does not claim.
     pub of: usize,
-    /// How many of a hundred there must be.
+    /// The required percentage.
     pub least_percent: u8,
 }
 
@@ -288,40 +306,40 @@ impl core::fmt::Display for TooFewJudged {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Report {
-    /// The version of this form: 1.
+    /// The version of this format: 1.
     pub format: u32,
-    /// What was held to the protocol: `codec`, `server`, `client`, `vectors`, or `check` for several of them.
+    /// The suite: `codec`, `server`, `client`, `vectors`, or `check` for several of them.
     pub suite: String,
-    /// Who it was: a command line, an endpoint.
+    /// The target: a command line, an endpoint.
     pub target: String,
-    /// What the target says it is: `.NET 10.0.9`.
+    /// The target's information about itself: `.NET 10.0.9`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
-    /// The profile that said which deviations are known: `coreclr-10`.
+    /// The profile with the known deviations: `coreclr-10`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// When it was made, and by what.
+    /// Its time and program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Made>,
-    /// Over all cases.
+    /// Of all cases.
     pub counts: Counts,
     /// The same by section, in the order of the cases.
     pub sections: Vec<Section>,
-    /// Why cases failed, as far as it has names: the causes of most failures first.
+    /// Why cases failed, as far as named: sorted by number of failures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Cause>,
     /// The cases, in the order of the run.
     pub cases: Vec<Case>,
-    /// Where the run broke off.
+    /// Where the run stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<Lost>,
-    /// That it was ended early: what is here is a part of it.
+    /// It was ended early: this is a part of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupted: Option<Interrupted>,
-    /// That too few cases were judged for a verdict.
+    /// Too few cases were judged for a verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub too_few_judged: Option<TooFewJudged>,
-    /// What there is to say that belongs to no case.
+    /// Notes that do not belong to a case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -350,7 +368,7 @@ impl Report {
     /// Reads a report from JSON.
     ///
     /// # Errors
-    /// What in it is no report of this format, or contradicts itself.
+    /// Why it is not a report of this format, or contradicts itself.
     pub fn parse(json: &str) -> Result<Self, String> {
         let report: Self = serde_json::from_str(json).map_err(|error| error.to_string())?;
         if report.format != FORMAT {
@@ -371,7 +389,7 @@ impl Report {
         Ok(report)
     }
 
-    /// Takes all of another suite's report: its names have the suite before them.
+    /// Adds all of another suite's report, with the suite before its names.
     pub fn absorb(&mut self, other: Self) {
         for mut case in other.cases {
             case.name = format!("{}/{}", other.suite, case.name);
@@ -389,7 +407,7 @@ impl Report {
         }
     }
 
-    /// Takes a case, and counts it.
+    /// Adds a case, and counts it.
     pub fn add(&mut self, case: Case) {
         self.count(&case);
         self.cases.push(case);
@@ -400,7 +418,7 @@ impl Report {
         self.cases.iter().filter(|case| case.grade == Grade::Fail)
     }
 
-    /// The cases that went as a known deviation. A known fault is none: it fails.
+    /// The cases with a known deviation. A known fault does not count: it fails.
     pub fn deviations(&self) -> impl Iterator<Item = (&Case, &KnownDeviation)> {
         let cases = self.cases.iter().filter(|case| case.grade == Grade::Informational);
         cases.filter_map(|case| Some((case, case.deviation.as_ref()?)))

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 const FILE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/spec/requirements.toml"));
 
-/// One sentence of the document, in our words.
+/// One sentence of the document, paraphrased.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::report::Requirement;
@@ -18,17 +18,17 @@ const FILE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/spec/requi
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct Requirement {
-    /// Its number, which keeps its meaning for good: `R-EVP-060`.
+    /// Its number, which never changes its meaning: `R-EVP-060`.
     pub id: String,
-    /// Whether it is demanded, or only said.
+    /// Whether it is required, or only stated.
     pub level: String,
     /// The editions of the document that have it.
     pub edition: Vec<String>,
     /// The section that has it.
     pub section: String,
-    /// What it says.
+    /// Its text.
     pub statement: String,
-    /// The facts by which runtimes do otherwise.
+    /// The facts by which runtimes differ.
     #[serde(default)]
     pub fact: Vec<String>,
     /// The vectors and tests that show it.
@@ -41,9 +41,9 @@ struct File {
 }
 
 impl Requirement {
-    /// Those of the file as it was when the crate was built, in its order.
+    /// From the file as of the build, in its order.
     pub fn embedded() -> Vec<Self> {
-        // A file that could not be read would leave them out; `tests/conformance/report.rs` sees that none is.
+        // An unreadable file would leave them out; `tests/conformance/report.rs` checks that none is missing.
         toml::from_str::<File>(FILE).map_or_else(|_| Vec::new(), |file| file.requirement)
     }
 }

@@ -10,25 +10,25 @@ use serde_json::json;
 use crate::conformance::player::{Passage, TurnDirection};
 use crate::vectors::Value;
 
-/// So many bytes of a turn are kept.
+/// The most bytes kept of a turn.
 const KEPT: usize = 4096;
 
-/// Bytes that went one way on a connection.
+/// Bytes in one direction on a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Turn {
     /// Its place in the conversation, from 1 on, over all connections.
     pub turn: usize,
-    /// The connection, by the name that the script or scenario gives it.
+    /// The connection, by its name in the script or scenario.
     pub connection: String,
-    /// Which way.
+    /// The direction.
     pub direction: TurnDirection,
     /// The bytes in hexadecimal.
     pub hex: String,
     /// How many bytes there were, if more than are shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
-    /// How many descriptors came with them; left out where none did.
+    /// The number of descriptors; omitted if 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub fds: usize,
 }
@@ -39,7 +39,8 @@ const fn is_zero(number: &usize) -> bool {
 }
 
 impl Turn {
-    /// The bytes of a turn, of which no more than 4,096 are kept. [`Detail::conversation`](super::Detail::conversation) counts the turns.
+    /// The bytes of a turn, of which at most 4,096 are kept. [`Detail::conversation`](super::Detail::conversation) counts the
+    /// turns.
     pub fn new(connection: &str, direction: TurnDirection, bytes: &[u8]) -> Self {
         Self::cut(connection, direction, bytes, 0, 0)
     }
@@ -58,7 +59,7 @@ impl From<&Passage> for Turn {
     }
 }
 
-/// `sent      a: 444f…`: which way, on which connection, which bytes.
+/// `sent      a: 444f…`: direction, connection, bytes.
 impl fmt::Display for Turn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let direction = match self.direction {

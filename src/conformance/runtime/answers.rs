@@ -1,29 +1,34 @@
-//! What the application does for the request of one connection, and what it then says.
+//! The application's reaction to the request of one connection, and its answer.
 
 use std::format;
+use std::fs::File;
+use std::io::Write as _;
+#[cfg(unix)]
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Component, Path};
 use std::string::{String, ToString as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use std::vec::Vec;
 
+#[cfg(unix)]
 use rustix::fs::{FileType, fstat};
 
 use super::application::Application;
 use super::misbehaviour::MisbehaviourKind as Kind;
 use super::profile::Fate;
 use super::session::Session;
+use super::system;
 use crate::command::Command;
-use crate::conformance::known::is_told;
+use crate::conformance::known::{Request, is_told};
 use crate::exchange::RefusalReason;
 use crate::hresult::HResult;
-use crate::io::server::{Entries, Handler, HeldSession, Refusal, StreamSession};
-use crate::message::dump::{DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
+use crate::io::server::{Entries, Handler, Refusal, StreamSession};
+use crate::message::dump::{DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
 use crate::message::eventpipe::{
     CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, Format, SessionReply, StopTracing, StreamingSession,
-    StreamingSession6, UserEventsSession,
+    StreamingSession6,
 };
 use crate::message::process::{
     ApplyStartupHook, DisablePerfMap, EnablePerfMap, ProcessInfo2Reply, ProcessInfo3Reply, ProcessInfoReply, ResumeRuntime,
@@ -34,13 +39,20 @@ use crate::message::server::ResultReply;
 use crate::message::{AnyRequest, Message};
 use crate::port::PortId;
 use crate::wire::{Decode as _, Encode as _, IpcString, LimitKind, Reader};
+#[cfg(unix)]
+use crate::{io::server::HeldSession, message::eventpipe::UserEventsSession};
 
 /// `HRESULT_FROM_WIN32(ERROR_MOD_NOT_FOUND)` (P-5).
 const NO_SUCH_MODULE: HResult = HResult(0x8007_007E);
-/// How long after the reply to a resume the runtime dies of a startup hook (P-27).
+/// The time between the reply to a resume and the death of a runtime because of a startup hook (P-27).
 const DIES_AFTER: Duration = Duration::from_millis(100);
-/// How long a dump takes.
-const DUMP_TAKES: Duration = Duration::from_millis(400);
+
+/// The message of a createdump about a crash report of a single file (P-56).
+const NO_CRASH_REPORT: &str =
+    "[createdump] The app model does not support crash report generation\n[createdump] Failure took 0ms\n";
+
+/// The head of a core file: ELF, 64 bits, little-endian, version 1, for any system; `ET_CORE`.
+const CORE: &[u8] = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x04\0";
 
 const DONE: ResultReply = ResultReply { hresult: HResult::OK };
 
@@ -48,12 +60,12 @@ const DONE: ResultReply = ResultReply { hresult: HResult::OK };
 pub(super) struct Answers {
     pub(super) application: Arc<Application>,
     port: PortId,
-    /// The entries, as they were when the block was asked for.
+    /// The entries as of the request for the block.
     environment: OnceLock<Vec<String>>,
-    /// A session whose reply went out before its descriptor came.
+    /// A session whose reply was sent before its descriptor arrived.
     early: Mutex<Option<Session>>,
     stays_open: AtomicBool,
-    /// The payload of the request goes on behind its last field.
+    /// The payload of the request continues after its last field.
     has_surplus: AtomicBool,
 }
 
@@ -63,7 +75,7 @@ impl Answers {
         Self { application, port, environment: OnceLock::new(), early: Mutex::new(None), stays_open, has_surplus }
     }
 
-    /// Whether the connection stays open, though the runtime has nothing to say any more (F-5, F-74).
+    /// Whether the connection stays open although the runtime has nothing more to send (F-5, F-74).
     pub(super) fn stays_open(&self) -> bool {
         self.stays_open.load(Ordering::Relaxed)
     }
@@ -72,17 +84,17 @@ impl Answers {
         self.stays_open.store(stays_open, Ordering::Relaxed);
     }
 
-    /// Looks at a whole request.
+    /// Checks a whole request.
     pub(super) fn look(&self, message: &Message<'_>) {
         let needed = message.request().ok().and_then(|request| request.encoded_len().ok());
         self.has_surplus.store(needed.is_some_and(|needed| needed < message.payload.len()), Ordering::Relaxed);
     }
 
-    /// What becomes of a profiler with this path. None is there to be loaded, and none can be before the start (P-5). A path that ends
-    /// at once is none (P-43).
+    /// The result for a profiler with this path. There is none to load, and none can be loaded before the start (P-5). A path that
+    /// begins with NUL counts as none (P-43).
     fn attach(&self, path: IpcString<'_>) -> HResult {
         let application = &self.application;
-        // Before the payload is looked at.
+        // Before the payload is checked.
         if !application.state().is_started() {
             return HResult::NOT_YET_AVAILABLE;
         }
@@ -93,7 +105,8 @@ impl Answers {
         if path.is_empty_to_runtimes() { HResult::FAIL } else { NO_SUCH_MODULE }
     }
 
-    /// Begins a session before its descriptor is there: its id, or 0.
+    #[cfg(unix)]
+    /// Starts a session before its descriptor arrives: its id, or 0.
     pub(super) fn begin_early(&self) -> u64 {
         let session = Session::begin(&self.application);
         let id = session.as_ref().map_or(0, Session::id);
@@ -114,32 +127,42 @@ impl Answers {
     }
 
     fn die_if(&self, kills: bool) {
-        if kills && self.application.dies {
-            std::process::abort();
+        if kills {
+            self.application.conduct.die();
         }
     }
 
-    /// No dump is ever written. What is said of it is what the recorded single files say.
-    fn dump(&self, dump_type: DumpType, name: IpcString<'_>) -> Result<ResultReply, Refusal> {
+    /// The messages about a dump are those of the recorded single files.
+    fn dump(&self, dump_type: DumpType, flags: DumpFlags, name: IpcString<'_>) -> Result<ResultReply, Refusal> {
         let application = &self.application;
-        // Nobody else is served meanwhile (F-75).
+        // No other client is served meanwhile (F-75).
         if !application.profile.pretends(Command::GENERATE_CORE_DUMP) {
-            application.wait(Some(DUMP_TAKES), |_| None::<()>);
+            application.wait(Some(application.conduct.dump_takes), |_| None::<()>);
         }
         if application.wrong.has(Kind::SocketGone) {
-            // It may be gone already.
-            let _ = std::fs::remove_file(&application.socket);
+            system::remove(&application.socket);
         }
         let (profile, recorded) = (application.profile, &application.recorded);
-        match (profile.dumps(dump_type, false), profile.dumps(dump_type, !is_writable(name))) {
-            (Fate::Refused(hresult), _) => Err(Refusal { hresult, message: recorded.dump_error.clone() }),
-            (_, Fate::Refused(hresult)) => Err(Refusal { hresult, message: Some(not_written(name)) }),
-            (Fate::RefusedNotClosed(hresult), _) => {
+        let is_partial_dump = dump_type != DumpType::FULL;
+        let wants_crash_report = flags.0 & DumpFlags::CRASH_REPORT.0 != 0;
+        let plain = Request { is_partial_dump, ..Request::right(Command::GENERATE_CORE_DUMP) };
+        let reported = Request { wants_crash_report, ..plain };
+        let written = Request { is_unwritable_dump: !is_writable(application.dumps.as_deref(), name), ..plain };
+        match (profile.dumps(plain), profile.dumps(reported), profile.dumps(written)) {
+            (Fate::Refused(hresult), ..) => Err(Refusal { hresult, message: recorded.dump_error.clone() }),
+            (_, Fate::Refused(hresult), _) => Err(Refusal { hresult, message: Some(NO_CRASH_REPORT.to_string()) }),
+            (.., Fate::Refused(hresult)) => {
+                Err(Refusal { hresult, message: Some(not_written(name, application.conduct.dump_takes)) })
+            }
+            (Fate::RefusedNotClosed(hresult), ..) => {
                 self.stay_open(true);
                 Err(hresult.into())
             }
-            (fate, _) => {
+            (fate, ..) => {
                 self.stay_open(fate == Fate::NotClosed);
+                if let Some(directory) = &application.dumps {
+                    write_dump(directory, name);
+                }
                 Ok(DONE)
             }
         }
@@ -151,7 +174,10 @@ impl Handler for Answers {
         if let Some(hresult) = self.application.wrong.number(Kind::Refuse) {
             return Err(HResult(hresult).into());
         }
-        self.application.profile.lacks(request.command()).map_or(Ok(()), |hresult| Err(hresult.into()))
+        let command = request.command();
+        // After the code comes a text, which is empty (F-98).
+        let message = (command == Command::GENERATE_CORE_DUMP3).then(String::new);
+        self.application.profile.lacks(command).map_or(Ok(()), |hresult| Err(Refusal { hresult, message }))
     }
 
     fn refuse(&self, request: Option<Message<'_>>, reason: RefusalReason) -> Refusal {
@@ -162,7 +188,7 @@ impl Handler for Answers {
         }
         let kills = request.is_some_and(|message| profile.dies_of(&message, reason));
         self.die_if(kills);
-        // Where a runtime dies there is nothing to be like.
+        // A deadly request needs no imitation.
         self.stay_open(!kills && profile.stays_open(command, reason));
         let is_dump_type = matches!(reason, RefusalReason::OverLimit { kind: LimitKind::UnknownDumpType(_), .. });
         // P-3.
@@ -171,21 +197,21 @@ impl Handler for Answers {
     }
 
     fn generate_core_dump(&self, request: GenerateCoreDump<'_>) -> Result<ResultReply, HResult> {
-        self.dump(request.dump_type, request.dump_name).map_err(|refusal| refusal.hresult)
+        self.dump(request.dump_type, DumpFlags::NONE, request.dump_name).map_err(|refusal| refusal.hresult)
     }
 
     fn generate_core_dump2(&self, request: GenerateCoreDump2<'_>) -> Result<ResultReply, HResult> {
-        self.dump(request.dump_type, request.dump_name).map_err(|refusal| refusal.hresult)
+        self.dump(request.dump_type, request.flags, request.dump_name).map_err(|refusal| refusal.hresult)
     }
 
     fn generate_core_dump3(&self, request: GenerateCoreDump3<'_>) -> Result<ResultReply, Refusal> {
-        self.dump(request.dump_type, request.dump_name)
+        self.dump(request.dump_type, request.flags, request.dump_name)
     }
 
     fn stop_tracing(&self, request: StopTracing) -> Result<SessionReply, HResult> {
         let (application, id) = (&self.application, request.session_id);
         application.stop_session(id);
-        // The stream is written to its end first, and that needs a reader (F-75).
+        // The stream is written to its end first, which needs a reader (F-75).
         application.wait(None, |state| state.is_over(id).then_some(()));
         Ok(SessionReply { session_id: id.wrapping_add(u64::from(application.wrong.has(Kind::StopAnother))) })
     }
@@ -214,9 +240,10 @@ impl Handler for Answers {
         self.stream(request.format, request.rundown_keyword != 0)
     }
 
+    #[cfg(unix)]
     fn collect_user_events(&self, request: UserEventsSession<'_>, fd: OwnedFd) -> Result<HeldSession<'_>, HResult> {
-        // The file of user events is a regular one, and what stands for it in tests a socket. What is neither, the kernel does not
-        // register at.
+        // The file of user events is a regular one, and its replacement in tests a socket. The kernel registers nothing at any
+        // other.
         let kind = fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode));
         if !matches!(kind, Ok(FileType::RegularFile | FileType::Socket)) || !registers(&request) {
             return Err(HResult::FAIL);
@@ -239,17 +266,23 @@ impl Handler for Answers {
     }
 
     fn resume_runtime(&self, _: ResumeRuntime) -> Result<ResultReply, HResult> {
-        if self.application.resume(self.port) && self.application.dies {
+        if self.application.resume(self.port) {
             // After the reply.
-            std::thread::spawn(|| {
+            let application = Arc::clone(&self.application);
+            std::thread::spawn(move || {
                 std::thread::sleep(DIES_AFTER);
-                std::process::abort();
+                application.conduct.die();
             });
         }
         Ok(DONE)
     }
 
     fn process_environment(&self) -> Result<Entries<'_>, HResult> {
+        if self.application.kills_by_its_environment {
+            self.die_if(true);
+            // If it must not die.
+            return Err(HResult::FAIL);
+        }
         let entries = self.environment.get_or_init(|| self.application.state().environment.clone());
         Ok(entries.iter().map(String::as_str).collect())
     }
@@ -300,7 +333,7 @@ impl Handler for Answers {
         match fate {
             Fate::Done | Fate::NotClosed => Ok(DONE),
             Fate::Refused(hresult) | Fate::RefusedNotClosed(hresult) => Err(hresult),
-            // Where it may not die.
+            // If it must not die.
             Fate::Dies => Err(HResult::INVALID_ARG),
         }
     }
@@ -328,25 +361,42 @@ fn profiler_path<'a>(message: &Message<'a>) -> Option<IpcString<'a>> {
     IpcString::decode(&mut Reader::new(behind_guid)).ok()
 }
 
-/// Whether a dump of that name could be written: its directory is there, and it is none itself (P-46). An empty name is that of a
-/// file of the runtime's own choice.
-fn is_writable(name: IpcString<'_>) -> bool {
+/// Whether a dump of that name could be written: its directory exists, and the name is not that of a directory (P-46). A relative
+/// name is looked up in the directory of dumps; without one, any file can be written that is in no other directory. For an empty
+/// name the runtime chooses a file.
+fn is_writable(directory: Option<&Path>, name: IpcString<'_>) -> bool {
     let name = name.to_string();
     let path = Path::new(name.split('\0').next().unwrap_or_default());
-    let directory = path.parent().is_none_or(|parent| parent.as_os_str().is_empty() || parent.is_dir());
-    name.is_empty() || (directory && !path.is_dir())
+    let path = match directory {
+        Some(directory) if !path.has_root() => directory.join(path),
+        None if path.components().count() < 2 => return true,
+        _ => path.to_path_buf(),
+    };
+    name.is_empty() || (path.parent().is_none_or(Path::is_dir) && !path.is_dir())
 }
 
-/// What a createdump says of a dump whose directory is not there (P-46).
-fn not_written(name: IpcString<'_>) -> String {
-    let took = DUMP_TAKES.as_millis();
+/// Writes the beginning of a 64-bit core file, for a name without a directory, and never over an existing file.
+fn write_dump(directory: &Path, name: IpcString<'_>) {
+    let name = name.to_string();
+    let mut parts = Path::new(name.split('\0').next().unwrap_or_default()).components();
+    if let (Some(Component::Normal(file)), None) = (parts.next(), parts.next()) {
+        // The caller does not learn whether it could be written.
+        let created = File::options().write(true).create_new(true).open(directory.join(file));
+        let _ = created.and_then(|mut file| file.write_all(CORE));
+    }
+}
+
+/// The message of a createdump about a missing directory (P-46).
+fn not_written(name: IpcString<'_>, took: Duration) -> String {
+    let took = took.as_millis();
     format!(
         "[createdump] Could not create output file '{name}': No such file or directory (2)\n[createdump] Failure took {took}ms\n"
     )
 }
 
-/// Whether the kernel takes the tracepoints: an empty default, which is no name, it does not (P-7, P-43). The limits have refused what
-/// else it would not take.
+#[cfg(unix)]
+/// Whether the kernel accepts the tracepoints: it refuses an empty default, which is not a name (P-7, P-43). The limits have
+/// refused other invalid ones.
 fn registers(request: &UserEventsSession<'_>) -> bool {
     request.providers.iter().all(|provider| {
         let name = provider.config.default_tracepoint_name;

@@ -1,17 +1,18 @@
-//! What the reference runtime is behind its protocol: an environment, sessions, a start that ports may hold.
+//! The application of the reference runtime: an environment, sessions, and a start that ports may suspend.
 
 use std::borrow::ToOwned as _;
 use std::collections::BTreeMap;
 use std::format;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::string::{String, ToString as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::vec::Vec;
 
 use super::misbehaviour::Misbehaviours;
 use super::recorded::{Info, Recorded};
+use super::system::Kept;
 use crate::conformance::known::Profile;
 use crate::hresult::HResult;
 use crate::io::Canceller;
@@ -19,15 +20,15 @@ use crate::message::process::SetEnvironmentVariable;
 use crate::port::{PortId, Suspension};
 use crate::wire::{Guid, IpcString};
 
-/// The most ports that are configured.
+/// The most configured ports.
 pub(super) const MOST_PORTS: usize = 16;
 /// F-32.
 const MOST_SESSIONS: usize = 64;
-/// How many connections stay open at the most (F-74); the oldest is closed for a newer one.
+/// The most connections left open (F-74); the oldest is closed for a newer one.
 const MOST_OPEN: usize = 256;
-/// Clients set no more than these.
+/// The most variables set by clients.
 const MOST_VARIABLES: usize = 4096;
-/// How often a wait looks at what nobody tells it of.
+/// How often a wait checks for changes without a signal.
 const LOOK: Duration = Duration::from_millis(20);
 /// `HRESULT_FROM_WIN32(ERROR_ENVVAR_NOT_FOUND)` (F-80).
 const NO_SUCH_VARIABLE: HResult = HResult(0x8007_00CB);
@@ -36,11 +37,15 @@ pub(super) struct Application {
     pub(super) profile: Profile,
     pub(super) recorded: Recorded,
     pub(super) process_id: u32,
-    /// Of the default port.
+    /// Of the default port: its socket, or its pipe.
     pub(super) socket: PathBuf,
     pub(super) cookie: Guid,
     pub(super) wrong: Misbehaviours,
-    pub(super) dies: bool,
+    pub(super) conduct: Conduct,
+    /// Where dumps are written.
+    pub(super) dumps: Option<PathBuf>,
+    /// It dies when its environment is requested (F-97).
+    pub(super) kills_by_its_environment: bool,
     /// Ends every wait.
     pub(super) stop: Canceller,
     pub(super) state: Mutex<State>,
@@ -48,19 +53,67 @@ pub(super) struct Application {
     pub(super) changed: Condvar,
 }
 
+/// Its real effects.
+pub(super) struct Conduct {
+    death: OnDeath,
+    /// How long a dump takes.
+    pub(super) dump_takes: Duration,
+}
+
+/// The effect of a request that kills the imitated runtime.
+enum OnDeath {
+    /// Nothing.
+    Lives,
+    /// The process aborts.
+    Aborts,
+    /// It is recorded.
+    #[cfg_attr(not(unix), allow(dead_code, reason = "agreement asks, which is for Unix"))]
+    IsNoted(AtomicBool),
+}
+
+impl Conduct {
+    pub(super) const LIVING: Self = Self { death: OnDeath::Lives, dump_takes: Duration::from_millis(400) };
+    pub(super) const DYING: Self = Self { death: OnDeath::Aborts, ..Self::LIVING };
+
+    /// It does not die, but records that it would have, without delays.
+    #[cfg_attr(not(unix), allow(dead_code, reason = "agreement asks, which is for Unix"))]
+    pub(super) const fn observed() -> Self {
+        Self { death: OnDeath::IsNoted(AtomicBool::new(false)), dump_takes: Duration::ZERO }
+    }
+
+    pub(super) fn die(&self) {
+        match &self.death {
+            OnDeath::Lives => {}
+            OnDeath::Aborts => std::process::abort(),
+            OnDeath::IsNoted(died) => died.store(true, Ordering::SeqCst),
+        }
+    }
+
+    /// Whether it imitates harmful behaviour: reads beyond a payload, and leaks what it finds.
+    pub(super) const fn harms_itself(&self) -> bool {
+        !matches!(self.death, OnDeath::Lives)
+    }
+
+    /// Whether it has died since the last call.
+    #[cfg_attr(not(unix), allow(dead_code, reason = "agreement asks, which is for Unix"))]
+    pub(super) fn has_died(&self) -> bool {
+        matches!(&self.death, OnDeath::IsNoted(died) if died.swap(false, Ordering::SeqCst))
+    }
+}
+
 pub(super) struct State {
-    /// In the order in which they were set; names may stand twice (F-79).
+    /// In the order of setting; names may occur twice (F-79).
     pub(super) environment: Vec<String>,
     pub(super) suspension: Suspension<MOST_PORTS>,
     /// It dies once it starts.
     pub(super) is_doomed: bool,
-    /// Connections that stay open, though nothing more is said.
-    pub(super) open: Vec<OwnedFd>,
+    /// Connections left open without further data.
+    pub(super) open: Vec<Kept>,
     sessions: BTreeMap<u64, Session>,
     last_session: u64,
 }
 
-/// A session that is not over.
+/// A session that has not ended.
 #[derive(Default)]
 struct Session {
     stop: bool,
@@ -68,7 +121,7 @@ struct Session {
 
 impl State {
     pub(super) fn new(environment: Vec<String>, suspension: Suspension<MOST_PORTS>) -> Self {
-        // Runtimes give an address, of which no two are the same.
+        // Runtimes use an address, which is unique.
         Self {
             environment,
             suspension,
@@ -79,12 +132,12 @@ impl State {
         }
     }
 
-    /// Whether the session is to end.
+    /// Whether the session must end.
     pub(super) fn is_stopped(&self, id: u64) -> bool {
         self.sessions.get(&id).is_none_or(|session| session.stop)
     }
 
-    /// Whether the session is over, or never was.
+    /// Whether the session has ended, or never existed.
     pub(super) fn is_over(&self, id: u64) -> bool {
         !self.sessions.contains_key(&id)
     }
@@ -99,7 +152,7 @@ impl Application {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `found` finds something; `None` at the runtime's own end, or when the time is over.
+    /// Waits until `found` returns something; `None` at the runtime's end, or on a timeout.
     pub(super) fn wait<T>(&self, most: Option<Duration>, mut found: impl FnMut(&State) -> Option<T>) -> Option<T> {
         let deadline = most.and_then(|most| Instant::now().checked_add(most));
         let mut state = self.state();
@@ -114,7 +167,7 @@ impl Application {
         }
     }
 
-    /// What it says of itself now.
+    /// Its current information about itself.
     pub(super) fn info(&self) -> &Info {
         if self.state().is_started() { &self.recorded.running } else { &self.recorded.suspended }
     }
@@ -122,7 +175,7 @@ impl Application {
     /// Whether the runtime starts now, only to die.
     pub(super) fn resume(&self, port: PortId) -> bool {
         let mut state = self.state();
-        // A port that is not there cannot have asked.
+        // A nonexistent port cannot have sent it.
         let _ = state.suspension.resume(port);
         let dies = state.is_doomed && state.is_started();
         drop(state);
@@ -154,7 +207,7 @@ impl Application {
         self.changed.notify_all();
     }
 
-    pub(super) fn leave_open(&self, connection: OwnedFd) {
+    pub(super) fn leave_open(&self, connection: Kept) {
         let open = &mut self.state().open;
         if open.len() >= MOST_OPEN {
             open.remove(0);

@@ -1,4 +1,4 @@
-//! What the reference runtime can be told to do wrong.
+//! The faults that the reference runtime can show.
 
 use core::fmt;
 use std::borrow::ToOwned as _;
@@ -7,7 +7,7 @@ use std::vec::Vec;
 
 macro_rules! misbehaviours {
     ($($(#[doc = $doc:literal])+ $Kind:ident = $name:literal, $spec:literal, $number:expr;)*) => {
-        /// What the reference runtime can be told to do wrong. N is the number behind the name.
+        /// A fault that the reference runtime can show. N is the number after the name.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum MisbehaviourKind {
@@ -18,28 +18,28 @@ macro_rules! misbehaviours {
             /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$Kind),*];
 
-            /// Its name, as [`Misbehaviour::parse`] reads it.
+            /// Its name, as parsed by [`Misbehaviour::parse`].
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$Kind => $name,)*
                 }
             }
 
-            /// The fact that it is an example of; empty where it is of none.
+            /// The fact that it is an example of; empty if none.
             pub const fn spec(self) -> &'static str {
                 match self {
                     $(Self::$Kind => $spec,)*
                 }
             }
 
-            /// What it does, in words.
+            /// Its effect, in words.
             pub const fn text(self) -> &'static str {
                 match self {
                     $(Self::$Kind => concat!($($doc),+).trim_ascii(),)*
                 }
             }
 
-            /// The number where none is given; `None` where it takes none.
+            /// The default number; `None` if it takes none.
             pub const fn default_number(self) -> Option<u32> {
                 match self {
                     $(Self::$Kind => $number,)*
@@ -50,9 +50,9 @@ macro_rules! misbehaviours {
 }
 
 misbehaviours! {
-    /// Nobody accepts: connections are made, and wait.
+    /// Nothing is accepted: connections are made, and wait.
     NeverAccepts = "never-accepts", "F-75", None;
-    /// Connections are accepted, requests read, and nothing is answered.
+    /// Connections are accepted, requests are read, and nothing is answered.
     NeverAnswers = "never-answers", "F-75", None;
     /// N bytes of the reply are sent, then nothing; the connection stays open.
     SilentAfter = "silent-after", "F-6", Some(10);
@@ -60,64 +60,64 @@ misbehaviours! {
     Truncate = "truncate", "", Some(22);
     /// One byte is sent every N milliseconds.
     Trickle = "trickle", "", Some(3);
-    /// Every answer is given N milliseconds late.
+    /// Every answer is delayed by N milliseconds.
     Late = "late", "F-75", Some(1000);
     /// Every request is refused with the HRESULT N.
     Refuse = "refuse", "", Some(0x8000_4005);
-    /// Errors are not followed by the end.
+    /// The connection stays open after errors.
     ErrorWithoutClose = "error-without-close", "F-5", None;
-    /// No reply is followed by the end.
+    /// The connection stays open after every reply.
     NeverCloses = "never-closes", "F-74", None;
     /// The reply's payload is sent without its header.
     NoHeader = "no-header", "F-71", None;
-    /// `ProcessInfo` and `ProcessEnvironment` with payload are answered by that payload and 20 bytes 0, without a header;
-    /// the environment block follows.
+    /// `ProcessInfo` and `ProcessEnvironment` with payload are answered with that payload and 20 zero bytes, without a header; the
+    /// environment block follows.
     EchoPayload = "echo-payload", "F-71", None;
-    /// The `size` of the reply is N, whatever it should be.
+    /// The `size` of the reply is N.
     Size = "size", "", Some(19);
-    /// The reply's `size` is N more than there is.
+    /// The reply's `size` is too large by N.
     SizeMore = "size-more", "", Some(8);
-    /// The reply's magic says version 2.
+    /// The reply's magic has version 2.
     Magic = "magic", "", None;
     /// The command set of the reply is N.
     CommandSet = "command-set", "", Some(4);
     /// The command id of the reply is N.
     CommandId = "command-id", "", Some(1);
-    /// The OK replies have N bytes, 20 to 32: cut, or with zeros behind them.
+    /// The OK replies have N bytes, 20 to 32: truncated, or padded with zeros.
     OkSize = "ok-size", "F-2", Some(20);
-    /// The errors have N bytes, 20 to 32: cut, or with zeros behind them.
+    /// The errors have N bytes, 20 to 32: truncated, or padded with zeros.
     ErrorSize = "error-size", "F-1", Some(28);
     /// An Error with `E_FAIL` follows the reply to a dump.
     SecondReply = "second-reply", "F-81", None;
-    /// A dump costs the runtime the file of its socket.
+    /// A dump removes the runtime's socket file.
     SocketGone = "socket-gone", "P-6", None;
-    /// The connection is reset where it should be closed.
+    /// The connection is reset instead of closed.
     Reset = "reset", "F-70", None;
-    /// The reply and the first bytes behind it are one write.
+    /// The reply and the first bytes after it are one write.
     OneWrite = "one-write", "", None;
-    /// The reply that begins a `user_events` session comes before the descriptor is taken, as the document says.
+    /// The reply that starts a `user_events` session is sent before the descriptor is read, as the document says.
     ReplyBeforeDescriptor = "reply-before-descriptor", "F-19", None;
-    /// The reply announces N bytes of environment fewer than come.
+    /// The reply announces N bytes of environment too few.
     EnvironmentBytesLess = "environment-bytes-less", "F-43", Some(4);
-    /// The reply announces N bytes of environment more than come.
+    /// The reply announces N bytes of environment too many.
     EnvironmentBytesMore = "environment-bytes-more", "F-43", Some(4);
-    /// The count of the environment's entries is N too small.
+    /// The count of the environment's entries is too small by N.
     EnvironmentCountLess = "environment-count-less", "F-43", Some(1);
-    /// The count of the environment's entries is N too large.
+    /// The count of the environment's entries is too large by N.
     EnvironmentCountMore = "environment-count-more", "F-43", Some(1);
-    /// An Error with `E_FAIL` stands in the environment block behind N bytes of it.
+    /// An Error with `E_FAIL` is in the environment block after N bytes of it.
     EnvironmentError = "environment-error", "F-43", Some(60);
-    /// The connection ends behind N bytes of the environment block.
+    /// The connection ends after N bytes of the environment block.
     EnvironmentCut = "environment-cut", "F-43", Some(60);
-    /// The stream ends behind N bytes, without its end.
+    /// The stream ends after N bytes, without its end.
     StreamCut = "stream-cut", "", Some(40);
-    /// The stream does not end, and so the stop is not answered.
+    /// The stream does not end, so the stop is not answered.
     StreamNeverEnds = "stream-never-ends", "F-75", None;
-    /// A stop is answered for the session that has the next id.
+    /// A stop is answered with the next session id.
     StopAnother = "stop-another", "F-31", None;
     /// A stop ends the session, and the connection without a reply.
     StopUnanswered = "stop-unanswered", "F-76", None;
-    /// The advertise has another magic.
+    /// The advertise has a wrong magic.
     AdvertiseMagic = "advertise-magic", "", None;
     /// N bytes of the advertise are sent, then the end.
     AdvertiseCut = "advertise-cut", "", Some(20);
@@ -141,15 +141,15 @@ pub struct Misbehaviour {
 }
 
 impl Misbehaviour {
-    /// With the number that it has by default.
+    /// With its default number.
     pub const fn new(kind: MisbehaviourKind) -> Self {
         Self { kind, number: kind.default_number() }
     }
 
-    /// Reads `NAME`, or `NAME=N`; N in decimal, or in hexadecimal behind `0x`.
+    /// Reads `NAME`, or `NAME=N`; N in decimal, or in hexadecimal after `0x`.
     ///
     /// # Errors
-    /// Where there is no such name, it takes no number, or N is none.
+    /// If there is no such name, it takes no number, or N is invalid.
     pub fn parse(text: &str) -> Result<Self, MisbehaviourError> {
         let error = |why| MisbehaviourError { text: text.to_owned(), why };
         let (name, number) = text.split_once('=').map_or((text, None), |(name, number)| (name, Some(number)));
@@ -165,7 +165,7 @@ impl Misbehaviour {
         Ok(one)
     }
 
-    /// What it is.
+    /// Its kind.
     pub const fn kind(self) -> MisbehaviourKind {
         self.kind
     }
@@ -187,7 +187,7 @@ impl fmt::Display for Misbehaviour {
     }
 }
 
-/// Text that is no [`Misbehaviour`].
+/// Text that is not a [`Misbehaviour`].
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::runtime::Misbehaviour;
@@ -220,7 +220,7 @@ impl fmt::Display for MisbehaviourError {
 
 impl core::error::Error for MisbehaviourError {}
 
-/// All that one runtime does wrong; of two of a kind the last.
+/// All faults of one runtime; of two of a kind the last.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Misbehaviours(pub(super) Vec<Misbehaviour>);
 
@@ -229,7 +229,7 @@ impl Misbehaviours {
         self.0.iter().any(|one| one.kind == kind)
     }
 
-    /// Its number, if it is there.
+    /// Its number, if present.
     pub(super) fn number(&self, kind: MisbehaviourKind) -> Option<u32> {
         self.0.iter().rev().find(|one| one.kind == kind)?.number
     }
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(refused("sleeps"), "sleeps: no misbehaviour has this name");
     }
 
-    /// What a user reads of it in the errata.
+    /// Its text in the errata.
     #[test]
     fn each_is_an_example_of_a_fact_or_of_none() {
         let is_fact =

@@ -1,18 +1,19 @@
-//! The reference runtime: a runtime's side of the protocol over real sockets, for those who test clients.
+//! The reference runtime: a runtime's side of the protocol over real sockets and pipes, for testing clients.
 //!
-//! It is this crate's own [`server`](crate::io::server) and [`ConnectPort`](crate::exchange::ConnectPort), one connection after
-//! another (F-75), and an application that runs nothing. A [`Profile`](super::known::Profile) says which runtime it is
-//! like: it then goes as the exchange scripts say that one goes, what is not harmful byte for byte. A [`Misbehaviour`] makes it do
-//! something wrong.
+//! It combines this crate's [`server`](crate::io::server) and [`ConnectPort`](crate::exchange::ConnectPort), one connection after
+//! another (F-75), with an application that runs nothing. A [`Profile`](super::known::Profile) selects the runtime to imitate: its
+//! behaviour then follows the exchange scripts; in harmless cases byte for byte. A [`Misbehaviour`] adds a fault.
 //!
-//! | what runtimes do | what this one does |
+//! | real runtimes | this one |
 //! |---|---|
 //! | stream events | streams a whole nettrace file without events; with rundown, one of half a megabyte |
-//! | write dumps, perf maps, to `user_events_data` | says so, and writes nothing |
-//! | set and delete variables | in its own list alone |
+//! | write dumps | answers OK, and writes the beginning of a core file to [`Config::dumps`] |
+//! | write perf maps, and to `user_events_data` | answers OK, and writes nothing |
+//! | set and delete variables | only in its own list |
 //! | load profilers and startup hooks | loads none |
-//! | die of some requests (F-72) | dies only where [`Config::dies`] is set |
-//! | give away memory (F-7, F-71) | answers an error |
+//! | die of some requests (F-72) | dies only with [`Config::dies`] |
+//! | read memory after a payload, and leak it (F-7, F-71) | the same, zeros, with [`Config::dies`]; otherwise an error |
+//! | on Windows, block on an unread reply (F-118) | continues |
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::conformance::known::Profile;
@@ -31,18 +32,29 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(unix)]
+mod agreement;
 mod answers;
 mod application;
 mod config;
 mod misbehaviour;
+mod over_read;
 mod peer;
 mod ports;
 mod profile;
+mod ready;
 mod recorded;
 mod server;
 mod session;
 mod stream;
+mod system;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
 
+#[cfg(unix)]
+pub use agreement::{Agreement, Difference, Share};
 pub use config::{Config, StartError};
 pub use misbehaviour::{Misbehaviour, MisbehaviourError, MisbehaviourKind};
 
@@ -52,20 +64,48 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 
-use self::application::{Application, State};
+use self::application::{Application, Conduct, State};
 use self::misbehaviour::Misbehaviours;
 use self::ports::Port;
 use self::recorded::Recorded;
 use self::server::Server;
-use crate::io::{Canceller, UnlinkOnDrop, bind_private};
+use self::system::{Guard, LACKING, Listening};
+use crate::conformance::known::is_told;
+use crate::io::Canceller;
 use crate::port::{Ports, Suspension};
+use crate::vectors::script::SignalKind;
 use crate::wire::Guid;
 
-/// A runtime that runs. It ends when it is stopped or dropped.
+/// A runtime's reaction to a signal.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::conformance::known::Profile;
+/// use dotnet_diagnostics_ipc::conformance::runtime::{Config, ReferenceRuntime, SignalReaction};
+/// use dotnet_diagnostics_ipc::vectors::script::SignalKind;
+///
+/// let directory = tempfile::tempdir()?;
+/// let config = Config { profile: Profile::NATIVE_AOT_9, dies: true, ..Config::new(directory.path().join("socket")) };
+/// let runtime = ReferenceRuntime::start(config)?;
+/// assert_eq!(runtime.reacts_to(SignalKind::Term), SignalReaction::LeavesSocket);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SignalReaction {
+    /// It ends, and removes its socket.
+    Ends,
+    /// It dies, and leaves its socket file (F-109, P-49).
+    LeavesSocket,
+    /// It keeps running (P-50).
+    RunsOn,
+}
+
+/// A running runtime. It ends when stopped or dropped.
 #[derive(Debug)]
 pub struct ReferenceRuntime {
     application: Shared,
-    guard: UnlinkOnDrop,
+    /// None if its environment disables the server.
+    guard: Option<Guard>,
     server: Option<JoinHandle<()>>,
 }
 
@@ -78,53 +118,106 @@ impl fmt::Debug for Shared {
 }
 
 impl ReferenceRuntime {
-    /// Starts it: it listens when this returns.
+    /// Starts it: it listens when this returns, unless its environment disables the server (F-107).
     ///
     /// # Errors
-    /// [`StartError`]: the socket's path is taken or cannot be trusted, there are too many ports, or the system has no thread or
-    /// descriptor left.
+    /// [`StartError`]: the socket's path or the pipe's name is taken or cannot be trusted, there are too many ports, the system has no
+    /// thread or descriptor left, or nothing that shows a misbehaviour.
     pub fn start(config: Config) -> Result<Self, StartError> {
+        let conduct = if config.dies { Conduct::DYING } else { Conduct::LIVING };
+        Self::start_as(config, conduct)
+    }
+
+    fn start_as(config: Config, conduct: Conduct) -> Result<Self, StartError> {
         let recorded = Recorded::of(config.profile)?;
         let ports = config.ports_text();
         let counting: alloc::vec::Vec<_> = Ports::new(&ports).filter(|port| config.counts(port.address)).collect();
         let suspension = Suspension::new(config.suspends(), counting.iter().copied()).map_err(StartError::Ports)?;
-        let environment = recorded.environment.iter().cloned().chain(config.environment.iter().cloned()).collect();
-        let (listener, guard) = bind_private(&config.socket).map_err(StartError::Socket)?;
-        listener.set_nonblocking(true).map_err(StartError::System)?;
+        let is_switched_off = config.is_switched_off();
+        let recorded_entries = recorded.environment.iter().cloned();
+        let mut environment: alloc::vec::Vec<_> = recorded_entries.chain(config.environment.iter().cloned()).collect();
+        let mut kills_by_its_environment = false;
+        for entry in &config.environment_bytes {
+            match config.profile.reads_entry(entry) {
+                Some(text) => environment.push(text),
+                None => kills_by_its_environment = true,
+            }
+        }
+        if let Some(lacking) = config.misbehaviours.iter().find(|one| LACKING.contains(&one.kind())) {
+            return Err(StartError::Unavailable(*lacking));
+        }
+        let bound = if is_switched_off { None } else { Some(Listening::bind(&config.socket).map_err(StartError::Socket)?) };
         let application = Arc::new(Application {
             profile: config.profile,
             recorded,
             process_id: std::process::id(),
-            socket: guard.path().to_path_buf(),
+            socket: bound.as_ref().map_or(config.socket, |(_, guard)| guard.path().to_path_buf()),
             cookie: cookie(),
             wrong: Misbehaviours(config.misbehaviours),
-            dies: config.dies,
+            conduct,
+            dumps: config.dumps,
+            kills_by_its_environment,
             stop: Canceller::new().map_err(StartError::System)?,
             state: Mutex::new(State::new(environment, suspension)),
             changed: Condvar::new(),
         });
+        let Some((listening, guard)) = bound else {
+            return Ok(Self { application: Shared(application), guard: None, server: None });
+        };
         let ports = counting.into_iter().map(|port| Port::new(port.address, &application)).collect();
-        let server = Server { application: Arc::clone(&application), listener, ports };
+        let server = Server { application: Arc::clone(&application), listening, ports };
         let server = thread::Builder::new().name("diagnostic server".into()).spawn(move || server.run());
-        Ok(Self { application: Shared(application), guard, server: Some(server.map_err(StartError::System)?) })
+        Ok(Self { application: Shared(application), guard: Some(guard), server: Some(server.map_err(StartError::System)?) })
     }
 
-    /// The socket of its default port.
+    /// The socket of its default port; on Windows the path of its pipe.
     pub fn socket(&self) -> &Path {
-        self.guard.path()
+        &self.application.0.socket
     }
 
-    /// The cookie by which it can be told from others.
+    /// Whether it listens: not if its environment disables the server.
+    pub const fn listens(&self) -> bool {
+        self.guard.is_some()
+    }
+
+    /// The imitated runtime's reaction to a signal that its program does not handle. Without [`Config::dies`] it ends cleanly on
+    /// each.
+    pub fn reacts_to(&self, signal: SignalKind) -> SignalReaction {
+        let application = &self.application.0;
+        let (is_term, is_told) = (signal == SignalKind::Term, |fact| is_told(application.profile, fact));
+        if !application.conduct.harms_itself() {
+            SignalReaction::Ends
+        } else if is_term && is_told("P-50") && !self.is_started() {
+            SignalReaction::RunsOn
+        } else if is_told("F-109") || is_term && is_told("P-49") {
+            SignalReaction::LeavesSocket
+        } else {
+            SignalReaction::Ends
+        }
+    }
+
+    /// Ends it like a crash: the socket file stays.
+    pub fn abandon(mut self) {
+        core::mem::forget(self.guard.take());
+    }
+
+    /// The cookie that identifies it.
     pub fn cookie(&self) -> Guid {
         self.application.0.cookie
     }
 
-    /// Whether no port holds its start any longer.
+    /// Whether no port suspends it any longer.
     pub fn is_started(&self) -> bool {
         self.application.0.state().is_started()
     }
 
-    /// Ends it: connections are closed, the socket's file is removed.
+    /// Whether a request since the last call would have killed the imitated runtime.
+    #[cfg_attr(not(unix), allow(dead_code, reason = "agreement asks, which is for Unix"))]
+    fn has_died(&self) -> bool {
+        self.application.0.conduct.has_died()
+    }
+
+    /// Ends it: connections are closed, the socket file is removed.
     pub fn stop(self) {
         drop(self);
     }
@@ -135,13 +228,13 @@ impl Drop for ReferenceRuntime {
         self.application.0.stop.cancel();
         self.application.0.changed.notify_all();
         if let Some(server) = self.server.take() {
-            // One that panicked has said so.
+            // A panic was reported when it happened.
             let _ = server.join();
         }
     }
 }
 
-/// Another one for each runtime.
+/// A different one for each runtime.
 fn cookie() -> Guid {
     let halves = [0u8, 1].map(|half| RandomState::new().hash_one(half).to_le_bytes());
     let mut bytes = [0; 16];

@@ -1,26 +1,27 @@
-//! The connection to one client, and what is done wrong with the bytes on their way to it.
+//! The connection to one client, and the faults in the bytes sent to it.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+#[cfg(unix)]
+use std::os::fd::OwnedFd;
 use std::string::String;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::vec::Vec;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{RecvFlags, recv};
-
 use super::answers::Answers;
 use super::misbehaviour::{MisbehaviourKind as Kind, Misbehaviours};
+use super::system::{self, Kept, Link};
 use crate::command::{Command, Continuation};
+#[cfg(unix)]
 use crate::continuation::FdByte;
 use crate::header::HEADER_LEN;
 use crate::io::server::ServerTransport;
-use crate::io::{Stopped, Transport, UnixTransport, Until};
-use crate::message::eventpipe::SessionReply;
-use crate::message::{self, Message};
+use crate::io::{Stopped, Transport, Until};
+use crate::message::Message;
+#[cfg(unix)]
+use crate::message::{self, eventpipe::SessionReply};
 
-/// How long to look away from bytes that are left where they are: such a connection can always be read.
+/// The interval of polling in a pause without a deadline.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// An Error with `E_FAIL`.
@@ -31,26 +32,26 @@ const TAKE_NONE: [Command; 4] =
     [Command::PROCESS_INFO, Command::PROCESS_INFO2, Command::PROCESS_INFO3, Command::PROCESS_ENVIRONMENT];
 
 pub(super) struct Peer {
-    transport: UnixTransport,
+    transport: Link,
     answers: Arc<Answers>,
-    /// What was received.
+    /// The received bytes.
     request: Vec<u8>,
-    /// How much of it was read without being taken, so that the close will be a reset.
+    /// How much of it was left unread, so that the close will be a reset.
     left: usize,
-    /// Of a request that the runtime knows, once all of it is there.
+    /// For a known request, once it is complete.
     command: Command,
-    /// What is held back, to go with what follows.
+    /// Held back, to be sent with the following bytes.
     held: Vec<u8>,
     has_replied: bool,
-    /// The OK was given before it was asked for.
+    /// The OK was sent before it was due.
     has_begun: bool,
-    /// How many bytes of what follows the reply are still sent before it breaks off.
+    /// How many bytes of the continuation are sent before it is interrupted.
     room: Option<usize>,
     is_block_begun: bool,
 }
 
 impl Peer {
-    pub(super) fn new(transport: UnixTransport, answers: Answers) -> Self {
+    pub(super) fn new(transport: Link, answers: Answers) -> Self {
         Self {
             transport,
             answers: Arc::new(answers),
@@ -73,38 +74,7 @@ impl Peer {
         &self.answers.application.wrong
     }
 
-    /// Receives, and leaves the bytes where they are.
-    fn look(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
-        let mut all = std::vec![0; self.left.saturating_add(into.len())];
-        loop {
-            until.check()?;
-            match recv(self.transport.as_fd(), &mut *all, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
-                Ok((_, n)) if n > self.left => {
-                    let new = all.get(self.left..n).unwrap_or_default();
-                    into.iter_mut().zip(new).for_each(|(into, new)| *into = *new);
-                    self.left = n;
-                    return Ok(new.len());
-                }
-                Ok((_, 0)) => return Ok(0),
-                // The end is behind the bytes that are left.
-                Ok(_) if self.is_half_closed() => return Ok(0),
-                Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => std::thread::sleep(LOOK),
-                Err(errno) => return Err(Stopped::Io(errno.into())),
-            }
-        }
-    }
-
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    fn is_half_closed(&self) -> bool {
-        has_ended(&self.transport, PollFlags::RDHUP)
-    }
-
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    fn is_half_closed(&self) -> bool {
-        has_hung_up(&self.transport)
-    }
-
-    /// Sends a reply, as it should be or not.
+    /// Sends a reply, with or without a fault.
     fn reply(&mut self, mut reply: Vec<u8>, until: &Until<'_>) -> Result<(), Stopped> {
         let is_error = |reply: &[u8]| reply.get(17) == Some(&Command::ERROR.id);
         if self.wrong().has(Kind::StopUnanswered) && self.command == Command::STOP_TRACING && !is_error(&reply) {
@@ -150,7 +120,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Sends a piece of what follows the reply, as it should be or not.
+    /// Sends a piece of the continuation, with or without a fault.
     fn continuation(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<(), Stopped> {
         let is_block = self.command == Command::PROCESS_ENVIRONMENT;
         let mut bytes = bytes.to_vec();
@@ -159,7 +129,7 @@ impl Peer {
         }
         let Some(room) = self.room else { return self.send_all(&bytes, until) };
         self.room = Some(room.saturating_sub(bytes.len()));
-        // Nobody waits at the end of a block, but a stream goes on.
+        // Nobody waits at the end of a block, but a stream continues.
         if bytes.len() < room || (bytes.len() == room && !is_block) {
             return self.send_all(&bytes, until);
         }
@@ -171,7 +141,7 @@ impl Peer {
         Err(ended())
     }
 
-    /// Sends what is held back, and all of these bytes.
+    /// Sends the held bytes, and all of these.
     fn send_all(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<(), Stopped> {
         if !self.held.is_empty() {
             let together = [std::mem::take(&mut self.held).as_slice(), bytes].concat();
@@ -215,7 +185,11 @@ impl Transport for Peer {
         if is_rest && application.profile.refuses_pieces() {
             return Ok(0);
         }
-        let n = if self.wrong().has(Kind::Reset) { self.look(into, until)? } else { self.transport.receive(into, until)? };
+        let n = if self.wrong().has(Kind::Reset) {
+            system::look(&mut self.transport, &mut self.left, into, until)?
+        } else {
+            self.transport.receive(into, until)?
+        };
         self.request.extend(into.get(..n).unwrap_or_default());
         let Ok(message) = Message::decode(&self.request) else { return Ok(n) };
         let Message { command, payload, .. } = message;
@@ -228,7 +202,9 @@ impl Transport for Peer {
             self.answers.stay_open(true);
             return Err(ended());
         }
-        if self.wrong().has(Kind::EchoPayload) && TAKE_NONE.contains(&command) && !payload.is_empty() {
+        let echoes =
+            self.wrong().has(Kind::EchoPayload) || (application.conduct.harms_itself() && application.profile.echoes(command));
+        if echoes && TAKE_NONE.contains(&command) && !payload.is_empty() {
             let mut echo = [payload, &[0; HEADER_LEN]].concat();
             if command == Command::PROCESS_ENVIRONMENT {
                 echo.extend(block(&application.state().environment));
@@ -241,19 +217,17 @@ impl Transport for Peer {
 }
 
 impl ServerTransport for Peer {
+    #[cfg(unix)]
     fn receive_fd(&mut self, until: &Until<'_>) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
         if self.wrong().has(Kind::ReplyBeforeDescriptor) && !self.has_replied {
             let reply = SessionReply { session_id: self.answers.begin_early() };
             let reply = message::encode_to_vec(Command::OK, &reply).unwrap_or_default();
-            // A client that has gone is noticed at the descriptor.
+            // A disconnected client is noticed at the descriptor.
             let _ = self.reply(reply, until);
             (self.has_replied, self.has_begun) = (true, true);
         }
-        // It is behind what was left.
-        let mut left = std::vec![0; std::mem::take(&mut self.left)];
-        if !left.is_empty() {
-            recv(self.transport.as_fd(), &mut *left, RecvFlags::DONTWAIT).map_err(|errno| Stopped::Io(errno.into()))?;
-        }
+        // It follows the unread bytes.
+        system::take(&self.transport, std::mem::take(&mut self.left))?;
         self.transport.receive_fd(until)
     }
 
@@ -262,30 +236,21 @@ impl ServerTransport for Peer {
     }
 }
 
-/// The server has nothing more to say: the connection is closed, or stays open (F-5, F-74).
+/// The server has nothing more to send: the connection is closed, or stays open (F-5, F-74).
 impl Drop for Peer {
     fn drop(&mut self) {
         let application = Arc::clone(&self.answers.application);
-        // What was held back to go with more. The client may have gone.
+        // The held bytes. The client may have disconnected.
         let _ = self.send_all(&[], &Until { deadline: None, canceller: Some(&application.stop) });
         if self.answers.stays_open() {
-            // Where there is no descriptor left it is closed.
-            let _ = self.transport.as_fd().try_clone_to_owned().map(|fd| application.leave_open(fd));
+            if let Some(connection) = Kept::new(&self.transport) {
+                application.leave_open(connection);
+            }
         }
     }
 }
 
-/// Whether the client has gone. A half-close is no such thing (F-23).
-pub(super) fn has_hung_up(fd: &impl AsFd) -> bool {
-    has_ended(fd, PollFlags::empty())
-}
-
-fn has_ended(fd: &impl AsFd, how: PollFlags) -> bool {
-    let polled = poll(&mut [PollFd::new(fd, how)], Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
-    polled.is_ok_and(|n| n > 0)
-}
-
-/// The exchange is over, as if the client had gone.
+/// The exchange is over, as if the client had disconnected.
 fn ended() -> Stopped {
     Stopped::Io(io::ErrorKind::ConnectionAborted.into())
 }

@@ -4,20 +4,19 @@ use std::borrow::ToOwned as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use rustix::net::{RecvFlags, recv};
-
 use super::application::Application;
 use super::misbehaviour::MisbehaviourKind as Kind;
+use super::system::{self, Link};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::exchange::{ConnectPort, ConnectPortAction, MisuseError, RetryPolicy};
-use crate::io::{Transport as _, UnixTransport, Until, unix};
+use crate::io::{Transport as _, Until};
 
 /// A configured port and its connection.
 pub(super) struct Port {
     path: PathBuf,
     pub(super) exchange: ConnectPort,
     buffer: [u8; ADVERTISE_LEN],
-    pub(super) transport: Option<UnixTransport>,
+    pub(super) transport: Option<Link>,
     /// When a delay is over.
     pub(super) waits_until: Option<Instant>,
 }
@@ -34,20 +33,19 @@ impl Port {
         }
     }
 
-    /// Connects as far as it goes without waiting.
+    /// Connects as far as possible without waiting.
     pub(super) fn advance(&mut self, application: &Application) -> Result<(), MisuseError> {
         while !application.stop.is_cancelled() {
             match self.exchange.action() {
                 ConnectPortAction::Connect => {
                     self.waits_until = None;
-                    // Where the backlog is full it waits, and nobody else is served (P-24).
-                    match unix::connect(&self.path, &Until { deadline: None, canceller: Some(&application.stop) }) {
-                        Ok(transport) => {
+                    match system::connect(&self.path, &application.stop) {
+                        Some(transport) => {
                             self.transport = Some(transport);
                             self.exchange.connected(&mut self.buffer)?;
                             self.distort(application);
                         }
-                        Err(_) => self.exchange.connect_failed()?,
+                        None => self.exchange.connect_failed()?,
                     }
                 }
                 ConnectPortAction::Send(range) => {
@@ -89,11 +87,8 @@ impl Port {
         }
     }
 
-    /// Takes the connection, on which something has happened: whether it is a request. A half-close is taken for one.
-    pub(super) fn take(&mut self, has_hung_up: bool) -> Option<(UnixTransport, bool)> {
-        let transport = self.transport.take()?;
-        let is_request = !has_hung_up
-            || matches!(recv(transport.stream(), &mut [0u8; 1][..], RecvFlags::PEEK | RecvFlags::DONTWAIT), Ok((_, 1)));
-        Some((transport, is_request))
+    /// Takes the connection, on which an event occurred.
+    pub(super) const fn take(&mut self) -> Option<Link> {
+        self.transport.take()
     }
 }

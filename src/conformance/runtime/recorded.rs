@@ -1,4 +1,4 @@
-//! What runtimes say of themselves: taken out of the recorded replies of the vectors, where alone it stands.
+//! The information of runtimes about themselves: only from the recorded replies of the vectors.
 
 use std::format;
 use std::string::{String, ToString as _};
@@ -17,11 +17,11 @@ pub(super) struct Recorded {
     pub(super) running: Info,
     pub(super) suspended: Info,
     pub(super) environment: Vec<String>,
-    /// The text of a dump that fails, where there was one.
+    /// The text of a failed dump, if there was one.
     pub(super) dump_error: Option<String>,
 }
 
-/// What `ProcessInfo3` says, but for the process's id and cookie.
+/// The reply to `ProcessInfo3`, except for the process's id and cookie.
 pub(super) struct Info {
     pub(super) command_line: String,
     pub(super) os: String,
@@ -45,6 +45,9 @@ impl Recorded {
             environment: entries(block).ok_or(StartError::Vectors)?,
             dump_error: Self::wire(&file, &format!("{runtime}-error-generatecoredump3")).find_map(text_of),
         };
+        if cfg!(windows) {
+            (recorded.running, recorded.suspended) = of_windows().ok_or(StartError::Vectors)?;
+        }
         // The values may be of another build.
         if let Some(build) = profile.model().build().or_else(|| profile.version().map(Build::first_of)) {
             for info in [&mut recorded.running, &mut recorded.suspended] {
@@ -60,18 +63,28 @@ impl Recorded {
     }
 }
 
-/// The recording whose values are the nearest: of its family and version, or of `CoreCLR`'s next version that can tell (3.1 cannot, F-68).
+/// The nearest recording: its own, of its family and version, or of `CoreCLR`'s next version that has one (3 has none, F-68).
 fn recording_of(profile: Profile) -> Option<&'static str> {
     let model = profile.model();
     let named = EMBEDDED.iter().filter_map(|(file, _)| file.strip_prefix("runtime-")?.strip_suffix(".json"));
     let recordings: Vec<_> = named.filter_map(|name| Some((Profile::of_recording(name)?, name))).collect();
-    let own = recordings.iter().find(|(one, _)| (one.family(), one.version()) == (model.family(), model.version()));
+    let is_alike = |(one, _): &&(Profile, _)| (one.family(), one.version()) == (model.family(), model.version());
+    let own = recordings.iter().find(|(one, _)| *one == model).or_else(|| recordings.iter().find(is_alike));
     let core_clr = || recordings.iter().filter(|(one, _)| one.family() == Family::CoreClr && one.has("8.0"));
     let later = || core_clr().filter(|(one, _)| model.version().is_some_and(|own| one.version() >= Some(own)));
     let own = own.filter(|(one, _)| one.has("5.0"));
     let chosen =
         own.or_else(|| later().min_by_key(|(one, _)| one.build())).or_else(|| core_clr().max_by_key(|(one, _)| one.build()));
     chosen.map(|(_, name)| *name)
+}
+
+/// The information of a runtime for Windows (F-126): running, and suspended.
+fn of_windows() -> Option<(Info, Info)> {
+    const NAME: &str = "runtime-windows.json";
+    let (_, text) = EMBEDDED.iter().find(|(file, _)| *file == NAME)?;
+    let file = vectors::parse(NAME, text).ok()?;
+    let of = |group: &str| info(&file, &format!("win-net10.0.9-{group}"));
+    Some((of("reply-processinfo3")?, of("suspended-reply-processinfo3")?))
 }
 
 fn info(file: &File, group: &str) -> Option<Info> {
@@ -99,15 +112,15 @@ fn text_of(error: &[u8]) -> Option<String> {
     error.message.map(|text| text.to_string()).filter(|text| !text.is_empty())
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 
     #[test]
     fn every_profile_has_its_values() {
         let versions = Profile::ALL.map(|profile| Recorded::of(profile).unwrap().running.version);
-        assert_eq!(versions, ["3.1.23", "8.0.30", "9.0.5", "10.0.9", "11.0.0", "8.0.31", "9.0.20", "9.0.20", "10.0.9", "10.0.9",]);
-        // Of the nearest version that was recorded, and under its own name.
+        assert_eq!(versions, ["3.1.23", "8.0.30", "9.0.5", "10.0.9", "11.0.0", "8.0.31", "9.0.20", "9.0.20", "10.0.12", "10.0.12"]);
+        // From the nearest recorded version, with its own name.
         let seven = Recorded::of(Profile::core_clr(7, 0)).unwrap();
         assert_eq!(seven.running.version, "7.0.0");
         assert_eq!(seven.running.command_line, Recorded::of(Profile::CORECLR_8).unwrap().running.command_line);
@@ -117,8 +130,14 @@ mod tests {
     fn only_the_executable_stands_in_the_command_line_of_a_suspended_runtime() {
         for profile in Profile::ALL {
             let recorded = Recorded::of(profile).unwrap();
+            if profile.family() == Family::NativeAot {
+                // Always the same, without arguments (F-100).
+                assert_eq!(recorded.running.command_line, recorded.suspended.command_line);
+                assert!(recorded.running.command_line.ends_with("/subject"));
+                continue;
+            }
             assert!(recorded.running.command_line.starts_with(&recorded.suspended.command_line));
-            assert!(recorded.running.command_line.contains(".dll "));
+            assert!(recorded.running.command_line.contains(".dll"));
             assert!(!recorded.suspended.command_line.contains(' '));
             assert!(recorded.environment.iter().any(|entry| entry == "PATH=/usr/bin:/bin"));
         }

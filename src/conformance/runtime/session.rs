@@ -1,4 +1,4 @@
-//! A session: what it does with its connection from the reply on.
+//! A session: its use of the connection after the reply.
 
 use std::io::{self, Write as _};
 use std::sync::Arc;
@@ -8,13 +8,15 @@ use std::vec::Vec;
 use super::application::{Application, State};
 use super::misbehaviour::MisbehaviourKind as Kind;
 use super::stream;
-use crate::io::server::{HeldConnection, StreamWriter};
+#[cfg(unix)]
+use crate::io::server::HeldConnection;
+use crate::io::server::StreamWriter;
 use crate::message::eventpipe::Format;
 
-/// How often a session looks whether its client has gone, and for how long.
+/// How often a session checks for its client, and for how long.
 const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(1));
 
-/// A session that has begun. It is over when this is dropped: also where its reply did not go out.
+/// A session that has begun. Dropping it ends it, even if its reply was not sent.
 pub(super) struct Session {
     application: Arc<Application>,
     id: u64,
@@ -38,7 +40,7 @@ impl Session {
             return Ok(());
         }
         stream.write_all(&stream::start(format, self.application.process_id))?;
-        // A runtime finds out that its reader has gone when it next writes; this one, which has nothing to write, looks.
+        // A runtime notices a missing reader when it next writes; this one, which has nothing to write, checks.
         let never = self.application.wrong.has(Kind::StreamNeverEnds);
         self.wait(|time| stream.pause(time), |state| !never && state.is_stopped(self.id));
         let mut last = Vec::new();
@@ -49,15 +51,16 @@ impl Session {
         stream.write_all(&last)
     }
 
+    #[cfg(unix)]
     pub(super) fn hold(self, connection: &mut HeldConnection<'_>) {
         self.wait(|time| connection.wait(Some(time)), |state| state.is_stopped(self.id));
         // A stop leaves the connection open.
         drop(self);
-        // The runtime's own end is one of the connection as well.
+        // The runtime's end also ends the connection.
         let _ = connection.wait(None);
     }
 
-    /// Waits until it is so, the client has gone, or the runtime ends.
+    /// Waits until it is so, the client has disconnected, or the runtime ends.
     fn wait(&self, mut has_gone: impl FnMut(Duration) -> io::Result<bool>, is_so: impl Fn(&State) -> bool) {
         let (every, time) = LOOK;
         while self.application.wait(Some(every), |state| is_so(state).then_some(())).is_none() {

@@ -1,4 +1,4 @@
-//! What a session streams: a nettrace file with no event in it, in pieces.
+//! The stream of a session: a nettrace file without events, in pieces.
 
 use std::vec::Vec;
 
@@ -6,13 +6,13 @@ use crate::message::eventpipe::Format;
 
 const BEGIN: u8 = 5;
 const END: u8 = 6;
-/// The tag of no object: it stands where a type would, and behind the last object.
+/// The tag of no object: used in place of a type, and after the last object.
 const NULL: u8 = 1;
-/// How many addresses each of the stacks of a rundown has.
+/// The number of addresses in each stack of a rundown.
 const ADDRESSES: usize = 2048;
 const STACKS: usize = 32;
 
-/// What stands at the front of a stream: its name and the object that describes the trace.
+/// The front of a stream: its name and the object that describes the trace.
 pub(super) fn start(format: Format, process_id: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     let version: u32 = if format == Format::NET_PERF {
@@ -27,7 +27,7 @@ pub(super) fn start(format: Format, process_id: u32) -> Vec<u8> {
         for part in [2024u16, 1, 1, 1, 0, 0, 0, 0] {
             bytes.extend(part.to_le_bytes());
         }
-        // When that was on the clock of the events, and how fast that runs.
+        // The same time on the clock of the events, and its frequency.
         for part in [0u64, 1_000_000_000] {
             bytes.extend(part.to_le_bytes());
         }
@@ -39,8 +39,8 @@ pub(super) fn start(format: Format, process_id: u32) -> Vec<u8> {
     bytes
 }
 
-/// What a session with rundown says at its end, more than a socket holds: stacks that no event has. Behind `start` bytes, since
-/// blocks are aligned in the whole stream.
+/// The rundown at the end of a session, more than a socket holds: stacks without events. After `start` bytes, since blocks are
+/// aligned in the whole stream.
 pub(super) fn rundown(start: usize) -> Vec<u8> {
     let mut bytes = std::vec![0; start];
     for _ in 0..STACKS {
@@ -56,7 +56,7 @@ pub(super) fn rundown(start: usize) -> Vec<u8> {
     bytes.split_off(start)
 }
 
-/// What stands behind the last object.
+/// The bytes after the last object.
 pub(super) const LAST: &[u8] = &[NULL];
 
 fn object(bytes: &mut Vec<u8>, name: &[u8], version: u32, body: impl FnOnce(&mut Vec<u8>)) {

@@ -1,4 +1,4 @@
-//! What a target has, and which cases want what it has not.
+//! What a target supports, and which cases need something unsupported.
 
 use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 
@@ -9,25 +9,25 @@ use crate::message::eventpipe::Format;
 use crate::vectors::script::Ability;
 use crate::vectors::{Value, Verdict};
 
-/// Whether a target has something.
+/// Whether a target supports something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Has {
-    /// It has.
+    /// Yes.
     Yes,
-    /// It says that it has not, or shows it: how.
+    /// No, by declaration or observation: how.
     No(String),
-    /// It was asked, and said nothing that tells.
+    /// It was asked, without a clear answer.
     Unclear,
-    /// It says nothing at all where it must answer.
+    /// It is silent where it must answer.
     Silent,
 }
 
-/// What a target has: declared, or found out by asking. What is in neither is not known.
+/// What a target supports: declared, or found out by asking. Anything else is unknown.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Abilities {
     pub(super) commands: BTreeMap<Command, Has>,
     pub(super) features: BTreeMap<Ability, Has>,
-    /// It keeps a connection open behind its reply, and serves the next request on it.
+    /// It keeps a connection open after its reply, and serves the next request on it.
     pub(super) keeps_open: bool,
 }
 
@@ -36,21 +36,21 @@ pub(super) struct Abilities {
 pub(super) enum Lack {
     /// The target's file does not claim it.
     Unclaimed(String),
-    /// The target does not have it: it was asked.
+    /// The target does not support it: it was asked.
     Missing(String),
-    /// It was asked, and said nothing at all. That is waited for once.
+    /// It was asked, and was silent. That is waited for once.
     Silent(String),
 }
 
 impl Abilities {
-    /// What was found out about a command.
+    /// The result for a command.
     pub(super) fn command(&self, command: Command) -> Option<&Has> {
         self.commands.get(&command)
     }
 
-    /// What `case` wants and the target does not have.
+    /// What `case` needs and the target does not support.
     ///
-    /// What a profile says that the target has, it is held to, whatever it says.
+    /// What a profile includes is required, whatever the target reports.
     pub(super) fn lack(&self, case: &ServerCase<'_>, profile: Profile, claims: &Claims) -> Option<Lack> {
         for command in case.wanted_commands().into_iter().filter(|command| command.since().is_some()) {
             let name = command.name().unwrap_or_default();
@@ -82,7 +82,7 @@ impl Abilities {
 }
 
 impl ServerCase<'_> {
-    /// What it wants beside commands, of what the document leaves open.
+    /// Its needs besides commands, of what the document leaves open.
     pub(super) fn wants(&self) -> Vec<Ability> {
         let target = match self.kind {
             ServerCaseKind::Script { target, .. } => target,

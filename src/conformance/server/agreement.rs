@@ -1,4 +1,4 @@
-//! What replies and advertises of one case say of their process: differently, or of another one.
+//! Whether replies and advertises of one case contradict each other about their process.
 
 use alloc::{format, vec::Vec};
 
@@ -23,7 +23,7 @@ fn ok(exchange: &Exchange) -> Option<&[u8]> {
     exchange.came.get(HEADER_LEN..header.size.into())
 }
 
-/// Process id and cookie, as a message has them.
+/// Process id and cookie, as in a message.
 struct Said {
     /// `reply` or `advertise`.
     by: &'static str,
@@ -73,16 +73,16 @@ fn processes(evidence: &CaseEvidence) -> Vec<FaultSeen> {
     found
 }
 
-/// An id that is not that of the target's process.
+/// An id other than that of the target's process.
 fn of_another_process(said: &Said, evidence: &CaseEvidence) -> Option<FaultSeen> {
-    // One with its bytes the other way round has a name of its own.
+    // Reversed bytes have a separate name.
     let is_swapped = u32::try_from(said.id).is_err() && u32::try_from(said.id.swap_bytes()).is_ok();
     let expected = evidence.process.expected_in_place_of(said.id).filter(|_| !is_swapped)?;
     let text = format!("processId of the {} is {}, expected {expected}", said.by, said.id);
     Some(FaultSeen::new(ServerFault::ProcessIdWrong, text))
 }
 
-/// The first three parts of a GUID with their bytes the other way round.
+/// A GUID with the bytes of its first three parts reversed.
 fn swapped(mut guid: [u8; 16]) -> [u8; 16] {
     for part in [0..4, 4..6, 6..8] {
         if let Some(part) = guid.get_mut(part) {
@@ -92,12 +92,12 @@ fn swapped(mut guid: [u8; 16]) -> [u8; 16] {
     guid
 }
 
-/// Ids of sessions that run beside each other.
+/// Ids of concurrent sessions.
 fn sessions(evidence: &CaseEvidence) -> Option<FaultSeen> {
     history(evidence).twice.map(|id| FaultSeen::new(ServerFault::SessionIdTwice, format!("two sessions that run have the id {id}")))
 }
 
-/// How many sessions of a case were stopped, if there were some and none runs any more.
+/// How many sessions of a case were stopped, if any, and none is running.
 pub(super) fn ended_sessions(evidence: &CaseEvidence) -> Option<usize> {
     let History { running, ended, .. } = history(evidence);
     (running.is_empty() && ended > 0).then_some(ended)
@@ -106,11 +106,11 @@ pub(super) fn ended_sessions(evidence: &CaseEvidence) -> Option<usize> {
 /// The sessions of a case.
 #[derive(Default)]
 struct History {
-    /// By the number of the exchange, with their ids.
+    /// By exchange number, with their ids.
     running: Vec<(usize, u64)>,
     /// How many were stopped.
     ended: usize,
-    /// The first id that two had which ran beside each other.
+    /// The first id shared by two concurrent sessions.
     twice: Option<u64>,
 }
 
@@ -127,7 +127,9 @@ fn history(evidence: &CaseEvidence) -> History {
         let is_new = exchange.is_answered_as_session() && !is_sent && history.running.iter().all(|(other, _)| other != nth);
         let id = ok(exchange).and_then(|payload| payload.get(..8)).map(LittleEndian::read_u64);
         if let Some(id) = id.filter(|id| is_new && *id != 0) {
-            if history.running.iter().any(|(_, other)| *other == id) {
+            // A session ends with its connection (P-37).
+            let runs = |exchange: usize| evidence.exchanges.get(exchange).is_some_and(|exchange| !exchange.is_closed);
+            if history.running.iter().any(|(exchange, other)| *other == id && runs(*exchange)) {
                 history.twice = history.twice.or(Some(id));
             }
             history.running.push((*nth, id));
@@ -145,7 +147,7 @@ mod tests {
 
     const PID: u32 = 4242;
 
-    /// An advertise of this process and cookie, and behind it a reply of another.
+    /// An advertise of this process and cookie, followed by a reply of another.
     fn faults(advertised: (u64, u8), replied: (u64, u8)) -> Vec<&'static str> {
         let cookie = |byte| Guid::from_bytes([byte; 16]);
         let info = ProcessInfoReply {
@@ -162,6 +164,7 @@ mod tests {
             came: encode_to_vec(Command::OK, &info).unwrap(),
             advertise: Some(advertise),
             quiet: None,
+            is_closed: false,
         };
         let process = TargetProcess { named: Some(PID), ..TargetProcess::default() };
         let evidence = CaseEvidence { exchanges: [exchange].into(), process, ..CaseEvidence::default() };
@@ -175,7 +178,7 @@ mod tests {
         assert_eq!(faults((pid, 1), (pid, 2)), ["cookie-changes"]);
         assert_eq!(faults((7, 1), (7, 1)), ["process-id-wrong", "process-id-wrong"]);
         assert_eq!(faults((pid, 1), (7, 1)), ["process-id-wrong", "process-id-changes"]);
-        // A number with its bytes the other way round has a name of its own.
+        // Reversed bytes have a separate name.
         assert_eq!(faults((pid.swap_bytes(), 1), (pid.swap_bytes(), 1)), [""; 0]);
     }
 }

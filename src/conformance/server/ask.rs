@@ -1,4 +1,4 @@
-//! What a server says next on a connection, without a pattern for it.
+//! Reads what a server sends next on a connection, without a pattern.
 
 use alloc::{format, string::String, vec::Vec};
 use core::{fmt, time::Duration};
@@ -13,16 +13,16 @@ use crate::message::{Message, Reply as Answer, encode_to_vec};
 use crate::vectors::script::Ending;
 use crate::wire::Encode;
 
-/// What came.
+/// The result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::conformance) enum Came {
     /// A whole message.
     Message(Vec<u8>),
-    /// 20 bytes that are no header.
+    /// 20 bytes that are not a header.
     NoMessage(Vec<u8>),
-    /// The end, behind these bytes.
+    /// The end, after these bytes.
     End(End, Vec<u8>),
-    /// Nothing more in time, behind these bytes.
+    /// Nothing more in time, after these bytes.
     Silence(Vec<u8>),
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for Came {
 }
 
 impl Came {
-    /// The error code, of an error message.
+    /// The error code, for an error message.
     pub(in crate::conformance) fn error(&self) -> Option<HResult> {
         let Self::Message(bytes) = self else { return None };
         let (message, _) = Message::decode_prefix(bytes).ok()?;
@@ -49,7 +49,7 @@ impl Came {
     }
 }
 
-/// Reads one message, and no byte behind it.
+/// Reads one message, and no byte beyond it.
 pub(super) fn next_message(player: &mut Player<'_>, on: &str, until: Duration) -> Result<Came, PlayerError> {
     let mut bytes = Vec::new();
     let mut wanted = HEADER_LEN;
@@ -67,17 +67,17 @@ pub(super) fn next_message(player: &mut Player<'_>, on: &str, until: Duration) -
     }
 }
 
-/// What `ProcessInfo2` says of a runtime.
+/// A runtime's reply to `ProcessInfo2`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::conformance) struct Identity {
     /// `clrProductVersion`: `10.0.9`.
     pub(in crate::conformance) version: String,
-    /// Whether its managed code has begun: until then the command line is the executable alone, and no assembly has been entered (F-39,
-    /// F-79).
+    /// Whether its managed code has begun: until then the command line is only the executable, and there is no entry assembly
+    /// (F-39, F-79).
     pub(in crate::conformance) runs: bool,
 }
 
-/// Asks `ProcessInfo2`, a complete message (F-72). `None` where the answer is an error.
+/// Sends `ProcessInfo2`, a complete message (F-72). `None` if the answer is an error.
 fn identity(player: &mut Player<'_>, on: &str, until: Duration) -> Result<Option<Identity>, PlayerError> {
     let Came::Message(bytes) = ask(player, on, Command::PROCESS_INFO2, &ProcessInfo2 {}, until)? else { return Ok(None) };
     let Ok((message, _)) = Message::decode_prefix(&bytes) else { return Ok(None) };
@@ -90,14 +90,14 @@ fn identity(player: &mut Player<'_>, on: &str, until: Duration) -> Result<Option
     })
 }
 
-/// What a target says it is.
+/// A target's information about itself.
 pub(super) fn identity_of(network: &mut dyn Network, within: Duration) -> Result<Option<Identity>, String> {
     let until = network.now().saturating_add(within);
     let mut player = Player::new(network, within);
     identity(&mut player, "who are you", until).map_err(|trouble| format!("{trouble}"))
 }
 
-/// Whether it still says something that is a message, to a `ProcessInfo`.
+/// Whether it still answers a `ProcessInfo` with a message.
 pub(super) fn answers(player: &mut Player<'_>, on: &str, until: Duration) -> Result<(), PlayerError> {
     match ask(player, on, Command::PROCESS_INFO, &ProcessInfo {}, until)? {
         Came::Message(bytes)
@@ -109,7 +109,7 @@ pub(super) fn answers(player: &mut Player<'_>, on: &str, until: Duration) -> Res
     }
 }
 
-/// Whether it still does something when it is asked a `ProcessInfo`: what is wrong with its answer, the cases say.
+/// Whether it still reacts to a `ProcessInfo`: the cases judge the answer.
 pub(super) fn reacts(network: &mut dyn Network, within: Duration) -> Result<(), PlayerError> {
     let until = network.now().saturating_add(within);
     let mut player = Player::new(network, within);
@@ -123,7 +123,7 @@ pub(super) fn reacts(network: &mut dyn Network, within: Duration) -> Result<(), 
 fn ask(player: &mut Player<'_>, on: &str, command: Command, request: &impl Encode, until: Duration) -> Result<Came, PlayerError> {
     let request = encode_to_vec(command, request).map_err(|error| PlayerError::differs(format!("{error}")))?;
     player.open(on, until)?;
-    // Where it cannot be sent, what comes says why.
+    // If it cannot be sent, the reply explains why.
     let _ = player.send(on, &request, None, until)?;
     let came = next_message(player, on, until);
     player.end(on, Ending::Close)?;

@@ -1,4 +1,4 @@
-//! One case, played against one target, and what is said of it.
+//! One case, played against one target, and its result.
 
 use alloc::{
     borrow::ToOwned as _,
@@ -25,7 +25,7 @@ use super::request::CLOSES;
 use super::target::{Subject, process_of, with_user_events};
 use super::{Death, Options, ServerCase, ServerCaseKind, conduct, reply_faults, request};
 use crate::command::Command;
-use crate::conformance::known::{Answer, Layer, Profile, Request, Row, Seen, explain, ways_of};
+use crate::conformance::known::{Answer, Layer, Outcome, Profile, Request, Row, Seen, explain, ways_of};
 use crate::conformance::player::{Network, Passage, Player, PlayerError, Transcript, TurnDirection};
 use crate::conformance::{Case, CaseFault, Detail, Grade, Turn};
 use crate::hresult::HResult;
@@ -33,24 +33,24 @@ use crate::message::{Message, Reply, process::ProcessInfo};
 use crate::vectors::Hazard;
 use crate::vectors::script::{Script, Step, Target};
 
-/// What became of a case.
+/// The result of a case.
 #[derive(Clone, Debug)]
 pub(super) enum Played {
-    /// Its entry in the report, and what else there is to say.
+    /// Its entry in the report, and other notes.
     Case(Box<Case>, Option<String>),
-    /// It could not be played here: why.
+    /// It could not be played here: the reason.
     Unavailable(String),
 }
 
-/// What became of one try.
+/// The result of one attempt.
 struct Attempt {
-    /// What went wrong in a script; the judgement of a request.
+    /// A script's failure; a request's judgement.
     result: Result<Judgement, Failed>,
     transcript: Transcript,
     unavailable: Option<String>,
 }
 
-/// Why a try failed, where no table explains it.
+/// Why an attempt failed without a row of the table.
 struct Failed {
     text: String,
     faults: Vec<FaultSeen>,
@@ -64,11 +64,11 @@ impl Failed {
     }
 }
 
-/// What ended a try.
+/// What ended an attempt.
 enum Stopped {
     /// The target did something else.
     Failed(Failed),
-    /// This machine lacks what the case needs.
+    /// This machine does not support the case.
     Unavailable(String),
 }
 
@@ -82,12 +82,12 @@ pub(super) struct CasePlayer<'o> {
 }
 
 impl<'o> CasePlayer<'o> {
-    /// Plays to `subject`, of which `met` was found out.
+    /// Plays to `subject`, about which `met` is known.
     pub(super) fn new(subject: Subject, met: &'o Met, options: &'o Options) -> Self {
         Self { subject, options, profile: met.profile, abilities: &met.abilities, pace: met.pace }
     }
 
-    /// Plays a case; `Err` where the target is lost.
+    /// Plays a case; `Err` if the target is lost.
     pub(super) fn play(&mut self, case: &ServerCase<'_>) -> Result<Played, String> {
         let own = case.wants_own_target() && self.subject.can_spawn();
         let (began, is_shortened) = (Instant::now(), self.within(case) < self.whole(case));
@@ -97,9 +97,9 @@ impl<'o> CasePlayer<'o> {
             self.pace.was_silent();
         }
         let may_be_late = attempt.unavailable.is_none() && case.hazard() != Some(Hazard::Harmful);
-        // Its silence was waited for already, as long as it may take.
+        // Its silence was already waited for, for the maximum time.
         if may_be_late && attempt.fails() && !attempt.shows_wrong_bytes() && !(is_silent && is_shortened) {
-            // A machine that is busy makes a slow server of a good one.
+            // A busy machine slows down a good server.
             let second = self.attempt(case, own)?;
             if !second.fails() {
                 let first = attempt.text();
@@ -110,13 +110,14 @@ impl<'o> CasePlayer<'o> {
         if let Some(why) = attempt.unavailable {
             return Ok(Played::Unavailable(why));
         }
+        let outcome = self.outcome(case, &attempt);
         let judgement = match attempt.result {
             Ok(judgement) => judgement,
             Err(_) if self.lacks_it(case, &attempt.transcript) => {
                 Judgement::new(Grade::Unimplemented, [judge::lacks(case.wanted_commands().first().copied())].into())
             }
             Err(Failed { text, faults, died }) => match self.known(case, &attempt.transcript, died) {
-                Some(row) => Judgement::of_row(row, [text].into()).with_faults(faults),
+                Some((row, _)) => Judgement::of_row(row, [text].into()).with_faults(faults),
                 None => Judgement::new(Grade::Fail, [text].into()).with_faults(faults),
             },
         };
@@ -126,10 +127,12 @@ impl<'o> CasePlayer<'o> {
             }
             _ => judgement,
         };
-        Ok(Played::Case(Box::new(entry(self.options, case, judgement, &attempt.transcript)), note))
+        let mut entry = entry(self.options, case, judgement, &attempt.transcript);
+        entry.outcome = outcome.map(|outcome| outcome.to_string());
+        Ok(Played::Case(Box::new(entry), note))
     }
 
-    /// One try, and another one as the script itself says where a deviation is not gone.
+    /// One attempt, and another with the script's own steps if a deviation does not match.
     fn attempt(&mut self, case: &ServerCase<'_>, own: bool) -> Result<Attempt, String> {
         match case.kind {
             ServerCaseKind::Request { group, test } => {
@@ -147,7 +150,7 @@ impl<'o> CasePlayer<'o> {
                             let habit = habits::of_request(profile, &expectation, test, &answered).filter(|_| death.is_none());
                             Ok(habit.unwrap_or_else(|| {
                                 let mut faults = conduct::of_answer(&evidence, request::ON, &expectation, &answered, death);
-                                // Whoever serves several requests on a connection does not close it, and answers them all.
+                                // A server with several requests per connection does not close it, and answers them all.
                                 let of_open = [ServerFault::ConnectionLeftOpen, ServerFault::SecondReply];
                                 faults.retain(|seen| !(keeps_open && of_open.contains(&seen.fault)));
                                 judge::judge(profile, &expectation, &answered, death).with_faults(faults)
@@ -164,7 +167,7 @@ impl<'o> CasePlayer<'o> {
                 let mut first = None;
                 for way in ways_of(self.profile, script) {
                     let steps = way.map(|deviation| script.steps_of(deviation));
-                    // What is known of a target may be malformed.
+                    // A target's known reply may be malformed.
                     let mut attempt = self.script(case, steps.as_ref().unwrap_or(&plain), own, target, within, way.is_none())?;
                     if let (Some(deviation), Ok(_)) = (way, &attempt.result) {
                         attempt.result = Ok(Judgement::known(&deviation.fact, &deviation.text, Vec::new()));
@@ -179,7 +182,7 @@ impl<'o> CasePlayer<'o> {
         }
     }
 
-    /// The time that a case gives for what does not say it itself.
+    /// The case's default time limit.
     fn whole(&self, case: &ServerCase<'_>) -> Duration {
         let own = match case.kind {
             ServerCaseKind::Request { .. } => WITHIN,
@@ -188,12 +191,13 @@ impl<'o> CasePlayer<'o> {
         self.options.within.unwrap_or(own)
     }
 
-    /// The same, or less where the target has let that pass already.
+    /// The same, or less if the target has once exceeded it. A dump gets the full time.
     fn within(&self, case: &ServerCase<'_>) -> Duration {
-        self.pace.within(self.whole(case))
+        let whole = self.whole(case);
+        if self.options.within.is_some() && case.asks_for_a_dump() { whole } else { self.pace.within(whole) }
     }
 
-    /// The steps of a script. Of a target that keeps connections open no end is expected but that of a stream.
+    /// The steps of a script. If a target keeps connections open, only the end of a stream is expected.
     fn steps<'s>(&self, script: &'s Script) -> Vec<&'s Step> {
         let streams = |on: &str| script.steps.iter().any(|step| matches!(step, Step::Drain(drain) if drain.on == on));
         let is_due = |step: &&Step| match step {
@@ -203,7 +207,7 @@ impl<'o> CasePlayer<'o> {
         script.steps.iter().filter(is_due).collect()
     }
 
-    /// `is_checked`: the bytes of what came are looked at where the script is content with them.
+    /// `is_checked`: the received bytes are checked where the script accepts them.
     fn script(
         &mut self,
         case: &ServerCase<'_>,
@@ -235,7 +239,7 @@ impl<'o> CasePlayer<'o> {
         })
     }
 
-    /// Plays something against a target, and looks after it.
+    /// Plays something against a target, and checks the target afterwards.
     fn with_target(
         &mut self,
         case: &ServerCase<'_>,
@@ -273,7 +277,7 @@ impl<'o> CasePlayer<'o> {
         Ok(attempt)
     }
 
-    /// Whether the shared target still answers. One that does not is started anew for the next case.
+    /// Whether the shared target still answers. Otherwise it is restarted for the next case.
     fn look_after(&mut self, attempt: &mut Attempt) -> Result<(), String> {
         let Err(reason) = self.subject.reacts() else { return Ok(()) };
         if !self.subject.end_shared() {
@@ -290,7 +294,7 @@ impl<'o> CasePlayer<'o> {
         Ok(())
     }
 
-    /// Whether the target says that it does not know the command.
+    /// Whether the target answers that it does not know the command.
     fn lacks_it(&self, case: &ServerCase<'_>, transcript: &Transcript) -> bool {
         let has_it = |since| self.profile.has(since);
         let must_have = self.profile.is_seen() && case.since().is_some_and(has_it);
@@ -299,31 +303,61 @@ impl<'o> CasePlayer<'o> {
             && replies(transcript).any(|(_, error)| error == Some(HResult::UNKNOWN_COMMAND))
     }
 
-    /// The row by which the target answers what was asked in another way, or dies of it.
-    fn known(&self, case: &ServerCase<'_>, transcript: &Transcript, died: bool) -> Option<&'static Row> {
-        let in_pieces = case.sends_in_pieces();
-        if died {
-            let last = transcript.0.iter().rfind(|passage| passage.direction == TurnDirection::Sent)?;
-            let &[set, id] = last.bytes.get(16..18)? else { return None };
-            let is_harmful = case.hazard() == Some(Hazard::Harmful);
-            let request = Request { in_pieces, is_harmful, ..Request::of(Command { set, id }, &last.bytes) };
-            return explain(self.profile, &request, &Seen { answer: Answer::Other, died, left_open: false, wrong: false });
-        }
-        replies(transcript).find_map(|(asked, error)| {
-            let command = habits::command_of(asked).unwrap_or(Command::OK);
-            let request =
-                Request { in_pieces, ..asked.map_or_else(|| Request::right(command), |sent| Request::of(command, &sent.bytes)) };
-            let answer = error.map_or(Answer::Ok, Answer::Error);
-            let seen = Seen { answer, died: false, left_open: false, wrong: false };
-            // What a program on its machine does, the script itself says.
-            explain(self.profile, &request, &seen).filter(|row| !matches!(row.layer, Layer::Host(_)))
+    /// The row that explains the target's other answer or death, and its reaction.
+    fn known(&self, case: &ServerCase<'_>, transcript: &Transcript, died: bool) -> Option<(&'static Row, Seen)> {
+        let is_harmful = case.hazard() == Some(Hazard::Harmful);
+        seen_in(case, transcript, died).into_iter().find_map(|(request, seen)| {
+            let row = explain(self.profile, &Request { is_harmful: died && is_harmful, ..request }, &seen)?;
+            // The script itself covers behaviour of a program on its machine.
+            (died || !matches!(row.layer, Layer::Host(_))).then_some((row, seen))
         })
     }
+
+    /// The target's behaviour, whatever is known of it. `None` if the machine was the cause.
+    fn outcome(&self, case: &ServerCase<'_>, attempt: &Attempt) -> Option<Outcome> {
+        let is_script = matches!(case.kind, ServerCaseKind::Script { .. });
+        match &attempt.result {
+            Ok(judgement) if is_script && !attempt.fails() => {
+                Some(judgement.deviation.as_ref().map_or(Outcome::AsWritten, |one| Outcome::Deviated(one.fact.clone())))
+            }
+            Err(failed) if is_script => {
+                let last = || seen_in(case, &attempt.transcript, failed.died).pop();
+                let seen = self.known(case, &attempt.transcript, failed.died).map(|(_, seen)| seen);
+                Some(Outcome::Otherwise(seen.or_else(|| last().map(|(_, seen)| seen))))
+            }
+            Ok(_) if is_script => Some(Outcome::Otherwise(None)),
+            Ok(judgement) => judgement.seen.map(Outcome::Answered),
+            Err(failed) => {
+                let died = Seen { answer: Answer::Other, died: true, left_open: false, wrong: false };
+                failed.died.then_some(Outcome::Answered(died))
+            }
+        }
+    }
+}
+
+/// The target's answer to each request of a script; if it died, for the last one.
+fn seen_in(case: &ServerCase<'_>, transcript: &Transcript, died: bool) -> Vec<(Request, Seen)> {
+    let in_pieces = case.sends_in_pieces();
+    let seen = |answer| Seen { answer, died, left_open: false, wrong: false };
+    if died {
+        let last = transcript.0.iter().rfind(|passage| passage.direction == TurnDirection::Sent);
+        let request = last.and_then(|last| {
+            let &[set, id] = last.bytes.get(16..18)? else { return None };
+            Some(Request { in_pieces, ..Request::of(Command { set, id }, &last.bytes) })
+        });
+        return request.into_iter().map(|request| (request, seen(Answer::Other))).collect();
+    }
+    let answered = replies(transcript).map(|(asked, error)| {
+        let command = habits::command_of(asked).unwrap_or(Command::OK);
+        let request = asked.map_or_else(|| Request::right(command), |sent| Request::of(command, &sent.bytes));
+        (Request { in_pieces, ..request }, seen(error.map_or(Answer::Ok, Answer::Error)))
+    });
+    answered.collect()
 }
 
 /// The entry of a case in the report.
 pub(super) fn entry(options: &Options, case: &ServerCase<'_>, judgement: Judgement, transcript: &Transcript) -> Case {
-    let Judgement { mut grade, deviation, mut found, faults } = judgement;
+    let Judgement { mut grade, deviation, mut found, faults, .. } = judgement;
     if grade == Grade::Unimplemented && options.require.iter().any(|glob| case.is_chosen(glob)) {
         grade = Grade::Fail;
         found.insert(0, "it is required".to_owned());
@@ -351,6 +385,7 @@ pub(super) fn entry(options: &Options, case: &ServerCase<'_>, judgement: Judgeme
         deviation,
         faults: if grade == Grade::Fail { faults.iter().map(CaseFault::from).collect() } else { Vec::new() },
         hazard: case.hazard(),
+        outcome: None,
     }
 }
 
@@ -363,12 +398,12 @@ impl Attempt {
         Self { result: Err(Failed::unnamed(reason)), transcript: Transcript::default(), unavailable: None }
     }
 
-    /// Whether nothing at all was received.
+    /// Whether nothing was received.
     fn is_silent(&self) -> bool {
         self.fails() && !self.transcript.0.iter().any(|passage| passage.direction == TurnDirection::Received)
     }
 
-    /// Whether a message came that is wrong in itself. No time makes it right.
+    /// Whether a received message is wrong in itself. More time does not help.
     fn shows_wrong_bytes(&self) -> bool {
         let faults = match &self.result {
             Ok(judgement) => &judgement.faults,
@@ -396,7 +431,7 @@ fn attempt(
 ) -> Attempt {
     let mut player = Player::new(network, within);
     let result = play(&mut player);
-    // The connections end with the network in any case.
+    // Dropping the network ends the connections anyway.
     let _ = player.close_all();
     let transcript = player.transcript().clone();
     match result {
@@ -406,7 +441,7 @@ fn attempt(
     }
 }
 
-/// How the target ended, if it is about to: it may take a moment from its last word to its end.
+/// How the target ended, if it is ending: it may take a moment after its last message.
 fn dying(player: &mut Player<'_>, death: impl Fn() -> Option<Death>) -> Option<Death> {
     const MOMENT: Duration = Duration::from_millis(300);
     let until = player.network().now().saturating_add(MOMENT);
@@ -414,7 +449,7 @@ fn dying(player: &mut Player<'_>, death: impl Fn() -> Option<Death>) -> Option<D
     death()
 }
 
-/// The replies that came, each with what was sent on its connection, and its error.
+/// The received replies, each with the request on its connection, and its error.
 fn replies(transcript: &Transcript) -> impl Iterator<Item = (Option<&Passage>, Option<HResult>)> {
     transcript.0.iter().enumerate().filter_map(|(nth, passage)| {
         if passage.direction != TurnDirection::Received {

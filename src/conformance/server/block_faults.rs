@@ -1,4 +1,4 @@
-//! What is wrong with the environment that follows a reply.
+//! Faults in the environment that follows a reply.
 
 use alloc::format;
 
@@ -7,7 +7,7 @@ use byteorder::{ByteOrder as _, LittleEndian};
 use super::faults::{FaultSeen, ServerFault};
 use super::spelling::{NoSuch, Spelled, Spelling, wrong_spelling};
 
-/// What `nIncomingBytes` says, at the front of the reply's payload.
+/// `nIncomingBytes` at the front of the reply's payload.
 pub(super) fn announced(payload: &[u8]) -> Option<usize> {
     payload.get(..4).map(LittleEndian::read_u32).and_then(|n| usize::try_from(n).ok())
 }
@@ -24,7 +24,7 @@ fn length_of(block: &[u8]) -> Option<usize> {
     Some(spelled.read())
 }
 
-/// How many bytes a block has that is cut in its last entry.
+/// The size of a block that is truncated in its last entry.
 fn declared_length(block: &[u8]) -> Option<usize> {
     let number = |at: usize| block.get(at..at.checked_add(4)?).map(LittleEndian::read_u32);
     let mut at = 4_usize;
@@ -45,7 +45,7 @@ fn entry(spelled: &mut Spelled<'_>, nth: u32) -> Result<(), NoSuch> {
     spelled.text()
 }
 
-/// The same up to the end of the bytes, whatever the count says.
+/// The same up to the end of the bytes, whatever the count.
 fn all_entries(spelled: &mut Spelled<'_>) -> Result<u32, NoSuch> {
     spelled.count()?;
     let mut count = 0;
@@ -56,7 +56,7 @@ fn all_entries(spelled: &mut Spelled<'_>) -> Result<u32, NoSuch> {
     Ok(count)
 }
 
-/// What is wrong with `rest`, which follows the reply with that payload. `is_all`: nothing more came.
+/// The fault in `rest`, which follows the reply with that payload. `is_all`: nothing more followed.
 pub(super) fn of_block(payload: &[u8], rest: &[u8], is_all: bool) -> Option<FaultSeen> {
     let announced = announced(payload)?;
     let block = rest.get(..announced);

@@ -1,4 +1,4 @@
-//! What a server is asked: the exchange scripts that play the client, and every request of the vectors.
+//! The cases for a server: the exchange scripts that play the client, and every request of the vectors.
 
 use alloc::{
     borrow::ToOwned as _,
@@ -19,7 +19,7 @@ use crate::vectors::{Direction, Group, Hazard, ScriptFile, Test, Type};
 /// One case.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerCase<'v> {
-    /// The name of the file it stands in, without `.json`.
+    /// The name of its file, without `.json`.
     pub file: &'v str,
     /// What is played.
     pub kind: ServerCaseKind<'v>,
@@ -30,14 +30,14 @@ pub struct ServerCase<'v> {
 pub enum ServerCaseKind<'v> {
     /// A whole conversation.
     Script {
-        /// How long a step may take that does not say it itself, in milliseconds.
+        /// The default time limit of a step, in milliseconds.
         within_ms: u32,
         /// The script.
         script: &'v Script,
-        /// Its other side.
+        /// The client side.
         target: &'v Target,
     },
-    /// One request of the vectors, whose answer must fit what it is.
+    /// One request of the vectors, with the answer due to it.
     Request {
         /// The vector's group.
         group: &'v Group,
@@ -46,7 +46,7 @@ pub enum ServerCaseKind<'v> {
     },
 }
 
-/// All cases, in the order in which they are played.
+/// All cases, in playing order.
 pub fn cases<'v>(scripts: &'v [(&'v str, ScriptFile)], vectors: &'v [NamedFile]) -> Vec<ServerCase<'v>> {
     let scripts = scripts.iter().flat_map(|(file, scripts)| {
         scripts.scripts.iter().filter_map(move |script| {
@@ -74,7 +74,7 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// What the counts are kept for.
+    /// The group for the counts.
     pub fn section(&self) -> String {
         match self.kind {
             ServerCaseKind::Script { .. } => format!("scripts/{}", self.file),
@@ -82,7 +82,7 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// The group of the vector; of a script its number.
+    /// The group of the vector; for a script its number.
     pub fn group(&self) -> String {
         match self.kind {
             ServerCaseKind::Script { script, .. } => script.sc_id.to_string(),
@@ -90,7 +90,7 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// What is special.
+    /// Its subject.
     pub fn title(&self) -> String {
         match self.kind {
             ServerCaseKind::Script { script, .. } => script.comment.clone(),
@@ -101,7 +101,7 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// What it may do to a live target. Nothing else decides.
+    /// Its effect on a live target. Nothing else decides.
     pub const fn hazard(&self) -> Option<Hazard> {
         match self.kind {
             ServerCaseKind::Script { script, .. } => script.hazard,
@@ -109,7 +109,7 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// The first version of .NET that has what it is about.
+    /// The first version of .NET with its subject.
     pub fn since(&self) -> Option<&str> {
         match self.kind {
             ServerCaseKind::Script { script, .. } => script.since.as_deref(),
@@ -117,7 +117,7 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// The system for which it is meant; `None` is any.
+    /// The required system; `None` is any.
     pub fn platform(&self) -> Option<&str> {
         match self.kind {
             ServerCaseKind::Script { target, .. } => target.platform.as_deref(),
@@ -125,7 +125,7 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// The facts and requirements that it rests on.
+    /// The facts and requirements behind it.
     pub fn spec(&self) -> Vec<String> {
         match self.kind {
             ServerCaseKind::Script { script, .. } => script.spec.clone(),
@@ -133,7 +133,7 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// The commands that it asks, in the order in which they are first asked.
+    /// Its commands, in the order of first use.
     pub(super) fn commands(&self) -> Vec<Command> {
         match self.kind {
             ServerCaseKind::Script { script, .. } => commands_of(&script.steps, |_| true),
@@ -141,49 +141,57 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// Those of them that a target must know for it. Where a script takes `DS_IPC_E_UNKNOWN_COMMAND` as well, it needs not.
+    /// Those that a target must know. A command for which a script accepts `DS_IPC_E_UNKNOWN_COMMAND` is not required.
     pub(super) fn wanted_commands(&self) -> Vec<Command> {
         match self.kind {
             ServerCaseKind::Script { script, .. } => {
                 commands_of(&script.steps, |on| !script.steps.iter().any(|step| may_be_unknown(step, on)))
             }
-            // A server looks at these before it looks at the command.
+            // A server checks these before the command.
             ServerCaseKind::Request { test, .. } if test.wire.as_deref().is_some_and(is_refused_by_its_header) => Vec::new(),
             ServerCaseKind::Request { group, .. } => command_of(group),
         }
     }
 
-    /// Whether it asks for a dump: that may take the target's socket with it (P-6), and writes a file by the name that it says.
+    /// Whether it requests a dump: that may remove the target's socket (P-6), and writes a file.
     pub(super) fn asks_for_a_dump(&self) -> bool {
         self.commands().iter().any(|command| command.set == Command::GENERATE_CORE_DUMP.set)
     }
 
-    /// Whether it is to see `DS_IPC_E_UNKNOWN_COMMAND`.
+    /// Whether it expects `DS_IPC_E_UNKNOWN_COMMAND`.
     pub(super) fn is_about_unknown_commands(&self) -> bool {
         let ServerCaseKind::Script { script, .. } = self.kind else { return false };
         script.steps.iter().any(|step| matches!(step, Step::Expect(expect) if says_unknown_command(&expect.expect)))
     }
 
-    /// Whether a descriptor goes with it.
+    /// Whether it passes a descriptor.
     pub(super) fn wants_descriptor(&self) -> bool {
         let ServerCaseKind::Request { test, .. } = self.kind else { return false };
         test.wire.as_deref().is_some_and(wants_descriptor)
     }
 
-    /// The fact by which runtimes do what it asks for and the document leaves open.
+    /// The fact by which runtimes do something that the document leaves open.
     pub(super) fn habit(&self) -> Option<&'v str> {
         let ServerCaseKind::Script { script, .. } = self.kind else { return None };
         let Plays::Client(part) = &script.plays else { return None };
         part.habit.as_deref()
     }
 
-    /// Whether the target must be started in some way for it, and not only because it may be harmed.
+    /// Whether the target must be started in a special way, not only because it may be harmed.
     pub(super) fn wants_a_configuration(&self) -> bool {
         let ServerCaseKind::Script { target, .. } = self.kind else { return false };
-        target.suspended || !target.ports.is_empty() || !target.environment.is_empty()
+        target.suspended || !target.ports.is_empty() || !target.environment.is_empty() || !target.default_port
     }
 
-    /// Whether it wants a target that was started for it alone.
+    /// Whether the target must have a default port.
+    pub(super) const fn wants_default_port(&self) -> bool {
+        match self.kind {
+            ServerCaseKind::Script { target, .. } => target.default_port,
+            ServerCaseKind::Request { .. } => true,
+        }
+    }
+
+    /// Whether it needs a target started only for it.
     pub fn wants_own_target(&self) -> bool {
         match self.kind {
             ServerCaseKind::Script { script, .. } => self.wants_a_configuration() || is_harmful(script.hazard),
@@ -209,7 +217,7 @@ impl<'v> ServerCase<'v> {
         })
     }
 
-    /// Whether `glob` chooses this by its name, or a part of it, or its number.
+    /// Whether `glob` matches its name, or a part of it, or its number.
     pub fn is_chosen(&self, glob: &Glob) -> bool {
         let number = match self.kind {
             ServerCaseKind::Script { script, .. } => script.sc_id,
@@ -227,12 +235,12 @@ fn command_of(group: &Group) -> Vec<Command> {
     group.command.iter().filter_map(|name| name.parse().ok()).collect()
 }
 
-/// Whether a server refuses it before it looks at the command.
+/// Whether a server refuses it before it checks the command.
 fn is_refused_by_its_header(wire: &[u8]) -> bool {
     is_cut(wire) || is_too_small(wire) || !wire.starts_with(&MAGIC)
 }
 
-/// Whether a step takes `DS_IPC_E_UNKNOWN_COMMAND` on this connection.
+/// Whether a step accepts `DS_IPC_E_UNKNOWN_COMMAND` on this connection.
 fn may_be_unknown(step: &Step, on: &str) -> bool {
     match step {
         Step::Expect(step) => step.on == on && says_unknown_command(&step.expect),
@@ -250,7 +258,7 @@ fn says_unknown_command(pattern: &Pattern) -> bool {
     pattern.0.iter().any(says_so)
 }
 
-/// The commands of the headers that these steps send on the connections that are `meant`.
+/// The commands of the headers sent by these steps on the connections that are `meant`.
 fn commands_of(steps: &[Step], meant: impl Fn(&str) -> bool) -> Vec<Command> {
     let mut sent: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
     let mut commands = Vec::new();

@@ -1,4 +1,4 @@
-//! What a case leaves behind: what went over each of its connections, and how it ended.
+//! The record of a case: the bytes of each connection, and how it ended.
 
 use alloc::{string::String, vec::Vec};
 
@@ -16,19 +16,21 @@ pub(super) struct Exchange {
     pub(super) on: String,
     /// All that was sent.
     pub(super) sent: Vec<u8>,
-    /// All that came, and was not read in the background.
+    /// All received bytes, except those read in the background.
     pub(super) came: Vec<u8>,
-    /// What the runtime said of itself before that: the connection is one to a port.
+    /// The runtime's advertise before that: the connection is one to a port.
     pub(super) advertise: Option<Advertise>,
-    /// Why no more came, if it was waited for.
+    /// Why no more arrived, if it was waited for.
     pub(super) quiet: Option<Quiet>,
+    /// We have closed it.
+    pub(super) is_closed: bool,
 }
 
 /// All of a case.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CaseEvidence {
     pub(super) exchanges: Vec<Exchange>,
-    /// What came and went, in its order: the number of the exchange, and whether it was sent.
+    /// The order of messages: the exchange number, and whether it was sent.
     pub(super) order: Vec<(usize, bool)>,
     /// The target's process, as far as it is known.
     pub(super) process: TargetProcess,
@@ -43,7 +45,8 @@ impl CaseEvidence {
             let known = evidence.exchanges.iter().position(|one| one.on == passage.connection);
             let nth = known.unwrap_or_else(|| {
                 let quiet = player.quiet(&passage.connection);
-                evidence.exchanges.push(Exchange { on: passage.connection.clone(), quiet, ..Exchange::default() });
+                let is_closed = player.has_closed(&passage.connection);
+                evidence.exchanges.push(Exchange { on: passage.connection.clone(), quiet, is_closed, ..Exchange::default() });
                 evidence.exchanges.len().saturating_sub(1)
             });
             let is_sent = passage.direction == TurnDirection::Sent;
@@ -55,7 +58,7 @@ impl CaseEvidence {
         }
         for exchange in &mut evidence.exchanges {
             if exchange.came.starts_with(&ADVERTISE_MAGIC) {
-                // What a runtime says of itself at a port is no reply.
+                // An advertise is not a reply.
                 let said: Vec<u8> = exchange.came.drain(..ADVERTISE_LEN.min(exchange.came.len())).collect();
                 exchange.advertise = Advertise::decode(&said).ok();
             }
@@ -70,24 +73,24 @@ impl CaseEvidence {
 }
 
 impl Exchange {
-    /// The command that was asked, as far as its header was sent, whatever its magic.
+    /// The requested command, if its header was sent, whatever its magic.
     pub(super) fn command(&self) -> Option<Command> {
         let &[set, id] = self.sent.get(16..18)? else { return None };
         (self.sent.len() >= HEADER_LEN).then_some(Command { set, id })
     }
 
-    /// Whether a command was asked that is known.
+    /// Whether a known command was requested.
     pub(super) fn asks_known_command(&self) -> bool {
         self.command().is_some_and(|command| command.reply_type().is_some())
     }
 
-    /// Whether a session was asked for, and not a stop of one: its reply has a session's id.
+    /// Whether a session was requested, not stopped: its reply has a session's id.
     pub(super) fn is_answered_as_session(&self) -> bool {
         let command = self.command().filter(|command| *command != Command::STOP_TRACING);
         command.and_then(Command::reply_type) == Some(ReplyType::Session)
     }
 
-    /// The header of what came.
+    /// The header received.
     pub(super) fn reply_header(&self) -> Option<Header> {
         Header::decode(&self.came).ok()
     }

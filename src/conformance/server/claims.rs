@@ -1,4 +1,4 @@
-//! What a server's author says that it has: the file of `--target`.
+//! What a server's author declares: the file of `--target`.
 
 use alloc::{
     collections::{BTreeMap, BTreeSet},
@@ -13,9 +13,9 @@ use crate::command::Command;
 use crate::conformance::known::Profile;
 use crate::vectors::script::Ability;
 
-/// What a server's author says that it has, and what not. What is not said is found out by asking.
+/// What a server's author declares as supported and unsupported. Anything else is found out by asking.
 ///
-/// What is claimed is held to the protocol, and fails where it is not there. What is not claimed is not asked for.
+/// Claims are checked against the protocol, and fail if they are not met. Unsupported parts are skipped.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::command::Command;
@@ -37,12 +37,12 @@ use crate::vectors::script::Ability;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
-    /// What reports call the server.
+    /// The server's name in reports.
     pub name: Option<String>,
-    /// What it is held to.
+    /// Its profile.
     pub profile: Option<Profile>,
     commands: Option<BTreeSet<Command>>,
-    /// Command sets that it has not.
+    /// Unsupported command sets.
     without: BTreeSet<u8>,
     abilities: BTreeMap<Ability, bool>,
 }
@@ -71,10 +71,10 @@ struct RawAbilities {
 }
 
 impl Claims {
-    /// Reads the text of `file`, which errors name.
+    /// Reads the text of `file`; errors contain its name.
     ///
     /// # Errors
-    /// What in it is wrong, and where.
+    /// What is wrong, and where.
     pub fn parse(file: &str, text: &str) -> Result<Self, String> {
         let raw: RawClaims = toml::from_str(text).map_err(|error| {
             let before = error.span().and_then(|span| text.get(..span.start));
@@ -111,7 +111,7 @@ impl Claims {
         })
     }
 
-    /// Whether it says that it knows a command; `None` where nothing is said of it.
+    /// Whether it declares a command as known; `None` if it says nothing about it.
     pub fn claims(&self, command: Command) -> Option<bool> {
         if self.without.contains(&command.set) {
             return Some(false);
@@ -119,7 +119,7 @@ impl Claims {
         Some(self.commands.as_ref()?.contains(&command))
     }
 
-    /// Whether it says that it has an ability; `None` where nothing is said of it.
+    /// Whether it declares an ability; `None` if it says nothing about it.
     pub fn has(&self, ability: Ability) -> Option<bool> {
         self.abilities.get(&ability).copied()
     }

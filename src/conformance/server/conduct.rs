@@ -1,10 +1,10 @@
-//! What a server did in place of the answer that was due, where the bytes that it sent are right.
+//! What a server did instead of the due answer, if its bytes are right.
 
 use alloc::{format, string::String, vec::Vec};
 
 use super::ask::Came;
 use super::case_evidence::{CaseEvidence, Exchange};
-use super::expectation::Expectation;
+use super::expectation::{Expectation, Refusable};
 use super::faults::{FaultSeen, ServerFault};
 use super::request::{Answered, Wrong, is_cut, is_too_small, message_of};
 use super::{Death, reply_faults};
@@ -39,7 +39,7 @@ pub(super) fn of_answer(
     match &answered.came {
         Came::Message(bytes) if expectation.verdict == Verdict::Acceptable && error_of(bytes).is_none() => {}
         Came::Message(bytes) => {
-            found.extend(answer(exchange, error_of(bytes), due, expectation.depends_on_the_machine, evidence));
+            found.extend(answer(exchange, error_of(bytes), due, expectation.refusable, evidence));
             found.extend(super::stream_faults::of_stream(&exchange.sent, &answered.stream));
         }
         Came::NoMessage(_) => {}
@@ -53,7 +53,7 @@ pub(super) fn of_answer(
     found
 }
 
-/// Why a script went another way at a step.
+/// Why a script failed at a step.
 pub(super) fn of_failure(evidence: &CaseEvidence, step: &Step, failure: &Failure, death: Option<Death>) -> Vec<FaultSeen> {
     let found = reply_faults::of_case(evidence);
     if !found.is_empty() {
@@ -89,14 +89,14 @@ pub(super) fn of_failure(evidence: &CaseEvidence, step: &Step, failure: &Failure
     fault.into_iter().collect()
 }
 
-/// What a reply must be.
+/// The required reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
     Ok,
     Error(HResult),
 }
 
-/// What a pattern says that a reply must be.
+/// The reply required by a pattern.
 fn due(pattern: &Pattern, exchange: &Exchange, evidence: &CaseEvidence) -> Option<Due> {
     let bytes = pattern.filled_from(&exchange.came, &evidence.captures);
     let (message, _) = Message::decode_prefix(&bytes).ok()?;
@@ -115,11 +115,11 @@ fn of_reply(exchange: &Exchange, due: &[Due], difference: &Difference, evidence:
             let first = due.first()?;
             let error = error_of(&exchange.came);
             if !due.iter().any(|due| matches!((due, error), (Due::Ok, None) | (Due::Error(_), Some(_)))) {
-                return answer(exchange, error, *first, false, evidence);
+                return answer(exchange, error, *first, Refusable::Never, evidence);
             }
             let of_this_kind = due.iter().copied().find(|due| matches!((due, error), (Due::Error(_), Some(_))));
             if let Some(due) = of_this_kind {
-                return answer(exchange, error, due, false, evidence);
+                return answer(exchange, error, due, Refusable::Never, evidence);
             }
             let is_stop = exchange.command() == Some(Command::STOP_TRACING);
             let fault = if is_stop { ServerFault::StopEchoesAnother } else { ServerFault::ValueDiffers };
@@ -130,12 +130,12 @@ fn of_reply(exchange: &Exchange, due: &[Due], difference: &Difference, evidence:
     }
 }
 
-/// The error that came in place of what was due; `None`: an OK came.
+/// The error received instead; `None`: an OK.
 fn answer(
     exchange: &Exchange,
     error: Option<HResult>,
     due: Due,
-    depends_on_the_machine: bool,
+    refusable: Refusable<'_>,
     evidence: &CaseEvidence,
 ) -> Option<FaultSeen> {
     let asked = asked(exchange);
@@ -149,14 +149,14 @@ fn answer(
                 let text = format!("{text}: {ended} sessions were stopped before, and none runs");
                 return Some(FaultSeen::new(ServerFault::SessionsLeaked, text));
             }
-            (of_bytes || !depends_on_the_machine).then(|| FaultSeen::new(ServerFault::ValidRequestRefused, text))
+            (!refusable.takes(code)).then(|| FaultSeen::new(ServerFault::ValidRequestRefused, text))
         }
         (Due::Error(due), Some(code)) if due == code => None,
         (Due::Error(due), error) => {
             let unchecked = unchecked(exchange);
             let fault = match (error, unchecked) {
                 (None, unchecked) => unchecked,
-                // Whatever is said: it was not looked at first (F-69).
+                // Whatever it says: it was not checked first (F-69).
                 (_, ServerFault::SizeUnchecked | ServerFault::CutMessageTaken) => unchecked,
                 (Some(code), ServerFault::MagicUnchecked) if code != HResult::BAD_ENCODING => unchecked,
                 _ => ServerFault::WrongErrorCode,
@@ -167,7 +167,7 @@ fn answer(
     }
 }
 
-/// The check without which this request is served.
+/// The missing check because of which this request is served.
 fn unchecked(exchange: &Exchange) -> ServerFault {
     let wire = exchange.sent.as_slice();
     if is_too_small(wire) {
@@ -222,7 +222,7 @@ fn of_wrong(wrong: &Wrong, evidence: &CaseEvidence) -> Option<FaultSeen> {
         Wrong::Stream(None) => {
             Some(FaultSeen::new(ServerFault::StreamDoesNotEnd, "the session was stopped, its stream goes on or stays open"))
         }
-        // The bytes say it.
+        // The bytes show it.
         Wrong::Reply(_) | Wrong::Environment(_) | Wrong::EnvironmentCut { .. } | Wrong::NotCanonical => None,
     }
 }

@@ -18,13 +18,15 @@ pub enum Death {
     Status(i32),
     /// This signal ended it.
     Signal(i32),
-    /// It ended, and how is unknown.
+    /// It ended in an unknown way.
     Unknown,
 }
 
 impl fmt::Display for Death {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            // On Windows those of crashes, such as 0xC0000005.
+            Self::Status(code) if *code < 0 => write!(f, "ended with status {code:#010X}"),
             Self::Status(code) => write!(f, "ended with status {code}"),
             Self::Signal(signal) => write!(f, "was killed by signal {signal}"),
             Self::Unknown => f.write_str("ended"),

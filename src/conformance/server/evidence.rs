@@ -1,6 +1,6 @@
-//! What a target is, concluded from what it does: `--profile auto`.
+//! A target's profile, concluded from its behaviour: `--profile auto`.
 //!
-//! A version text alone makes nobody a .NET: what is not recognisably .NET is held to the document.
+//! A version text is not enough: a server that is not recognisably .NET must follow the document.
 
 use alloc::{
     borrow::ToOwned as _,
@@ -16,26 +16,26 @@ use crate::message::process::{ProcessInfo2, ProcessInfo2Reply};
 use crate::message::{Message, Reply};
 use crate::vectors::script::Ability;
 
-/// The systems and processors that runtimes name.
+/// The systems and processors reported by runtimes.
 const SYSTEMS: [&str; 8] = ["Linux", "Windows", "macOS", "FreeBSD", "Android", "iOS", "tvOS", "Browser"];
 const PROCESSORS: [&str; 10] = ["x64", "x86", "arm32", "arm64", "armv6", "s390x", "loongarch64", "riscv64", "ppc64le", "Wasm"];
 /// The oldest and the newest .NET that knows `ProcessInfo2`.
 const VERSIONS: core::ops::RangeInclusive<u8> = 6..=11;
 
-/// What a target said to the questions of [`conclude`].
+/// A target's answers to the questions of [`conclude`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Evidence {
     /// To `ProcessInfo2`.
     pub(super) process_info2: Option<Came>,
-    /// To an unknown id of the profiler set; `None` where it was not asked: it may cost a runtime a descriptor (F-74).
+    /// To an unknown id of the profiler set; `None` if it was not asked: it may cost a runtime a descriptor (F-74).
     pub(super) unknown_profiler_id: Option<Came>,
-    /// To a dump of type 0; `None` where it was not asked.
+    /// To a dump of type 0; `None` if it was not asked.
     pub(super) dump_type_0: Option<Came>,
     /// To a `ProcessInfo2` whose header arrives in two pieces: .NET 3 refuses that (P-39).
     pub(super) header_in_pieces: Option<Came>,
 }
 
-/// A profile, and why.
+/// A profile, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Conclusion {
     pub(super) profile: Profile,
@@ -54,7 +54,7 @@ impl Conclusion {
     }
 }
 
-/// What a target is. `abilities` has the commands that can be asked for without harm.
+/// Concludes a target's profile. `abilities` has the commands that can be asked for harmlessly.
 pub(super) fn conclude(evidence: &Evidence, abilities: &Abilities) -> Conclusion {
     let Some(came) = &evidence.process_info2 else {
         return Conclusion::strict("it does not answer ProcessInfo2");
@@ -75,7 +75,7 @@ pub(super) fn conclude(evidence: &Evidence, abilities: &Abilities) -> Conclusion
     }
 }
 
-/// .NET Core 3 does not know `ProcessInfo2`, nor any of its set, and takes no header in pieces.
+/// .NET Core 3 knows neither `ProcessInfo2` nor its set, and refuses a header in pieces.
 fn older(evidence: &Evidence, abilities: &Abilities) -> Conclusion {
     const PROFILE: Profile = Profile::CORECLR_3_1;
     if let Err(why) = commands_fit(PROFILE, abilities) {
@@ -134,7 +134,7 @@ fn commands_fit(profile: Profile, abilities: &Abilities) -> Result<(), String> {
     Ok(())
 }
 
-/// The version that a reply to `ProcessInfo2` says, if all of it can be that of a runtime.
+/// The version in a reply to `ProcessInfo2`, if all of it can be a runtime's.
 fn version(came: &Came) -> Result<(String, u8), String> {
     let Came::Message(bytes) = came else { return Err(format!("to ProcessInfo2 comes {came}")) };
     let reply = Message::decode(bytes).ok().and_then(|message| message.reply_as::<ProcessInfo2>().ok());
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(concluded(&aot, &nine), "nativeaot-9.0.20");
         let dump = Evidence { dump_type_0: Some(error(HResult::NOT_SUPPORTED)), ..ask("9.0.20", HResult::NOT_SUPPORTED) };
         assert_eq!(concluded(&dump, &nine), "mono");
-        // What was not asked is assumed, and the note says so.
+        // Unasked commands are assumed, and the note says so.
         let running = Evidence { unknown_profiler_id: None, ..ask("9.0.5", HResult::OK) };
         assert!(conclude(&running, &nine).note().contains("assumed"));
         // .NET 3 knows neither.
@@ -258,7 +258,7 @@ mod tests {
         let beside = Has::No("it answers a second client".to_owned());
         let concurrent = Abilities { features: [(Ability::OneClientAtATime, beside)].into(), ..nine.clone() };
         strict(&ask(says("9.0.5", "Linux")), &concurrent, "a second client");
-        // Three commands and no ProcessInfo2 are not .NET 3 by themselves.
+        // Three commands without ProcessInfo2 alone do not mean .NET 3.
         let small = Evidence { header_in_pieces: Some(error(HResult::UNKNOWN_COMMAND)), ..ask(error(HResult::UNKNOWN_COMMAND)) };
         strict(&small, &runtime(Profile::CORECLR_3_1), "takes a header in pieces");
     }

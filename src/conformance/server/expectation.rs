@@ -1,4 +1,4 @@
-//! What a request is, and what may come of it.
+//! The allowed results of a request.
 
 use super::request::{is_cut, is_too_small, message_of};
 use crate::command::Command;
@@ -7,30 +7,62 @@ use crate::header::MAGIC;
 use crate::hresult::HResult;
 use crate::vectors::{Group, Hazard, Subject, Test, Type, Verdict};
 
-/// What a request is, and what may come of it.
+/// The allowed results of a request.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::conformance) struct Expectation<'v> {
-    /// What the server makes of it; `None` where its command is not known.
+    /// The decoded request; `None` if its command is unknown.
     pub(in crate::conformance) request: Option<Request>,
-    /// Whether it is right.
+    /// Whether it is valid.
     pub(in crate::conformance) verdict: Verdict,
-    /// The error that is due where it is not.
+    /// The due error if it is invalid.
     pub(in crate::conformance) refusal: Option<HResult>,
-    /// The error that is as good where two things are wrong: the document does not say which is looked at first.
+    /// The alternative error if two things are wrong: the document does not say which is checked first.
     pub(in crate::conformance) other_refusal: Option<HResult>,
-    /// Whether more than the bytes decides if it can be done: what changes a target, and what needs a descriptor that it has not got.
-    pub(in crate::conformance) depends_on_the_machine: bool,
+    /// The errors with which it may be refused if it is valid.
+    pub(in crate::conformance) refusable: Refusable<'v>,
     /// The first version of .NET that has the command.
     pub(in crate::conformance) since: Option<&'v str>,
 }
 
+/// The errors with which a valid request may be refused.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::conformance) enum Refusable<'v> {
+    /// None.
+    Never,
+    /// Any that is not about its bytes. More than the bytes decides: requests that change a target, and those that need a missing
+    /// descriptor.
+    ByTheMachine,
+    /// These.
+    By(&'v [HResult]),
+}
+
+impl<'v> Refusable<'v> {
+    fn of(test: &'v Test) -> Self {
+        match &test.refusals {
+            Some(refusals) => Self::By(refusals),
+            None if test.hazard.is_some() => Self::ByTheMachine,
+            None => Self::Never,
+        }
+    }
+
+    /// Whether it may be refused with this error.
+    pub(super) fn takes(self, hresult: HResult) -> bool {
+        match self {
+            Self::Never => false,
+            // An Error whose code is 0 gives no reason (F-127).
+            Self::ByTheMachine => !hresult.is_success() && ![HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&hresult),
+            Self::By(refusals) => refusals.contains(&hresult),
+        }
+    }
+}
+
 impl<'v> Expectation<'v> {
-    /// What a vector says of it.
-    pub(super) fn of_vector(group: &'v Group, test: &Test) -> Self {
+    /// From a vector.
+    pub(in crate::conformance) fn of_vector(group: &'v Group, test: &'v Test) -> Self {
         let command = group.command.as_deref().and_then(|name| name.parse::<Command>().ok());
         let wire = test.wire.as_deref().unwrap_or_default();
         let is_harmful = test.hazard == Some(Hazard::Harmful);
-        // A server never reads the bytes behind the size (F-70), so that to it they are a message and no more.
+        // A server never reads the bytes after the size (F-70), so it sees only the message before them.
         let message = message_of(wire).unwrap_or(wire);
         let decoded = subject(command).decode(message);
         let is_right = message.len() < wire.len() && decoded.is_ok_and(|decoded| decoded.limit.is_none());
@@ -39,12 +71,12 @@ impl<'v> Expectation<'v> {
             verdict: if is_right { Verdict::Valid } else { test.result },
             refusal: refusal_of(command, wire),
             other_refusal: other_refusal_of(wire),
-            depends_on_the_machine: test.hazard.is_some(),
+            refusable: Refusable::of(test),
             since: group.since.as_deref(),
         }
     }
 
-    /// What is known of a message that no vector has. One that is right may harm nobody, whatever vectors say of others.
+    /// From a message without a vector. A valid one is harmless, whatever vectors say of others.
     pub(in crate::conformance) fn of_message(command: Command, wire: &[u8]) -> Self {
         let message = message_of(wire).unwrap_or(wire);
         let is_right = |wire: &[u8]| subject(Some(command)).decode(wire).is_ok_and(|one| one.limit.is_none() && one.canonical);
@@ -56,22 +88,22 @@ impl<'v> Expectation<'v> {
             verdict: if is_valid { Verdict::Valid } else { Verdict::Invalid },
             refusal: refusal_of(Some(command), wire),
             other_refusal: other_refusal_of(wire),
-            depends_on_the_machine: is_harmful,
+            refusable: if is_harmful { Refusable::ByTheMachine } else { Refusable::Never },
             since: None,
         }
     }
 
-    /// Whether a target may say that it does not know the command.
+    /// Whether a target may answer that it does not know the command.
     pub(super) fn may_be_unknown(&self, profile: Profile) -> bool {
         let must_have = profile.is_seen() && self.since.is_some_and(|since| profile.has(since));
         !must_have && self.refusal != Some(HResult::UNKNOWN_COMMAND)
     }
 }
 
-/// The error that is due where the bytes are not right.
+/// The due error if the bytes are invalid.
 fn refusal_of(command: Option<Command>, wire: &[u8]) -> Option<HResult> {
-    // Where the magic is wrong as well: a server looks at the size first, and waits for all of the payload (F-69); our decoder looks at
-    // the magic.
+    // If the magic is wrong too: a server checks the size first, and waits for the whole payload (F-69); our decoder checks the
+    // magic.
     if is_too_small(wire) || is_cut(wire) {
         return Some(HResult::BAD_ENCODING);
     }
@@ -81,7 +113,7 @@ fn refusal_of(command: Option<Command>, wire: &[u8]) -> Option<HResult> {
     }
 }
 
-/// A wrong magic, where a runtime refuses the size first.
+/// A wrong magic, if a runtime refuses the size first.
 fn other_refusal_of(wire: &[u8]) -> Option<HResult> {
     let has_wrong_magic = wire.iter().zip(&MAGIC).any(|(byte, magic)| byte != magic);
     (has_wrong_magic && (is_too_small(wire) || is_cut(wire))).then_some(HResult::UNKNOWN_MAGIC)

@@ -1,4 +1,4 @@
-//! The faults that servers are known to have, by name.
+//! The known faults of servers, by name.
 
 use alloc::{borrow::ToOwned as _, string::String};
 
@@ -6,7 +6,7 @@ use crate::conformance::CaseFault;
 use crate::conformance::fault::named_faults;
 
 named_faults! {
-    /// A fault that servers are known to have. It is recognised by the bytes that went over the connection.
+    /// A known fault of servers. Recognised by the bytes on the connection.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::conformance::server::ServerFault;
@@ -188,16 +188,16 @@ named_faults! {
         "Compare the field with what the command's section says of it.", ["R-HDR-018"];
 }
 
-/// A fault that was seen in a case.
+/// A fault seen in a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::conformance) struct FaultSeen {
     pub(in crate::conformance) fault: ServerFault,
-    /// What was seen, with its values.
+    /// The observation, with its values.
     pub(in crate::conformance) text: String,
 }
 
 impl ServerFault {
-    /// Whether a right server on a busy machine may look like this.
+    /// Whether a correct server on a busy machine may look like this.
     pub(super) const fn may_be_lateness(self) -> bool {
         matches!(
             self,

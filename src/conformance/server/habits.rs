@@ -1,4 +1,4 @@
-//! What runtimes do and the document leaves open: another server may do it in another way.
+//! What runtimes do and the document leaves open: other servers may differ.
 
 use alloc::{borrow::ToOwned as _, format, string::String, vec::Vec};
 
@@ -14,24 +14,24 @@ use crate::header::{HEADER_LEN, Header};
 use crate::hresult::HResult;
 use crate::vectors::{Test, Value, Verdict};
 
-/// What is said of what the document leaves open.
+/// The text for anything that the document leaves open.
 const LEFT_OPEN: &str = "runtimes do so; the document leaves it open";
 
-/// The fact that runtimes answer `StopTracing` of any id by an OK.
+/// The fact that runtimes answer `StopTracing` of any id with OK.
 const STOPS_ANY_ID: &str = "F-31";
 
-/// The judgement of a server that does otherwise than runtimes, by this fact.
+/// The judgement of a server that differs from runtimes, by this fact.
 pub(super) fn known(fact: &str, found: Vec<String>) -> Judgement {
     Judgement::known(fact, LEFT_OPEN, found)
 }
 
-/// The fact by which a script that failed asks for a habit. A runtime is held to it, and so is nobody else.
+/// The fact by which a failed script requires a habit. Only a runtime must have it.
 pub(super) fn of_script<'v>(profile: Profile, case: &ServerCase<'v>, transcript: &Transcript) -> Option<&'v str> {
     let habit = case.habit().filter(|_| profile.family() == Family::Strict)?;
     (habit != STOPS_ANY_ID || has_a_refused_stop(transcript)).then_some(habit)
 }
 
-/// What a request asks for that runtimes do and the document leaves open, where a server does it in another way.
+/// A requirement of a request that only runtimes meet, if a server differs.
 pub(super) fn of_request(profile: Profile, expectation: &Expectation<'_>, test: &Test, answered: &Answered) -> Option<Judgement> {
     if profile.family() != Family::Strict {
         return None;
@@ -55,13 +55,13 @@ pub(super) fn of_request(profile: Profile, expectation: &Expectation<'_>, test: 
     is_well_formed.then(|| known(fact, [found].into()))
 }
 
-/// Whether `StopTracing` is refused for its session, and not for its bytes.
+/// Whether `StopTracing` is refused for its session, not for its bytes.
 fn refuses_a_stop(command: Option<Command>, error: Option<HResult>) -> bool {
     let of_bytes = [HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC, HResult::UNKNOWN_COMMAND];
     command == Some(Command::STOP_TRACING) && error.is_some_and(|hresult| !of_bytes.contains(&hresult))
 }
 
-/// Whether an error to `StopTracing` begins, as far as it was read, that says no more than that.
+/// Whether an error to `StopTracing`, as far as it was read, says no more than that.
 fn has_a_refused_stop(transcript: &Transcript) -> bool {
     let errors = transcript.0.iter().enumerate().filter(|(_, passage)| {
         let header = passage.bytes.get(..HEADER_LEN).and_then(|bytes| Header::decode(bytes).ok());
@@ -86,7 +86,7 @@ pub(super) fn command_of(sent: Option<&Passage>) -> Option<Command> {
     sent?.bytes.get(..HEADER_LEN).and_then(|bytes| Header::decode(bytes).ok()).map(|header| header.command)
 }
 
-/// Whether a request is refused for an empty name of a provider only by who ends a string at its first NUL.
+/// Whether a request is refused for an empty provider name only by servers that end a string at its first NUL.
 fn has_a_name_of_nuls(test: &Test) -> bool {
     let name = test.value.pointer("/providers/0/provider_name").and_then(Value::as_str);
     test.error.as_ref().is_some_and(|error| error.kind == "empty_provider_name") && name.is_some_and(|name| !name.is_empty())

@@ -4,7 +4,7 @@ use alloc::{format, string::String, vec::Vec};
 
 use super::Death;
 use super::ask::Came;
-use super::expectation::Expectation;
+use super::expectation::{Expectation, Refusable};
 use super::faults::{FaultSeen, ServerFault};
 use super::request::Answered;
 use crate::command::Command;
@@ -13,32 +13,34 @@ use crate::conformance::{Grade, KnownDeviation};
 use crate::hresult::HResult;
 use crate::vectors::Verdict;
 
-/// What is said of an answer.
+/// The judgement of an answer.
 #[derive(Clone, Debug)]
 pub(in crate::conformance) struct Judgement {
     pub(super) grade: Grade,
     pub(in crate::conformance) deviation: Option<KnownDeviation>,
     pub(super) found: Vec<String>,
-    /// The faults that a failure shows.
+    /// The faults shown by a failure.
     pub(super) faults: Vec<FaultSeen>,
+    /// The result of a request.
+    pub(in crate::conformance) seen: Option<Seen>,
 }
 
 impl Judgement {
     pub(super) const fn new(grade: Grade, found: Vec<String>) -> Self {
-        Self { grade, deviation: None, found, faults: Vec::new() }
+        Self { grade, deviation: None, found, faults: Vec::new(), seen: None }
     }
 
     pub(super) fn known(fact: &str, text: &str, found: Vec<String>) -> Self {
         let deviation = Some(KnownDeviation { fact: fact.into(), text: text.into() });
-        Self { grade: Grade::Informational, deviation, found, faults: Vec::new() }
+        Self { grade: Grade::Informational, deviation, found, faults: Vec::new(), seen: None }
     }
 
-    /// Whether what is wrong may be another way of doing things: no message came that is wrong in itself.
+    /// Whether it may be another correct behaviour: no message is wrong in itself.
     pub(super) fn may_be_habit(&self) -> bool {
         self.faults.iter().all(|seen| seen.fault.may_be_lateness() || seen.fault == ServerFault::ValidRequestRefused)
     }
 
-    /// What the bytes show is wrong, whatever else is said of them. What is known of the target stays known.
+    /// Faults in the bytes are always reported. Known behaviour of the target stays known.
     pub(super) fn with_faults(mut self, faults: Vec<FaultSeen>) -> Self {
         match self.grade {
             Grade::Pass | Grade::PassLenient if !faults.is_empty() => {
@@ -52,7 +54,7 @@ impl Judgement {
         self
     }
 
-    /// By a row of what is known. A fault of the runtime stays a failure, and has its name.
+    /// By a row of the table. A fault of the runtime stays a failure, and has its name.
     pub(super) fn of_row(row: &Row, found: Vec<String>) -> Self {
         let mut known = Self::known(row.fact, row.text, found);
         if row.fault {
@@ -63,23 +65,30 @@ impl Judgement {
     }
 }
 
-/// What should come, in words.
+/// The expected answer, in words.
 pub(super) fn expected(expectation: &Expectation<'_>) -> String {
     match expectation.verdict {
-        Verdict::Valid if expectation.depends_on_the_machine => "an OK, or an error that says why it cannot be done here".into(),
-        Verdict::Valid => "an OK, and what belongs to it".into(),
+        Verdict::Valid => match expectation.refusable {
+            Refusable::Never => "an OK, and what belongs to it".into(),
+            Refusable::ByTheMachine => "an OK, or an error that says why it cannot be done here".into(),
+            Refusable::By(refusals) => {
+                let refusals: Vec<String> = refusals.iter().map(|hresult| format!(", or the error {hresult}")).collect();
+                format!("an OK{}", refusals.concat())
+            }
+        },
         Verdict::Acceptable => "an OK, or DS_IPC_E_BAD_ENCODING".into(),
         Verdict::Invalid => expectation.refusal.map_or_else(String::new, |hresult| format!("the error {hresult}")),
     }
 }
 
-/// Grades what came. `death` is how the target ended, if it did.
+/// Grades the result. `death` is how the target ended, if it did.
 pub(in crate::conformance) fn judge(
     profile: Profile,
     expectation: &Expectation<'_>,
     answered: &Answered,
     death: Option<Death>,
 ) -> Judgement {
+    let seen = seen(answered, death);
     let mut found: Vec<String> = answered.wrong.iter().map(|wrong| format!("{wrong}")).collect();
     if answered.left_open {
         found.push("the connection stays open".into());
@@ -87,29 +96,39 @@ pub(in crate::conformance) fn judge(
     if let Some(death) = death {
         found.push(format!("the target {death}"));
     }
-    let error = answered.came.error();
-    let grade = match (&answered.came, error) {
-        (Came::Message(_), Some(HResult::UNKNOWN_COMMAND)) if expectation.may_be_unknown(profile) => Some(Grade::Unimplemented),
-        (Came::Message(_), Some(hresult)) => refused(expectation, hresult),
-        (Came::Message(_), None) => taken(expectation),
-        _ => None,
-    };
-    if grade.is_none() {
-        found.insert(0, came(&answered.came, error));
+    if by_the_document(profile, expectation, &seen).is_none() {
+        found.insert(0, came(&answered.came, answered.came.error()));
     }
-    match grade {
-        Some(Grade::Unimplemented) => {
+    let judgement = match grade(profile, expectation, &seen) {
+        (_, Some(row)) => Judgement::of_row(row, found),
+        (Grade::Unimplemented, None) => {
             Judgement::new(Grade::Unimplemented, [lacks(expectation.request.map(|request| request.command))].into())
         }
-        // What a server may refuse, and this runtime is known to (F-54).
-        Some(grade) if found.is_empty() => match known(profile, expectation, answered, death) {
-            Some(row) if expectation.verdict == Verdict::Acceptable && error.is_some() => Judgement::of_row(row, found),
-            _ => Judgement::new(grade, found),
-        },
-        _ => match known(profile, expectation, answered, death) {
-            Some(row) => Judgement::of_row(row, found),
-            None => Judgement::new(Grade::Fail, found),
-        },
+        (grade, None) => Judgement::new(grade, found),
+    };
+    Judgement { seen: Some(seen), ..judgement }
+}
+
+/// The grade of the result, and the row by which the runtime is known for it.
+pub(in crate::conformance) fn grade(profile: Profile, expectation: &Expectation<'_>, seen: &Seen) -> (Grade, Option<&'static Row>) {
+    let known = || expectation.request.as_ref().and_then(|request| explain(profile, request, seen));
+    let is_clean = !seen.died && !seen.left_open && !seen.wrong;
+    // A server may refuse it, and this runtime is known to (F-54).
+    let may_be_refused = expectation.verdict == Verdict::Acceptable && matches!(seen.answer, Answer::Error(_));
+    match by_the_document(profile, expectation, seen) {
+        Some(Grade::Unimplemented) => (Grade::Unimplemented, None),
+        Some(grade) if is_clean => (grade, if may_be_refused { known() } else { None }),
+        _ => (Grade::Fail, known()),
+    }
+}
+
+/// The grade of an answer; `None` if it is wrong, whatever happened to the connection.
+fn by_the_document(profile: Profile, expectation: &Expectation<'_>, seen: &Seen) -> Option<Grade> {
+    match seen.answer {
+        Answer::Error(HResult::UNKNOWN_COMMAND) if expectation.may_be_unknown(profile) => Some(Grade::Unimplemented),
+        Answer::Error(hresult) => refused(expectation, hresult),
+        Answer::Ok => taken(expectation),
+        Answer::NoHeader | Answer::Nothing | Answer::Other => None,
     }
 }
 
@@ -127,7 +146,7 @@ fn came(came: &Came, error: Option<HResult>) -> String {
     }
 }
 
-/// The grade of an OK; `None` where it is wrong.
+/// The grade of an OK; `None` if it is wrong.
 const fn taken(expectation: &Expectation<'_>) -> Option<Grade> {
     match expectation.verdict {
         Verdict::Valid => Some(Grade::Pass),
@@ -136,22 +155,21 @@ const fn taken(expectation: &Expectation<'_>) -> Option<Grade> {
     }
 }
 
-/// The grade of an error; `None` where it is wrong.
+/// The grade of an error; `None` if it is wrong.
 fn refused(expectation: &Expectation<'_>, hresult: HResult) -> Option<Grade> {
     if expectation.other_refusal == Some(hresult) {
         return Some(Grade::PassLenient);
     }
-    let of_bytes = [HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&hresult);
     let is_right = match expectation.verdict {
-        Verdict::Valid => expectation.depends_on_the_machine && !of_bytes,
-        Verdict::Acceptable => hresult == HResult::BAD_ENCODING || expectation.depends_on_the_machine,
+        Verdict::Valid => expectation.refusable.takes(hresult),
+        Verdict::Acceptable => hresult == HResult::BAD_ENCODING || expectation.refusable.takes(hresult),
         Verdict::Invalid => expectation.refusal == Some(hresult),
     };
     is_right.then_some(Grade::Pass)
 }
 
-/// The row by which this runtime does what it did.
-fn known(profile: Profile, expectation: &Expectation<'_>, answered: &Answered, death: Option<Death>) -> Option<&'static Row> {
+/// The result of a request.
+fn seen(answered: &Answered, death: Option<Death>) -> Seen {
     let answer = match (&answered.came, answered.came.error()) {
         (Came::Message(_), None) => Answer::Ok,
         (Came::Message(_), Some(hresult)) => Answer::Error(hresult),
@@ -159,9 +177,7 @@ fn known(profile: Profile, expectation: &Expectation<'_>, answered: &Answered, d
         (Came::Silence(bytes), _) if bytes.is_empty() => Answer::Nothing,
         (Came::Silence(_) | Came::End(..), _) => Answer::Other,
     };
-    let Answered { left_open, wrong, .. } = answered;
-    let seen = Seen { answer, died: death.is_some(), left_open: *left_open, wrong: !wrong.is_empty() };
-    explain(profile, expectation.request.as_ref()?, &seen)
+    Seen { answer, died: death.is_some(), left_open: answered.left_open, wrong: !answered.wrong.is_empty() }
 }
 
 #[cfg(test)]
@@ -189,7 +205,7 @@ mod tests {
         all.into_iter().find(|(_, test)| test.tc_id == tc_id).unwrap()
     }
 
-    /// The grade, the fact of a deviation, and what was found.
+    /// The grade, the fact of a deviation, and the findings.
     fn judged(files: &[File], profile: Profile, tc_id: u32, came: Came, left_open: bool) -> (Grade, Option<String>, Vec<String>) {
         let (group, test) = find(files, tc_id);
         let judgement = judge(
@@ -219,6 +235,38 @@ mod tests {
     }
 
     #[test]
+    fn request_that_is_right_is_refused_only_by_what_its_vector_names() {
+        let files = files().unwrap();
+        let (other, argument) = (HResult::FAIL, HResult::INVALID_ARG);
+        // An empty name, a name that begins with an equals sign, a plain one, and a deletion.
+        for (tc_id, hresult, grade) in [
+            (8104, argument, Grade::Pass),
+            (8104, other, Grade::Fail),
+            (8109, argument, Grade::Pass),
+            (8109, other, Grade::Fail),
+            (8101, HResult::NOT_SUPPORTED, Grade::Pass),
+            (8101, argument, Grade::Fail),
+            (8102, HResult::ENVVAR_NOT_FOUND, Grade::Pass),
+            (8102, argument, Grade::Fail),
+            // Its machine may lack the means for a dump.
+            (4002, other, Grade::Pass),
+        ] {
+            let judged = judged(&files, Profile::STRICT, tc_id, error(hresult), false);
+            assert_eq!(judged.0, grade, "{tc_id} {hresult}");
+        }
+        // Known behaviour of runtimes there.
+        let native_aot = judged(&files, Profile::NATIVE_AOT_9, 8104, error(HResult::SETENV_FAILED), false);
+        assert_eq!((native_aot.0, native_aot.1.as_deref()), (Grade::Fail, Some("F-96")));
+        let core_clr = judged(&files, CORECLR, 8109, error(HResult::NOT_ENOUGH_MEMORY), false);
+        assert_eq!((core_clr.0, core_clr.1.as_deref()), (Grade::Informational, Some("P-48")));
+        let (group, test) = find(&files, 8104);
+        assert_eq!(
+            expected(&Expectation::of_vector(group, test)),
+            "an OK, or the error 0x80131515 DS_IPC_E_NOTSUPPORTED, or the error 0x80070057 DS_IPC_E_INVALIDARG"
+        );
+    }
+
+    #[test]
     fn what_should_come_is_said_in_words() {
         let files = files().unwrap();
         let says = |tc_id| {
@@ -237,7 +285,7 @@ mod tests {
         assert_eq!(says(acceptable), "an OK, or DS_IPC_E_BAD_ENCODING");
     }
 
-    /// The number of a request to a server of which `is_meant` says so.
+    /// The number of a request to a server selected by `is_meant`.
     #[track_caller]
     fn tc_id_of(files: &[File], is_meant: impl Fn(&Group, &Test) -> bool) -> u32 {
         let groups = files.iter().flat_map(|file| &file.groups).filter(|group| group.kind == Type::Request);
@@ -265,13 +313,14 @@ mod tests {
         let informational = |fact: &str| (Grade::Informational, String::from(fact), 1);
         assert_eq!(known(with("unexpected_end", ""), ok()), informational("F-7"));
         assert_eq!(known(with("count_too_large", "CollectTracing"), ok()), informational("F-8"));
-        assert_eq!(known(with("unexpected_end", "AttachProfiler.client"), ok()), informational("F-54"));
-        // Refused as what it is not.
+        // No observed build accepts this.
+        assert_eq!(known(with("unexpected_end", "AttachProfiler.client"), ok()), (Grade::Fail, String::new(), 1));
+        // Refused with the wrong reason.
         assert_eq!(known(with("unexpected_end", ""), error(HResult::FAIL)), informational("F-7"));
-        // A wait for a descriptor that nobody sends.
+        // A wait for a descriptor that is never sent.
         let waits = known(with("count_too_large", "CollectTracing"), Came::Silence(Vec::new()));
         assert_eq!(waits, informational("F-8"));
-        // Memory of the runtime in place of an answer.
+        // Memory of the runtime instead of an answer.
         let process = tc_id_of(&files, |group, test| {
             group.command.as_deref() == Some("Process/ProcessInfo") && test.result == Verdict::Invalid
         });
@@ -301,7 +350,7 @@ mod tests {
         ] {
             assert_eq!(judged(&files, old, tc_id, error(hresult), left_open).0, grade, "{tc_id} {hresult}");
         }
-        // A session that is refused, from .NET 9 on (F-74).
+        // A refused session, from .NET 9 on (F-74).
         let bad = tc_id_of(&files, |group, test| {
             let refused = test.error.is_some() && test.acceptable_on.is_empty();
             refused && group.command.as_deref() == Some("EventPipe/CollectTracing2")
@@ -310,12 +359,12 @@ mod tests {
         assert_eq!(left(CORECLR).1.as_deref(), Some("F-74"));
         assert_eq!(left(CORECLR).2, ["the connection stays open"]);
         assert_eq!(left(Profile::CORECLR_8).0, Grade::Fail);
-        // Sessions alone: not their stop, and not what is no session.
+        // Only sessions: neither their stop, nor other commands.
         for command in ["EventPipe/StopTracing", "Process/EnablePerfMap"] {
             let other = tc_id_of(&files, |group, test| test.error.is_some() && group.command.as_deref() == Some(command));
             assert_eq!(judged(&files, CORECLR, other, error(HResult::BAD_ENCODING), true).0, Grade::Fail, "{command}");
         }
-        // What a vector says is taken by a runtime of this name (F-73).
+        // A runtime of this name accepts it, according to a vector (F-73).
         let taken =
             tc_id_of(&files, |_, test| test.acceptable_on.iter().any(|name| name.starts_with("net10.")) && test.error.is_some());
         assert_eq!(judged(&files, CORECLR, taken, ok(), false).1.as_deref(), Some("F-73"));

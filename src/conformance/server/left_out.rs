@@ -4,12 +4,12 @@ use alloc::{format, string::String, vec, vec::Vec};
 
 use super::ServerCase;
 
-/// The names of the cases by the reason, in the order in which a reason is first met.
+/// The names of the cases by reason, in order of appearance.
 #[derive(Default)]
 pub(super) struct LeftOut(Vec<(String, Vec<String>)>);
 
 impl LeftOut {
-    /// Takes a case that cannot be played here, for this reason.
+    /// Adds a case that cannot be played here, for this reason.
     pub(super) fn push(&mut self, case: &ServerCase<'_>, why: String) {
         match self.0.iter_mut().find(|(reason, _)| *reason == why) {
             Some((_, cases)) => cases.push(case.name()),

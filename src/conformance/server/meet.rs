@@ -1,4 +1,4 @@
-//! What is found out about a target before its cases are played: its speed, its abilities, its profile.
+//! What is learned about a target before its cases are played: its speed, its abilities, its profile.
 
 use alloc::{
     collections::BTreeSet,
@@ -26,24 +26,24 @@ use crate::vectors::script::{Ability, Target};
 
 /// An id of the profiler set that no edition has.
 const UNKNOWN_PROFILER_ID: Command = Command::from_code(0x03fe);
-/// How the header of a request is cut in two.
+/// How the header of a request is split in two.
 const PIECES: &[usize] = &[19];
 
-/// What was found out.
+/// The results.
 pub(in crate::conformance) struct Met {
     pub(in crate::conformance) profile: Profile,
-    /// How the profile was concluded; `None` where it was given.
+    /// How the profile was concluded; `None` if it was given.
     pub(super) conclusion: Option<Conclusion>,
     pub(super) abilities: Abilities,
     pub(super) pace: Pace,
 }
 
-/// Finds out what `cases` have to know, of those that `options` allow.
+/// Learns what `cases` need, within what `options` allow.
 pub(in crate::conformance) fn meet(subject: &mut Subject, cases: &[&ServerCase<'_>], options: &Options) -> Result<Met, String> {
     let given = options.profile.or(options.claims.profile);
     let (mut abilities, mut pace) = (Abilities::default(), Pace::default());
     if probe::measure(subject, &mut pace).is_err() {
-        // A target of which nothing can be found out. Its cases show what is wrong.
+        // A target about which nothing can be learned. Its cases show what is wrong.
         let conclusion = given.is_none().then(|| conclude(&Evidence::default(), &abilities));
         return Ok(Met { profile: given.unwrap_or(Profile::STRICT), conclusion, abilities, pace });
     }
@@ -72,7 +72,7 @@ struct Meeting<'m> {
 }
 
 impl Meeting<'_> {
-    /// Asks for the commands that are `meant` and were not asked for yet. What changes a target is asked of one that is started for it.
+    /// Tries the commands that are `meant` and were not tried yet. Commands with side effects are tried on a target started for it.
     fn ask_commands(&mut self, meant: impl Fn(Command) -> bool) -> Result<(), String> {
         let mut changing = Vec::new();
         for command in Command::known().filter(|command| meant(*command)) {
@@ -92,19 +92,25 @@ impl Meeting<'_> {
         if changing.is_empty() {
             return Ok(());
         }
-        // One that does not start is shown by its cases.
+        // While writing a dump, a runtime answers nobody, for any length of time.
+        let is_dump = |command: Command| command.set == Command::GENERATE_CORE_DUMP.set;
+        changing.sort_by_key(|(command, ..)| is_dump(*command));
+        // If it does not start, its cases show that.
         let Ok((spawned, mut network)) = self.subject.own(&Target::default(), RunsIn::OwnDirectory) else { return Ok(()) };
         for (command, group, test) in changing {
             if spawned.death().is_some() {
                 break;
             }
             let has = probe::asked(&mut network, group, test, self.waits);
+            if is_dump(command) && has == Has::Silent {
+                break;
+            }
             self.insert(command, has);
         }
         Ok(())
     }
 
-    /// The whole time for an answer is let pass once.
+    /// The full time for an answer is waited once.
     fn insert(&mut self, command: Command, has: Has) {
         if has == Has::Silent {
             self.waits.whole = self.waits.learned;
@@ -112,7 +118,7 @@ impl Meeting<'_> {
         self.abilities.commands.insert(command, has);
     }
 
-    /// What the target is.
+    /// The target's profile.
     fn conclude(&mut self) -> Result<Conclusion, String> {
         let vectors = self.vectors;
         let hazard = |command| probe::message_for(vectors, command).map(|(_, test)| test.hazard);
@@ -137,7 +143,7 @@ impl Meeting<'_> {
         Ok(conclude(&evidence, self.abilities))
     }
 
-    /// What a dump of no type is answered, by a target that is started for it.
+    /// The answer to a dump of an invalid type, from a target started for it.
     fn dump_of_type_0(&self) -> Option<Came> {
         let (_spawned, mut network) = self.subject.own(&Target::default(), RunsIn::OwnDirectory).ok()?;
         let request = GenerateCoreDump { dump_name: "core.dmp".into(), dump_type: DumpType(0), diagnostics: 0 };
@@ -145,7 +151,7 @@ impl Meeting<'_> {
         probe::reply_to(&mut network, &request, &[], self.waits.whole).ok()
     }
 
-    /// What no runtime of .NET does otherwise: one client at a time, one request on a connection.
+    /// Where all .NET runtimes agree: one client at a time, one request per connection.
     fn find_habits(&mut self) -> Result<(), String> {
         if self.abilities.features.contains_key(&Ability::OneClientAtATime) {
             return Ok(());
@@ -158,7 +164,7 @@ impl Meeting<'_> {
         Ok(())
     }
 
-    /// What the document leaves open, of what is `wanted` and not declared.
+    /// What the document leaves open, if `wanted` and not declared.
     fn find_abilities(&mut self, wanted: &BTreeSet<Ability>) -> Result<(), String> {
         self.find_habits()?;
         let (waits, can_spawn) = (self.waits, self.subject.can_spawn());

@@ -1,10 +1,26 @@
-//! Holds a live diagnostic server to the exchange scripts and to every request of the vectors.
+//! Checks a live diagnostic server with the exchange scripts and every request of the vectors.
 //!
-//! [`cases`] are what can be asked, [`Place`] says where the target is, [`Profile`](super::known::Profile) which deviations are known of it, and [`run`] plays
-//! the cases one after another (F-75) into a [`Report`](super::Report). Nothing that changes or harms a target is sent unless the
-//! [`Options`] allow it, and what that is, the `hazard` of vectors and scripts alone decides.
+//! [`cases`] are the cases, [`Place`] locates the target, [`Profile`](super::known::Profile) has its known deviations, and [`run`]
+//! plays the cases one after another (F-75) into a [`Report`](super::Report). Nothing that changes or harms a target is sent unless
+//! the [`Options`] allow it, as decided only by the `hazard` of vectors and scripts.
+
+//! # Example
+//!
+//! Hold a server that runs to what changes nothing in it:
+//!
+//! ```no_run
+//! use dotnet_diagnostics_ipc::conformance::server::{Options, Place, cases, run};
+//! use dotnet_diagnostics_ipc::conformance::codec;
+//! use dotnet_diagnostics_ipc::vectors::named_script_files;
+//!
+//! let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
+//! let report = run(&cases(&scripts, &vectors), &"4242".parse::<Place>()?, &Options::default(), &mut |case| println!("{}", case.name));
+//! println!("{} failed", report.counts.fail);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod abilities;
+mod address;
 mod agreement;
 pub(super) mod ask;
 mod attempt;
@@ -28,8 +44,8 @@ mod probe;
 mod process_id;
 mod reply_faults;
 pub(super) mod request;
+mod respawn;
 mod run;
-#[cfg(unix)]
 mod spawn;
 mod spelling;
 mod stream_faults;

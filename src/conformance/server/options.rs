@@ -14,31 +14,31 @@ use crate::io::trust::TrustPolicy;
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Options {
-    /// What the target is held to; `None`: what it is found to be.
+    /// The target's profile; `None`: find it out.
     pub profile: Option<Profile>,
-    /// Also what changes a target: dumps, profilers, variables, perf maps, hooks, resumes.
+    /// Allow side effects: dumps, profilers, variables, perf maps, hooks, resumes.
     pub allow_side_effects: bool,
-    /// Also what may kill, wedge or exhaust it.
+    /// Allow requests that may kill, block or exhaust it.
     pub allow_harmful: bool,
-    /// How long a step may take that does not say it itself; `None`: what the script's file says.
+    /// The default time limit of a step; `None`: that of the script's file.
     pub within: Option<Duration>,
-    /// What its author says that it has; the rest is found out by asking.
+    /// Its author's declarations; the rest is found out by asking.
     pub claims: Claims,
-    /// Of a hundred cases that the target claims, at least so many must be judged, or the run is no pass.
+    /// The percentage of the claimed cases that must be judged, or the run does not pass.
     pub min_judged: u8,
-    /// Which owners of a socket are trusted, and what else is looked at before a byte is sent.
+    /// Which owners of a socket are trusted, and the other checks before a byte is sent.
     pub trust: TrustPolicy,
     /// The first failure ends the run.
     pub fail_fast: bool,
-    /// No case is begun after this time.
+    /// No case is started after this time.
     pub max_time: Option<Duration>,
-    /// The cases whose lack is a failure.
+    /// The cases that fail if unsupported.
     pub require: Vec<Glob>,
-    /// Where a script hands over `user_events_data`: a socket in place of this system's file. The target must be told to take it.
+    /// If a script passes `user_events_data`: a socket instead of this system's file. The target must be instructed to accept it.
     pub stand_in_for_user_events: bool,
-    /// How many targets are started beside each other. A target that is not started here is one, and has one case after another (F-75).
+    /// How many targets run at a time. A target that is not started by the suite is one, and has one case after another (F-75).
     pub jobs: NonZeroUsize,
-    /// What ends the run early: the report then says that it was interrupted, and how many cases were not run.
+    /// Ends the run early: the report then says that it was interrupted, and how many cases were not run.
     pub canceller: Option<Canceller>,
 }
 
@@ -63,7 +63,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The part of the cases that must be judged where nothing else is said, in per cent.
+    /// The default percentage of cases that must be judged.
     pub const MIN_JUDGED: u8 = 10;
 
     pub(super) fn is_cancelled(&self) -> bool {

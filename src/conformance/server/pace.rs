@@ -1,20 +1,20 @@
-//! How long to wait for a target: what was learned of its own speed.
+//! How long to wait for a target, from its measured speed.
 
 use core::time::Duration;
 
-/// How long a request of the vectors may take, and whatever no script says.
+/// The time limit of a request of the vectors, and the default for scripts.
 pub(super) const WITHIN: Duration = Duration::from_secs(10);
-/// The least that is waited for an answer.
+/// The minimum wait for an answer.
 const LEAST: Duration = Duration::from_millis(500);
-/// So many times longer than its slowest answer a target may take.
+/// How many times its slowest answer a target may take.
 const TIMES: u32 = 20;
 
-/// How fast a target answers, and whether it leaves requests without an answer.
+/// A target's speed, and whether it ignores requests.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace {
-    /// The longest that a whole request, its reply and the end took.
+    /// The longest time of a whole request, its reply and the end.
     slowest: Duration,
-    /// Whether a request was left without an answer for the whole of its time.
+    /// Whether a request got no answer within its full time.
     is_silent: bool,
 }
 
@@ -24,17 +24,17 @@ impl Pace {
         self.slowest = self.slowest.max(after);
     }
 
-    /// A request was left without an answer for the whole of its time. That is waited for once.
+    /// A request got no answer within its full time. That is waited for once.
     pub(super) const fn was_silent(&mut self) {
         self.is_silent = true;
     }
 
-    /// How long an answer may take to what a target of this speed answers at all.
+    /// How long an answer may take if a target of this speed answers at all.
     pub(super) fn learned(&self) -> Duration {
         self.slowest.saturating_mul(TIMES).max(LEAST)
     }
 
-    /// The time for an answer, where `whole` is given for it: all of it, until the target has once let it pass.
+    /// The time for an answer, given `whole`: all of it, until the target has exceeded it once.
     pub(super) fn within(&self, whole: Duration) -> Duration {
         if self.is_silent { whole.min(self.learned()) } else { whole }
     }
@@ -54,7 +54,7 @@ mod tests {
         assert_eq!(pace.within(WHOLE), LEAST);
         pace.answered(Duration::from_millis(100));
         assert_eq!(pace.within(WHOLE), Duration::from_secs(2));
-        // Never longer than what is given.
+        // Never longer than the given time.
         assert_eq!(pace.within(Duration::from_secs(1)), Duration::from_secs(1));
     }
 }

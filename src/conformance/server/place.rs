@@ -1,4 +1,4 @@
-//! What a target is named by.
+//! How to locate a target.
 
 use alloc::{borrow::ToOwned as _, format, string::String, vec::Vec};
 use core::{fmt, str::FromStr, time::Duration};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::endpoint::{PIPE_PREFIX, PipeName};
 
-/// Where the target is. All forms are read on every system; a run says which of them it does not have there.
+/// The location of the target. All forms are parsed on every system; a run reports unsupported ones.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::server::Place;
@@ -21,45 +21,47 @@ use crate::endpoint::{PIPE_PREFIX, PipeName};
 /// ```
 #[derive(Clone, Debug)]
 pub enum Place {
-    /// The default port of a process of this machine.
+    /// The default port of a process on this machine.
     Process(u32),
     /// It listens at this socket. Not on Windows.
     Socket(PathBuf),
     /// It listens at the pipe of this name. Only on Windows.
     Pipe(String),
-    /// It is a runtime that connects to this diagnostic port, at which the suite listens: a socket's path, or on Windows a pipe's name.
+    /// It is a runtime that connects to this diagnostic port, where the suite listens: a socket's path, or on Windows a pipe's
+    /// name.
     Port(PathBuf),
-    /// It is started, and started again after its death. Not on Windows.
+    /// It is started, and restarted after its death.
     Spawn(SpawnCommand),
 }
 
-/// What starts a target.
+/// The command that starts a target.
 ///
-/// It runs in the current directory, and gets a directory of its own as `TMPDIR`. Where it is reached it says by the first line that it
-/// prints: the path of a socket, or a process id; or a socket with the name of a default port turns up in that directory, which is what
-/// every runtime does by itself.
+/// It runs in the current directory, and gets a new directory as `TMPDIR`. Its first line gives its address: the path of a socket,
+/// or a process id; or a socket named like a default port appears in that directory, which every runtime creates. On Windows the
+/// line is a pipe with its prefix, or a process id, and the pipe of the default port is found by the process; the directory is also
+/// `TMP` and `TEMP`.
 ///
-/// A target that is asked for a dump runs in its own directory, so that the dump is written there: its program and those of its
-/// arguments that name files are given to it as absolute paths.
+/// A target for a dump runs in that directory, so that the dump is written there: its program and arguments that are files become
+/// absolute paths.
 #[derive(Clone, Debug)]
 pub struct SpawnCommand {
     /// The program.
     pub program: OsString,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// How long it may take until it is reached.
+    /// How long it may take until it can be reached.
     pub patience: Duration,
-    /// Whether it ends when its standard input does. Any other one is told by the system to end with this process, where that can be said
-    /// (Linux); it costs a copy of this process's memory tables for each start.
+    /// Whether it ends with its standard input. Otherwise the system ends it with this process, if it can (Linux); it costs a copy
+    /// of this process's memory tables for each start.
     pub ends_with_input: bool,
 }
 
-/// The current directory of a target that is started.
+/// The current directory of a started target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunsIn {
     /// That of this process.
     CurrentDirectory,
-    /// Its own, which is removed in the end: for what writes files by relative names.
+    /// A new one, removed at the end: for files with relative names.
     OwnDirectory,
 }
 
@@ -83,7 +85,7 @@ impl FromStr for Place {
     }
 }
 
-/// The name of the pipe, if the text is one: behind its prefix, which Windows takes in either case, or that of a default port.
+/// The name of the pipe, if the text is one: after its prefix, in any case, or that of a default port.
 fn pipe(text: &str) -> Option<&str> {
     match text.split_at_checked(PIPE_PREFIX.len()) {
         Some((prefix, name)) if prefix.eq_ignore_ascii_case(PIPE_PREFIX) => Some(name),

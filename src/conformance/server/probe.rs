@@ -1,4 +1,4 @@
-//! Asks a target what it has: each command by a complete and valid message, each ability by what the target does.
+//! Finds out what a target supports: each command with a complete and valid message, each ability by the target's behaviour.
 //!
 //! The messages are valid vectors, and the `hazard` of each decides whether it may be sent.
 
@@ -27,19 +27,19 @@ use crate::vectors::script::{Ending, FdKind, Target, TargetPort};
 use crate::vectors::{Direction, Group, Hazard, Test, Type, Verdict};
 use crate::wire::Array;
 
-/// The name of the port of a target that is asked whether it has ports.
+/// The name of the port for testing whether a target has ports.
 const PORT: &str = "p";
 /// A second connection.
 const BESIDE: &str = "b";
 /// How a nettrace stream begins.
 const NETTRACE: &[u8] = b"Nettrace";
 
-/// How long to wait for a target.
+/// The time limits for a target.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waits {
-    /// For what it must answer.
+    /// For required answers.
     pub(super) whole: Duration,
-    /// For what it may leave without an answer.
+    /// For optional answers.
     pub(super) learned: Duration,
 }
 
@@ -49,7 +49,7 @@ impl Waits {
     }
 }
 
-/// Measures how fast a target answers a complete `ProcessInfo`, and looks whether it does.
+/// Measures how fast a target answers a complete `ProcessInfo`, and whether it does.
 pub(super) fn measure(subject: &mut Subject, pace: &mut Pace) -> Result<(), String> {
     const TIMES: usize = 3;
     for _ in 0..TIMES {
@@ -60,7 +60,7 @@ pub(super) fn measure(subject: &mut Subject, pace: &mut Pace) -> Result<(), Stri
     Ok(())
 }
 
-/// The valid message by which a command is asked for: the one that does the least to a target.
+/// The valid message for trying a command: the one with the least effect.
 pub(super) fn message_for(vectors: &[NamedFile], command: Command) -> Option<(&Group, &Test)> {
     let requests = |group: &&Group| group.kind == Type::Request && group.direction == Some(Direction::Client);
     let of_command = |group: &&Group| group.command.as_deref().and_then(|name| name.parse().ok()) == Some(command);
@@ -98,7 +98,7 @@ pub(super) fn asked(network: &mut TargetNetwork, group: &Group, test: &Test, wai
     let has = match play(&mut player) {
         Ok(answered) => match (&answered.came, answered.came.error()) {
             (_, Some(HResult::UNKNOWN_COMMAND)) => Has::No("DS_IPC_E_UNKNOWN_COMMAND to a complete and valid message".to_string()),
-            // What .NET 3 says to an unknown id of the profiler set (F-68).
+            // The answer of .NET 3 to an unknown id of the profiler set (F-68).
             (Came::Message(_), Some(HResult::BAD_ENCODING)) => Has::Unclear,
             (Came::Message(_), _) => Has::Yes,
             (Came::Silence(bytes), _) if bytes.is_empty() => Has::Silent,
@@ -110,7 +110,7 @@ pub(super) fn asked(network: &mut TargetNetwork, group: &Group, test: &Test, wai
     has
 }
 
-/// What a request is answered that is sent in these pieces, and then the rest of it.
+/// The answer to a request that is sent in these pieces, and then its rest.
 pub(super) fn reply_to(network: &mut TargetNetwork, wire: &[u8], pieces: &[usize], within: Duration) -> Result<Came, PlayerError> {
     let mut player = Player::new(network, within);
     let until = player.network().now().saturating_add(within);
@@ -129,7 +129,7 @@ pub(super) fn reply_to(network: &mut TargetNetwork, wire: &[u8], pieces: &[usize
     came
 }
 
-/// Whether a target keeps a connection open behind a reply, and serves the next request on it.
+/// Whether a target keeps a connection open after a reply, and serves the next request on it.
 pub(super) fn keeps_open(network: &mut TargetNetwork, waits: Waits) -> Result<bool, PlayerError> {
     let request = process_info()?;
     let mut player = Player::new(network, waits.whole);
@@ -148,7 +148,7 @@ pub(super) fn keeps_open(network: &mut TargetNetwork, waits: Waits) -> Result<bo
     Ok(again)
 }
 
-/// Whether a silent client keeps the next one waiting.
+/// Whether a silent client blocks the next one.
 pub(super) fn one_client_at_a_time(network: &mut TargetNetwork, waits: Waits) -> Result<Has, PlayerError> {
     let request = process_info()?;
     let mut player = Player::new(network, waits.whole);
@@ -166,14 +166,14 @@ pub(super) fn one_client_at_a_time(network: &mut TargetNetwork, waits: Waits) ->
     })
 }
 
-/// Whether there are sessions in the format 0, netperf.
+/// Whether it supports sessions in the format 0, netperf.
 pub(super) fn netperf(network: &mut TargetNetwork, waits: Waits) -> Result<Has, PlayerError> {
     let mut player = Player::new(network, waits.whole);
     let has = match begin(&mut player, Format::NET_PERF, waits)? {
         Err(came) if came.error().is_some() => Has::No("it refuses a session in this format".to_string()),
         Err(_) => Has::Unclear,
         Ok(id) => {
-            // What it streams, the cases say.
+            // The cases judge its stream.
             end(&mut player, id, waits)?;
             Has::Yes
         }
@@ -182,7 +182,7 @@ pub(super) fn netperf(network: &mut TargetNetwork, waits: Waits) -> Result<Has, 
     Ok(has)
 }
 
-/// Whether a session with `user_events` waits for its descriptor: one that is refused at once is not there.
+/// Whether a session with `user_events` waits for its descriptor: one that is refused at once is unsupported.
 pub(super) fn user_events(network: &mut TargetNetwork, wire: &[u8], waits: Waits) -> Result<Has, PlayerError> {
     let mut player = Player::new(network, waits.whole);
     let until = player.network().now().saturating_add(waits.whole);
@@ -191,7 +191,7 @@ pub(super) fn user_events(network: &mut TargetNetwork, wire: &[u8], waits: Waits
     let until = player.network().now().saturating_add(waits.learned);
     let came = next_message(&mut player, ON, until)?;
     if came == Came::Silence(Vec::new()) {
-        // It waits for one; this one fits no session, so that none begins.
+        // It waits for one; this one is unsuitable, so no session starts.
         let until = player.network().now().saturating_add(waits.whole);
         let _ = player.send(ON, &[0], Some(FdKind::Null), until)?;
         let _ = next_message(&mut player, ON, until)?;
@@ -203,7 +203,7 @@ pub(super) fn user_events(network: &mut TargetNetwork, wire: &[u8], waits: Waits
     })
 }
 
-/// Whether a target connects to the port that it is started with. One that does not start is said to have ports: its cases show it.
+/// Whether a target connects to the port given at its start. If it does not start, it counts as having ports: its cases show it.
 pub(super) fn ports(subject: &Subject, waits: Waits) -> Has {
     let port = TargetPort { id: PORT.to_string(), suspend: false, listening: true };
     let target = Target { ports: [port].into(), ..Target::default() };
@@ -216,8 +216,7 @@ pub(super) fn ports(subject: &Subject, waits: Waits) -> Has {
     }
 }
 
-/// Whether a target that is started suspended waits for its resume. The only sign that all have: a session has no bytes until then
-/// (F-112).
+/// Whether a target started suspended waits for its resume. The only common sign: a session has no bytes until then (F-112).
 pub(super) fn suspension(subject: &Subject, waits: Waits) -> Result<Has, PlayerError> {
     let target = Target { suspended: true, ..Target::default() };
     let Ok((_spawned, mut network)) = subject.own(&target, RunsIn::CurrentDirectory) else { return Ok(Has::Yes) };
@@ -248,7 +247,7 @@ fn encode<'a, R: Request<'a>>(request: &R) -> Result<Vec<u8>, PlayerError> {
     encode_to_vec(R::COMMAND, request).map_err(|error| PlayerError::differs(error.to_string()))
 }
 
-/// Begins a session of a provider that nobody has; its id, or what came in place of it.
+/// Starts a session of an unknown provider; returns its id, or the other answer.
 fn begin(player: &mut Player<'_>, format: Format, waits: Waits) -> Result<Result<u64, Came>, PlayerError> {
     let providers = [ProviderConfig::new("No-Such-Provider", 0, EventLevel::CRITICAL)];
     let request = CollectTracing2 { circular_buffer_mb: 1, format, request_rundown: false, providers: Array::new(&providers) };

@@ -1,4 +1,4 @@
-//! Which process a target is, and whether a process id that it says is that one's.
+//! The process of a target, and whether a reported process id is right.
 
 use alloc::{format, string::String, vec::Vec};
 
@@ -8,19 +8,19 @@ use crate::conformance::player::Peer;
 /// What is known of a target's process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TargetProcess {
-    /// The id in the name of its socket or pipe, which the process has written itself.
+    /// The id in the name of its socket or pipe, written by the process itself.
     pub(super) named: Option<u32>,
-    /// What the system says of the other end of its connections.
+    /// The system's information on the other end of its connections.
     pub(super) peer: Peer,
 }
 
 impl TargetProcess {
-    /// What it said at the port by which it is reached.
+    /// Its advertise at the port through which it is reached.
     pub(super) fn advertise(&self) -> Option<Advertise> {
         self.peer.advertise()
     }
 
-    /// Whose id was expected in place of `said`; `None` where it is right, or cannot be told.
+    /// The expected id instead of `said`; `None` if it is right, or unknown.
     pub(super) fn expected_in_place_of(&self, said: u64) -> Option<String> {
         if self.named.is_some_and(|named| u64::from(named) == said) {
             return None;
@@ -36,7 +36,7 @@ impl TargetProcess {
         }
     }
 
-    /// Why no process id can be compared, if none can.
+    /// Why process ids cannot be compared, if so.
     pub(super) fn unknown(&self) -> Option<&'static str> {
         (self.named.is_none() && ids_of(&self.peer).is_none()).then_some(
             "processId was compared with nothing: which process the target is, and how it numbers itself, is unknown here",
@@ -44,7 +44,7 @@ impl TargetProcess {
     }
 }
 
-/// A process by its ids: ours first, then those of the pid namespaces within which it runs, its own last.
+/// The ids of a process: ours first, then those of its pid namespaces, its own last.
 struct Process {
     ids: Vec<u32>,
 }
@@ -61,7 +61,7 @@ fn ids_of(peer: &Peer) -> Option<Process> {
 }
 
 impl Process {
-    /// Whether `said` is a process that this one started, or one of its process group: a server may listen in one process and serve in
+    /// Whether `said` is a descendant of this process, or in its process group: a server may listen in one process and serve in
     /// another.
     #[cfg(target_os = "linux")]
     fn is_kin(&self, said: u64) -> bool {
@@ -81,7 +81,7 @@ mod linux {
     use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
     use std::fs;
 
-    /// What `/proc/PID/status` says of a process that lives.
+    /// The `/proc/PID/status` of a live process.
     pub(super) struct Status {
         /// In our pid namespace first.
         pub(super) ids: Vec<u32>,
@@ -107,7 +107,7 @@ mod linux {
         }
     }
 
-    /// Whether a process that says that it is `said`, in its own pid namespace or ours, descends from `id` or is of its group.
+    /// Whether a process that reports the id `said`, in its own pid namespace or ours, descends from `id` or is in its group.
     pub(super) fn is_kin(id: u32, said: u32) -> bool {
         let Ok(entries) = fs::read_dir("/proc") else { return false };
         let ids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
@@ -120,10 +120,10 @@ mod linux {
         })
     }
 
-    /// Its process group; `None` where that is of another pid namespace.
+    /// Its process group; `None` if that is in another pid namespace.
     fn group_of(id: u32) -> Option<u32> {
         let stat = String::from_utf8_lossy(&fs::read(format!("/proc/{id}/stat")).ok()?).into_owned();
-        // Behind the name, which may have anything in it: the state, the parent, the group.
+        // After the name, which may contain anything: the state, the parent, the group.
         let (_, behind) = stat.rsplit_once(')')?;
         behind.split_ascii_whitespace().nth(2)?.parse().ok().filter(|group| *group > 0)
     }

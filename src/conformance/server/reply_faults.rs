@@ -1,4 +1,4 @@
-//! What is wrong with the bytes of a reply, whatever was expected.
+//! Faults in the bytes of a reply, whatever was expected.
 
 use alloc::{format, string::String, vec, vec::Vec};
 
@@ -15,7 +15,7 @@ use crate::message::AnyReply;
 use crate::message::server::ErrorReply;
 use crate::wire::fields::Source as _;
 
-/// What is wrong with what came over the connections of a case.
+/// The faults on the connections of a case.
 pub(super) fn of_case(evidence: &CaseEvidence) -> Vec<FaultSeen> {
     let mut found: Vec<FaultSeen> = evidence.exchanges.iter().flat_map(of_exchange).collect();
     found.extend(super::agreement::of_case(evidence));
@@ -28,7 +28,7 @@ pub(super) fn of_case(evidence: &CaseEvidence) -> Vec<FaultSeen> {
     seen
 }
 
-/// What a payload holds.
+/// The type of a payload.
 #[derive(Clone, Copy)]
 enum Layout {
     Error { message: bool },
@@ -46,7 +46,7 @@ impl Layout {
         }
     }
 
-    /// How many bytes its fields take at the front of `bytes`.
+    /// The length of its fields at the front of `bytes`.
     fn length_in(self, bytes: &[u8]) -> Option<usize> {
         let mut spelled = Spelled::new(bytes, Spelling::Right);
         self.read(&mut spelled).ok()?;
@@ -102,10 +102,10 @@ fn of_exchange(exchange: &Exchange) -> Vec<FaultSeen> {
     found
 }
 
-/// So many bytes of the magic make it likely that one was meant.
+/// This many bytes of the magic suggest that one was meant.
 const LIKE_IT: usize = 6;
 
-/// What comes in place of a header.
+/// What is sent instead of a header.
 fn no_header(came: &[u8]) -> Option<FaultSeen> {
     let start = came.get(..MAGIC.len()).unwrap_or(came);
     if MAGIC.starts_with(start) {
@@ -134,9 +134,9 @@ fn quoted(bytes: &[u8]) -> String {
 
 struct Reply<'e> {
     exchange: &'e Exchange,
-    /// What the size field says.
+    /// From the size field.
     size: usize,
-    /// All behind the header.
+    /// Everything after the header.
     body: &'e [u8],
     layout: Layout,
 }
@@ -150,7 +150,7 @@ impl Reply<'_> {
         FaultSeen::new(ServerFault::SizeFieldWrong, format!("the size field says {}, the message has {len} bytes", self.size))
     }
 
-    /// Where the message ends, if all is right up to there.
+    /// The end of the message, if everything before is right.
     fn end(&self) -> Result<usize, FaultSeen> {
         let claimed = self.size.checked_sub(HEADER_LEN).and_then(|len| self.body.get(..len));
         let by_fields = self.layout.length_in(self.body).map(|len| len.saturating_add(HEADER_LEN));
@@ -182,12 +182,12 @@ impl Reply<'_> {
                 let text = format!("the {} bytes of payload do not have the fields of the reply", self.body.len());
                 Err(FaultSeen::new(ServerFault::ReplyMalformed, text))
             }
-            // More of it may be on its way.
+            // More of it may be on the way.
             (None, None) => Ok(self.size),
         }
     }
 
-    /// The wrong spelling of its strings. `claimed` is the payload by the size field.
+    /// The wrong encoding of its strings. `claimed` is the payload by the size field.
     fn misspelled(&self, claimed: Option<&[u8]>) -> Option<FaultSeen> {
         let has_strings = match self.layout {
             Layout::Ok(reply_type) => {
@@ -224,7 +224,7 @@ impl Reply<'_> {
         FaultSeen::new(fault, format!("the message has {} bytes, its last field ends at {len}: {more} bytes too many", self.size))
     }
 
-    /// Values that none can be.
+    /// Impossible values.
     fn values(&self, payload: &[u8]) -> Option<FaultSeen> {
         let first = |len: usize| payload.get(..len).map(|bytes| LittleEndian::read_uint(bytes, len));
         match self.layout {
@@ -251,7 +251,7 @@ impl Reply<'_> {
         }
     }
 
-    /// What comes behind the message.
+    /// What follows the message.
     fn behind(&self, rest: &[u8]) -> Option<FaultSeen> {
         let command = self.exchange.command()?;
         // A dump may be answered twice (F-81).

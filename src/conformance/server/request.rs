@@ -1,4 +1,4 @@
-//! A request of the vectors, sent to a live server: what came back, and what followed.
+//! A request of the vectors, sent to a live server, with its answer and continuation.
 
 use alloc::{
     format,
@@ -23,52 +23,52 @@ pub(in crate::conformance) const ON: &str = "a";
 const STOP: &str = "stop";
 /// How long a server may take to close a connection that is over.
 pub(super) const CLOSES: Duration = Duration::from_secs(1);
-/// How long more is waited for where something is wrong already.
+/// How long to wait for more if something is already wrong.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
-/// What a server did with a request.
+/// A server's reaction to a request.
 #[derive(Clone, Debug)]
 pub(in crate::conformance) struct Answered {
-    /// What came first.
+    /// The first answer.
     pub(in crate::conformance) came: Came,
-    /// What is wrong with it, and with what followed.
+    /// What is wrong with it, or with its continuation.
     pub(in crate::conformance) wrong: Vec<Wrong>,
-    /// Whether the connection stayed open behind a reply that ends it.
+    /// Whether the connection stayed open after a final reply.
     pub(in crate::conformance) left_open: bool,
-    /// Whether more bytes came there.
+    /// Whether more bytes were sent there.
     pub(in crate::conformance) has_surplus: bool,
     /// The first bytes of the session's stream.
     pub(in crate::conformance) stream: Vec<u8>,
 }
 
-/// What is wrong with a reply, or with what followed it.
+/// What is wrong with a reply, or with its continuation.
 #[derive(Clone, Debug)]
 pub(in crate::conformance) enum Wrong {
     /// The reply is malformed.
     Reply(DecodeRefusal),
-    /// The reply decodes, and an encoder would have written other bytes: surplus ones, or a `reserved` that is not 0.
+    /// The reply decodes, but is not canonical: extra bytes, or a `reserved` that is not 0.
     NotCanonical,
-    /// Another session is said to be stopped.
+    /// The reply has the id of another session.
     StoppedAnother {
-        /// The session that was to be stopped.
+        /// The session to stop.
         asked: String,
-        /// The one that is said to be.
+        /// The reported one.
         said: u64,
     },
     /// A session is not stopped.
     NotStopped {
-        /// What came to the `StopTracing`.
+        /// The answer to `StopTracing`.
         came: Came,
     },
     /// How the stream of the stopped session ended, if it did.
     Stream(Option<End>),
-    /// Less of the environment comes than was announced.
+    /// The environment is shorter than announced.
     EnvironmentCut {
-        /// What was announced.
+        /// The announced size.
         announced: usize,
-        /// What came.
+        /// The received size.
         came: usize,
-        /// What came then.
+        /// The end.
         then: Received,
     },
     /// The environment is malformed.
@@ -96,19 +96,19 @@ impl fmt::Display for Wrong {
     }
 }
 
-/// How long a server may take.
+/// The time limits of a server.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::conformance) struct Patience {
     /// To its reply.
     pub(in crate::conformance) reply: Duration,
-    /// From there to the end of what belongs to it.
+    /// From there to the end of its continuation.
     pub(in crate::conformance) rest: Duration,
     /// To close a connection that is over.
     pub(in crate::conformance) close: Duration,
 }
 
-/// Sends the request, and reads what comes of it.
-pub(super) fn play(
+/// Sends the request, and reads the results.
+pub(in crate::conformance) fn play(
     player: &mut Player<'_>,
     group: &Group,
     test: &Test,
@@ -119,17 +119,17 @@ pub(super) fn play(
     if is_cut(wire) {
         // A server waits for the rest until the input ends (F-69).
         let half_close = Step::EndStep(EndStep { on: ON.to_string(), end: Ending::HalfClose });
-        // Asked before anything is sent.
+        // Checked before anything is sent.
         if let Some(why) = player.network().lacks(&half_close) {
             return Err(PlayerError::Unavailable(why.to_string()));
         }
     }
     let until = after(player, within);
     player.open(ON, until)?;
-    // A server that refuses early does not read the rest; what came says why.
+    // A server that refuses early does not read the rest; its answer explains why.
     if let Sent::PeerGone(_) = player.send(ON, wire, None, until)? {}
     if wants_descriptor(wire) {
-        // By itself, and before the reply (F-19, F-20). It is not what a session needs, and so none begins.
+        // Separately, and before the reply (F-19, F-20). It is unsuitable for a session, so none starts.
         let _ = player.send(ON, &[0], Some(FdKind::Null), until)?;
     }
     if is_cut(wire) {
@@ -139,7 +139,7 @@ pub(super) fn play(
     read(player, command, &test.value, Patience { reply: within, rest: within, close })
 }
 
-/// Reads what comes of a request that was sent, and ends its session. `asked` is its value.
+/// Reads the results of a request, and ends its session. `asked` is its value.
 pub(in crate::conformance) fn read(
     player: &mut Player<'_>,
     command: Option<Command>,
@@ -167,7 +167,7 @@ pub(in crate::conformance) fn read(
         }
         Err(refusal) => {
             answered.wrong.push(Wrong::Reply(refusal));
-            // What is left says what the size should have been.
+            // The rest shows the right size.
             hear_out(player)?;
             return Ok(answered);
         }
@@ -176,7 +176,7 @@ pub(in crate::conformance) fn read(
     Ok(answered)
 }
 
-/// What comes behind an OK.
+/// The continuation of an OK.
 fn follow(
     player: &mut Player<'_>,
     command: Option<Command>,
@@ -197,7 +197,7 @@ fn follow(
         }
         (_, Some(id)) => stop(player, id, until, answered)?,
         (Some(Command::PROCESS_ENVIRONMENT), None) => environment(player, reply, patience, answered)?,
-        // A second reply may come (F-81).
+        // A second reply may follow (F-81).
         (Some(Command::GENERATE_CORE_DUMP | Command::GENERATE_CORE_DUMP2 | Command::GENERATE_CORE_DUMP3), None) => {}
         _ => close(player, patience, answered)?,
     }
@@ -259,18 +259,18 @@ fn close(player: &mut Player<'_>, patience: Patience, answered: &mut Answered) -
     Ok(())
 }
 
-/// Takes what else is there: it says more than the first wrong byte does.
+/// Reads what else is available: it explains more than the first wrong byte.
 fn hear_out(player: &mut Player<'_>) -> Result<(), PlayerError> {
     let until = after(player, LAST_WORDS);
     while let Received::Bytes(..) = player.receive(ON, Transcript::KEPT, until)? {}
     Ok(())
 }
 
-/// Where the size stands in a header, and what it is at least.
+/// The position of the size in a header, and its minimum.
 const SIZE: core::ops::Range<usize> = 14..16;
 const HEADER_SIZE: u16 = 20;
 
-/// Whether less is there than the size announces.
+/// Whether there are fewer bytes than the size announces.
 pub(super) fn is_cut(wire: &[u8]) -> bool {
     wire.len() < usize::from(HEADER_SIZE) || size(wire).is_some_and(|size| wire.len() < usize::from(size))
 }
@@ -280,7 +280,7 @@ pub(super) fn is_too_small(wire: &[u8]) -> bool {
     size(wire).is_some_and(|size| size < HEADER_SIZE)
 }
 
-/// The message at the front, where there is more behind it.
+/// The message at the front, if there is more after it.
 pub(super) fn message_of(wire: &[u8]) -> Option<&[u8]> {
     let (message, behind) = wire.split_at_checked(size(wire)?.into())?;
     if behind.is_empty() { None } else { Some(message) }

@@ -1,4 +1,4 @@
-//! Plays the cases against a target, or against several that are alike.
+//! Plays the cases against a target, or against several equal ones.
 
 use alloc::{
     collections::BTreeMap,
@@ -28,19 +28,19 @@ use crate::conformance::{Case, Grade, Interrupted, Lost, Report, TooFewJudged};
 use crate::vectors::Hazard;
 use crate::vectors::script::Ability;
 
-/// What becomes of a case before anything is played.
+/// The decision about a case before anything is played.
 enum Plan {
     /// It is played.
     Play,
     /// It may not be played, or not here.
     LeftOut(&'static str),
-    /// It is meant for another system.
+    /// It is for another system.
     Elsewhere(String),
-    /// The target does not have what it wants, and says so.
+    /// The target declares that it lacks a requirement.
     Missing(String),
-    /// The target's file does not claim what it wants.
+    /// The target's file does not claim a requirement.
     Unclaimed(String),
-    /// The target says nothing to a command that it wants.
+    /// The target does not answer a required command.
     Silent(String),
 }
 
@@ -48,16 +48,15 @@ const SIDE_EFFECTS: &str = "they change a target, which --allow-side-effects all
 const HARMFUL: &str = "they may kill, wedge or exhaust a target, which --allow-harmful allows";
 const OWN_TARGET: &str = "they want a target that is started for them, by --spawn";
 
-/// What a worker has to say.
+/// A message of a worker.
 enum News {
     Played(usize, Played),
     Lost(String),
 }
 
-/// Plays `cases` against what is at `place`. `done` hears of each.
+/// Plays `cases` against the target at `place`. `done` is called for each.
 ///
-/// Where the canceller of `options` is used, what is being played is given up, and what was started is ended. The report has the cases
-/// that were over.
+/// On cancellation, the current case is abandoned, and everything started is ended. The report has the finished cases.
 pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mut dyn FnMut(&Case)) -> Report {
     let mut report = Report::new("server", &place.to_string());
     let within = options.within.unwrap_or(WITHIN);
@@ -79,7 +78,7 @@ pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mu
         }
     };
     report.profile = Some(met.profile.to_string());
-    // What is not .NET says what it likes.
+    // A server that is not .NET may report anything.
     let system = if met.conclusion.is_some() && met.profile == Profile::STRICT { "version" } else { ".NET" };
     report.runtime = identity.as_ref().map(|identity| format!("{system} {}", identity.version));
 
@@ -157,7 +156,7 @@ pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mu
     report
 }
 
-/// Dumps come last: one may take the target's socket with it (P-6).
+/// Dumps are last: one may remove the target's socket (P-6).
 fn dumps_last(cases: &[ServerCase<'_>], to_play: &mut [usize]) {
     to_play.sort_by_key(|nth| cases.get(*nth).is_some_and(ServerCase::asks_for_a_dump));
 }
@@ -175,7 +174,8 @@ fn plan(case: &ServerCase<'_>, subject: &Subject, met: &Met, options: &Options) 
     if let Some(why) = not_allowed(case, options) {
         return Plan::LeftOut(why);
     }
-    if let Some(platform) = case.platform().filter(|platform| *platform != std::env::consts::OS) {
+    if let Some(platform) = case.platform().filter(|platform| ![std::env::consts::OS, std::env::consts::FAMILY].contains(platform))
+    {
         return Plan::Elsewhere(format!("they are meant for {platform}"));
     }
     if case.wants().contains(&Ability::OneClientAtATime) && subject.is_at_port() {
@@ -187,16 +187,17 @@ fn plan(case: &ServerCase<'_>, subject: &Subject, met: &Met, options: &Options) 
         Some(Lack::Silent(what)) => return Plan::Silent(what),
         None => {}
     }
-    // The version of a known runtime says what its start can be told; a command is asked for.
-    let is_about_the_start = case.wants().iter().any(|ability| [Ability::Ports, Ability::Suspension].contains(ability));
+    // The version of a known runtime determines its start options; commands are tried.
+    let is_of_the_start = |ability: &Ability| [Ability::Ports, Ability::Suspension].contains(ability);
+    let is_about_the_start = !case.wants_default_port() || case.wants().iter().any(is_of_the_start);
     if let Some(since) = case.since().filter(|since| is_about_the_start && !met.profile.has(since)) {
         return Plan::Missing(format!("came with .NET {since}; this is {}", met.profile));
     }
     if case.wants_a_configuration() && !subject.can_spawn() { Plan::LeftOut(OWN_TARGET) } else { Plan::Play }
 }
 
-/// What one worker plays in one go: a case, or all those of a group that change the target which others are asked of as well. Each of
-/// these finds what those before it left, however many targets there are.
+/// What one worker plays in one go: a case, or all those of a group that change what others of it check. Each of these sees the
+/// effects of the previous ones, however many targets there are.
 fn turns(cases: &[ServerCase<'_>], to_play: &[usize]) -> Vec<Vec<usize>> {
     let mut turns: Vec<Vec<usize>> = Vec::new();
     let mut changing: BTreeMap<(&str, String), usize> = BTreeMap::new();
@@ -214,7 +215,7 @@ fn turns(cases: &[ServerCase<'_>], to_play: &[usize]) -> Vec<Vec<usize>> {
     turns
 }
 
-/// Plays the cases of `turns`: `first` has a target, and more are started if they may.
+/// Plays the cases of `turns`: `first` has a target, and more are started if allowed.
 fn work(
     cases: &[ServerCase<'_>],
     turns: &[Vec<usize>],
@@ -251,18 +252,18 @@ fn work(
     });
 }
 
-/// What is to be played, by several workers.
+/// The cases to play, by several workers.
 struct Queue<'q> {
     cases: &'q [ServerCase<'q>],
     turns: &'q [Vec<usize>],
     next: AtomicUsize,
-    /// Nothing more is begun.
+    /// No more cases are started.
     over: AtomicBool,
     began: Instant,
 }
 
 impl Queue<'_> {
-    /// Plays what nobody else plays, and looks in the end whether the target still answers.
+    /// Plays the remaining cases, and checks at the end whether the target still answers.
     fn play_all(&self, player: &mut CasePlayer<'_>, sender: &Sender<News>) -> Result<(), String> {
         let mut last = None;
         while !self.is_over(player.options) {
@@ -271,7 +272,7 @@ impl Queue<'_> {
                 let Some(case) = self.cases.get(*nth).filter(|_| !self.is_over(player.options)) else { break };
                 let result = player.play(case).map_err(|reason| format!("by {}: {reason}", case.name()))?;
                 if player.options.is_cancelled() {
-                    // It may have gone another way for that.
+                    // That may have changed its behaviour.
                     return Ok(());
                 }
                 let fails = matches!(&result, Played::Case(case, _) if case.grade == Grade::Fail);
@@ -288,7 +289,7 @@ impl Queue<'_> {
         })
     }
 
-    /// Whether no case may be begun any more.
+    /// Whether no more cases may be started.
     fn is_over(&self, options: &Options) -> bool {
         let is_late = options.max_time.is_some_and(|most| self.began.elapsed() >= most);
         self.over.load(Ordering::Relaxed) || options.is_cancelled() || is_late
@@ -326,7 +327,7 @@ mod tests {
         let mut played: Vec<usize> = turns.iter().flatten().copied().collect();
         played.sort_unstable();
         assert_eq!(played, all, "each once");
-        // What tcId 8110 deletes others of its group have set.
+        // tcId 8110 deletes what others of its group have set.
         let is_it = |nth: &usize| cases[*nth].name() == "requests/process/8110";
         let turn = turns.iter().find(|turn| turn.iter().any(is_it)).unwrap();
         assert!(turn.len() > 5, "{turn:?}");

@@ -1,4 +1,4 @@
-//! A target that is started for a run, and again after its death.
+//! A target that is started for a run, and restarted after its death.
 
 use alloc::{
     borrow::ToOwned as _,
@@ -9,7 +9,7 @@ use alloc::{
 };
 use core::time::Duration;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
@@ -17,55 +17,56 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Instant;
 
+use super::address::{self, Address, TargetNetwork};
 use super::place::RunsIn;
 use super::{Death, SpawnCommand};
-use crate::conformance::player::{Network as _, SocketNetwork};
+use crate::conformance::player::Network as _;
 use crate::conformance::started::{OwnDirectory, Started};
-use crate::io::{Canceller, Until, discovery};
+use crate::io::Canceller;
 use crate::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
 use crate::vectors::script::Target;
 
-/// How long to wait before something is looked at again.
+/// The interval of polling.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How much of what the target said is kept for an error.
+/// How much of the target's output is kept for an error.
 const LAST_WORDS: u64 = 2000;
 /// Why nothing is started, or waited for, any more.
 pub(super) const INTERRUPTED: &str = "the run was interrupted";
-/// The longest first line: a path has less.
+/// The longest first line: a path is shorter.
 const LONGEST_LINE: usize = 64 * 1024;
 
-/// A target that runs. It is ended when this is dropped.
+/// A running target. Dropping it ends it.
 pub(super) struct Spawned {
     process: Arc<Mutex<Started>>,
     directory: OwnDirectory,
-    socket: PathBuf,
+    address: Address,
 }
 
-/// The first line of a target, or that it is longer than any.
+/// The first line of a target, or that it is too long.
 type FirstLine = Result<String, TooLong>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TooLong;
 
 impl Spawned {
-    /// Starts a target as a script wants it; the network has its ports. `canceller` ends the waiting for it.
+    /// Starts a target for a script; the network has its ports. `canceller` ends the wait for it.
     pub(super) fn start(
         command: &SpawnCommand,
         target: &Target,
         runs_in: RunsIn,
         canceller: Option<&Canceller>,
-    ) -> Result<(Self, SocketNetwork), String> {
+    ) -> Result<(Self, TargetNetwork), String> {
         let failed = |error: io::Error| format!("{command}: {error}");
         if canceller.is_some_and(Canceller::is_cancelled) {
             return Err(INTERRUPTED.to_owned());
         }
         let directory = OwnDirectory::new("diagipc-").map_err(failed)?;
-        let mut network = with_canceller(SocketNetwork::to_socket(directory.path().join("none")), canceller);
+        let mut network = with_canceller(address::to(address::port_address(directory.path(), "none")), canceller);
         let mut addresses = Vec::new();
         for port in &target.ports {
-            let path = directory.path().join(&port.id);
-            addresses.push(format!("{},{}", path.display(), if port.suspend { "suspend" } else { "nosuspend" }));
-            network = network.with_port(&port.id, path);
+            let address = address::port_address(directory.path(), &port.id);
+            addresses.push(format!("{},{}", Path::new(&address).display(), if port.suspend { "suspend" } else { "nosuspend" }));
+            network = network.with_port(&port.id, address);
             if port.listening {
                 network.listen(&port.id, true).map_err(|trouble| trouble.to_string())?;
             }
@@ -83,8 +84,8 @@ impl Spawned {
                 process
             }
         };
-        process.env("TMPDIR", directory.path());
-        // What this program was started with is not meant for the target.
+        process.envs(address::DIRECTORY_VARIABLES.iter().map(|name| (name, directory.path())));
+        // This program's own variables are not for the target.
         process.env_remove(PORTS_VARIABLE).env_remove(DEFAULT_PORT_SUSPEND_VARIABLE);
         if !addresses.is_empty() {
             process.env(PORTS_VARIABLE, addresses.join(";"));
@@ -92,48 +93,48 @@ impl Spawned {
         if target.suspended {
             process.env(DEFAULT_PORT_SUSPEND_VARIABLE, "1");
         }
-        process.envs(&target.environment);
+        for (name, value) in &target.environment {
+            let value = address::variable(value).ok_or_else(|| format!("{name}: a variable of this system holds no such bytes"))?;
+            process.env(name, value);
+        }
         let errors = File::create(directory.path().join("stderr")).map_err(failed)?;
         process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
         let start = if command.ends_with_input { Started::start_that_ends } else { Started::start };
         let mut started = start(&mut process).map_err(failed)?;
         let (id, (stdout, _)) = (started.id(), started.take_output());
-        let mut spawned = Self { process: Arc::new(Mutex::new(started)), directory, socket: PathBuf::new() };
-        spawned.socket = spawned.find_socket(id, stdout, command.patience, canceller)?;
-        network.move_to(spawned.socket.clone());
+        let mut spawned = Self { process: Arc::new(Mutex::new(started)), directory, address: Address::new() };
+        let lookout = Lookout::start(spawned.directory.path(), id, stdout, canceller)?;
+        if target.default_port {
+            spawned.address = spawned.find(&lookout, command.patience, canceller)?;
+            network.move_to(spawned.address.clone());
+        } else {
+            network = address::with_port_found_by(network, move || lookout.find().is_ok_and(|found| found.is_some()));
+        }
+        if matches!(runs_in, RunsIn::OwnDirectory) {
+            network = network.with_directory(spawned.directory.path());
+        }
         let process = spawned.process.clone();
+        let network = address::with_signals(network, &spawned.address, id);
         Ok((spawned, network.with_process(move || death(&process).is_none())))
     }
 
     /// Connections to it.
-    pub(super) fn network(&self) -> SocketNetwork {
+    pub(super) fn network(&self) -> TargetNetwork {
         let process = self.process.clone();
-        SocketNetwork::to_socket(self.socket.clone()).with_process(move || death(&process).is_none())
+        address::to(self.address.clone()).with_process(move || death(&process).is_none())
     }
 
-    /// Waits for the first line, or for the socket of a runtime.
-    fn find_socket(
-        &self,
-        id: u32,
-        stdout: Option<ChildStdout>,
-        patience: Duration,
-        canceller: Option<&Canceller>,
-    ) -> Result<PathBuf, String> {
-        let said = Arc::new(OnceLock::new());
-        if let Some(stdout) = stdout {
-            let said = said.clone();
-            let reads = move || first_line(stdout, &said);
-            thread::Builder::new().name("target".to_owned()).spawn(reads).map_err(|error| error.to_string())?;
-        }
+    /// Waits for the first line, or for the default port of a runtime.
+    fn find(&self, lookout: &Lookout, patience: Duration, canceller: Option<&Canceller>) -> Result<Address, String> {
         let began = Instant::now();
         loop {
-            let line: Option<&FirstLine> = said.get();
-            if let Some(Err(TooLong)) = line {
-                return Err(format!("the first line of the target is longer than {LONGEST_LINE} bytes{}", self.last_words()));
-            }
-            let named = line.and_then(|line| place(line.as_ref().ok()?, canceller));
-            if let Some(path) = named.or_else(|| default_port(self.directory.path(), id)) {
-                return Ok(path);
+            match lookout.find() {
+                Ok(Some(address)) => return Ok(address),
+                Ok(None) => {}
+                Err(TooLong) => {
+                    let text = format!("the first line of the target is longer than {LONGEST_LINE} bytes");
+                    return Err(format!("{text}{}", self.last_words()));
+                }
             }
             if let Some(death) = self.death() {
                 return Err(format!("the target {death} before it could be reached{}", self.last_words()));
@@ -142,21 +143,20 @@ impl Spawned {
                 return Err(INTERRUPTED.to_owned());
             }
             if began.elapsed() >= patience {
-                let text = "names no endpoint, and has no socket of a default port in TMPDIR";
-                return Err(format!("the target {text} after {} s{}", patience.as_secs(), self.last_words()));
+                return Err(format!("the target {} after {} s{}", address::NO_ENDPOINT, patience.as_secs(), self.last_words()));
             }
             thread::sleep(PAUSE);
         }
     }
 
-    /// The number of the process that was started.
+    /// The id of the started process.
     pub(super) fn process_id(&self) -> u32 {
         self.process.lock().unwrap_or_else(PoisonError::into_inner).id()
     }
 
     /// Where it listens.
-    pub(super) fn socket(&self) -> &Path {
-        &self.socket
+    pub(super) const fn address(&self) -> &Address {
+        &self.address
     }
 
     /// How the process ended, if it did.
@@ -166,7 +166,7 @@ impl Spawned {
 
     fn last_words(&self) -> String {
         let mut text = Vec::new();
-        // What cannot be read says nothing.
+        // Unreadable output is ignored.
         let _ = File::open(self.directory.path().join("stderr")).and_then(|mut file| {
             let begin = file.metadata()?.len().saturating_sub(LAST_WORDS);
             file.seek(SeekFrom::Start(begin))?;
@@ -179,23 +179,54 @@ impl Spawned {
 
 impl Drop for Spawned {
     fn drop(&mut self) {
-        // With what it started itself, such as a `createdump` that does not end. Connections to it may be there longer.
+        // With its children, such as a `createdump` that does not end. Connections to it may last longer.
         self.process.lock().unwrap_or_else(PoisonError::into_inner).end();
     }
 }
 
-/// A word of a command, which is to mean the same from any directory. A program without a `/` is looked for in `PATH`.
+/// Looks for the endpoint of a target: its first line, or the default port of a runtime.
+struct Lookout {
+    directory: PathBuf,
+    id: u32,
+    said: Arc<OnceLock<FirstLine>>,
+    canceller: Option<Canceller>,
+}
+
+impl Lookout {
+    /// Starts to read the target's output.
+    fn start(directory: &Path, id: u32, stdout: Option<ChildStdout>, canceller: Option<&Canceller>) -> Result<Self, String> {
+        let said = Arc::new(OnceLock::new());
+        if let Some(stdout) = stdout {
+            let said = said.clone();
+            let reads = move || first_line(stdout, &said);
+            thread::Builder::new().name("target".to_owned()).spawn(reads).map_err(|error| error.to_string())?;
+        }
+        Ok(Self { directory: directory.to_owned(), id, said, canceller: canceller.cloned() })
+    }
+
+    /// Its address, if known by now.
+    fn find(&self) -> Result<Option<Address>, TooLong> {
+        let named = match self.said.get() {
+            Some(Ok(line)) => address::named(line, self.canceller.as_ref()),
+            Some(Err(TooLong)) => return Err(TooLong),
+            None => None,
+        };
+        Ok(named.or_else(|| address::default_port(&self.directory, self.id)))
+    }
+}
+
+/// A word of a command, made independent of the current directory. A program without a `/` is searched in `PATH`.
 fn from_anywhere(word: &OsStr, is_program: bool) -> OsString {
     let path = Path::new(word);
     let is_searched = is_program && path.components().count() == 1 && !word.as_encoded_bytes().contains(&b'/');
     if path.is_absolute() || is_searched || !path.exists() {
         return word.to_owned();
     }
-    std::path::absolute(path).map_or_else(|_| word.to_owned(), PathBuf::into_os_string)
+    std::path::absolute(path).map_or_else(|_| word.to_owned(), std::path::PathBuf::into_os_string)
 }
 
-/// The network, whose waits `canceller` ends.
-pub(super) fn with_canceller(network: SocketNetwork, canceller: Option<&Canceller>) -> SocketNetwork {
+/// The network; `canceller` ends its waits.
+pub(super) fn with_canceller(network: TargetNetwork, canceller: Option<&Canceller>) -> TargetNetwork {
     match canceller {
         Some(canceller) => network.with_canceller(canceller.clone()),
         None => network,
@@ -206,7 +237,7 @@ fn death(process: &Mutex<Started>) -> Option<Death> {
     process.lock().unwrap_or_else(PoisonError::into_inner).death()
 }
 
-/// Keeps the first line and reads on, so that the target never waits for a reader.
+/// Keeps the first line and continues to read, so that the target never waits for a reader.
 fn first_line(mut stdout: impl Read, said: &OnceLock<FirstLine>) {
     let (mut line, mut piece) = (Vec::new(), [0; 8192]);
     loop {
@@ -228,7 +259,7 @@ fn first_line(mut stdout: impl Read, said: &OnceLock<FirstLine>) {
             let _ = said.set(Ok(text(&line)));
         }
     }
-    // One that ends with the output and has no newline.
+    // A line that ends with the output, without a newline.
     if !line.is_empty() {
         let _ = said.set(Ok(text(&line)));
     }
@@ -238,26 +269,10 @@ fn text(line: &[u8]) -> String {
     String::from_utf8_lossy(line).trim().to_owned()
 }
 
-/// The socket that a line names.
-fn place(line: &str, canceller: Option<&Canceller>) -> Option<PathBuf> {
-    if let Ok(id) = line.parse::<u32>() {
-        return discovery::endpoint_of(id, &Until { deadline: None, canceller }).ok();
-    }
-    let path = Path::new(line);
-    (path.is_absolute() && path.exists()).then(|| path.to_path_buf())
-}
-
-/// The socket of a default port in `directory`: that of the process `id`, or of one that it started.
-fn default_port(directory: &Path, id: u32) -> Option<PathBuf> {
-    let own = format!("dotnet-diagnostic-{id}-");
-    let names = fs::read_dir(directory).ok()?.filter_map(Result::ok).map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let mut sockets: Vec<_> = names.filter(|name| name.starts_with("dotnet-diagnostic-") && name.ends_with("-socket")).collect();
-    sockets.sort_by_key(|name| !name.starts_with(&own));
-    sockets.first().map(|name| directory.join(name))
-}
-
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
+    use std::fs;
+
     use rustix::io::Errno;
     use rustix::process::{Pid, test_kill_process};
 
@@ -271,7 +286,7 @@ mod tests {
 
     #[test]
     fn target_without_a_newline_is_refused_and_read_on() {
-        // The last of it comes only if the rest is read.
+        // The last of it arrives only if the rest is read.
         let script = "head -c 1000000 /dev/zero | tr '\\0' x; echo done >&2; exec sleep 1000";
         let error = Spawned::start(&shell(script), &Target::default(), RunsIn::CurrentDirectory, None).err().unwrap();
         assert!(error.starts_with("the first line of the target is longer than 65536 bytes"), "{error}");
@@ -297,12 +312,12 @@ mod tests {
         let script = r#"cd "$TMPDIR"; touch s; echo "$PWD/s"; sleep 1000 & while [ -e s ]; do sleep 0.01; done; exit 3"#;
         let (spawned, mut network) = Spawned::start(&shell(script), &Target::default(), RunsIn::CurrentDirectory, None).unwrap();
         assert_eq!(network.life(Life::Alive, Duration::ZERO), Ok(Life::Alive));
-        fs::remove_file(&spawned.socket).unwrap();
+        fs::remove_file(&spawned.address).unwrap();
         let until = network.now().saturating_add(Duration::from_secs(30));
         assert_eq!(network.life(Life::Dead, until), Ok(Life::Dead));
         assert_eq!(spawned.death(), Some(Death::Status(3)));
         let pid = Pid::from_raw(i32::try_from(spawned.process.lock().unwrap().id()).unwrap()).unwrap();
-        // Nobody else can have the number as long as the group may be ended by it.
+        // The id cannot be reused while the group may be ended by it.
         assert_eq!(test_kill_process(pid), Ok(()));
         let directory = spawned.directory.path().to_owned();
         drop(spawned);

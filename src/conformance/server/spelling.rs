@@ -1,4 +1,4 @@
-//! Strings as faulty servers spell them: a payload that is none by the grammar is read by each known wrong spelling.
+//! Wrong encodings of strings by faulty servers: a payload that is invalid by the grammar is read with each known one.
 
 use alloc::{format, string::String, vec::Vec};
 use core::char::{REPLACEMENT_CHARACTER, decode_utf16};
@@ -8,28 +8,28 @@ use crate::hresult::HResult;
 use crate::wire::fields::{Fields, Names, Source};
 use crate::wire::{Array, Field, Guid, IpcString};
 
-/// A way of writing strings.
+/// An encoding of strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spelling {
-    /// As the grammar says.
+    /// By the grammar.
     Right,
     /// A count of the units without a NUL, and no NUL.
     WithoutNul,
     /// A count with the NUL, and no NUL.
     CountedNulMissing,
-    /// A count without the NUL, which is there.
+    /// A count without the NUL, which is present.
     NulUncounted,
-    /// UTF-8, a count of bytes; whether a NUL that is not counted follows.
+    /// UTF-8, a count of bytes; whether an uncounted NUL follows.
     Utf8 { uncounted_nul: bool },
-    /// A count of bytes; whether the NUL is not counted.
+    /// A count of bytes; whether it excludes the NUL.
     CountInBytes { uncounted_nul: bool },
-    /// The count's high byte first; whether the units' as well.
+    /// A big-endian count; whether the units are big-endian too.
     BigEndian { units: bool },
     /// Units of four bytes.
     Wide,
 }
 
-/// The wrong ones, the likelier first.
+/// The wrong ones, the likeliest first.
 const WRONG: [Spelling; 10] = [
     Spelling::NulUncounted,
     Spelling::WithoutNul,
@@ -43,7 +43,7 @@ const WRONG: [Spelling; 10] = [
     Spelling::CountedNulMissing,
 ];
 
-/// The bytes do not have what is read.
+/// The bytes do not contain what is read.
 pub(super) struct NoSuch;
 
 impl Spelling {
@@ -60,7 +60,7 @@ impl Spelling {
     }
 }
 
-/// The wrong spelling by which `read` takes all of `bytes`, and where its first string is.
+/// The wrong encoding with which `read` reads all of `bytes`, and the offset of its first string.
 pub(super) fn wrong_spelling(bytes: &[u8], read: impl Fn(&mut Spelled<'_>) -> Result<(), NoSuch>) -> Option<FaultSeen> {
     WRONG.into_iter().find_map(|spelling| {
         let mut spelled = Spelled::new(bytes, spelling);
@@ -84,7 +84,7 @@ pub(super) fn wrong_spelling(bytes: &[u8], read: impl Fn(&mut Spelled<'_>) -> Re
             Spelling::BigEndian { .. } => format!("has length {count} if its high byte is first, {} as it is", count.swap_bytes()),
             Spelling::Wide => "has units of 4 bytes, expected 2".into(),
         };
-        // What a variable is set to may be a secret, and reports are shown around.
+        // The value of a variable may be secret, and reports are shared.
         let shown = text.split_once('=').map_or_else(|| format!("{text:?}"), |(name, _)| format!("{name:?}=…"));
         Some(FaultSeen::new(fault, format!("{field} {shown} {what}")))
     })
@@ -97,7 +97,7 @@ struct First {
     text: String,
 }
 
-/// Bytes whose strings are spelled in one way.
+/// Bytes whose strings have one encoding.
 pub(super) struct Spelled<'b> {
     bytes: &'b [u8],
     at: usize,
@@ -111,7 +111,7 @@ impl<'b> Spelled<'b> {
         Self { bytes, at: 0, spelling, field: String::new(), told: None }
     }
 
-    /// What is not read yet.
+    /// The unread rest.
     pub(super) fn rest(&self) -> &'b [u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }
@@ -121,7 +121,7 @@ impl<'b> Spelled<'b> {
         self.at
     }
 
-    /// What the next string is called.
+    /// The name of the next string.
     pub(super) fn call(&mut self, field: String) {
         self.field = field;
     }
@@ -136,14 +136,14 @@ impl<'b> Spelled<'b> {
         self.take(N)?.try_into().map_err(|_| NoSuch)
     }
 
-    /// A count of strings, or of anything but units.
+    /// A count of strings, or of anything except units.
     pub(super) fn count(&mut self) -> Result<u32, NoSuch> {
         let bytes = self.fixed()?;
         let both = matches!(self.spelling, Spelling::BigEndian { units: true });
         Ok(if both { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
     }
 
-    /// A string, however it is spelled.
+    /// A string in this encoding.
     pub(super) fn text(&mut self) -> Result<(), NoSuch> {
         let bytes: [u8; 4] = self.fixed()?;
         let is_big = matches!(self.spelling, Spelling::BigEndian { .. });
@@ -191,7 +191,7 @@ impl<'b> Spelled<'b> {
         Ok(())
     }
 
-    /// `n` units, of which the last is a NUL or none is.
+    /// `n` units, with a NUL only at the end or without one.
     fn units(&mut self, n: usize, with_nul: bool) -> Result<String, NoSuch> {
         let is_big = matches!(self.spelling, Spelling::BigEndian { units: true });
         let bytes = self.take(n.saturating_mul(2))?;
@@ -204,12 +204,12 @@ impl<'b> Spelled<'b> {
             return Err(NoSuch);
         }
         let text: String = decode_utf16(units).map(|unit| unit.unwrap_or(REPLACEMENT_CHARACTER)).collect();
-        // What is right may have any unit.
+        // A correct string may have any unit.
         if self.spelling == Spelling::Right { Ok(text) } else { plausible(text) }
     }
 }
 
-/// The text, if it can be one: a wrong reading gives control characters, or NULs inside.
+/// The text, if plausible: a wrong reading gives control characters, or inner NULs.
 fn plausible(text: String) -> Result<String, NoSuch> {
     let is_odd = |c: char| c.is_control() && !c.is_ascii_whitespace() || c == REPLACEMENT_CHARACTER;
     if text.chars().any(is_odd) { Err(NoSuch) } else { Ok(text) }
@@ -265,7 +265,7 @@ impl<'b> Source<'b> for Spelled<'b> {
     }
 
     fn tail(&mut self) -> Result<&'b [u8], NoSuch> {
-        // What a later version appends is not for a wrong spelling to explain.
+        // Fields appended by a later version are not explained by a wrong encoding.
         if self.spelling == Spelling::Right { self.take(self.rest().len()) } else { Ok(&[]) }
     }
 

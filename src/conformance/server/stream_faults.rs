@@ -1,4 +1,4 @@
-//! What is wrong with the beginning of a session's stream.
+//! Faults in the beginning of a session's stream.
 
 use alloc::format;
 
@@ -26,7 +26,7 @@ fn is_like(bytes: &[u8], stream: &[u8]) -> bool {
     bytes.iter().zip(stream).all(|(have, want)| have == want)
 }
 
-/// What is wrong with `stream`, which follows the reply to `request`.
+/// The fault in `stream`, which follows the reply to `request`.
 pub(super) fn of_stream(request: &[u8], stream: &[u8]) -> Option<FaultSeen> {
     let asked = format_of(request)?;
     let came = if is_nettrace(stream) {
@@ -38,7 +38,7 @@ pub(super) fn of_stream(request: &[u8], stream: &[u8]) -> Option<FaultSeen> {
         let text = format!("the stream begins with \"{start}\", expected nettrace or netperf");
         return Some(FaultSeen::new(ServerFault::StreamIsNoNettrace, text));
     };
-    // The first bytes of either may be none at all.
+    // There may be no first bytes yet.
     (came != asked && !stream.is_empty())
         .then(|| FaultSeen::new(ServerFault::StreamFormatWrong, format!("the stream is {}, expected {}", name(came), name(asked))))
 }
@@ -47,7 +47,7 @@ fn name(format: Format) -> &'static str {
     if format == Format::NET_PERF { "netperf" } else { "nettrace" }
 }
 
-/// The format that a request asks for, if it is one for a session that streams.
+/// The requested format, if the request is for a session that streams.
 fn format_of(request: &[u8]) -> Option<Format> {
     let message = Message::decode(message_of(request).unwrap_or(request)).ok()?;
     let format = match message.request().ok()? {

@@ -1,4 +1,4 @@
-//! The target of a run: where it is, and that it is there.
+//! The target of a run: its location, and whether it is reachable.
 
 use alloc::string::{String, ToString as _};
 use core::time::Duration;
@@ -23,15 +23,15 @@ pub(in crate::conformance) struct Subject {
     reach: Reach,
     within: Duration,
     canceller: Option<Canceller>,
-    /// Whether it is started again and again.
+    /// Whether it is restarted repeatedly.
     often: bool,
-    /// The process of the shared target, as far as its connections show it.
+    /// The process of the shared target, as shown by its connections.
     process: TargetProcess,
 }
 
 impl Subject {
-    /// Finds the target, and looks whether it is trusted; `within` is how long it may take, of an answer as well. `canceller` ends every
-    /// wait for it.
+    /// Finds the target, and checks whether it is trusted; `within` limits that, and an answer too. `canceller` ends every wait for
+    /// it.
     pub(in crate::conformance) fn find(
         place: &Place,
         within: Duration,
@@ -42,14 +42,14 @@ impl Subject {
         Ok(Self { reach, within, canceller: canceller.cloned(), often: false, process: TargetProcess::default() })
     }
 
-    /// Targets that are started again and again are there as soon as they answer, whatever their own code does next. They run in their
-    /// own directory, and leave their perf maps there.
+    /// Targets that are restarted are ready once they answer, whatever their code does next. They run in their own directory, and
+    /// leave their perf maps there.
     pub(in crate::conformance) fn started_often(mut self) -> Self {
         self.often = true;
         self
     }
 
-    /// Whether a target can be had that is as a script wants it, and that may die.
+    /// Whether a target for a script can be started that may die.
     pub(in crate::conformance) const fn can_spawn(&self) -> bool {
         self.reach.can_spawn()
     }
@@ -59,43 +59,43 @@ impl Subject {
         self.reach.is_at_port()
     }
 
-    /// Whether two connections can be open beside each other. On Windows two that are opened at once can hang a runtime (F-120); at a
-    /// port the next connection comes when the one before is done.
+    /// Whether two connections can be open at a time. On Windows two concurrent ones can hang a runtime (F-120); on a port the next
+    /// connection is opened when the one before is done.
     pub(super) fn takes_two_at_once(&self) -> bool {
         self.reach.takes_two_at_once()
     }
 
-    /// The target that cases share. It is started if it is not there.
+    /// The target shared by cases. It is started if necessary.
     pub(in crate::conformance) fn shared(&mut self) -> Result<TargetNetwork, String> {
         self.reach.shared(self.within, self.often, self.canceller.as_ref())
     }
 
-    /// A target for one case alone.
+    /// A target for one case.
     pub(super) fn own(&self, target: &Target, runs_in: RunsIn) -> Result<(Spawned, TargetNetwork), String> {
         self.reach.own(target, runs_in, self.within, self.canceller.as_ref())
     }
 
-    /// How the shared target ended, if it is known to have.
+    /// How the shared target ended, if known.
     pub(in crate::conformance) fn death(&self) -> Option<Death> {
         self.reach.death()
     }
 
-    /// The process of the shared target, where it is known.
+    /// The process of the shared target, if known.
     pub(in crate::conformance) fn process_id(&self) -> Option<u32> {
         self.reach.process_id()
     }
 
-    /// Why no process id can be compared with the target's, if none can. [`Subject::identity`] shows it.
+    /// Why process ids cannot be compared with the target's, if so. Shown by [`Subject::identity`].
     pub(super) fn unknown_process(&self) -> Option<&'static str> {
         self.process.unknown()
     }
 
-    /// Whether nobody listens any more where the shared target did.
+    /// Whether the shared target's endpoint has no listener any more.
     pub(in crate::conformance) fn is_endpoint_gone(&self) -> bool {
         self.reach.is_endpoint_gone(self.within)
     }
 
-    /// Ends the shared target, if it was started here; whether it was.
+    /// Ends the shared target, if it was started here; returns whether it was.
     pub(in crate::conformance) fn end_shared(&mut self) -> bool {
         self.reach.end_shared()
     }
@@ -108,13 +108,13 @@ impl Subject {
         ask::answers(&mut player, "the last one", until).map_err(|trouble| trouble.to_string())
     }
 
-    /// Whether the shared target still does something when it is asked: what is wrong with its answers, the cases say.
+    /// Whether the shared target still reacts to a request: the cases judge its answers.
     pub(super) fn reacts(&mut self) -> Result<(), String> {
         let mut network = self.shared()?;
         ask::reacts(&mut network, self.within).map_err(|trouble| trouble.to_string())
     }
 
-    /// What the shared target says it is.
+    /// The shared target's information about itself.
     pub(in crate::conformance) fn identity(&mut self) -> Result<Option<Identity>, String> {
         let mut network = self.shared()?;
         self.process = process_of(&network);

@@ -1,6 +1,4 @@
-//! How a target is reached on Windows: at a pipe, or at a diagnostic port.
-//!
-//! Nothing is started here.
+//! How a target is reached on Windows: at a pipe, at a diagnostic port, or by starting it.
 
 use alloc::{
     borrow::ToOwned as _,
@@ -11,8 +9,13 @@ use alloc::{
 use core::time::Duration;
 use std::sync::Mutex;
 
+pub(in crate::conformance) use super::address::TargetNetwork;
+use super::address::to;
 use super::place::RunsIn;
 use super::process_id::TargetProcess;
+use super::respawn::Respawned;
+pub(super) use super::spawn::Spawned;
+use super::spawn::with_canceller;
 use super::{Death, Place};
 use crate::conformance::player::{Network as _, Peer, PipeNetwork, SharedPort};
 use crate::endpoint::{PIPE_PREFIX, PipeName};
@@ -21,19 +24,15 @@ use crate::io::trust::TrustPolicy;
 use crate::io::windows::PipeListener;
 use crate::vectors::script::{Life, Target};
 
-/// Connections to a target.
-pub(in crate::conformance) type TargetNetwork = PipeNetwork;
-
-/// How the target that many cases share is reached.
+/// How the target shared by many cases is reached.
 pub(super) enum Reach {
-    /// It listens at this pipe; and its process, where that is known.
+    /// It listens at this pipe; and its process, if known.
     Pipe(String, Option<u32>),
     /// It connects to this port.
     Port(SharedPort),
+    /// It is started.
+    Spawn(Respawned),
 }
-
-/// A target that was started: there is none.
-pub(super) enum Spawned {}
 
 impl Reach {
     pub(super) fn find(place: &Place, _: Duration, _: TrustPolicy, _: Option<&Canceller>) -> Result<Self, String> {
@@ -48,20 +47,17 @@ impl Reach {
                 let listener = PipeListener::bind(&path.to_string_lossy()).map_err(|error| format!("{error:#}"))?;
                 return Ok(Self::Port(Arc::new(Mutex::new(listener))));
             }
-            Place::Spawn(_) => {
-                return Err("--spawn is not there on Windows yet: start the target, and give its process id or pipe".to_owned());
-            }
+            Place::Spawn(command) => return Ok(Self::Spawn(Respawned::new(command))),
         };
-        // What is there answers, or not, as the first thing that it is asked.
+        // The first request shows whether it answers.
         match PipeNetwork::to_pipe(pipe.clone()).life(Life::Alive, Duration::ZERO).map_err(|trouble| trouble.to_string())? {
             Life::Alive => Ok(Self::Pipe(pipe, process)),
             Life::Dead => Err(format!(r"{PIPE_PREFIX}{pipe} is not there")),
         }
     }
 
-    #[allow(clippy::unused_self, reason = "on Unix it depends on it")]
     pub(super) const fn can_spawn(&self) -> bool {
-        false
+        matches!(self, Self::Spawn(_))
     }
 
     pub(super) const fn is_at_port(&self) -> bool {
@@ -73,55 +69,68 @@ impl Reach {
         false
     }
 
-    #[allow(clippy::unnecessary_wraps, reason = "on Unix it may have to be started")]
-    pub(super) fn shared(&mut self, _: Duration, _: bool, _: Option<&Canceller>) -> Result<PipeNetwork, String> {
-        Ok(match self {
-            Self::Pipe(name, _) => PipeNetwork::to_pipe(name.clone()),
-            Self::Port(port) => PipeNetwork::at_shared_port(Arc::clone(port)),
-        })
-    }
-
-    #[allow(clippy::unused_self, reason = "on Unix it depends on it")]
-    pub(super) fn own(&self, _: &Target, _: RunsIn, _: Duration, _: Option<&Canceller>) -> Result<(Spawned, PipeNetwork), String> {
-        Err("this target cannot be started".to_owned())
-    }
-
-    #[allow(clippy::unused_self, reason = "on Unix it depends on it")]
-    pub(super) const fn death(&self) -> Option<Death> {
-        None
-    }
-
-    pub(super) const fn process_id(&self) -> Option<u32> {
+    pub(super) fn shared(&mut self, within: Duration, often: bool, canceller: Option<&Canceller>) -> Result<PipeNetwork, String> {
         match self {
-            Self::Pipe(_, process) => *process,
-            Self::Port(_) => None,
+            Self::Pipe(name, _) => Ok(with_canceller(to(name.clone()), canceller)),
+            Self::Port(port) => Ok(with_canceller(PipeNetwork::at_shared_port(Arc::clone(port)), canceller)),
+            Self::Spawn(respawned) => respawned.shared(within, often, canceller),
         }
     }
 
-    /// Of a target that connects to a port nobody can tell.
-    pub(super) fn is_endpoint_gone(&self, _: Duration) -> bool {
-        let Self::Pipe(name, _) = self else { return false };
-        matches!(PipeNetwork::to_pipe(name.clone()).life(Life::Dead, Duration::ZERO), Ok(Life::Dead))
+    pub(super) fn own(
+        &self,
+        target: &Target,
+        runs_in: RunsIn,
+        within: Duration,
+        canceller: Option<&Canceller>,
+    ) -> Result<(Spawned, PipeNetwork), String> {
+        let Self::Spawn(respawned) = self else { return Err("this target cannot be started".to_owned()) };
+        respawned.own(target, runs_in, within, canceller)
     }
 
-    #[allow(clippy::unused_self, reason = "on Unix it depends on it")]
-    pub(super) const fn end_shared(&mut self) -> bool {
-        false
+    pub(super) fn death(&self) -> Option<Death> {
+        match self {
+            Self::Spawn(respawned) => respawned.death(),
+            Self::Pipe(..) | Self::Port(_) => None,
+        }
+    }
+
+    pub(super) fn process_id(&self) -> Option<u32> {
+        match self {
+            Self::Pipe(_, process) => *process,
+            Self::Port(_) => None,
+            Self::Spawn(respawned) => respawned.process_id(),
+        }
+    }
+
+    /// Unknown for a target that connects to a port.
+    pub(super) fn is_endpoint_gone(&self, _: Duration) -> bool {
+        let name = match self {
+            Self::Pipe(name, _) => Some(name),
+            Self::Spawn(respawned) => respawned.address(),
+            Self::Port(_) => None,
+        };
+        let Some(name) = name else { return false };
+        matches!(to(name.clone()).life(Life::Dead, Duration::ZERO), Ok(Life::Dead))
+    }
+
+    pub(super) fn end_shared(&mut self) -> bool {
+        match self {
+            Self::Spawn(respawned) => {
+                respawned.end();
+                true
+            }
+            Self::Pipe(..) | Self::Port(_) => false,
+        }
     }
 }
 
-/// The process at the other end, as far as the name of its pipe says it.
+/// The process at the other end, from the name of its pipe.
 pub(super) fn process_of(network: &PipeNetwork) -> TargetProcess {
     TargetProcess { named: network.pipe().and_then(|name| PipeName::parse(name).ok()).map(|name| name.pid), peer: Peer::default() }
 }
 
-/// The network as it is: Windows has no `user_events`.
+/// The network unchanged: Windows has no `user_events`.
 pub(super) const fn with_user_events(network: PipeNetwork, _: bool) -> PipeNetwork {
     network
-}
-
-impl Spawned {
-    pub(super) const fn death(&self) -> Option<Death> {
-        match *self {}
-    }
 }

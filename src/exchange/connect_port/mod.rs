@@ -30,13 +30,13 @@ enum State {
 /// |---|---|
 /// | connecting fails, or takes more than 100 ms | a delay by [`RetryPolicy`] (F-57) |
 /// | sending the advertise fails, or takes more than 100 ms | the same |
-/// | the tool ends a connection that waits | connecting, without delay (F-77). As shipped, the delays that follow begin with 12 ms |
+/// | the tool ends a waiting connection | connecting, without delay (F-77). As shipped, the next delays begin with 12 ms |
 /// | a request begins | the connection is handed over; then connecting, without delay (R-FLW-013) |
 /// | a command arrives on another port | [`reset_delay`](Self::reset_delay): connecting, without delay (F-77) |
-/// | a connection that waits on another port ends | [`end_elsewhere`](Self::end_elsewhere): connecting, without delay |
+/// | a waiting connection on another port ends | [`end_elsewhere`](Self::end_elsewhere): connecting, without delay |
 ///
-/// The port has at most one connection that waits (F-77). The connection is the port's from `connected` on, until it is handed over,
-/// or until `send_failed` or `ended`: then the caller closes it.
+/// The port has at most one waiting connection (F-77). The port owns the connection from `connected` until it is handed over, or
+/// until `send_failed` or `ended`: then the caller closes it.
 ///
 /// A runtime has one thread for all of its ports: it answers a request before it connects again (F-75).
 ///
@@ -76,7 +76,7 @@ enum State {
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 ///
-/// Several ports can hold the start of one runtime; a resume counts for the port on which it arrived (F-42):
+/// Several ports can suspend one runtime; a resume counts for the port on which it arrived (F-42):
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::advertise::Advertise;
@@ -109,25 +109,25 @@ enum State {
 pub struct ConnectPort {
     advertise: Advertise,
     policy: RetryPolicy,
-    /// Attempts that failed since the delays began anew.
+    /// Failed attempts since the delays restarted.
     failures: u32,
     state: State,
 }
 
 impl ConnectPort {
-    /// How long a runtime takes to connect, before it gives up and waits (F-57). On Linux it was seen to take longer: as long as the
+    /// How long a runtime tries to connect before it gives up and waits (F-57). On Linux it can take longer: as long as the
     /// listener's backlog is full, and no port is served meanwhile.
     pub const CONNECT_TIMEOUT: Duration = Duration::from_millis(100);
 
-    /// How long a runtime takes to send an advertise, before it gives up and waits (F-57).
+    /// How long a runtime tries to send an advertise before it gives up and waits (F-57).
     pub const ADVERTISE_TIMEOUT: Duration = Duration::from_millis(100);
 
-    /// A port without a connection. `advertise` is what each connection begins with.
+    /// A port without a connection. Each connection begins with `advertise`.
     pub const fn new(advertise: Advertise, policy: RetryPolicy) -> Self {
         Self { advertise, policy, failures: 0, state: State::Connect }
     }
 
-    /// What to do now. Asking changes nothing.
+    /// The current action. Has no side effects.
     pub fn action(&self) -> ConnectPortAction {
         match self.state {
             State::Connect => ConnectPortAction::Connect,
@@ -138,7 +138,8 @@ impl ConnectPort {
         }
     }
 
-    /// There is a connection. Puts the advertise into the first 34 bytes of `buffer`, which are needed until they are sent.
+    /// The connection is established. Puts the advertise into the first 34 bytes of `buffer`, which must be kept until they are
+    /// sent.
     ///
     /// # Errors
     /// [`MisuseError::BufferTooShort`] if `buffer` has fewer bytes; [`MisuseError::NotAsked`].
@@ -150,7 +151,7 @@ impl ConnectPort {
         Ok(())
     }
 
-    /// The attempt to connect has failed, or was given up after [`CONNECT_TIMEOUT`](Self::CONNECT_TIMEOUT).
+    /// Connecting failed, or was given up after [`CONNECT_TIMEOUT`](Self::CONNECT_TIMEOUT).
     ///
     /// # Errors
     /// [`MisuseError::NotAsked`].
@@ -160,7 +161,7 @@ impl ConnectPort {
         Ok(())
     }
 
-    /// The first `count` of the bytes that [`Send`](ConnectPortAction::Send) names are sent. 0 changes nothing.
+    /// The first `count` bytes of the range in [`Send`](ConnectPortAction::Send) were sent. 0 changes nothing.
     ///
     /// # Errors
     /// [`MisuseError::TooMany`]; [`MisuseError::NotAsked`].
@@ -172,7 +173,7 @@ impl ConnectPort {
         Ok(())
     }
 
-    /// Sending has failed, or was given up after [`ADVERTISE_TIMEOUT`](Self::ADVERTISE_TIMEOUT). The caller closes the connection.
+    /// Sending failed, or was given up after [`ADVERTISE_TIMEOUT`](Self::ADVERTISE_TIMEOUT). The caller closes the connection.
     ///
     /// # Errors
     /// [`MisuseError::NotAsked`].
@@ -182,7 +183,7 @@ impl ConnectPort {
         Ok(())
     }
 
-    /// The first byte of a request can be read. Runtimes take a half-close for one as well: the tool sends no more, but still reads.
+    /// The first byte of a request can be read. Runtimes treat a half-close as one too: the tool sends no more, but still reads.
     /// The server exchange then finds the end of the input.
     ///
     /// # Errors
@@ -193,7 +194,7 @@ impl ConnectPort {
         Ok(())
     }
 
-    /// The connection that waited was closed or reset, before any byte of a request. The caller closes it.
+    /// The waiting connection was closed or reset before any byte of a request. The caller closes it.
     ///
     /// # Errors
     /// [`MisuseError::NotAsked`].
@@ -203,7 +204,7 @@ impl ConnectPort {
         Ok(())
     }
 
-    /// The connection belongs to a server exchange now.
+    /// A server exchange now owns the connection.
     ///
     /// # Errors
     /// [`MisuseError::NotAsked`].
@@ -213,7 +214,7 @@ impl ConnectPort {
         Ok(())
     }
 
-    /// The delay is over.
+    /// The delay has passed.
     ///
     /// # Errors
     /// [`MisuseError::NotAsked`].
@@ -223,19 +224,19 @@ impl ConnectPort {
         Ok(())
     }
 
-    /// A command has arrived on another port, the default port among them: a delay is cut short, and those that follow begin with
-    /// 10 ms (F-77). A runtime does this after the answer. Always allowed.
+    /// A command arrived on another port, including the default port: ends a delay early, and the next delays begin with 10 ms
+    /// (F-77). A runtime does this after the answer. Always allowed.
     pub fn reset_delay(&mut self) {
         self.woken(0);
     }
 
-    /// A connection that waited on another port of the runtime has ended: a delay is cut short, and those that follow begin with
-    /// 12 ms, as printed with 10 ms. Seen with net8.0.30, net9.0.5, net10.0.9. Always allowed.
+    /// A waiting connection on another port of the runtime ended: ends a delay early, and the next delays begin with 12 ms (10 ms
+    /// as printed). Seen with net8.0.30, net9.0.5, net10.0.9. Always allowed.
     pub fn end_elsewhere(&mut self) {
         self.woken(self.failures_after_an_end());
     }
 
-    /// A runtime takes the end of a connection for a delay of 10 ms that is over.
+    /// A runtime treats the end of a connection like an expired delay of 10 ms.
     const fn failures_after_an_end(&self) -> u32 {
         match self.policy {
             RetryPolicy::AsShipped => 1,

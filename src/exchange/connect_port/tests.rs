@@ -1,4 +1,4 @@
-//! What a connect port does, and when.
+//! Actions and delays of a connect port.
 
 extern crate std;
 
@@ -53,7 +53,7 @@ fn failures_delay_as_the_policy_says_until_an_advertise_is_out() {
             assert_eq!(port.action(), ConnectPortAction::Wait(delay));
             port.waited().unwrap();
         }
-        // A connection alone is no success: the advertise must go out as well.
+        // A connection is not a success until the advertise is sent.
         port.connected(&mut [0; ADVERTISE_LEN]).unwrap();
         port.sent(33).unwrap();
         port.send_failed().unwrap();
@@ -63,7 +63,7 @@ fn failures_delay_as_the_policy_says_until_an_advertise_is_out() {
 
 #[test]
 fn it_connects_again_at_once_after_a_request_and_after_an_end() {
-    // The delays of the attempts that then fail. As shipped: seen by tests/live/reconnect.py, the_delays_between_attempts.
+    // The delays after later failures. As shipped: seen by tests/live/reconnect.py, the_delays_between_attempts.
     for (policy, after_an_end) in [(RetryPolicy::AsShipped, 12), (RetryPolicy::AsPrinted, 10)] {
         let mut port = waiting(policy);
         port.request_arrived().unwrap();
@@ -96,7 +96,7 @@ fn what_happens_on_another_port_starts_the_delays_anew() {
         port.connect_failed().unwrap();
         assert_eq!(ms(port), delay);
     }
-    // A connection stays what it is.
+    // The state of a connection does not change.
     let mut port = waiting(RetryPolicy::AsShipped);
     port.reset_delay();
     port.end_elsewhere();
@@ -111,8 +111,8 @@ fn buffer_that_is_too_short_is_said_and_can_be_tried_again() {
     assert_eq!(port.connected(&mut [0; 34]), Ok(()));
 }
 
-/// Each acknowledgement in each state: exactly those that the action asks for are taken, a port keeps what it was after the
-/// others, and there are never two connections that are the port's.
+/// Each acknowledgement in each state: a port accepts exactly those that the action asks for, is unchanged by the others, and never
+/// has two connections.
 #[test]
 fn no_order_of_acknowledgements_is_a_surprise() {
     let (mut port, mut connections, mut seed) = (ConnectPort::new(ADVERTISE, RetryPolicy::AsShipped), 0, 1u32);

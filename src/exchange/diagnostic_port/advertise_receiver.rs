@@ -19,7 +19,7 @@ pub enum AdvertiseAction {
     /// Read into this range of the buffer, and no more. Then [`received`](AdvertiseReceiver::received) or
     /// [`ended`](AdvertiseReceiver::ended).
     Receive(Range<usize>),
-    /// Nothing more is asked for. Nothing is sent in answer to an advertise.
+    /// Nothing more is asked for. An advertise is not answered.
     Finished(AdvertiseOutcome),
 }
 
@@ -37,26 +37,26 @@ pub enum AdvertiseAction {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdvertiseOutcome {
-    /// The advertise is whole, and the connection can be held for a command.
+    /// The advertise is complete, and the connection can be held for a command.
     Advertised(Advertise),
-    /// A byte is not that of the magic: the peer is no runtime. Close the connection.
+    /// A byte differs from the magic: the peer is not a runtime. Close the connection.
     BadMagic {
-        /// Where the first wrong byte stands: 0 to 7.
+        /// The offset of the first wrong byte: 0 to 7.
         offset: u8,
     },
-    /// The connection ended before the 34 bytes were there, or the caller's time was over. Close it.
+    /// The connection ended before all 34 bytes arrived, or timed out. Close it.
     Ended {
-        /// How many bytes came: 0 to 33.
+        /// How many bytes were received: 0 to 33.
         received: u8,
         /// How it ended.
         end: End,
     },
 }
 
-/// Reads the advertise of a connection that was accepted (section "Advertise Protocol"): 34 bytes in any pieces, and not one more.
+/// Reads the advertise of an accepted connection (section "Advertise Protocol"): 34 bytes in any pieces, and not one more.
 ///
-/// A runtime sends them at once. A peer that connects and says nothing costs a connection, so give it a time, and acknowledge its
-/// end with [`End::TimedOut`]. The buffer's first 34 bytes are needed from the first `received` to the last.
+/// A runtime sends them immediately. A silent peer holds a connection: set a timeout, and report it with [`End::TimedOut`]. The
+/// buffer's first 34 bytes must be kept from the first `received` to the last.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::advertise::Advertise;
@@ -86,18 +86,18 @@ pub struct AdvertiseReceiver(State);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// So many bytes are there.
+    /// This many bytes were received.
     Receive(u8),
     Done(AdvertiseOutcome),
 }
 
 impl AdvertiseReceiver {
-    /// Nothing has come.
+    /// Nothing was received.
     pub const fn new() -> Self {
         Self(State::Receive(0))
     }
 
-    /// What to do now. Asking changes nothing.
+    /// The current action. Has no side effects.
     pub fn action(&self) -> AdvertiseAction {
         match self.0 {
             State::Receive(have) => AdvertiseAction::Receive(usize::from(have)..ADVERTISE_LEN),
@@ -108,7 +108,7 @@ impl AdvertiseReceiver {
     /// `count` bytes of [`Receive`](AdvertiseAction::Receive) are in the buffer, at the front of the range.
     ///
     /// # Errors
-    /// [`MisuseError`], where that was not asked for.
+    /// [`MisuseError`] if the receiver did not ask for this.
     pub fn received(&mut self, buffer: &[u8], count: usize) -> Result<(), MisuseError> {
         let State::Receive(before) = self.0 else { return Err(MisuseError::NotAsked) };
         if count == 0 {
@@ -123,16 +123,16 @@ impl AdvertiseReceiver {
             Err(error) if error.kind() == DecodeErrorKind::BadMagic => {
                 State::Done(AdvertiseOutcome::BadMagic { offset: u8::try_from(error.offset()).unwrap_or(u8::MAX) })
             }
-            // Not all of it is there.
+            // It is incomplete.
             Err(_) => State::Receive(have),
         };
         Ok(())
     }
 
-    /// The connection has ended, or the caller's time is over.
+    /// The connection ended, or the caller's time limit expired.
     ///
     /// # Errors
-    /// [`MisuseError::NotAsked`], where the receiver is finished.
+    /// [`MisuseError::NotAsked`] if the receiver is finished.
     pub fn ended(&mut self, end: End) -> Result<(), MisuseError> {
         let State::Receive(received) = self.0 else { return Err(MisuseError::NotAsked) };
         self.0 = State::Done(AdvertiseOutcome::Ended { received, end });
@@ -153,7 +153,7 @@ mod tests {
 
     const ADVERTISE: Advertise = Advertise { runtime_cookie: Guid::from_bytes([7; 16]), process_id: 12345, future: 0x1234 };
 
-    /// Gives `wire` in pieces of `piece` bytes, as many as are asked for; how many were read.
+    /// Feeds `wire` in pieces of `piece` bytes, as many as are asked for; returns how many were read.
     fn feed(receiver: &mut AdvertiseReceiver, wire: &[u8], piece: usize) -> usize {
         let (mut buffer, mut read) = ([0; ADVERTISE_LEN], 0);
         while let AdvertiseAction::Receive(range) = receiver.action() {

@@ -1,4 +1,4 @@
-//! SipHash-2-4 of a cookie: cookies come from the wire, and whoever does not know the key cannot choose where they land.
+//! SipHash-2-4 of a cookie: cookies come from the wire, and a peer without the key cannot choose their buckets.
 
 use crate::wire::Guid;
 

@@ -1,9 +1,9 @@
-//! The held connections in turn.
+//! Iterates over the held connections.
 
 use super::slot::{NONE, Slot};
 use super::{ConnectionKey, WaitingConnection};
 
-/// The connections that a [`DiagnosticPort`](super::DiagnosticPort) holds, in the order in which they came.
+/// The connections that a [`DiagnosticPort`](super::DiagnosticPort) holds, in order of arrival.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::advertise::Advertise;
@@ -52,7 +52,7 @@ impl<T> ExactSizeIterator for Iter<'_, T> {}
 
 impl<T> core::iter::FusedIterator for Iter<'_, T> {}
 
-/// The connection in a slot, if it has one.
+/// The connection in a slot, if any.
 pub(super) fn waiting<T>(slots: &[Slot<T>], index: u32) -> Option<WaitingConnection<&T>> {
     let slot = slots.get(index as usize)?;
     let (advertise, token) = slot.held.as_ref()?;

@@ -1,12 +1,29 @@
-//! The tool's side of a diagnostic port: runtimes connect, introduce themselves, and wait for a command.
+//! The tool's side of a diagnostic port: runtimes connect, send an advertise, and wait for a command.
 //!
 //! | question | answer |
 //! |---|---|
-//! | who is this connection from? | [`AdvertiseReceiver`]: the 34 bytes, in any pieces |
-//! | which connections wait? | [`DiagnosticPort`]: by cookie, by process id, in the order of their arrival |
+//! | who opened this connection? | [`AdvertiseReceiver`]: the 34 bytes, in any pieces |
+//! | which connections wait? | [`DiagnosticPort`]: by cookie, by process id, in order of arrival |
 //!
 //! Each connection serves one command; the runtime connects again for the next one, with the same cookie (section "Dataflow"). So a
-//! connection is taken out of the table to be used, and the next one takes its place there.
+//! connection is taken out of the table for use, and the next one replaces it.
+
+//! # Example
+//!
+//! Hold the runtimes that have connected, and take one by its process id:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::advertise::Advertise;
+//! use dotnet_diagnostics_ipc::exchange::diagnostic_port::{DiagnosticPort, SameCookie, Slot};
+//!
+//! let mut port = DiagnosticPort::new([const { Slot::EMPTY }; 16], SameCookie::Replace)?;
+//! let cookie = "123e4567-e89b-12d3-a456-426614174000".parse()?;
+//! port.hold(Advertise { runtime_cookie: cookie, process_id: 12345, future: 0 }, "its connection")?;
+//!
+//! assert_eq!(port.find_process(12345).count(), 1);
+//! assert_eq!(port.take(cookie).map(|waiting| waiting.token), Some("its connection"));
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
 
 mod advertise_receiver;
 mod hash;

@@ -1,4 +1,4 @@
-//! What goes into a [`DiagnosticPort`](super::DiagnosticPort), and what comes out of it.
+//! Inputs and outputs of a [`DiagnosticPort`](super::DiagnosticPort).
 
 use core::fmt;
 use core::num::NonZeroU32;
@@ -6,11 +6,11 @@ use core::num::NonZeroU32;
 use super::ConnectionKey;
 use crate::advertise::Advertise;
 
-/// What becomes of a connection whose cookie has one already that waits.
+/// What to do with a connection whose cookie already has a waiting one.
 ///
-/// A runtime has one connection waiting on a port at most (F-77). So where a second one comes, the first is most likely dead and its
-/// end not yet seen: [`Replace`](Self::Replace) is right for one listener. Where several listeners share a table, a runtime has one
-/// connection for each.
+/// A runtime has at most one waiting connection on a port (F-77). If a second one arrives, the first is probably dead and its end
+/// not yet noticed: [`Replace`](Self::Replace) is right for one listener. If several listeners share a table, a runtime has one
+/// connection to each.
 ///
 /// ```
 /// use core::num::NonZeroU32;
@@ -21,12 +21,12 @@ use crate::advertise::Advertise;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SameCookie {
-    /// It takes the place of the one that waits, which is handed back.
+    /// It replaces the waiting one, which is returned.
     #[default]
     Replace,
-    /// It waits behind the others.
+    /// It waits after the others.
     Queue {
-        /// How many connections of one cookie may wait. One more is refused, and handed back.
+        /// The most waiting connections of one cookie. One more is refused and returned.
         most: NonZeroU32,
     },
 }
@@ -48,15 +48,15 @@ pub enum SameCookie {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a connection that was taken out is the caller's"]
 pub struct WaitingConnection<T> {
-    /// Which one it is, or was while it was held.
+    /// Its key, current or former.
     pub key: ConnectionKey,
-    /// What the runtime said of itself.
+    /// The runtime's advertise.
     pub advertise: Advertise,
-    /// What the caller knows the connection by.
+    /// The caller's token for the connection.
     pub token: T,
 }
 
-/// What holding a connection has led to.
+/// The result of holding a connection.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::advertise::Advertise;
@@ -72,9 +72,9 @@ pub struct WaitingConnection<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "the connection that was replaced, if any, is to be closed"]
 pub struct HoldOutcome<T> {
-    /// Which one it is from now on.
+    /// Its key.
     pub key: ConnectionKey,
-    /// The connection of the same cookie whose place it took. Close it.
+    /// The replaced connection of the same cookie. Close it.
     pub replaced: Option<WaitingConnection<T>>,
 }
 
@@ -93,9 +93,9 @@ pub struct HoldOutcome<T> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HoldError<T> {
-    /// What the caller knows the connection by. Close it.
+    /// The caller's token for the connection. Close it.
     pub token: T,
-    /// Why.
+    /// The reason.
     pub kind: HoldErrorKind,
 }
 
@@ -109,7 +109,7 @@ pub struct HoldError<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum HoldErrorKind {
-    /// Every slot is in use, and there can be no more of them.
+    /// Every slot is in use, and there cannot be more.
     Full {
         /// How many connections are held.
         most: usize,
@@ -138,7 +138,7 @@ impl<T> fmt::Display for HoldError<T> {
 
 impl<T: fmt::Debug> core::error::Error for HoldError<T> {}
 
-/// Slots that cannot be taken for a new port. Nothing was changed.
+/// Slots that cannot be used for a new port. Nothing was changed.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::advertise::Advertise;
@@ -157,7 +157,7 @@ impl<T: fmt::Debug> core::error::Error for HoldError<T> {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SlotsError {
-    /// A slot still has the connection of an earlier port: [`Slot::take`](super::Slot::take) it out.
+    /// A slot still has a connection of an earlier port: take it out with [`Slot::take`](super::Slot::take).
     InUse {
         /// The first such slot.
         index: usize,

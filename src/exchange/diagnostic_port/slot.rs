@@ -1,4 +1,4 @@
-//! The memory of a [`DiagnosticPort`](super::DiagnosticPort): a slot for each connection that it can hold.
+//! The memory of a [`DiagnosticPort`](super::DiagnosticPort): a slot for each connection.
 
 #[cfg(feature = "alloc")]
 use alloc::vec::Vec;
@@ -8,8 +8,8 @@ use crate::advertise::Advertise;
 /// No slot. So there are at most `u32::MAX` of them.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A place for one connection in a [`DiagnosticPort`](super::DiagnosticPort), and one bucket of its index: at most 96 bytes, and
-/// what the token `T` takes.
+/// A place for one connection in a [`DiagnosticPort`](super::DiagnosticPort), and one bucket of its index: at most 96 bytes, plus
+/// the size of the token `T`.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::diagnostic_port::Slot;
@@ -20,21 +20,21 @@ pub(super) const NONE: u32 = u32::MAX;
 /// ```
 #[derive(Debug)]
 pub struct Slot<T> {
-    /// The first of the chain of bucket number so-and-so, that of this slot; the other links are those of the connection.
+    /// The head of the chain of this slot's bucket number; the other links belong to the connection.
     pub(super) head: u32,
-    /// How often the slot was given back.
+    /// How often the slot was freed.
     pub(super) generation: u32,
-    /// The next cookie of the same bucket. Counts where `queued` is not 0.
+    /// The next cookie of the same bucket. Valid if `queued` is not 0.
     pub(super) chained: u32,
-    /// How many connections of the cookie wait, where this is the first of them; else 0.
+    /// How many connections of the cookie wait, if this is the first of them; else 0.
     pub(super) queued: u32,
-    /// The connection of the same cookie that came before this; for the first of them, the last.
+    /// The previous connection of the same cookie; for the first of them, the last.
     pub(super) ahead: u32,
-    /// The connection of the same cookie that came after this.
+    /// The next connection of the same cookie.
     pub(super) behind: u32,
-    /// The connection that came before this, of whatever cookie.
+    /// The previous connection of any cookie.
     pub(super) older: u32,
-    /// The connection that came after this, of whatever cookie; for a free slot, the next one that is free.
+    /// The next connection of any cookie; for a free slot, the next free slot.
     pub(super) newer: u32,
     pub(super) held: Option<(Advertise, T)>,
 }
@@ -53,7 +53,7 @@ impl<T> Slot<T> {
         held: None,
     };
 
-    /// Takes out the token that a port, which is gone, has left here. The slot can then be lent again.
+    /// Takes out the token that a dropped port has left here. The slot can then be used again.
     pub fn take(&mut self) -> Option<T> {
         let (_, token) = self.held.take()?;
         self.generation = self.generation.wrapping_add(1);
@@ -82,7 +82,7 @@ impl<T> Default for Slot<T> {
 /// # Ok::<(), dotnet_diagnostics_ipc::exchange::diagnostic_port::SlotsError>(())
 /// ```
 pub trait Slots: sealed::Sealed {
-    /// What the caller knows a connection by: a descriptor, an index, the socket itself.
+    /// The caller's token for a connection: a descriptor, an index, the socket itself.
     type Token;
 
     #[doc(hidden)]
@@ -91,7 +91,7 @@ pub trait Slots: sealed::Sealed {
     #[doc(hidden)]
     fn slots_mut(&mut self) -> &mut [Slot<Self::Token>];
 
-    /// Makes more slots; none where that cannot be.
+    /// Makes more slots; none if impossible.
     #[doc(hidden)]
     fn grow(&mut self) {}
 }
@@ -143,7 +143,7 @@ impl<T> Slots for Vec<Slot<T>> {
         self
     }
 
-    /// Twice as many: each slot is made anew, and put into the index anew, less than twice.
+    /// Twice as many: each slot is created, and indexed again, less than twice.
     fn grow(&mut self) {
         let more = self.len().max(8);
         if self.try_reserve(more).is_ok() {
@@ -152,9 +152,9 @@ impl<T> Slots for Vec<Slot<T>> {
     }
 }
 
-/// Which of the held connections. Stays the same as long as the connection is held, and is nobody's afterwards.
+/// The key of a held connection. It is valid while the connection is held, and never refers to another one.
 ///
-/// A slot's 2³² connections have different keys; then they begin again. A key is good for the port that gave it.
+/// A slot has 2³² different keys; then they repeat. A key is valid only for the port that returned it.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::advertise::Advertise;

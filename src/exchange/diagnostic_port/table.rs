@@ -1,4 +1,4 @@
-//! The connections to a diagnostic port that wait for a command.
+//! The waiting connections of a diagnostic port.
 
 use core::fmt;
 
@@ -14,17 +14,17 @@ use crate::wire::Guid;
 /// | step | here |
 /// |---|---|
 /// | a connection is accepted | an [`AdvertiseReceiver`](super::AdvertiseReceiver) reads its 34 bytes |
-/// | its advertise is whole | [`hold`](Self::hold) |
-/// | a runtime is to be asked | [`take`](Self::take) by cookie, and give the connection to a [`Client`](crate::exchange::Client) |
-/// | a connection that waits ends | [`remove`](Self::remove) by the key that `hold` gave |
+/// | its advertise is complete | [`hold`](Self::hold) |
+/// | a command for a runtime | [`take`](Self::take) by cookie, and give the connection to a [`Client`](crate::exchange::Client) |
+/// | a waiting connection ends | [`remove`](Self::remove) by the key that `hold` returned |
 ///
-/// The cookie is the runtime's identity; process ids of different namespaces collide. A token `T` stands for the connection: a
-/// descriptor, an index, the socket. Every token that leaves is handed back. Those still held when a port is dropped are dropped with
-/// its slots.
+/// The cookie is the runtime's identity; process ids of different namespaces collide. A token `T` represents the connection: a
+/// descriptor, an index, the socket. Every token that leaves the table is returned. When a port is dropped, tokens still held are
+/// dropped with its slots.
 ///
-/// Finding, holding, taking and removing take the same time for few and for 100,000 connections, as long as the cookies do not collide.
-/// Any peer chooses its cookie, so use [`with_seed`](Self::with_seed) with random bits where not every process that can reach the port
-/// is trusted: without them a peer can choose cookies that make each step walk through all of them.
+/// Finding, holding, taking and removing take constant time, up to 100,000 connections, if the cookies do not collide. Any peer
+/// chooses its cookie, so use [`with_seed`](Self::with_seed) with random bits unless every process that can reach the port is
+/// trusted: otherwise a peer can choose cookies that make each step walk through all of them.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::advertise::Advertise;
@@ -45,7 +45,7 @@ use crate::wire::Guid;
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 ///
-/// With the feature `alloc`, as many slots as are needed:
+/// With the feature `alloc`, as many slots as needed:
 ///
 /// ```
 /// # #[cfg(feature = "alloc")] {
@@ -67,7 +67,7 @@ pub struct DiagnosticPort<S> {
     newest: u32,
 }
 
-/// The first connection of a cookie, and what leads to it.
+/// The first connection of a cookie, and the link to it.
 #[derive(Clone, Copy)]
 struct Found {
     link: Link,
@@ -82,7 +82,7 @@ enum Link {
 }
 
 impl<S: Slots> DiagnosticPort<S> {
-    /// A port that holds nothing, with seed 0.
+    /// An empty port with seed 0.
     ///
     /// # Errors
     /// [`SlotsError`].
@@ -90,7 +90,7 @@ impl<S: Slots> DiagnosticPort<S> {
         Self::with_seed(slots, same_cookie, 0)
     }
 
-    /// A port that holds nothing. `seed` are random bits that no peer knows.
+    /// An empty port. `seed` is random bits that no peer knows.
     ///
     /// # Errors
     /// [`SlotsError`].
@@ -107,7 +107,7 @@ impl<S: Slots> DiagnosticPort<S> {
         Ok(port)
     }
 
-    /// Refuses connections beyond `most` also where there are slots for them, or could be.
+    /// Refuses connections beyond `most` even if there are slots for them.
     #[must_use]
     pub fn with_most(self, most: u32) -> Self {
         Self { most, ..self }
@@ -123,7 +123,7 @@ impl<S: Slots> DiagnosticPort<S> {
         self.held == 0
     }
 
-    /// How many slots there are. A `Vec` grows beyond them.
+    /// How many slots there are. A `Vec` grows beyond this.
     pub fn capacity(&self) -> usize {
         self.slots.slots().len()
     }
@@ -131,10 +131,12 @@ impl<S: Slots> DiagnosticPort<S> {
     /// Holds a connection until it is taken or removed.
     ///
     /// # Errors
-    /// [`HoldError`], with the token, where there is no room for it. Nothing has changed then, but that a `Vec` may have grown.
+    /// [`HoldError`], with the token, if there is no room. Nothing has changed then, except that a `Vec` may have grown.
     pub fn hold(&mut self, advertise: Advertise, token: S::Token) -> Result<HoldOutcome<S::Token>, HoldError<S::Token>> {
         let full = HoldErrorKind::Full { most: self.len() };
-        let queued = self.waiting_for(advertise.runtime_cookie);
+        let hash = self.hash(advertise.runtime_cookie);
+        let found = self.find_first(advertise.runtime_cookie, hash);
+        let queued = self.queued(found);
         let kind = match self.same_cookie {
             SameCookie::Queue { most } if queued >= most.get() => Some(HoldErrorKind::CookieFull { most: most.get() }),
             SameCookie::Replace if queued > 0 => None,
@@ -143,69 +145,69 @@ impl<S: Slots> DiagnosticPort<S> {
         if let Some(kind) = kind {
             return Err(HoldError { token, kind });
         }
-        // What is taken out here leaves its slot free: nothing is refused below, and lost with the refusal.
+        // Taking a connection out here frees its slot, so nothing is refused below and lost.
         let replaced = match self.same_cookie {
-            SameCookie::Replace => self.take(advertise.runtime_cookie),
+            SameCookie::Replace => found.and_then(|found| self.unlink(found.first, found)),
             SameCookie::Queue { .. } => None,
         };
-        match self.insert(advertise, token) {
+        match self.insert(advertise, hash, token) {
             Ok(key) => Ok(HoldOutcome { key, replaced }),
             Err(token) => Err(HoldError { token, kind: full }),
         }
     }
 
-    /// Takes out the connection of a runtime, to be used: of several, the one that came first.
+    /// Takes out the oldest connection of a runtime, for use.
     #[must_use = "the connection is the caller's now"]
     pub fn take(&mut self, cookie: Guid) -> Option<WaitingConnection<S::Token>> {
-        let found = self.find_first(cookie)?;
+        let found = self.find_first(cookie, self.hash(cookie))?;
         self.unlink(found.first, found)
     }
 
-    /// Takes out a connection, because it has ended or to be used. `None` if it is held no longer.
+    /// Takes out a connection, because it has ended or for use. `None` if it is no longer held.
     #[must_use = "the connection is the caller's now"]
     pub fn remove(&mut self, key: ConnectionKey) -> Option<WaitingConnection<S::Token>> {
         let cookie = self.get(key)?.advertise.runtime_cookie;
-        let found = self.find_first(cookie)?;
+        let found = self.find_first(cookie, self.hash(cookie))?;
         self.unlink(key.index, found)
     }
 
-    /// Takes out the connection that came first of all.
+    /// Takes out the oldest connection.
     #[must_use = "the connection is the caller's now"]
     pub fn take_oldest(&mut self) -> Option<WaitingConnection<S::Token>> {
         let key = waiting(self.slots.slots(), self.oldest)?.key;
         self.remove(key)
     }
 
-    /// The connection of a runtime that [`take`](Self::take) would give.
+    /// The connection of a runtime that [`take`](Self::take) would return.
     pub fn find(&self, cookie: Guid) -> Option<WaitingConnection<&S::Token>> {
-        waiting(self.slots.slots(), self.find_first(cookie)?.first)
+        waiting(self.slots.slots(), self.find_first(cookie, self.hash(cookie))?.first)
     }
 
     /// How many connections of a runtime are held.
     pub fn waiting_for(&self, cookie: Guid) -> u32 {
-        self.find_first(cookie).and_then(|found| self.slot(found.first)).map_or(0, |slot| slot.queued)
+        self.queued(self.find_first(cookie, self.hash(cookie)))
     }
 
-    /// A connection by its key. `None` if it is held no longer.
+    /// A connection by its key. `None` if it is no longer held.
     pub fn get(&self, key: ConnectionKey) -> Option<WaitingConnection<&S::Token>> {
         waiting(self.slots.slots(), key.index).filter(|waiting| waiting.key == key)
     }
 
-    /// The token of a connection. `None` if it is held no longer.
+    /// The token of a connection. `None` if it is no longer held.
     pub fn token_mut(&mut self, key: ConnectionKey) -> Option<&mut S::Token> {
         let slot = self.slots.slots_mut().get_mut(key.index as usize)?;
         let (_, token) = slot.held.as_mut().filter(|_| slot.generation == key.generation)?;
         Some(token)
     }
 
-    /// The connections whose advertise has this process id, in the order in which they came. Looks at all that are held.
+    /// The connections whose advertise has this process id, in order of arrival. Searches all held connections.
     ///
-    /// They can be of several runtimes: the id is that of the runtime's own namespace.
+    /// They may belong to several runtimes: the id is from the runtime's own namespace.
     pub fn find_process(&self, process_id: u64) -> impl Iterator<Item = WaitingConnection<&S::Token>> {
         self.iter().filter(move |waiting| waiting.advertise.process_id == process_id)
     }
 
-    /// All connections, in the order in which they came.
+    /// All connections, in order of arrival.
     pub fn iter(&self) -> Iter<'_, S::Token> {
         Iter { slots: self.slots.slots(), index: self.oldest, left: self.len() }
     }
@@ -214,17 +216,26 @@ impl<S: Slots> DiagnosticPort<S> {
         self.slots.slots().get(index as usize)
     }
 
-    /// Changes a slot; nothing where the index is [`NONE`].
+    /// Changes a slot; does nothing if the index is [`NONE`].
     fn edit(&mut self, index: u32, change: impl FnOnce(&mut Slot<S::Token>)) {
         if let Some(slot) = self.slots.slots_mut().get_mut(index as usize) {
             change(slot);
         }
     }
 
-    /// One of as many buckets as there are slots.
-    fn bucket(&self, cookie: Guid) -> u32 {
+    fn queued(&self, found: Option<Found>) -> u32 {
+        found.and_then(|found| self.slot(found.first)).map_or(0, |slot| slot.queued)
+    }
+
+    /// Computed once for all operations on a cookie.
+    fn hash(&self, cookie: Guid) -> u64 {
+        hash(self.seed, cookie)
+    }
+
+    /// One of as many buckets as slots.
+    fn bucket(&self, hash: u64) -> u32 {
         let buckets = self.slots.slots().len() as u64;
-        let high = hash(self.seed, cookie) >> 32;
+        let high = hash >> 32;
         u32::try_from(high.wrapping_mul(buckets) >> 32).unwrap_or(NONE)
     }
 
@@ -242,7 +253,7 @@ impl<S: Slots> DiagnosticPort<S> {
         }
     }
 
-    /// The links of the chain of a bucket, with the cookies that they lead to.
+    /// The links of a bucket's chain, with their cookies.
     fn chain(&self, bucket: u32) -> impl Iterator<Item = Found> {
         let found = |link| {
             let first = self.follow(link);
@@ -251,12 +262,12 @@ impl<S: Slots> DiagnosticPort<S> {
         core::iter::successors(found(Link::Bucket(bucket)), move |before| found(Link::Behind(before.first)))
     }
 
-    fn find_first(&self, cookie: Guid) -> Option<Found> {
+    fn find_first(&self, cookie: Guid, hash: u64) -> Option<Found> {
         let is_it = |slot: &Slot<_>| slot.held.as_ref().is_some_and(|(advertise, _)| advertise.runtime_cookie == cookie);
-        self.chain(self.bucket(cookie)).find(|found| self.slot(found.first).is_some_and(is_it))
+        self.chain(self.bucket(hash)).find(|found| self.slot(found.first).is_some_and(is_it))
     }
 
-    /// Makes the slots from `index` on free, the lowest first.
+    /// Frees the slots from `index` on, the lowest first.
     fn free_from(&mut self, index: u32) {
         let end = u32::try_from(self.slots.slots().len()).unwrap_or(NONE);
         for index in (index..end).rev() {
@@ -266,7 +277,7 @@ impl<S: Slots> DiagnosticPort<S> {
         }
     }
 
-    /// Makes more slots, where that can be; puts every cookie into its new bucket.
+    /// Makes more slots, if possible; puts every cookie into its new bucket.
     fn grow(&mut self) {
         let before = u32::try_from(self.slots.slots().len()).unwrap_or(NONE);
         // A `Vec` of twice as many must still be numbered.
@@ -284,21 +295,21 @@ impl<S: Slots> DiagnosticPort<S> {
         for index in 0..before {
             let first = self.slot(index).filter(|slot| slot.queued > 0);
             if let Some(cookie) = first.and_then(|slot| slot.held.as_ref()).map(|(advertise, _)| advertise.runtime_cookie) {
-                self.link_first(index, cookie);
+                self.link_first(index, self.hash(cookie));
             }
         }
     }
 
-    /// Puts the first connection of a cookie at the front of its chain.
-    fn link_first(&mut self, index: u32, cookie: Guid) {
-        let link = Link::Bucket(self.bucket(cookie));
+    /// Puts the first connection of a cookie at the head of its chain.
+    fn link_first(&mut self, index: u32, hash: u64) {
+        let link = Link::Bucket(self.bucket(hash));
         let next = self.follow(link);
         self.edit(index, |slot| slot.chained = next);
         self.point(link, index);
     }
 
-    /// Puts a connection into a free slot: behind those of the same cookie, as the newest of all.
-    fn insert(&mut self, advertise: Advertise, token: S::Token) -> Result<ConnectionKey, S::Token> {
+    /// Puts a connection into a free slot: after those of the same cookie, as the newest of all.
+    fn insert(&mut self, advertise: Advertise, hash: u64, token: S::Token) -> Result<ConnectionKey, S::Token> {
         if self.free == NONE {
             self.grow();
         }
@@ -315,9 +326,9 @@ impl<S: Slots> DiagnosticPort<S> {
         if self.oldest == NONE {
             self.oldest = index;
         }
-        // It is in no chain yet, so this finds another.
-        match self.find_first(advertise.runtime_cookie) {
-            None => self.link_first(index, advertise.runtime_cookie),
+        // It is not in a chain yet, so this finds another.
+        match self.find_first(advertise.runtime_cookie, hash) {
+            None => self.link_first(index, hash),
             Some(Found { first, .. }) => {
                 let last = self.slot(first).map_or(first, |slot| slot.ahead);
                 self.edit(index, |slot| (slot.ahead, slot.queued) = (last, 0));
@@ -362,14 +373,14 @@ impl<S: Slots> DiagnosticPort<S> {
         Some(WaitingConnection { key, advertise, token })
     }
 
-    /// How many cookies are in each bucket.
+    /// The number of cookies in each bucket.
     #[cfg(test)]
     pub(super) fn chain_lengths(&self) -> impl Iterator<Item = usize> {
         (0..u32::try_from(self.capacity()).unwrap()).map(|bucket| self.chain(bucket).count())
     }
 }
 
-/// Without the seed, which is nobody's business, and without the tokens.
+/// Omits the seed, which is secret, and the tokens.
 impl<S: Slots> fmt::Debug for DiagnosticPort<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut port = f.debug_struct("DiagnosticPort");

@@ -1,4 +1,4 @@
-//! What a table of held connections promises.
+//! Tests of the table of held connections.
 
 extern crate std;
 
@@ -130,7 +130,7 @@ fn full_port_refuses_and_hands_back() {
     assert_eq!(refused, HoldError { token: 3, kind: HoldErrorKind::Full { most: 3 } });
     assert_eq!(refused.to_string(), "3 connections are held already");
     assert_eq!(tokens(&port), [0, 1, 2]);
-    // A runtime that is known needs no new slot.
+    // A known runtime needs no new slot.
     assert_eq!(port.hold(advertise(0), 4).unwrap().replaced.unwrap().token, 0);
     assert_eq!(tokens(&port), [1, 2, 4]);
     assert!(port.take(cookie(1)).is_some());
@@ -152,7 +152,7 @@ fn callers_limit_counts_also_where_there_are_slots() {
     for number in 0..3 {
         hold(&mut port, number, number);
     }
-    // Fewer than are held already: those stay, and replacing one loses none.
+    // Fewer than are already held: those stay, and replacing one loses none.
     let mut port = port.with_most(2);
     assert_eq!(port.hold(advertise(3), 3).unwrap_err().kind, HoldErrorKind::Full { most: 3 });
     assert_eq!(port.hold(advertise(2), 4).unwrap().replaced.unwrap().token, 2);
@@ -240,7 +240,7 @@ fn it_does_not_say_its_seed() {
     assert_eq!(format!("{port:?}"), "DiagnosticPort { same_cookie: Replace, len: 0, capacity: 2, .. }");
 }
 
-/// A token that counts those there are.
+/// A token that counts its instances.
 #[derive(Debug)]
 struct Counted<'c>(usize, &'c Cell<usize>);
 
@@ -257,7 +257,7 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// Random steps beside a list that is searched from end to end. Tokens that the port swallows, or drops, would show at each step.
+/// Random steps compared with a list that is searched linearly. Tokens that the port leaks or drops are found at each step.
 fn beside_a_list<'c, S: Slots<Token = Counted<'c>>>(slots: S, same_cookie: SameCookie, alive: &'c Cell<usize>, seed: u128) {
     let mut port = DiagnosticPort::with_seed(slots, same_cookie, seed).unwrap();
     let (mut list, mut stale): (Vec<(ConnectionKey, usize, usize)>, Vec<ConnectionKey>) = (Vec::new(), Vec::new());
@@ -265,7 +265,7 @@ fn beside_a_list<'c, S: Slots<Token = Counted<'c>>>(slots: S, same_cookie: SameC
     for token in 0..2500 {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let bits = usize::try_from(random >> 40).unwrap();
-        // Phases in which it fills, and in which it empties.
+        // Phases of filling and of emptying.
         let (number, step) = (bits % 23, (bits >> 8) % if token % 400 < 250 { 6 } else { 12 });
         let first = list.iter().position(|(_, of, _)| *of == number);
         let out = match step {
@@ -366,7 +366,7 @@ fn growth_keeps_everything() {
             assert!(keys.iter().step_by(97).zip((0..).step_by(97)).all(|(key, token)| *port.get(*key).unwrap().token == token));
         }
     }
-    // Amortised: all growths together looked at fewer than four slots for each that is in use now.
+    // Amortised: all growths together visited fewer than four slots for each slot now in use.
     assert!(growths < 20 && made < 4 * MANY, "{growths} {made}");
     assert!(longest_chain(&port) <= 10, "{}", longest_chain(&port));
     assert!(tokens(&port).into_iter().eq(0..MANY) && !port.is_empty());

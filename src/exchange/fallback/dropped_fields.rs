@@ -1,11 +1,11 @@
-//! What an older command does not say, or its reply does not tell.
+//! The fields missing in an older command or its reply.
 
 use core::fmt;
 
-/// What is dropped on the way to an older command: a set of fields.
+/// The fields dropped by a step to an older command.
 ///
-/// What the request would lose must be allowed by the caller, with [`Fallback::allowing`](super::Fallback::allowing). What only the
-/// reply lacks is never in the way ([`OF_REPLY`](Self::OF_REPLY)); it is said all the same.
+/// The caller must allow losses in the request, with [`Fallback::allowing`](super::Fallback::allowing). Losses in the reply are
+/// always allowed ([`OF_REPLY`](Self::OF_REPLY)), but are reported too.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::fallback::DroppedFields;
@@ -32,25 +32,25 @@ macro_rules! fields {
 }
 
 fields! {
-    /// `sessionBufferMode`: the session drops events where it was to hold up the threads that write them.
+    /// `sessionBufferMode`: the session drops events instead of blocking the threads that write them.
     BUFFER_MODE = 0, "sessionBufferMode";
-    /// `filter` of the providers: more events come, also those that a filter was to keep out.
+    /// `filter` of the providers: more events arrive, including those that a filter should exclude.
     EVENT_FILTERS = 1, "filter";
-    /// `rundownKeyword`: the rundown is the default one in place of the one asked for.
+    /// `rundownKeyword`: the rundown is the default one, not the requested one.
     RUNDOWN_KEYWORD = 2, "rundownKeyword";
-    /// `requestStackwalk`: events carry stacks although none were wanted.
+    /// `requestStackwalk`: events carry stacks although not requested.
     STACKS = 3, "requestStackwalk";
-    /// `flags` of a dump but the one to log: nothing more is logged, no crash report is written.
+    /// `flags` of a dump except logging: no more is logged, and no crash report is written.
     DUMP_FLAGS = 4, "flags";
-    /// Of the reply: the text of `GenerateCoreDump3`'s error (F-81).
+    /// In the reply: the text of `GenerateCoreDump3`'s error (F-81).
     ERROR_TEXT = 5, "message";
-    /// Of the reply: `version`.
+    /// In the reply: `version`.
     REPLY_VERSION = 6, "version";
-    /// Of the reply: `runtimeIdentifier`.
+    /// In the reply: `runtimeIdentifier`.
     RUNTIME_IDENTIFIER = 7, "runtimeIdentifier";
-    /// Of the reply: `managedEntrypointAssemblyName`.
+    /// In the reply: `managedEntrypointAssemblyName`.
     ENTRYPOINT_ASSEMBLY = 8, "managedEntrypointAssemblyName";
-    /// Of the reply: `clrProductVersion`.
+    /// In the reply: `clrProductVersion`.
     CLR_VERSION = 9, "clrProductVersion";
 }
 
@@ -58,20 +58,20 @@ impl DroppedFields {
     /// Nothing.
     pub const NONE: Self = Self(0);
 
-    /// What only the reply lacks: always allowed, because the request stays what it is.
+    /// Fields of the reply only: always allowed, because the request does not change.
     pub const OF_REPLY: Self = Self::ERROR_TEXT
         .with(Self::REPLY_VERSION)
         .with(Self::RUNTIME_IDENTIFIER)
         .with(Self::ENTRYPOINT_ASSEMBLY)
         .with(Self::CLR_VERSION);
 
-    /// These and `other`.
+    /// The union of these and `other`.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether all of `other` are among these.
+    /// Whether all fields of `other` are among these.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -81,13 +81,13 @@ impl DroppedFields {
         self.0 == 0
     }
 
-    /// The fields, by the names that the document gives them.
+    /// The fields, by their names in the document.
     pub fn fields(self) -> impl Iterator<Item = &'static str> + Clone {
         FIELDS.iter().filter(move |(loss, _)| self.contains(*loss)).map(|(_, field)| *field)
     }
 }
 
-/// The fields with commas between them; `nothing` if there is none.
+/// The fields, separated by commas; `nothing` if there are none.
 impl fmt::Display for DroppedFields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_empty() {

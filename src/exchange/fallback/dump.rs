@@ -7,7 +7,7 @@ use crate::wire::{Encode, EncodeError, Sink};
 
 /// From [`GenerateCoreDump3`] down.
 ///
-/// | from | to | the same where | dropped |
+/// | from | to | the same if | dropped |
 /// |---|---|---|---|
 /// | 3 | 2 | always | the text of an error |
 /// | 2 | 1 | `flags` is 0 or 1 (log): `diagnostics` | `flags`, if allowed: only bit 0 stays |
@@ -27,7 +27,7 @@ use crate::wire::{Encode, EncodeError, Sink};
 /// ```
 pub type DumpFallback<'a> = Fallback<DumpRequest<'a>>;
 
-/// One of `GenerateCoreDump3`, 2 and 1, that asks for the same dump.
+/// One of `GenerateCoreDump3`, 2 and 1, for the same dump.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::fallback::DumpRequest;

@@ -26,7 +26,7 @@ use crate::wire::Field;
 pub struct FallbackError {
     command: Command,
     kind: FallbackErrorKind,
-    /// For a fault in a provider.
+    /// For an error in a provider.
     provider: Option<u32>,
 }
 
@@ -43,13 +43,13 @@ pub struct FallbackError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FallbackErrorKind {
-    /// The error is another than [`HResult::UNKNOWN_COMMAND`]: the command is known, and something else is wrong.
+    /// The error is not [`HResult::UNKNOWN_COMMAND`]: the command is known, and something else is wrong.
     OtherError(HResult),
     /// There is no older command.
     Oldest,
     /// The session writes `user_events`; older commands only stream.
     UserEvents,
-    /// The older command cannot say a field, and the caller did not allow to lose it.
+    /// The older command lacks a field, and the caller did not allow losing it.
     CannotSay(DroppedFields),
 }
 
@@ -63,23 +63,23 @@ impl FallbackError {
         Self { command, kind: FallbackErrorKind::CannotSay(loss), provider: Some(index) }
     }
 
-    /// The command that was refused, and that no other takes the place of.
+    /// The refused command, which no other can replace.
     pub const fn command(&self) -> Command {
         self.command
     }
 
-    /// Why.
+    /// The reason.
     pub const fn kind(&self) -> FallbackErrorKind {
         self.kind
     }
 
-    /// The index of the provider whose field cannot be said.
+    /// The index of the provider with the field.
     pub fn provider(&self) -> Option<usize> {
         self.provider.and_then(|index| usize::try_from(index).ok())
     }
 
-    /// The field that cannot be said, as a path such as `CollectTracing5.providers[3].filter`; the command alone where the kind
-    /// is no field.
+    /// The path of the field that would be lost, such as `CollectTracing5.providers[3].filter`; only the command if the kind has no
+    /// field.
     pub fn path(&self) -> impl fmt::Display + use<> {
         FieldPath(*self)
     }

@@ -1,17 +1,34 @@
-//! Fallback fallbacks: from the newest command down to one that the runtime knows.
+//! Fallbacks: from the newest command down to one that the runtime knows.
 //!
 //! | fallback | commands | the request |
 //! |---|---|---|
-//! | [`TracingFallback`] | `CollectTracing6` → 5 → 4 → 3 → 2 | each says less |
+//! | [`TracingFallback`] | `CollectTracing6` → 5 → 4 → 3 → 2 | each has fewer fields |
 //! | [`DumpFallback`] | `GenerateCoreDump3` → 2 → 1 | 3 and 2 are the same, 1 has one flag |
 //! | [`ProcessInfoFallback`] | `ProcessInfo3` → 2 → 1 | the same, without payload |
 //!
-//! A fallback steps down only after `UNKNOWN_COMMAND`, and only where the older command says the same thing. Whatever else a
-//! caller can do without has to be [allowed](Fallback::allowing); each [`FallbackStep`] says what was dropped. A runtime reads the command
-//! before it does anything (F-69), so a refused command has had no effect. Each command goes over a connection of its own.
+//! A fallback steps down only after `UNKNOWN_COMMAND`, and only if the older command means the same. Other losses must be
+//! [allowed](Fallback::allowing); each [`FallbackStep`] reports what was dropped. A runtime checks the command first (F-69), so a
+//! refused command has had no effect. Each command needs a new connection.
 //!
-//! Runtimes die of values that are out of range, the older ones of more (F-72): ask
-//! [`check_limits`](crate::message::Request::check_limits) of the request before it goes on a fallback.
+//! Runtimes crash on values that are out of range, older ones on more (F-72): call
+//! [`check_limits`](crate::message::Request::check_limits) on the request before starting a fallback.
+
+//! # Example
+//!
+//! Ask with the newest command, and with an older one where the runtime does not know it:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::command::Command;
+//! use dotnet_diagnostics_ipc::exchange::fallback::{FallbackRequest as _, ProcessInfoFallback};
+//! use dotnet_diagnostics_ipc::hresult::HResult;
+//! use dotnet_diagnostics_ipc::message::process::ProcessInfo3;
+//!
+//! let mut fallback = ProcessInfoFallback::new(ProcessInfo3 {});
+//! assert_eq!(fallback.request().command(), Command::PROCESS_INFO3);
+//! // The runtime answered UNKNOWN_COMMAND.
+//! assert_eq!(fallback.refused(HResult::UNKNOWN_COMMAND)?.request.command(), Command::PROCESS_INFO2);
+//! # Ok::<(), dotnet_diagnostics_ipc::exchange::fallback::FallbackError>(())
+//! ```
 
 mod dropped_fields;
 mod dump;
@@ -29,8 +46,8 @@ use crate::command::{Command, Continuation};
 use crate::hresult::HResult;
 use crate::wire::Encode;
 
-/// One command of a fallback. As [`Encode`] it is that command's payload, written from the caller's newest request: no memory is
-/// needed in between. [`Client::with_payload`](super::Client::with_payload) takes one.
+/// One command of a fallback. As [`Encode`] it is that command's payload, written from the caller's newest request without memory
+/// in between. Pass it to [`Client::with_payload`](super::Client::with_payload).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::fallback::{FallbackRequest as _, ProcessInfoFallback};
@@ -43,7 +60,7 @@ use crate::wire::Encode;
 /// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
 /// ```
 pub trait FallbackRequest: Encode + Copy + sealed::Sealed {
-    /// The command that the header names. With it, [`Message::reply_to`](crate::message::Message::reply_to) reads the reply.
+    /// The command in the header. [`Message::reply_to`](crate::message::Message::reply_to) needs it to read the reply.
     fn command(&self) -> Command;
 
     /// What follows the OK reply.
@@ -51,10 +68,10 @@ pub trait FallbackRequest: Encode + Copy + sealed::Sealed {
         self.command().continuation().unwrap_or(Continuation::Close)
     }
 
-    /// The next older command, where no more than `allowed` is dropped.
+    /// The next older command, if it drops no more than `allowed`.
     ///
     /// # Errors
-    /// [`FallbackError`], with the first field that the older command cannot say.
+    /// [`FallbackError`] with the first field that the older command lacks.
     fn older(&self, allowed: DroppedFields) -> Result<FallbackStep<Self>, FallbackError>;
 }
 
@@ -75,13 +92,13 @@ mod sealed {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FallbackStep<R> {
-    /// The command to ask with now.
+    /// The command to send now.
     pub request: R,
     /// What this step dropped.
     pub dropped: DroppedFields,
 }
 
-/// The way from the newest command down.
+/// The steps down from the newest command.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::command::Command;
@@ -114,19 +131,19 @@ pub struct Fallback<R> {
 }
 
 impl<R: FallbackRequest> Fallback<R> {
-    /// A fallback from this request down. Of the request nothing may be dropped.
+    /// A fallback from this request down. Nothing of the request may be dropped.
     pub fn new(request: impl Into<R>) -> Self {
         Self { request: request.into(), allowed: DroppedFields::OF_REPLY, dropped: DroppedFields::NONE }
     }
 
-    /// The same, where these may be dropped too.
+    /// Also allows dropping these fields.
     #[must_use]
     pub const fn allowing(mut self, losses: DroppedFields) -> Self {
         self.allowed = self.allowed.with(losses);
         self
     }
 
-    /// What to ask with now.
+    /// The command to send now.
     pub const fn request(&self) -> R {
         self.request
     }
@@ -151,7 +168,7 @@ impl<R: FallbackRequest> Fallback<R> {
     }
 }
 
-/// What saying `same` or not loses: nothing, or `loss` if it is allowed.
+/// The loss if `same` is false: nothing, or `loss` if it is allowed.
 fn dropped_unless(
     same: bool,
     loss: DroppedFields,
@@ -188,7 +205,7 @@ mod tests {
         assert!(fallback.refused(HResult(0x8013_1385)).is_ok());
     }
 
-    /// A runtime that has no more than `known`: what a client with this request comes to.
+    /// The result of this request with a runtime that knows only `known`.
     fn ask<R: FallbackRequest>(request: R, known: Command) -> Outcome {
         let mut buffer = [0; 256];
         let mut client = Client::with_payload(request.command(), Some(request.continuation()), &request, &mut buffer).unwrap();

@@ -5,7 +5,7 @@ use crate::command::Command;
 use crate::message::process::ProcessInfo3;
 use crate::wire::{Encode, EncodeError, Sink};
 
-/// From `ProcessInfo3` down. The request has no payload in any of them; what is dropped are fields of the reply.
+/// From `ProcessInfo3` down. The request has no payload in any of them; only fields of the reply are dropped.
 ///
 /// | from | to | dropped |
 /// |---|---|---|

@@ -12,14 +12,14 @@ use crate::wire::{Encode, EncodeError, LimitError, Sink, clamp};
 /// From [`CollectTracing6`] or [`CollectTracing5`] down.
 ///
 /// | from | to | the same where | else dropped, if allowed |
-/// |---|---|---|---|
+/// | from | to | the same if | else dropped, if allowed |
 /// | 6 | 5 | the session drops events, or writes `user_events` | [`BUFFER_MODE`](DroppedFields::BUFFER_MODE) |
 /// | 5 | 4 | it streams, and every `filter` is `enable = 0` without ids (F-17) | [`EVENT_FILTERS`](DroppedFields::EVENT_FILTERS) |
 /// | 4 | 3 | `rundownKeyword` is 0 or 0x80020139 | [`RUNDOWN_KEYWORD`](DroppedFields::RUNDOWN_KEYWORD) |
 /// | 3 | 2 | `requestStackwalk` is true: 2 always takes stacks | [`STACKS`](DroppedFields::STACKS) |
 ///
-/// Buffer, format and providers stay what they are. A session that writes `user_events` has no command below 5. A filter with
-/// `enable = 0` and ids keeps those ids out, so it is one.
+/// Buffer, format and providers do not change. A `user_events` session has no command below 5. A filter with `enable = 0` and ids
+/// excludes those ids, so it counts.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::command::Command;
@@ -58,7 +58,7 @@ use crate::wire::{Encode, EncodeError, LimitError, Sink, clamp};
 /// ```
 pub type TracingFallback<'a> = Fallback<TracingRequest<'a>>;
 
-/// One of `CollectTracing6` to `CollectTracing2`, that asks for the same session.
+/// One of `CollectTracing6` to `CollectTracing2`, for the same session.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::command::Continuation;
@@ -84,10 +84,10 @@ enum Newest<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Version {
-    /// Only of a [`Newest::Six`].
+    /// Only for a [`Newest::Six`].
     Six,
     Five,
-    /// This and those below: only of a session that streams.
+    /// This and those below: only for a session that streams.
     Four,
     Three,
     Two,
@@ -106,7 +106,7 @@ impl<'a> From<&'a CollectTracing5<'a>> for TracingRequest<'a> {
 }
 
 impl<'a> TracingRequest<'a> {
-    /// Whether a server takes the values of the request that the fallback begins with.
+    /// Whether a server accepts the values of the fallback's first request.
     ///
     /// # Errors
     /// As [`Request::check_limits`](crate::message::Request::check_limits).
@@ -117,7 +117,7 @@ impl<'a> TracingRequest<'a> {
         }
     }
 
-    /// The session as `CollectTracing5` says it.
+    /// The session as a `CollectTracing5`.
     const fn five(&self) -> CollectTracing5<'a> {
         match self.request {
             Newest::Five(request) => *request,
@@ -132,7 +132,7 @@ impl<'a> TracingRequest<'a> {
         }
     }
 
-    /// Whether a full buffer drops events, which is all that commands below 6 can do.
+    /// Whether a full buffer drops events, the only mode below 6.
     fn drops(&self) -> bool {
         match self.request {
             Newest::Six(CollectTracing6::Streaming(session)) => session.session_buffer_mode == SessionBufferMode::DROP,
@@ -205,7 +205,7 @@ impl Encode for TracingRequest<'_> {
         if self.version == Version::Four {
             session.rundown_keyword.encode(sink)?;
         } else {
-            // A keyword of its own comes here only where the caller allowed to lose it: some rundown, then, and not none.
+            // A special keyword gets here only if the caller allowed losing it: then some rundown, not none.
             request_rundown(session.rundown_keyword).unwrap_or(true).encode(sink)?;
         }
         if self.version != Version::Two {
@@ -252,7 +252,7 @@ mod tests {
         Message::decode(wire).unwrap().request_as().unwrap()
     }
 
-    /// The request's message, which must be one of the request's command, and canonical.
+    /// The request's message, which must have the request's command, and be canonical.
     fn wire(fallback: &TracingFallback<'_>) -> Vec<u8> {
         let asked = fallback.request();
         let mut buffer = [0; 512];
@@ -263,7 +263,7 @@ mod tests {
         buffer[..len].to_vec()
     }
 
-    /// Steps down `steps` times; what each dropped, and why there is no further one.
+    /// Steps down `steps` times; returns what each dropped, and why it stops.
     #[track_caller]
     fn descend(fallback: &mut TracingFallback<'_>, steps: &[DroppedFields]) -> Option<String> {
         for dropped in steps {
@@ -273,7 +273,7 @@ mod tests {
             );
         }
         let before = *fallback;
-        // A further step is only looked at; an error must leave the fallback where it is.
+        // A further step is only tried; an error must not change the fallback.
         let error = fallback.refused(HResult::UNKNOWN_COMMAND).err();
         assert!(error.is_none() || *fallback == before);
         *fallback = before;
@@ -341,7 +341,7 @@ mod tests {
         let four = |count: u8| message(5, &[STREAM, &[0; 8], &[1, count, 0, 0, 0], &AB.repeat(count.into())]);
         let three = message(4, &[STREAM, b"\x01\x01", one, AB]);
         let two = message(3, &[STREAM, b"\0", one, AB]);
-        // How many steps go before, the field, the loss, and the message behind the step that loses it.
+        // The number of steps before, the field, the loss, and the message after the step that loses it.
         let cases = [
             (six(0, true, &[NO_FILTER], 1), 0, "6.sessionBufferMode", DroppedFields::BUFFER_MODE, five),
             (

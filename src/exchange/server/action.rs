@@ -1,4 +1,4 @@
-//! What a server exchange asks for, and how it ends.
+//! Actions and outcomes of a server exchange.
 
 use core::ops::Range;
 
@@ -18,25 +18,25 @@ use crate::hresult::HResult;
 pub enum ServerAction {
     /// Read into this range of the buffer, and no more; then [`Server::received`](super::Server::received), or [`Server::ended`](super::Server::ended).
     Receive(Range<usize>),
-    /// The request is this range of the buffer: ask for it with [`Server::request`](super::Server::request).
+    /// The request is this range of the buffer: read it with [`Server::request`](super::Server::request).
     Decode(Range<usize>),
-    /// Receive one byte and the descriptor with it; then [`Server::fd_received`](super::Server::fd_received), or [`Server::fd_missing`](super::Server::fd_missing) where the byte came
-    /// alone, or [`Server::ended`](super::Server::ended).
+    /// Receive one byte and the descriptor with it; then [`Server::fd_received`](super::Server::fd_received), or
+    /// [`Server::fd_missing`](super::Server::fd_missing) if the byte had no descriptor, or [`Server::ended`](super::Server::ended).
     ReceiveFd,
-    /// Do what was asked, then [`Server::respond`](super::Server::respond) or [`Server::refuse`](super::Server::refuse).
+    /// Execute the request, then [`Server::respond`](super::Server::respond) or [`Server::refuse`](super::Server::refuse).
     Respond,
-    /// The request is refused for this reason: [`Server::refuse`](super::Server::refuse), most often with [`RefusalReason::hresult`].
+    /// The request is refused for this reason: [`Server::refuse`](super::Server::refuse), usually with [`RefusalReason::hresult`].
     Refuse(RefusalReason),
     /// Write this range of the buffer, or some of it; then [`Server::sent`](super::Server::sent), or [`Server::send_failed`](super::Server::send_failed).
     Send(Range<usize>),
     /// Put the next bytes of the stream or environment block at the front of the buffer, then [`Server::piece`](super::Server::piece); or
     /// [`Server::continuation_ended`](super::Server::continuation_ended).
     Continue {
-        /// How many bytes of the environment block are still to come; `None` for a stream.
+        /// How many bytes of the environment block are left; `None` for a stream.
         left: Option<u32>,
     },
-    /// Keep the connection until the client hangs up, then [`Server::ended`](super::Server::ended): a `user_events` session lasts as long. A half-close is
-    /// no hang-up (F-23).
+    /// Keep the connection until the client hangs up, then [`Server::ended`](super::Server::ended): a `user_events` session lasts
+    /// that long. A half-close does not count (F-23).
     Hold,
     /// Close the connection, then [`Server::closed`](super::Server::closed).
     Close,
@@ -44,7 +44,7 @@ pub enum ServerAction {
     Finished(ServerOutcome),
 }
 
-/// What became of a connection on the runtime's side.
+/// The outcome of a connection on the runtime's side.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{End, Server, ServerAction, ServerOutcome};
@@ -59,19 +59,19 @@ pub enum ServerAction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ServerOutcome {
-    /// The reply was sent, and all that follows it.
+    /// The reply was sent, and everything after it.
     Answered,
     /// An error was sent.
     Refused(HResult),
-    /// The environment block was broken off with an error (F-43).
+    /// The environment block was interrupted by an error (F-43).
     BrokenOff(HResult),
-    /// The request has `size` bytes, and the buffer has not. Its header is in the buffer, the rest is unread:
-    /// [`Server::enlarged`](super::Server::enlarged) goes on, [`Server::refuse`](super::Server::refuse) ends it.
+    /// The request has `size` bytes, which exceeds the buffer. Its header is in the buffer, the rest is unread:
+    /// [`Server::enlarged`](super::Server::enlarged) continues, [`Server::refuse`](super::Server::refuse) ends it.
     BufferTooSmall {
-        /// How many bytes the buffer must have.
+        /// The required size of the buffer in bytes.
         size: u16,
     },
-    /// The client went, or stayed silent for longer than the caller gives it.
+    /// The client disconnected, or was silent beyond the caller's time limit.
     Gone {
         /// How.
         end: End,

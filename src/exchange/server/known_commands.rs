@@ -23,7 +23,7 @@ pub enum KnownCommands {
     All,
     /// The commands that this version of .NET has (F-48, F-68).
     UpTo(DotnetVersion),
-    /// These commands, also such as the protocol does not have.
+    /// These commands, including any outside the protocol.
     These(&'static [Command]),
 }
 

@@ -75,7 +75,7 @@ enum State {
     Receive(Incoming),
     TooSmall(Incoming, u16),
     Decode(Header),
-    /// And then a refusal, if a reason is there.
+    /// Then a refusal, if there is a reason.
     ReceiveFd(Option<RefusalReason>),
     Respond,
     Refuse(RefusalReason),
@@ -86,7 +86,7 @@ enum State {
     Done(ServerOutcome),
 }
 
-/// What comes once the buffer is sent.
+/// What follows once the buffer is sent.
 #[derive(Clone, Copy, Debug)]
 enum Next {
     Continue(Option<u32>),
@@ -100,12 +100,13 @@ impl Server {
         Self::with_options(ServerOptions::DEFAULT)
     }
 
-    /// A server with options of the caller's own.
+    /// A server with the caller's options.
     pub const fn with_options(options: ServerOptions) -> Self {
         Self { options, continuation: Continuation::Close, state: State::Receive(Incoming::START) }
     }
 
-    /// What is asked for now. Asking twice changes nothing.
+    /// The current action. Has no side effects.
+    #[inline]
     pub fn action(&self) -> ServerAction {
         match self.state {
             State::Receive(incoming) => ServerAction::Receive(incoming.range()),
@@ -125,16 +126,26 @@ impl Server {
     /// `n` bytes of [`Receive`](ServerAction::Receive) are in the buffer, at the front of the range.
     ///
     /// # Errors
-    /// [`MisuseError`], where that was not asked for.
+    /// [`MisuseError`] if the exchange did not ask for this.
+    #[inline]
     pub fn received(&mut self, buffer: &[u8], n: usize) -> Result<(), MisuseError> {
-        let State::Receive(incoming) = self.state else { return Err(MisuseError::NotAsked) };
-        let mut incoming = incoming.received(buffer, n)?;
+        let State::Receive(incoming) = &mut self.state else { return Err(MisuseError::NotAsked) };
+        incoming.received(buffer, n)?;
+        if !incoming.is_in_payload() {
+            let incoming = *incoming;
+            self.look_at(incoming, buffer);
+        }
+        Ok(())
+    }
+
+    /// Looks at what has come of a message that may be whole, or have a header now.
+    fn look_at(&mut self, mut incoming: Incoming, buffer: &[u8]) {
         let progress = match self.options.order {
             CheckOrder::AsShipped => incoming.progress_by_size(buffer),
             CheckOrder::Strict => incoming.progress(buffer),
         };
         self.state = match progress {
-            Ok(Progress::InPayload(header) | Progress::Whole(header)) if self.refuses_now(progress, header) => {
+            Ok(Progress::InPayload(header) | Progress::Whole(header)) if self.refuses_now(&progress, header) => {
                 State::Refuse(RefusalReason::UnknownCommand { command: header.command })
             }
             Ok(Progress::InPayload(header)) if buffer.len() < usize::from(header.size) => State::TooSmall(incoming, header.size),
@@ -142,30 +153,29 @@ impl Server {
             Ok(Progress::Whole(header)) => State::Decode(header),
             Err(error) => State::Refuse(RefusalReason::malformed(error)),
         };
-        Ok(())
     }
 
-    /// Whether the command is unknown, and that is answered now: at the header by a strict server, behind the payload by a runtime.
-    fn refuses_now(&self, progress: Result<Progress, DecodeError>, header: Header) -> bool {
+    /// Whether the command is unknown, and that is answered now: at the header by a strict server, after the payload by a runtime.
+    fn refuses_now(&self, progress: &Result<Progress, DecodeError>, header: Header) -> bool {
         let now = self.options.order == CheckOrder::Strict || matches!(progress, Ok(Progress::Whole(_)));
         now && !self.options.commands.contains(header.command)
     }
 
-    /// Goes on after [`ServerOutcome::BufferTooSmall`] in a larger buffer, whose front the caller has filled with the 20 bytes.
+    /// Continues after [`ServerOutcome::BufferTooSmall`] in a larger buffer. The caller has copied the 20 bytes to its front.
     ///
     /// # Errors
-    /// [`MisuseError`], after another outcome, where `buffer` is too short still, or where it does not begin with that header.
+    /// [`MisuseError`] after another outcome, if `buffer` is still too short, or if it does not begin with that header.
     pub fn enlarged(&mut self, buffer: &[u8]) -> Result<(), MisuseError> {
         let State::TooSmall(incoming, size) = self.state else { return Err(MisuseError::NotAsked) };
         self.state = State::Receive(incoming.enlarged(buffer, size)?);
         Ok(())
     }
 
-    /// The request that [`Decode`](ServerAction::Decode) speaks of; decoded here, once. The action is then
+    /// The request of the action [`Decode`](ServerAction::Decode), decoded once. The action is then
     /// [`Respond`](ServerAction::Respond), [`ReceiveFd`](ServerAction::ReceiveFd), or [`Refuse`](ServerAction::Refuse).
     ///
     /// # Errors
-    /// [`MisuseError`], where that was not asked for.
+    /// [`MisuseError`] if the exchange did not ask for this.
     pub fn request<'b>(&mut self, buffer: &'b [u8]) -> Result<ParsedRequest<'b>, MisuseError> {
         let State::Decode(header) = self.state else { return Err(MisuseError::NotAsked) };
         let size = usize::from(header.size);
@@ -182,7 +192,7 @@ impl Server {
         let user_events = request.continuation() == Some(Continuation::UserEvents);
         if let Err(error) = request.check_limits() {
             let reason = RefusalReason::OverLimit { kind: error.kind(), offset: clamp(error.offset()) };
-            // What fails once the kernel is asked fails behind the descriptor (F-19, F-21).
+            // Checks made by the kernel fail after the descriptor (F-19, F-21).
             let fails_late = user_events && self.options.order == CheckOrder::AsShipped && reason.hresult() == HResult::FAIL;
             self.state = if fails_late { State::ReceiveFd(Some(reason)) } else { State::Refuse(reason) };
             return Ok(ParsedRequest::OverLimit(error));
@@ -197,32 +207,32 @@ impl Server {
         Ok(ParsedRequest::Request(request))
     }
 
-    /// The byte came, and a descriptor with it. The caller keeps it.
+    /// The byte arrived with a descriptor. The caller keeps it.
     ///
     /// # Errors
-    /// [`MisuseError`], where that was not asked for.
+    /// [`MisuseError`] if the exchange did not ask for this.
     pub fn fd_received(&mut self) -> Result<(), MisuseError> {
         let State::ReceiveFd(refused) = self.state else { return Err(MisuseError::NotAsked) };
         self.state = refused.map_or(State::Respond, State::Refuse);
         Ok(())
     }
 
-    /// The byte came without a descriptor (F-21).
+    /// The byte arrived without a descriptor (F-21).
     ///
     /// # Errors
-    /// [`MisuseError`], where that was not asked for.
+    /// [`MisuseError`] if the exchange did not ask for this.
     pub fn fd_missing(&mut self) -> Result<(), MisuseError> {
         let State::ReceiveFd(_) = self.state else { return Err(MisuseError::NotAsked) };
         self.state = State::Refuse(RefusalReason::NoDescriptor);
         Ok(())
     }
 
-    /// Writes an OK with `payload` over the request, to be sent. What follows it is what the command says; after
-    /// a `ProcessEnvironmentReply`, as many bytes as it says.
+    /// Writes an OK with `payload` over the request, to be sent. The command determines what follows; after a
+    /// `ProcessEnvironmentReply`, as many bytes as it announces.
     ///
     /// # Errors
     /// [`RespondError::Encode`], and the exchange still asks to respond: a reply over 65,535 bytes is refused here, where released
-    /// runtimes send a wrapped size (F-40). [`RespondError::Misuse`], where that was not asked for.
+    /// runtimes send a wrapped size (F-40). [`RespondError::Misuse`] if the exchange did not ask for this.
     pub fn respond<T: Encode + ?Sized>(&mut self, payload: &T, buffer: &mut [u8]) -> Result<(), RespondError> {
         let State::Respond = self.state else { return Err(MisuseError::NotAsked.into()) };
         let len = message::encode(Command::OK, payload, buffer)?;
@@ -245,13 +255,13 @@ impl Server {
     /// Writes an error over the request, to be sent.
     ///
     /// # Errors
-    /// As [`respond`](Self::respond). It is asked for with [`Respond`](ServerAction::Respond),
-    /// [`Refuse`](ServerAction::Refuse), and a buffer that is too small.
+    /// As [`respond`](Self::respond). Allowed in [`Respond`](ServerAction::Respond), in [`Refuse`](ServerAction::Refuse), and with
+    /// a buffer that is too small.
     pub fn refuse(&mut self, hresult: HResult, buffer: &mut [u8]) -> Result<(), RespondError> {
         self.refuse_with(&ErrorReply::new(hresult), buffer)
     }
 
-    /// The same with text, which only the errors of `GenerateCoreDump3` have (F-50).
+    /// Like `refuse`, with a text, which only the errors of `GenerateCoreDump3` have (F-50).
     ///
     /// # Errors
     /// As [`refuse`](Self::refuse).
@@ -267,7 +277,8 @@ impl Server {
     /// Some bytes of [`Send`](ServerAction::Send) were sent; 0 changes nothing.
     ///
     /// # Errors
-    /// [`MisuseError`], where that was not asked for.
+    /// [`MisuseError`] if the exchange did not ask for this.
+    #[inline]
     pub fn sent(&mut self, n: usize) -> Result<(), MisuseError> {
         let State::Send(outgoing, next) = &mut self.state else { return Err(MisuseError::NotAsked) };
         if outgoing.sent(n)? {
@@ -280,20 +291,20 @@ impl Server {
         Ok(())
     }
 
-    /// Sending failed: the client has gone.
+    /// Sending failed: the client has disconnected.
     ///
     /// # Errors
-    /// [`MisuseError`], where nothing was to be sent.
+    /// [`MisuseError`] if there was nothing to send.
     pub fn send_failed(&mut self) -> Result<(), MisuseError> {
         let (State::Send(..) | State::Continue(_)) = self.state else { return Err(MisuseError::NotAsked) };
         self.state = State::Close(ServerOutcome::Gone { end: End::Reset });
         Ok(())
     }
 
-    /// The next `n` bytes of what follows the reply stand at the front of the buffer, to be sent; 0 changes nothing.
+    /// The next `n` bytes after the reply are at the front of the buffer, to be sent; 0 changes nothing.
     ///
     /// # Errors
-    /// [`MisuseError`], where that was not asked for, or with more bytes than the reply announced.
+    /// [`MisuseError`] if the exchange did not ask for this, or with more bytes than the reply announced.
     pub fn piece(&mut self, buffer: &[u8], n: usize) -> Result<(), MisuseError> {
         let State::Continue(left) = self.state else { return Err(MisuseError::NotAsked) };
         if buffer.len() < n {
@@ -314,10 +325,10 @@ impl Server {
         Ok(())
     }
 
-    /// The stream is over, or the `user_events` session was stopped.
+    /// The stream has ended, or the `user_events` session was stopped.
     ///
     /// # Errors
-    /// [`MisuseError`], where no session has the connection. An environment block ends with its last byte, or with
+    /// [`MisuseError`] unless a session has the connection. An environment block ends with its last byte, or with
     /// [`break_off`](Self::break_off).
     pub fn continuation_ended(&mut self) -> Result<(), MisuseError> {
         let (State::Continue(None) | State::Hold) = self.state else { return Err(MisuseError::NotAsked) };
@@ -325,10 +336,10 @@ impl Server {
         Ok(())
     }
 
-    /// Breaks the environment block off, and writes an error at the front of the buffer, to be sent in its place (F-43).
+    /// Interrupts the environment block, and writes an error at the front of the buffer, to be sent instead (F-43).
     ///
     /// # Errors
-    /// As [`refuse`](Self::refuse), where no block is being sent.
+    /// As [`refuse`](Self::refuse), if no block is being sent.
     pub fn break_off(&mut self, hresult: HResult, buffer: &mut [u8]) -> Result<(), RespondError> {
         let State::Continue(Some(_)) = self.state else { return Err(MisuseError::NotAsked.into()) };
         let len = message::encode(Command::ERROR, &ErrorReply::new(hresult), buffer)?;
@@ -336,13 +347,13 @@ impl Server {
         Ok(())
     }
 
-    /// The connection has ended, or the caller's time is over.
+    /// The connection ended, or the caller's time limit expired.
     ///
-    /// A client that sends no more may still read: where the order of checks is that of runtimes, a message that is cut
-    /// off, even after 0 bytes, is answered (F-69).
+    /// A client that sends no more may still read: in the runtimes' order of checks, a truncated message, even of 0 bytes, is
+    /// answered (F-69).
     ///
     /// # Errors
-    /// [`MisuseError`], where nothing is expected from the client. While something is to be sent, only the time can be over.
+    /// [`MisuseError`] if nothing is expected from the client. While something is to be sent, only a timeout is possible.
     pub fn ended(&mut self, end: End) -> Result<(), MisuseError> {
         let gone = State::Close(ServerOutcome::Gone { end });
         self.state = match (self.state, end) {
@@ -360,7 +371,7 @@ impl Server {
     /// The connection is closed.
     ///
     /// # Errors
-    /// [`MisuseError`], where that was not asked for.
+    /// [`MisuseError`] if the exchange did not ask for this.
     pub fn closed(&mut self) -> Result<(), MisuseError> {
         let State::Close(outcome) = self.state else { return Err(MisuseError::NotAsked) };
         self.state = State::Done(outcome);

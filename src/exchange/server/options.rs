@@ -2,7 +2,7 @@
 
 use super::KnownCommands;
 
-/// In which order a server looks at a request, and so which of several mistakes it answers.
+/// The order in which a server checks a request, and so which of several errors it answers.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{CheckOrder, RefusalReason, Server, ServerAction, ServerOptions};
@@ -24,8 +24,8 @@ pub enum CheckOrder {
     /// message, even before its first byte, is answered.
     #[default]
     AsShipped,
-    /// What is certain is answered at once: magic at its first wrong byte, `size`, command, and only then the payload.
-    /// A connection on which nothing was sent is closed without a word.
+    /// Each error is answered as soon as it is certain: magic at its first wrong byte, `size`, command, and then the payload. A
+    /// connection without any bytes is closed silently.
     Strict,
 }
 
@@ -48,12 +48,12 @@ pub struct ServerOptions {
     pub order: CheckOrder,
     /// Which commands the server knows; it answers the others with `UNKNOWN_COMMAND`.
     pub commands: KnownCommands,
-    /// The most providers of a session. Runtimes take 1,000 (F-16); a server that takes more must still obey that.
+    /// The most providers in a session. Runtimes accept 1,000 (F-16); a higher value has no effect.
     pub max_providers: u32,
 }
 
 impl ServerOptions {
-    /// As runtimes: their order of checks, every command that there is, 1,000 providers.
+    /// As runtimes: their order of checks, all commands, 1,000 providers.
     pub const DEFAULT: Self = Self { order: CheckOrder::AsShipped, commands: KnownCommands::All, max_providers: 1000 };
 }
 

@@ -1,9 +1,9 @@
-//! What a request turned out to be.
+//! The result of reading a request.
 
 use crate::message::AnyRequest;
 use crate::wire::{DecodeError, LimitError};
 
-/// A request, or why it is refused: what [`Server::request`](super::Server::request) found.
+/// A request, or the reason for refusing it: the result of [`Server::request`](super::Server::request).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{ParsedRequest, Server, ServerAction};
@@ -24,13 +24,13 @@ pub enum ParsedRequest<'b> {
     Request(AnyRequest<'b>),
     /// It does not decode.
     Malformed(DecodeError),
-    /// A runtime takes no such value.
+    /// A runtime refuses such a value.
     OverLimit(LimitError),
-    /// It has more providers than the caller's own limit.
+    /// It has more providers than the caller's limit.
     TooManyProviders {
         /// The limit.
         limit: u32,
-        /// How many there are.
+        /// The number of providers.
         found: u32,
     },
 }

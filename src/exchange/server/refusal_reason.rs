@@ -19,16 +19,16 @@ use crate::wire::{DecodeError, DecodeErrorKind, LimitKind, WireErrorKind as _, c
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RefusalReason {
-    /// The client sends no more.
+    /// The client stopped sending.
     EndOfInput {
         /// After this many bytes.
         received: u16,
     },
-    /// The bytes do not decode: a wrong magic, a `size` below 20, a payload that is cut off.
+    /// The bytes do not decode: a wrong magic, a `size` below 20, a truncated payload.
     Malformed {
         /// What is wrong.
         kind: DecodeErrorKind,
-        /// Where, in bytes from the front of the message.
+        /// The byte offset in the message.
         offset: u32,
     },
     /// The server does not know the command.
@@ -36,18 +36,18 @@ pub enum RefusalReason {
         /// The command.
         command: Command,
     },
-    /// The bytes decode to something that runtimes do not take.
+    /// The bytes decode to values that runtimes refuse.
     OverLimit {
-        /// What it is.
+        /// The limit.
         kind: LimitKind,
-        /// Where, in bytes from the front of the message.
+        /// The byte offset in the message.
         offset: u32,
     },
-    /// More providers than the caller's own limit.
+    /// More providers than the caller's limit.
     TooManyProviders {
         /// The limit.
         limit: u32,
-        /// How many there are.
+        /// The number of providers.
         found: u32,
     },
     /// A `user_events` session without a descriptor (F-21).
@@ -59,7 +59,7 @@ impl RefusalReason {
         Self::Malformed { kind: error.kind(), offset: clamp(error.offset()) }
     }
 
-    /// What a runtime answers.
+    /// The answer of a runtime.
     pub fn hresult(self) -> HResult {
         match self {
             Self::EndOfInput { .. } | Self::TooManyProviders { .. } | Self::NoDescriptor => HResult::BAD_ENCODING,

@@ -5,7 +5,7 @@ use core::fmt;
 use super::super::MisuseError;
 use crate::wire::EncodeError;
 
-/// Why a reply is not sent: it does not encode, or none was asked for.
+/// Why a reply is not sent: it does not encode, or the exchange did not ask for one.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{MisuseError, RespondError, Server};
@@ -16,7 +16,7 @@ use crate::wire::EncodeError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RespondError {
-    /// It was not asked for.
+    /// The exchange did not ask for this.
     Misuse(MisuseError),
     /// It does not encode.
     Encode(EncodeError),
@@ -43,5 +43,5 @@ impl fmt::Display for RespondError {
     }
 }
 
-/// `Display` is that of the error inside, and so there is no source.
+/// `Display` is that of the inner error, so there is no source.
 impl core::error::Error for RespondError {}

@@ -16,20 +16,20 @@ use super::SessionOutcome;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "an action that is not done leaves the exchange where it is"]
 pub enum SessionAction {
-    /// Read the stream: [`received`](super::Session::received), and at its end [`ended`](super::Session::ended). Whoever has
-    /// enough stops the session: [`stopping`](super::Session::stopping).
+    /// Read the stream: [`received`](super::Session::received), and at its end [`ended`](super::Session::ended). To end the session
+    /// early, stop it: [`stopping`](super::Session::stopping).
     Read,
-    /// Go on reading the stream *while* the stop's reply is awaited on its own connection. A runtime does not answer before the
-    /// stream has been read, so one after the other waits for ever (F-75).
+    /// Continue to read the stream *while* the stop's connection waits for its reply. A runtime does not answer before the stream
+    /// has been read, so doing one after the other blocks forever (F-75).
     ReadAndAwaitStop,
-    /// Keep the connection of a `user_events` session open, and watch for its end: nothing comes over it, and the session ends
-    /// with it (F-23). Whoever has enough closes it ([`hung_up`](super::Session::hung_up)), or stops the session.
+    /// Keep the connection of a `user_events` session open, and watch for its end: it carries no data, and the session ends with it
+    /// (F-23). To end the session, close it ([`hung_up`](super::Session::hung_up)) or stop the session.
     Hold,
-    /// The same while the stop's reply is awaited.
+    /// The same while waiting for the stop's reply.
     HoldAndAwaitStop,
-    /// The session's connection is over; the stop's reply is still to come, or its end.
+    /// The session's connection has ended; the stop's reply, or its end, is still to come.
     AwaitStop,
-    /// More came than the caller's limit: close the session's connection, then [`hung_up`](super::Session::hung_up).
+    /// The stream exceeds the caller's limit: close the session's connection, then [`hung_up`](super::Session::hung_up).
     HangUp,
     /// Nothing more is asked for.
     Finished(SessionOutcome),

@@ -1,4 +1,4 @@
-//! A session: the connection that carries it, and its `StopTracing` on another one.
+//! A session: its connection, and its `StopTracing` on another one.
 
 mod action;
 mod outcome;
@@ -12,14 +12,14 @@ use super::{End, MisuseError, Outcome};
 use crate::continuation::OpaqueStream;
 use crate::message::{Message, Reply, eventpipe::StopTracing};
 
-/// A session from the reply that started it: the stream on its own connection, and `StopTracing` on another one.
+/// A session from the reply that started it: the stream on one connection, and `StopTracing` on another.
 ///
 /// `StopTracing` on the connection of the stream is ignored, and so is closing that connection's sending half (F-76): a session
-/// ends by a `StopTracing` on a second connection, or with its connection. The stop's reply and the end of the stream come in
+/// ends with a `StopTracing` on a second connection, or with its connection. The stop's reply and the end of the stream arrive in
 /// either order, with the same outcome.
 ///
-/// A [`Client`](super::Client) carries the stop; the session only has to be told when it begins and how it ended. How long to wait
-/// for its reply: [`ReplyDeadline::AfterStreamEnd`](super::ReplyDeadline::AfterStreamEnd).
+/// A [`Client`](super::Client) performs the stop; report its start and outcome to the session. How long to wait for its reply:
+/// [`ReplyDeadline::AfterStreamEnd`](super::ReplyDeadline::AfterStreamEnd).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{End, Outcome, Session, SessionAction, StopOutcome, StreamEnd, AfterReply};
@@ -55,14 +55,14 @@ pub struct Session {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Connection {
     Open,
-    /// More came than the limit.
+    /// The stream exceeds the limit.
     OverLimit,
     Over(SessionEnd),
 }
 
 impl Session {
-    /// A session that streams into its connection, of which the caller takes `limit` bytes. Without the id, which the generic OK
-    /// lacks ([`AfterReply::Stream`](super::AfterReply::Stream)), it cannot be stopped, only hung up on.
+    /// A session that streams over its connection; the caller accepts `limit` bytes. Without the id, which the generic OK lacks
+    /// ([`AfterReply::Stream`](super::AfterReply::Stream)), it cannot be stopped, only closed.
     pub const fn streaming(session_id: Option<u64>, limit: u64) -> Self {
         Self {
             id: session_id,
@@ -73,12 +73,12 @@ impl Session {
         }
     }
 
-    /// A session that writes `user_events`. Over its connection nothing comes; the session ends with it (F-23).
+    /// A session that writes `user_events`. Its connection carries no data; the session ends with it (F-23).
     pub const fn user_events(session_id: Option<u64>) -> Self {
         Self { streams: false, ..Self::streaming(session_id, 0) }
     }
 
-    /// What is asked for now. Asking twice changes nothing.
+    /// The current action. Has no side effects.
     pub const fn action(&self) -> SessionAction {
         match (self.connection, self.stop, self.streams) {
             (Connection::Open, StopOutcome::Awaited, true) => SessionAction::ReadAndAwaitStop,
@@ -93,11 +93,10 @@ impl Session {
         }
     }
 
-    /// These bytes came over the session's connection. Gives back those within the limit, and those beyond, which are not lost, but
-    /// not counted either.
+    /// These bytes arrived on the session's connection. Returns those within the limit, and those beyond it, which are not counted.
     ///
     /// # Errors
-    /// [`MisuseError`], where the connection was not to be read, or no byte came: that is an [end](Self::ended).
+    /// [`MisuseError`] if the connection should not be read, or no byte arrived: that is an [end](Self::ended).
     pub fn received<'i>(&mut self, bytes: &'i [u8]) -> Result<(&'i [u8], &'i [u8]), MisuseError> {
         if self.connection != Connection::Open {
             return Err(MisuseError::NotAsked);
@@ -112,19 +111,19 @@ impl Session {
         Ok((within, beyond))
     }
 
-    /// The session's connection has ended, or the caller's time for it is over.
+    /// The session's connection ended, or the caller's time limit expired.
     ///
     /// # Errors
-    /// [`MisuseError`], where it had ended before.
+    /// [`MisuseError`] if it had ended before.
     pub fn ended(&mut self, end: End) -> Result<(), MisuseError> {
         self.end(SessionEnd::Ended(end))
     }
 
-    /// The caller has closed the session's connection, because it was asked to or of its own accord. That ends a session that
-    /// writes `user_events` (F-23); a stream that was not at its end is incomplete.
+    /// The caller has closed the session's connection, on request or on its own initiative. That ends a `user_events` session
+    /// (F-23); a stream closed before its end is incomplete.
     ///
     /// # Errors
-    /// [`MisuseError`], where it had ended before.
+    /// [`MisuseError`] if it had ended before.
     pub fn hung_up(&mut self) -> Result<(), MisuseError> {
         self.end(SessionEnd::HungUp)
     }
@@ -138,26 +137,26 @@ impl Session {
         Ok(())
     }
 
-    /// How many bytes of the stream came so far, within the limit.
+    /// How many bytes of the stream arrived so far, within the limit.
     pub const fn bytes(&self) -> u64 {
         self.stream.passed()
     }
 
-    /// What has become of its stop so far.
+    /// The state of its stop.
     pub const fn stop(&self) -> StopOutcome {
         self.stop
     }
 
-    /// The request that stops the session; `None` where its id is not known.
+    /// The request that stops the session; `None` if its id is unknown.
     pub fn stop_request(&self) -> Option<StopTracing> {
         self.id.map(|session_id| StopTracing { session_id })
     }
 
-    /// The caller begins to stop the session. To be said before the request's first byte is sent, because the end of the stream
-    /// may be seen before a call behind it. A stop that came to nothing may be repeated.
+    /// The caller begins to stop the session. Call this before the request's first byte is sent, because the end of the stream may
+    /// arrive before a later call. A failed stop may be repeated.
     ///
     /// # Errors
-    /// [`MisuseError`], where the session's connection is over, its id is not known, or a stop is on its way or was answered with OK.
+    /// [`MisuseError`] if the session's connection has ended, its id is unknown, or a stop is pending or was answered with OK.
     pub fn stopping(&mut self) -> Result<(), MisuseError> {
         let repeatable = matches!(
             self.stop,
@@ -170,11 +169,11 @@ impl Session {
         Ok(())
     }
 
-    /// The stop's [`Client`](super::Client) has come to this outcome, with the reply in `buffer`.
+    /// The stop's [`Client`](super::Client) has this outcome, with the reply in `buffer`.
     ///
     /// # Errors
-    /// [`MisuseError`], where no stop is awaited, where `buffer` is shorter than the reply, and where the outcome is that it should be
-    /// larger: the client can still go on.
+    /// [`MisuseError`] if no stop is pending, if `buffer` is shorter than the reply, and if the outcome is that it should be
+    /// larger: the client can still continue.
     pub fn stop_finished(&mut self, outcome: Outcome, buffer: &[u8]) -> Result<(), MisuseError> {
         if self.stop != StopOutcome::Awaited {
             return Err(MisuseError::NotAsked);
@@ -192,10 +191,10 @@ impl Session {
         Ok(())
     }
 
-    /// The stop was not sent: there was no connection to be had. It may be repeated.
+    /// The stop was not sent: no connection was available. It may be repeated.
     ///
     /// # Errors
-    /// [`MisuseError`], where no stop is awaited.
+    /// [`MisuseError`] if no stop is pending.
     pub fn stop_not_sent(&mut self) -> Result<(), MisuseError> {
         if self.stop != StopOutcome::Awaited {
             return Err(MisuseError::NotAsked);
@@ -204,10 +203,10 @@ impl Session {
         Ok(())
     }
 
-    /// The stop was given up before its reply came, or its connection ended.
+    /// The stop was given up before its reply arrived, or its connection ended.
     ///
     /// # Errors
-    /// [`MisuseError`], where no stop is awaited.
+    /// [`MisuseError`] if no stop is pending.
     pub fn stop_failed(&mut self, end: End) -> Result<(), MisuseError> {
         self.stop_finished(Outcome::NoReply { end, request_sent: false }, &[])
     }
@@ -242,7 +241,7 @@ mod tests {
         Outcome::Ok { size, then: AfterReply::Close }
     }
 
-    /// What can become of a stop.
+    /// The states of a stop.
     fn stops() -> Vec<(Outcome, &'static [u8], StopOutcome)> {
         let mut stops: Vec<(Outcome, &'static [u8], StopOutcome)> = std::vec![
             (ok(28), OK_42, StopOutcome::Answered),
@@ -305,7 +304,7 @@ mod tests {
             let expected = SessionOutcome { streamed: true, bytes: 0, end: SessionEnd::Ended(end), stop: StopOutcome::NotSent };
             assert_eq!(outcome(&session), expected);
             assert_eq!(expected.stream_end(), Some(StreamEnd::Incomplete));
-            // The runtime would say OK to the id that it no longer knows (F-31).
+            // The runtime would answer OK to an id that it no longer knows (F-31).
             assert_eq!(session.stopping(), Err(MisuseError::NotAsked));
             assert_eq!(session.stop_finished(ok(28), OK_42), Err(MisuseError::NotAsked));
             assert_eq!(session, before);

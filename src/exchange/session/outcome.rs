@@ -1,4 +1,4 @@
-//! What became of a session.
+//! The outcome of a session.
 
 use super::StreamEnd;
 use crate::exchange::End;
@@ -25,11 +25,11 @@ pub enum SessionEnd {
     Ended(End),
     /// The caller closed it.
     HungUp,
-    /// The caller closed it because more bytes came than its limit; over a `user_events` session's connection, any at all.
+    /// The caller closed it because it exceeded the limit; for a `user_events` session, because any byte arrived.
     LimitReached,
 }
 
-/// What became of a session's `StopTracing`.
+/// The outcome of a session's `StopTracing`.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{End, Outcome, Session, SessionAction, StopOutcome, AfterReply};
@@ -47,24 +47,24 @@ pub enum SessionEnd {
 pub enum StopOutcome {
     /// It was not sent while the session's connection was open. Later it means nothing: unknown ids are answered with OK (F-31).
     NotSent,
-    /// It is on its way, or its reply is.
+    /// It is pending.
     Awaited,
     /// OK, with the session's id (F-31).
     Answered,
-    /// OK, without any id: the generic one (F-2).
+    /// OK, without an id: the generic OK (F-2).
     AnsweredWithoutId,
-    /// OK, with the id of another session: nobody knows which one was stopped.
+    /// OK, with the id of another session: it is unknown which one was stopped.
     OtherId(u64),
     /// An error.
     Refused(HResult),
-    /// What came is no reply.
+    /// The message received is not a reply.
     Malformed,
-    /// The stop's connection could not be had, or ended without a reply. After a time-out it may still be answered, if the stream
+    /// The stop had no connection, or its connection ended without a reply. After a timeout it may still be answered, if the stream
     /// is read.
     Unanswered(End),
 }
 
-/// What became of a session.
+/// The outcome of a session.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{End, Session, SessionAction, StopOutcome, StreamEnd};
@@ -81,19 +81,19 @@ pub enum StopOutcome {
 pub struct SessionOutcome {
     /// Whether the session streamed; otherwise it wrote `user_events`.
     pub streamed: bool,
-    /// How many bytes of stream came, those beyond the limit not counted.
+    /// How many bytes of the stream arrived, within the limit.
     pub bytes: u64,
     /// How its connection ended.
     pub end: SessionEnd,
-    /// What became of its last `StopTracing`.
+    /// The outcome of its last `StopTracing`.
     pub stop: StopOutcome,
 }
 
 impl SessionOutcome {
-    /// Whether the stream is whole; `None` if the session wrote `user_events`.
+    /// Whether the stream is complete; `None` if the session wrote `user_events`.
     ///
-    /// [`Complete`](StreamEnd::Complete) takes more than that a stop was sent: the runtime answered it with OK, which it does once
-    /// the rundown is written (F-76), and then the stream was closed, and not cut off, given up, or longer than the limit.
+    /// [`Complete`](StreamEnd::Complete) requires that the runtime answered the stop with OK, which it does once the rundown is
+    /// written (F-76), and that the stream was then closed, not cut off, given up, or longer than the limit.
     pub fn stream_end(&self) -> Option<StreamEnd> {
         let stopped = matches!(self.stop, StopOutcome::Answered | StopOutcome::AnsweredWithoutId);
         let is_complete = stopped && self.end == SessionEnd::Ended(End::Closed);

@@ -15,6 +15,6 @@
 pub enum StreamEnd {
     /// `StopTracing` was answered: the rundown is in it.
     Complete,
-    /// It ended before that: the target died or was cut off, and what was read is to be treated as corrupted.
+    /// It ended before that: the target died or was cut off. Treat the data as corrupted.
     Incomplete,
 }

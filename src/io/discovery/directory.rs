@@ -17,15 +17,14 @@ pub(super) struct Candidate {
     pub(super) owner: u32,
 }
 
-/// The sockets in `directory` whose names are those of default ports. A file, a directory or a symbolic link of such a name is
-/// none.
+/// The sockets in `directory` named like default ports. Files, directories and symbolic links with such a name are skipped.
 pub(super) fn sockets(directory: &Path) -> io::Result<Vec<Candidate>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory)? {
         let file_name = entry?.file_name();
         let Some(name) = file_name.to_str().and_then(|name| SocketName::parse(name).ok()) else { continue };
         let path = directory.join(&file_name);
-        // One that is gone by now is none.
+        // A socket that has disappeared is skipped.
         let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
         if name.form == SocketForm::Socket && metadata.file_type().is_socket() {
             found.push(Candidate { path, name, owner: metadata.uid() });
@@ -34,16 +33,16 @@ pub(super) fn sockets(directory: &Path) -> io::Result<Vec<Candidate>> {
     Ok(found)
 }
 
-/// What makes two paths the same directory.
+/// Identifies a directory: two paths are the same if this is equal.
 pub(super) fn identity(directory: &Path) -> io::Result<(u64, u64)> {
     fs::metadata(directory).map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// As many symbolic links as Linux follows.
+/// The maximum number of symbolic links that Linux follows.
 const MOST_LINKS: u32 = 40;
 
-/// `path` as a process sees it whose root is `root`, as a path without symbolic links that begins with `root`. The kernel would
-/// take absolute links from our own root.
+/// `path` as seen by a process whose root is `root`, as a path without symbolic links that begins with `root`. The kernel would
+/// resolve absolute links from our root.
 pub(super) fn within(root: &Path, path: &Path) -> io::Result<PathBuf> {
     let mut todo: VecDeque<PathBuf> = VecDeque::from([path.to_path_buf()]);
     let mut at = root.to_path_buf();

@@ -1,4 +1,4 @@
-//! What a discovery finds.
+//! Results of discovery.
 
 use std::fmt;
 use std::io;
@@ -7,7 +7,7 @@ use std::vec::Vec;
 
 use crate::endpoint::NamePrefix;
 
-/// What was found, and what could not be seen.
+/// What was found, and what could not be read.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::discovery;
@@ -26,11 +26,11 @@ use crate::endpoint::NamePrefix;
 pub struct Discovery {
     /// One for each socket or pipe, by process id and path.
     pub found: Vec<DiscoveredEndpoint>,
-    /// Where something may be that was not found.
+    /// Places that could not be read.
     pub unseen: Vec<UnreadablePath>,
 }
 
-/// A socket or pipe with the name of a default port.
+/// A socket or pipe named like a default port.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::discovery::{self, EndpointState};
@@ -46,32 +46,32 @@ pub struct Discovery {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DiscoveredEndpoint {
-    /// The process, as we number it: what [`Endpoint::process`](crate::io::Endpoint::process) takes. `None` for a socket that is no
-    /// process's, as far as can be seen.
+    /// The process id in our pid namespace, for [`Endpoint::process`](crate::io::Endpoint::process). `None` for a socket without a
+    /// known process.
     pub process_id: Option<u32>,
-    /// The process id in the name: the process's own, in its pid namespace.
+    /// The process id in the name: from the process's own pid namespace.
     pub id_in_name: u32,
     /// The key in the name; pipes have none.
     pub key: Option<u64>,
-    /// The edition that the name is from.
+    /// The edition's prefix of the name.
     pub prefix: NamePrefix,
     /// The path of the socket or pipe.
     pub endpoint: PathBuf,
-    /// The user id of the socket's owner; pipes have none. Root names it to
+    /// The user id of the socket's owner; pipes have none. Root passes it to
     /// [`TrustPolicy::allowing_owner`](crate::io::trust::TrustPolicy::allowing_owner).
     pub owner: Option<u32>,
-    /// Whether anybody listens.
+    /// Whether a process listens there.
     pub state: EndpointState,
 }
 
 impl DiscoveredEndpoint {
-    /// Whether nobody listens there, or another socket is this process's now.
+    /// Whether no process listens there, or another socket replaced it.
     pub const fn is_stale(&self) -> bool {
         matches!(self.state, EndpointState::Stale | EndpointState::Superseded)
     }
 }
 
-/// Whether anybody listens at a socket.
+/// Whether a process listens at a socket.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::discovery::EndpointState;
@@ -81,13 +81,13 @@ impl DiscoveredEndpoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EndpointState {
-    /// Somebody does.
+    /// A process listens.
     Listening,
-    /// Nobody does. Only a clean shutdown removes a socket (F-61, F-82).
+    /// No process listens. Only a clean shutdown removes a socket (F-61, F-82).
     Stale,
-    /// Another socket in the same directory, with the same process id and a newer key, is the process's.
+    /// Another socket in the same directory, with the same process id and a newer key, has replaced it.
     Superseded,
-    /// It may not be looked at.
+    /// It could not be checked.
     Unknown(io::ErrorKind),
 }
 
@@ -102,7 +102,7 @@ impl fmt::Display for EndpointState {
     }
 }
 
-/// What could not be looked at. A process whose socket was found all the same is not listed.
+/// A place that could not be read. A process whose socket was found anyway is not listed.
 ///
 /// ```
 /// use std::io::ErrorKind;
@@ -113,11 +113,11 @@ impl fmt::Display for EndpointState {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadablePath {
-    /// Of which process; `None` for what is no single one's.
+    /// The process; `None` if it concerns several.
     pub process_id: Option<u32>,
     /// The file or directory.
     pub path: PathBuf,
-    /// Why.
+    /// The reason.
     pub why: io::ErrorKind,
 }
 

@@ -1,4 +1,4 @@
-//! What `/proc` tells about processes.
+//! Reads `/proc`.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -10,17 +10,17 @@ use std::path::{Path, PathBuf};
 use std::vec::Vec;
 
 use super::found::UnreadablePath;
-use super::process::{Listening, Process, Tmpdir};
+use super::process::{Process, Tmpdir};
 use crate::endpoint::ProcessStat;
 
 /// The most that is read of `stat` and `status`.
 const MOST: u64 = 64 * 1024;
-/// The longest `TMPDIR` that is looked at; a path has less.
+/// The longest `TMPDIR` considered; a path is shorter.
 const LONGEST: u64 = 4096;
-/// In `/proc/net/unix`: it was listened on.
+/// The flag in `/proc/net/unix` of a listening socket.
 const ACCEPTS: u32 = 0x1_0000;
 
-/// All processes that have an address space: no kernel threads, no zombies.
+/// All processes with an address space: no kernel threads, no zombies.
 pub(super) fn processes(unseen: &mut Vec<UnreadablePath>) -> Vec<Process> {
     let entries = match fs::read_dir("/proc") {
         Ok(entries) => entries,
@@ -31,14 +31,14 @@ pub(super) fn processes(unseen: &mut Vec<UnreadablePath>) -> Vec<Process> {
     };
     let ids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     let found: Vec<Process> = ids.filter_map(|process_id| process(process_id, unseen)).filter(|process| process.runs).collect();
-    // The first process of a pid namespace is always there: it is hidden (`hidepid`), and so are others.
+    // The first process of a pid namespace always exists: if it is hidden (`hidepid`), so are others.
     if let Err(error) = fs::symlink_metadata("/proc/1") {
         unseen.push(UnreadablePath { process_id: None, path: PathBuf::from("/proc/1"), why: error.kind() });
     }
     found
 }
 
-/// One process; `None` if it is not there. What keeps itself to itself is noted in `unseen`.
+/// One process; `None` if it does not exist. Anything unreadable is added to `unseen`.
 pub(super) fn process(process_id: u32, unseen: &mut Vec<UnreadablePath>) -> Option<Process> {
     let home = PathBuf::from(std::format!("/proc/{process_id}"));
     let mut note = |path: PathBuf, error: &io::Error| {
@@ -88,7 +88,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// What follows `name` in its line of a `/proc/PID/status`.
+/// The rest of the line `name` in a `/proc/PID/status`.
 fn field<'t>(status: &'t [u8], name: &str) -> Option<&'t str> {
     let line = status.split(|b| *b == b'\n').find_map(|line| line.strip_prefix(name.as_bytes()))?;
     core::str::from_utf8(line).ok()
@@ -99,19 +99,19 @@ fn inner_id(status: &[u8]) -> Option<u32> {
     field(status, "NSpid:")?.split_ascii_whitespace().next_back()?.parse().ok()
 }
 
-/// The directory that the process has in `TMPDIR`, made absolute; `None` if it has none.
+/// The process's `TMPDIR`, made absolute; `None` if it has none.
 fn tmpdir(home: &Path) -> io::Result<Option<PathBuf>> {
     let Some(value) = variable(&mut BufReader::new(File::open(home.join("environ"))?), b"TMPDIR=")? else { return Ok(None) };
     if value.is_empty() {
         return Ok(None);
     }
     let path = PathBuf::from(OsString::from_vec(value));
-    // From where the process is now; it may have been elsewhere when the runtime started.
+    // Relative to the current directory of the process, which may have changed since the runtime started.
     Ok(Some(if path.is_absolute() { path } else { fs::read_link(home.join("cwd"))?.join(path) }))
 }
 
-/// The value of the first entry that begins with `name`, as `getenv` takes it. Whatever the size of the environment, no more than
-/// the value is kept.
+/// The value of the first entry that begins with `name`, like `getenv`. Only the value is kept, whatever the size of the
+/// environment.
 fn variable(environment: &mut impl io::BufRead, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
     loop {
         let mut entry = Vec::new();
@@ -138,34 +138,27 @@ fn is_our_root(home: &Path) -> io::Result<bool> {
         && fs::read_link(home.join("ns/mnt"))? == fs::read_link("/proc/self/ns/mnt")?)
 }
 
-/// The names of the sockets that are listened on, for each network namespace once.
+/// The names of listening sockets, read once for each network namespace.
 #[derive(Debug, Default)]
-pub(super) struct Listeners(Vec<(Option<PathBuf>, Option<BTreeSet<OsString>>)>);
+pub(super) struct Listeners(Vec<(Option<PathBuf>, BTreeSet<OsString>)>);
 
 impl Listeners {
-    /// Whether a socket of this name is listened on where the process is.
-    pub(super) fn listens(&mut self, process_id: u32, name: &str) -> Listening {
+    /// Whether the system lists a listening socket of this name in the process's network namespace. An unlisted socket may still
+    /// listen.
+    pub(super) fn is_listed(&mut self, process_id: u32, name: &str) -> bool {
         let home = PathBuf::from(std::format!("/proc/{process_id}"));
         let namespace = fs::read_link(home.join("ns/net")).ok();
         if let Some((_, names)) = self.0.iter().find(|(of, _)| namespace.is_some() && *of == namespace) {
-            return is_listed(names.as_ref(), name);
+            return names.contains(OsStr::new(name));
         }
-        let names = File::open(home.join("net/unix")).and_then(|file| listeners(BufReader::new(file))).ok();
-        let listed = is_listed(names.as_ref(), name);
+        let names = File::open(home.join("net/unix")).and_then(|file| listeners(BufReader::new(file))).unwrap_or_default();
+        let listed = names.contains(OsStr::new(name));
         self.0.push((namespace, names));
         listed
     }
 }
 
-fn is_listed(names: Option<&BTreeSet<OsString>>, name: &str) -> Listening {
-    match names {
-        None => Listening::Unlisted,
-        Some(names) if names.contains(OsStr::new(name)) => Listening::Yes,
-        Some(_) => Listening::No,
-    }
-}
-
-/// The last parts of the paths of those sockets in a `/proc/net/unix` that are listened on, if they are of this protocol.
+/// The file names of the listening sockets of this protocol in a `/proc/net/unix`.
 fn listeners(table: impl io::BufRead) -> io::Result<BTreeSet<OsString>> {
     let mut names = BTreeSet::new();
     for line in table.split(b'\n') {
@@ -203,7 +196,7 @@ mod tests {
         tmpdir(b"A=1\0TMPDIR=/first\0TMPDIR=/second\0", Some(b"/first"));
         tmpdir(b"A\0\0TMPDIR=", Some(b""));
         tmpdir(b"TMPDIR=/\xff\0", Some(b"/\xff"));
-        // Entries that are too long are passed over, whatever they contain.
+        // Entries that are too long are skipped, whatever they contain.
         let mut long = std::vec![b'x'; 3 * 4096 + 5];
         long.extend(b"TMPDIR=/no\0TMPDIR=/yes\0");
         tmpdir(&long, Some(b"/yes"));

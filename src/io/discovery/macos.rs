@@ -1,18 +1,18 @@
-//! Without `/proc`: what any Unix can tell.
+//! Without `/proc`: works on any Unix.
 
 use std::vec::Vec;
 
 use rustix::process::Pid;
 
 use super::found::UnreadablePath;
-use super::process::{Listening, Process};
+use super::process::Process;
 
-/// None: other processes cannot be looked at.
+/// None: other processes are not readable.
 pub(super) fn processes(_: &mut Vec<UnreadablePath>) -> Vec<Process> {
     Vec::new()
 }
 
-/// The process, as far as it can be known: whether it is there.
+/// What is known of the process: whether it exists.
 pub(super) fn process(process_id: u32, unseen: &mut Vec<UnreadablePath>) -> Option<Process> {
     let _ = unseen;
     let pid = Pid::from_raw(i32::try_from(process_id).ok()?)?;
@@ -23,7 +23,7 @@ pub(super) fn process(process_id: u32, unseen: &mut Vec<UnreadablePath>) -> Opti
     }
 }
 
-/// The key of its socket: the seconds from the Unix epoch to its start. (The document's words for macOS; nothing ran there.)
+/// The key of its socket: its start time in seconds since the Unix epoch. (From the document; not run on macOS.)
 #[cfg(target_os = "macos")]
 fn start_time(process_id: u32) -> Option<u64> {
     use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
@@ -37,13 +37,13 @@ fn start_time(_: u32) -> Option<u64> {
     None
 }
 
-/// Who listens is asked of each socket, by connecting to it.
+/// Connects to each socket to learn who listens.
 #[derive(Debug, Default)]
 pub(super) struct Listeners(());
 
 impl Listeners {
     #[allow(clippy::unused_self)] // where there is a list, it is kept
-    pub(super) fn listens(&mut self, _: u32, _: &str) -> Listening {
-        Listening::Unlisted
+    pub(super) fn is_listed(&mut self, _: u32, _: &str) -> bool {
+        false
     }
 }

@@ -1,24 +1,37 @@
 //! Which processes can be diagnosed, and where.
 //!
 //! # Linux
-//! A runtime makes its socket in the directory that `TMPDIR` names in *its* environment, with the process id that it has in *its*
-//! pid namespace, seen from *its* root. So for every process: the environment (`/proc/PID/environ`), the root (`/proc/PID/root`,
-//! where it is not ours), the ids (`NSpid` of `/proc/PID/status`), and when it started (`/proc/PID/stat`), which is the key in the
-//! name. A socket whose id and key are those of a process is that process's. Whether anybody listens is read from
-//! `/proc/PID/net/unix`; only where no process fits the name, a connection is tried, and closed without a byte sent.
+//! A runtime creates its socket in the directory that `TMPDIR` names in *its* environment, with the process id in *its* pid
+//! namespace, seen from *its* root. So discovery reads for every process: the environment (`/proc/PID/environ`), the root
+//! (`/proc/PID/root`, if it differs from ours), the ids (`NSpid` of `/proc/PID/status`), and the start time (`/proc/PID/stat`),
+//! which is the key in the name. A socket belongs to the process with its id and key. `/proc/PID/net/unix` lists listening sockets;
+//! discovery connects to a socket that is not listed or fits no process, and closes the connection without sending.
 //!
-//! It works without root: what another user's process keeps to itself is reported as [`UnreadablePath`]. Such a process is still found if
-//! its socket is in `/tmp`, or in our own `TMPDIR`.
+//! It works without root: unreadable details of another user's process are reported as [`UnreadablePath`]. Such a process is still
+//! found if its socket is in `/tmp` or in our `TMPDIR`.
 //!
 //! # macOS
-//! The environment of another process cannot be read: our own `TMPDIR`, which is the user's, and `/tmp` are looked at. The
-//! container of a sandboxed application's group is not known, and not looked at. The key of a process's socket is the second of its
-//! start; whatever the key, a socket is a process's if the kernel says that this process listens at it. That takes a connection to
-//! each socket, closed without a byte sent. Type-checked; not run.
+//! The environment of another process is not readable: discovery looks in our own `TMPDIR`, which belongs to the user, and in
+//! `/tmp`. It does not know or search a sandboxed application's group container. The key of a process's socket is the second of its
+//! start; whatever the key, a socket belongs to a process if the kernel says that this process listens at it. That takes a
+//! connection to each socket, closed without sending. Type-checked; not run.
 //!
 //! # Windows
-//! The names of all pipes are listed. A pipe goes with its process: none is stale. Who made a pipe is not looked at. Wine 8 does
-//! not list them, so that listing was not run; a process's own pipe is then taken by its name.
+//! The names of all pipes are listed. A pipe disappears with its process: none is stale. The creator of a pipe is not checked. Wine
+//! 8 does not list them, so listing was not run; there, a process's pipe is used by name.
+
+//! # Example
+//!
+//! List the processes that can be asked:
+//!
+//! ```no_run
+//! use dotnet_diagnostics_ipc::io::discovery;
+//!
+//! for found in discovery::processes()?.found.iter().filter(|found| !found.is_stale()) {
+//!     println!("{:?} {}", found.process_id, found.endpoint.display());
+//! }
+//! # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
+//! ```
 
 use std::path::PathBuf;
 
@@ -44,21 +57,21 @@ use unix as system;
 #[cfg(windows)]
 use windows as system;
 
-/// Lists the sockets or pipes of default ports, and says whose they are.
+/// Lists the sockets or pipes of default ports with their processes.
 ///
-/// What [`DiscoveredEndpoint`] says was so a moment ago; [`Endpoint`](super::Endpoint) looks anew, and checks.
+/// A [`DiscoveredEndpoint`] may be out of date; [`Endpoint`](super::Endpoint) checks again.
 ///
 /// # Errors
-/// [`Phase::Find`](super::Phase::Find), where nothing at all can be listed.
+/// [`Phase::Find`](super::Phase::Find) if nothing can be listed.
 pub fn processes() -> Result<Discovery, Error> {
     system::processes()
 }
 
-/// The path of a process's socket or pipe. `process_id` is as we number it, whatever the process's own pid namespace.
+/// The path of a process's socket or pipe. `process_id` is from our pid namespace, whatever the process's own is.
 ///
 /// # Errors
-/// [`Phase::Find`](super::Phase::Find): [`ErrorKind::NotFound`](super::ErrorKind::NotFound) says what was looked at: no such
-/// process, or no socket of it where it should be. `until` is looked at between steps; each is a look at the file system.
+/// [`Phase::Find`](super::Phase::Find): [`ErrorKind::NotFound`](super::ErrorKind::NotFound) lists what was searched: no such
+/// process, or no socket of it in the right place. `until` is checked between steps; each step reads the file system.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::{Until, discovery};

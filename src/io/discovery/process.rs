@@ -1,42 +1,32 @@
-//! What the system tells of a process.
+//! What the system reports about a process.
 
 use std::path::PathBuf;
 
-/// What can be known of a process.
+/// What is known about a process.
 #[allow(clippy::struct_field_names)]
-// Without `/proc`, little of it is.
+// Without `/proc`, that is little.
 #[cfg_attr(not(any(target_os = "linux", target_os = "android")), allow(dead_code))]
 #[derive(Clone, Debug)]
 pub(super) struct Process {
-    /// As we number it.
+    /// In our pid namespace.
     pub(super) process_id: u32,
-    /// As it numbers itself.
+    /// In its own pid namespace.
     pub(super) inner_id: u32,
-    /// The key that its socket should have.
+    /// The key in its socket's name.
     pub(super) start_time: Option<u64>,
-    /// Where its root is, if not where ours is.
+    /// The path of its root, if it differs from ours.
     pub(super) root: Option<PathBuf>,
     pub(super) tmpdir: Tmpdir,
-    /// Whether there is any code of it.
+    /// Whether the process has any code.
     pub(super) runs: bool,
 }
 
 #[cfg_attr(not(any(target_os = "linux", target_os = "android")), allow(dead_code))]
 #[derive(Clone, Debug)]
 pub(super) enum Tmpdir {
-    /// Its value, absolute; `None` if it is unset or empty.
+    /// The value, absolute; `None` if it is unset or empty.
     Known(Option<PathBuf>),
     Unreadable,
-}
-
-/// Whether the system lists a socket as listened on.
-#[cfg_attr(not(any(target_os = "linux", target_os = "android")), allow(dead_code))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Listening {
-    Yes,
-    No,
-    /// There is no list.
-    Unlisted,
 }
 
 impl Process {

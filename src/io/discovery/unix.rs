@@ -1,4 +1,4 @@
-//! Which socket is whose.
+//! Assigns sockets to processes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::found::{DiscoveredEndpoint, Discovery, EndpointState, UnreadablePath}
 use super::linux::{self as platform, Listeners};
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 use super::macos::{self as platform, Listeners};
-use super::process::{Listening, Process, Tmpdir};
+use super::process::{Process, Tmpdir};
 use crate::endpoint::{NamePrefix, UNKNOWN_KEY};
 use crate::io::listening_path::{Probe, probe};
 use crate::io::unix_address::UnixAddress;
@@ -25,7 +25,7 @@ impl Process {
                 let path = tmpdir.as_deref().unwrap_or_else(|| Path::new(crate::endpoint::directory(None)));
                 std::vec![self.root.as_deref().map_or_else(
                     || path.to_path_buf(),
-                    // One that is not there is reported by the path that it would have.
+                    // A missing one is reported by its expected path.
                     |root| directory::within(root, path).unwrap_or_else(|_| root.join(path.strip_prefix("/").unwrap_or(path))),
                 )]
             }
@@ -39,7 +39,7 @@ impl Process {
     }
 }
 
-/// What `TMPDIR` is here, and where it is unset.
+/// Our `TMPDIR`, and the default if it is unset.
 fn our_directories() -> Vec<PathBuf> {
     let tmpdir = std::env::var_os("TMPDIR").filter(|value| !value.is_empty()).map(PathBuf::from);
     let mut directories: Vec<PathBuf> = tmpdir.and_then(|path| std::path::absolute(path).ok()).into_iter().collect();
@@ -50,16 +50,13 @@ fn our_directories() -> Vec<PathBuf> {
     directories
 }
 
-/// Whether anybody listens, and which process that is, as far as the system says.
+/// Whether a process listens, and which, as far as the system reports it.
 fn ask(candidate: &Candidate, process_id: Option<u32>, listeners: &mut Listeners) -> Option<(EndpointState, Option<u32>)> {
-    if let Some(process_id) = process_id {
-        match listeners.listens(process_id, &candidate.name.to_string()) {
-            Listening::Yes => return Some((EndpointState::Listening, Some(process_id))),
-            Listening::No => return Some((EndpointState::Stale, Some(process_id))),
-            Listening::Unlisted => {}
-        }
+    if process_id.is_some_and(|process_id| listeners.is_listed(process_id, &candidate.name.to_string())) {
+        return Some((EndpointState::Listening, process_id));
     }
-    // No process fits, so there is no list to look it up in: the list of which network namespace?
+    // Not listed, or there is no list, or no process fits and so the right list is unknown. The list is read in pieces, and a
+    // socket can be missed while others appear and disappear: a connection decides.
     let probed = UnixAddress::of(&candidate.path).and_then(|address| Ok(probe(address.get())?));
     let state = match probed {
         Ok(Probe::Listening(peer)) => {
@@ -80,7 +77,7 @@ pub(super) fn processes() -> Result<Discovery, Error> {
     let mut unseen = Vec::new();
     let table = platform::processes(&mut unseen);
     let by_id = Table::of(&table);
-    // By what the directory is: two paths may lead to it. Ours first.
+    // By the directory's identity: two paths may lead to it. Ours first.
     let mut directories: BTreeMap<(u64, u64), Vec<Place>> = BTreeMap::new();
     let mut missing: BTreeSet<PathBuf> = BTreeSet::new();
     let ours = our_directories().into_iter().map(|path| Place { of: None, path });
@@ -89,7 +86,7 @@ pub(super) fn processes() -> Result<Discovery, Error> {
     for place in ours.chain(theirs) {
         match directory::identity(&place.path) {
             Ok(identity) => directories.entry(identity).or_default().push(place),
-            // One that is not there has no sockets in it.
+            // A missing one contains no sockets.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound || missing.contains(&place.path) => {}
             Err(error) => {
                 missing.insert(place.path.clone());
@@ -101,7 +98,7 @@ pub(super) fn processes() -> Result<Discovery, Error> {
     let mut listeners = Listeners::default();
     for places in directories.into_values() {
         let mut failed = None;
-        // The first may lead through the root of a process that is gone by now.
+        // The first may lead through the root of a process that has exited.
         let listed = places.iter().find_map(|place| {
             directory::sockets(&place.path).inspect_err(|error| failed = failed.take().or(Some((place, error.kind())))).ok()
         });
@@ -118,7 +115,7 @@ pub(super) fn processes() -> Result<Discovery, Error> {
     Ok(Discovery { found, unseen })
 }
 
-/// Processes by the id that they have for themselves.
+/// Processes by the id in their own namespace.
 struct Table<'t>(BTreeMap<u32, Vec<&'t Process>>);
 
 impl<'t> Table<'t> {
@@ -135,35 +132,35 @@ impl<'t> Table<'t> {
     }
 }
 
-/// A directory, by the path that it has for us, or for a process.
+/// A directory, by its path for us or for a process.
 struct Place {
     of: Option<u32>,
     path: PathBuf,
 }
 
-/// Which process a socket in these places is of, by its name.
+/// The process of a socket in these places, by its name.
 fn owner_of<'t>(candidate: &Candidate, places: &[Place], table: &Table<'t>) -> Option<&'t Process> {
-    // A runtime that does not know when it started names no key (F-61).
+    // A runtime that does not know its start time writes no key (F-61).
     let is_keyless = candidate.name.key == UNKNOWN_KEY;
     let same_id = table.with_inner_id(candidate.name.pid);
     let named: Vec<&Process> = same_id.filter(|process| is_keyless || process.is_named(candidate)).collect();
     let here = named.iter().filter(|process| places.iter().any(|place| place.of == Some(process.process_id)));
     let here: Vec<&Process> = here.copied().collect();
-    // The first processes of two pid namespaces may have started in the same jiffy. If both have this directory, the name does not
-    // tell; who listens does.
+    // The first processes of two pid namespaces may have started in the same jiffy. If both have this directory, the name is
+    // ambiguous, and the listener decides.
     match (&here[..], &named[..]) {
         ([one], _) | ([], [one]) => Some(one),
         _ => None,
     }
 }
 
-/// Whose the sockets of one directory are.
+/// Assigns the sockets of one directory to processes.
 fn judge(candidates: &[Candidate], places: &[Place], table: &Table<'_>, listeners: &mut Listeners) -> Vec<DiscoveredEndpoint> {
     let mut found: Vec<DiscoveredEndpoint> = Vec::new();
     for candidate in candidates {
         let owner = owner_of(candidate, places, table).map(|process| process.process_id);
         let Some((state, process_id)) = ask(candidate, owner, listeners) else { continue };
-        // By the process's own path, as `endpoint_of` gives it.
+        // By the process's own path, like `endpoint_of`.
         let own = places.iter().find(|place| place.of.is_some() && place.of == process_id);
         let file_name = candidate.path.file_name().unwrap_or_default();
         found.push(DiscoveredEndpoint {
@@ -180,7 +177,7 @@ fn judge(candidates: &[Candidate], places: &[Place], table: &Table<'_>, listener
     found
 }
 
-/// Of several sockets of one directory and one process id, only one is the process's: that which has its key, else the newest.
+/// Of several sockets in one directory with one process id, one belongs to the process: the one with its key, else the newest.
 fn supersede(found: &mut [DiscoveredEndpoint], table: &Table<'_>) {
     let rank = |found: &DiscoveredEndpoint| {
         let is_its_key = |process: &Process| Some(process.process_id) == found.process_id && process.start_time == found.key;
@@ -224,11 +221,11 @@ pub(super) fn endpoint_of(process_id: u32, until: &Until<'_>) -> Result<PathBuf,
         });
         for candidate in candidates {
             check()?;
-            // Another key is another process's, which had this id before; unless somebody listens all the same, and it is this one.
+            // Another key means an earlier process with this id, unless this process listens there.
             let named = process.is_named(&candidate) || candidate.name.key == UNKNOWN_KEY;
             match ask(&candidate, named.then_some(process_id), &mut listeners) {
                 Some((EndpointState::Listening, listener)) if listener == Some(process_id) => return Ok(candidate.path),
-                // Whoever listens cannot be told: connecting to it will tell more.
+                // The listener is unknown: connecting will tell.
                 Some((EndpointState::Listening, None)) if process.start_time.is_none() => return Ok(candidate.path),
                 Some((EndpointState::Unknown(_), _)) if named => return Ok(candidate.path),
                 _ => dead = dead.or(Some(candidate.path)),
@@ -238,7 +235,7 @@ pub(super) fn endpoint_of(process_id: u32, until: &Until<'_>) -> Result<PathBuf,
     not_found(nothing(&process, &directories, dead.as_deref(), &unseen))
 }
 
-/// What was looked at in vain.
+/// The places searched in vain.
 fn nothing(process: &Process, directories: &[PathBuf], dead: Option<&Path>, unseen: &[UnreadablePath]) -> String {
     let places: Vec<String> = directories.iter().map(|path| path.display().to_string()).collect();
     let mut text = std::vec![std::format!("a socket of process {} in {}", process.process_id, places.join(" or "))];
@@ -281,7 +278,7 @@ mod tests {
         assert_eq!(owner(12, 7, &[place(12)], &table), None);
     }
 
-    /// As many names as anybody can give a socket: every step for each of them is a look-up.
+    /// The most names that a socket may have: every step for each of them is a look-up.
     #[test]
     fn newest_of_200000_sockets_of_one_process_counts() {
         const N: u64 = 200_000;
@@ -315,7 +312,7 @@ mod tests {
         let listener = std::os::unix::net::UnixListener::bind(home.path().join("listens")).unwrap();
         assert_eq!(ask("listens"), Some((EndpointState::Listening, Some(std::process::id()))));
         drop(listener);
-        // A process that another test starts holds it until it has become another program.
+        // A process started by another test holds it until `exec`.
         for _ in 0..1000 {
             if std::os::unix::net::UnixStream::connect(home.path().join("listens")).is_err() {
                 break;

@@ -18,7 +18,7 @@ pub(super) fn endpoint_of(process_id: u32, until: &Until<'_>) -> Result<PathBuf,
     until.check().map_err(|stopped| stopped.during(Phase::Find))?;
     let name = PipeName::new(process_id);
     let Ok(seen) = processes() else {
-        // Not listed, as by wine: it may be there all the same, and connecting to it will tell.
+        // Not listed, as under wine: it may still exist, and connecting will tell.
         return Ok(PathBuf::from(std::format!("{PIPE_PREFIX}{name}")));
     };
     let found = seen.found.into_iter().find(|found| found.process_id == Some(process_id));
@@ -31,7 +31,7 @@ pub(super) fn endpoint_of(process_id: u32, until: &Until<'_>) -> Result<PathBuf,
     })
 }
 
-/// The pipes in `namespace` that have the name of a default port.
+/// The pipes in `namespace` named like default ports.
 fn pipes(namespace: &Path) -> io::Result<Vec<DiscoveredEndpoint>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(namespace)? {
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn names_of_pipes_are_told_from_others() {
-        // A directory stands for the namespace of pipes: not every system that runs this lists one.
+        // A directory replaces the namespace of pipes in tests: not every system that runs them lists one.
         let home = tempfile::tempdir().unwrap();
         for name in
             ["dotnet-diagnostic-12", "dotnetcore-diagnostic-123", "dotnet-diagnostic-12-345-socket", "dotnet-diagnostic-x", "other"]

@@ -1,4 +1,4 @@
-//! How callers speak to the thread of a port: questions in a queue, and an answer each, which can be waited for.
+//! How callers talk to a port's thread: questions in a queue, each with an answer to wait for.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,16 +16,16 @@ use crate::io::{Stopped, Until};
 /// A question; `C` is a connection.
 #[derive(Debug)]
 pub(super) enum Ask<C> {
-    /// The connection of such a runtime, once there is one.
+    /// The connection of a matching runtime, once there is one.
     Take(RuntimeFilter, Giver<(Advertise, C)>),
-    /// Who it is, once there is one; the connection stays.
+    /// Its advertise, once there is one; the connection stays.
     Find(RuntimeFilter, Giver<Advertise>),
-    /// All that wait now.
+    /// All waiting runtimes.
     List(Giver<Vec<Advertise>>),
     Counts(Giver<PortCounts>),
 }
 
-/// What callers and the thread share.
+/// State shared by callers and the thread.
 #[derive(Debug)]
 pub(super) struct Queue<C> {
     /// `None` once the thread has ended.
@@ -34,13 +34,13 @@ pub(super) struct Queue<C> {
 }
 
 impl<C> Queue<C> {
-    /// A queue, and what ends the thread's wait when something is in it, or it is closed.
+    /// A queue, and a signal that wakes the thread when it is filled or closed.
     pub(super) fn new() -> io::Result<(Self, Woken)> {
         let (waker, woken) = wake_channel()?;
         Ok((Self { asks: Mutex::new(Some(Vec::new())), waker }, woken))
     }
 
-    /// What is asked after the end is dropped here, and so answered.
+    /// Questions after the end are dropped here, which answers them.
     pub(super) fn put(&self, ask: Ask<C>) {
         if let Some(asks) = &mut *lock(&self.asks) {
             asks.push(ask);
@@ -48,7 +48,7 @@ impl<C> Queue<C> {
         self.waker.wake();
     }
 
-    /// All that was asked since the last time; `None` once the queue is closed. The thread forgets first that it was woken.
+    /// All questions since the last call; `None` once the queue is closed. Clears the wake-up first.
     pub(super) fn take(&self) -> Option<Vec<Ask<C>>> {
         lock(&self.asks).as_mut().map(core::mem::take)
     }
@@ -59,11 +59,11 @@ impl<C> Queue<C> {
     }
 }
 
-/// The answer to one question: the caller's half. It costs no descriptor.
+/// The answer to one question: the caller's half. It needs no descriptor.
 #[derive(Debug)]
 pub(super) struct Answer<T>(Arc<Shared<T>>);
 
-/// The half of the thread. Dropped without an answer, it says that there will be none.
+/// The thread's half. Dropping it without an answer reports that there will be none.
 #[derive(Debug)]
 pub(super) struct Giver<T>(Arc<Shared<T>>);
 
@@ -77,7 +77,7 @@ struct Shared<T> {
 enum State<T> {
     Waiting,
     Given(T),
-    /// The caller waits no longer.
+    /// The caller no longer waits.
     Abandoned,
     /// The thread will not answer.
     Closed,
@@ -85,7 +85,7 @@ enum State<T> {
 
 impl<T: Send> Sleeper for Shared<T> {
     fn wake(&self) {
-        // Whoever has looked and not begun to sleep has the lock.
+        // A caller holds the lock between its check and its sleep.
         drop(lock(&self.state));
         self.changed.notify_all();
     }
@@ -98,7 +98,7 @@ pub(super) fn answer<T>() -> (Answer<T>, Giver<T>) {
 }
 
 impl<T: Send + 'static> Answer<T> {
-    /// Waits for the answer; `None` where there will be none, because the port is closed.
+    /// Waits for the answer; `None` if the port is closed.
     pub(super) fn wait(self, until: &Until<'_>) -> Result<Option<T>, Stopped> {
         if let Some(canceller) = until.canceller {
             let sleeper: Arc<dyn Sleeper> = Arc::<Shared<T>>::clone(&self.0);
@@ -106,7 +106,7 @@ impl<T: Send + 'static> Answer<T> {
         }
         let mut state = lock(&self.0.state);
         loop {
-            // An answer that came at the last moment is not lost.
+            // An answer that arrives at the last moment is not lost.
             match core::mem::replace(&mut *state, State::Abandoned) {
                 State::Given(value) => return Ok(Some(value)),
                 State::Closed => return Ok(None),
@@ -122,12 +122,12 @@ impl<T: Send + 'static> Answer<T> {
 }
 
 impl<T> Giver<T> {
-    /// Whether nobody waits for it any longer.
+    /// Whether the caller has stopped waiting.
     pub(super) fn is_abandoned(&self) -> bool {
         matches!(*lock(&self.0.state), State::Abandoned)
     }
 
-    /// Gives the answer, or gives it back where nobody waits for it.
+    /// Sends the answer, or returns it if the caller has stopped waiting.
     pub(super) fn give(self, value: T) -> Result<(), T> {
         let mut state = lock(&self.0.state);
         if matches!(*state, State::Abandoned) {
@@ -149,7 +149,7 @@ impl<T> Drop for Giver<T> {
     }
 }
 
-/// A thread that panicked left nothing half done here.
+/// A panic of the thread cannot leave this half-changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,25 @@
-//! The tool's side of a diagnostic port: runtimes connect to it, introduce themselves, and wait for commands.
+//! The tool's side of a diagnostic port: runtimes connect to it, send an advertise, and wait for commands.
 //!
-//! One thread for each port accepts, reads the advertises and holds the connections, however many there are. Peers that connect and
-//! say nothing cost a descriptor, or a handle, until their time is over, and no more than [`PortOptions::most_silent`] of them.
+//! One thread per port accepts connections, reads the advertises and holds the connections. A silent peer costs a descriptor or
+//! handle until it times out, and there are at most [`PortOptions::most_silent`] of them.
 //!
-//! A port is a Unix socket, or a named pipe of Windows: all but what it listens at is the same.
+//! A port is a Unix socket or a named pipe of Windows; everything else is the same.
+
+//! # Example
+//!
+//! Listen at a port, and resume the runtime that connects:
+//!
+//! ```no_run
+//! use dotnet_diagnostics_ipc::io::Until;
+//! use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, RuntimeFilter};
+//!
+//! // And then, elsewhere: DOTNET_DiagnosticPorts=/run/me/port dotnet app.dll
+//! let port = PortListener::bind("/run/me/port", PortOptions::DEFAULT)?;
+//! let runtime = port.wait_for(RuntimeFilter::Any, &Until::FOREVER)?;
+//! println!("process {} waits", runtime.process_id());
+//! runtime.resume(&Until::FOREVER)?;
+//! # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
+//! ```
 
 mod ask;
 mod options;
@@ -51,10 +67,10 @@ type Peers = unix::Sockets<Best>;
 #[cfg(windows)]
 type Peers = Pipes;
 
-/// What is asked of the thread of a port.
+/// What callers ask the port's thread.
 type Questions = Queue<Connection>;
 
-/// A diagnostic port that this process listens on. Closed, and its socket removed, on drop.
+/// A diagnostic port on which this process listens. Closed on drop, which also removes its socket.
 ///
 /// ```no_run
 /// use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, RuntimeFilter};
@@ -74,17 +90,17 @@ type Questions = Queue<Connection>;
 pub struct PortListener {
     queue: Arc<Questions>,
     thread: Option<JoinHandle<()>>,
-    /// Removes the socket, where there is one.
+    /// Removes the socket, if there is one.
     _path: Box<dyn Any + Send + Sync>,
 }
 
 impl PortListener {
-    /// Listens where only this user can connect.
+    /// Listens so that only this user can connect.
     ///
-    /// - On Unix on a socket of 0600, in a directory of 0700 that is made where there is none. A socket of ours on which nobody listens
+    /// - On Unix: on a socket with mode 0600, in a directory of 0700 that is created if missing. Our own socket without a listener
     ///   is replaced; anything else there is an error.
-    /// - On Windows on a pipe of that name, with or without `\\\\.\pipe\`, that is open to this user, administrators and the system,
-    ///   and to nobody on another machine. A runtime is given the name alone: `DOTNET_DiagnosticPorts=NAME` (F-124).
+    /// - On Windows: on a pipe of that name, with or without `\\\\.\pipe\`, open to this user, administrators and the system, and
+    ///   to no other machine. A runtime needs only the name: `DOTNET_DiagnosticPorts=NAME` (F-124).
     ///
     /// # Errors
     /// [`Phase::Listen`].
@@ -93,7 +109,7 @@ impl PortListener {
         Self::start(listener, path, options, Peers::new)
     }
 
-    /// Listens on a socket or pipe of the caller's own making. Who can reach it, and its end, are the caller's matter.
+    /// Listens on a socket or pipe made by the caller. The caller controls its permissions and its removal.
     ///
     /// # Errors
     /// [`Phase::Listen`].
@@ -118,9 +134,9 @@ impl PortListener {
         Ok(Self { queue, thread: Some(thread), _path: path })
     }
 
-    /// Waits until such a runtime waits here, and says which it is. Its connection stays, to be used by the [`PortRuntime`].
+    /// Waits for a matching runtime, and returns its advertise. Its connection stays, for the [`PortRuntime`].
     ///
-    /// The same runtime is found again as long as it waits: [`RuntimeFilter::NotAmong`] finds others.
+    /// A waiting runtime is found again; [`RuntimeFilter::NotAmong`] finds others.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`] and [`ErrorKind::Cancelled`] by `until`.
@@ -129,7 +145,7 @@ impl PortListener {
         Ok(PortRuntime { queue: Arc::clone(&self.queue), advertise })
     }
 
-    /// Waits for a connection of such a runtime, and hands it out: it is good for one request.
+    /// Waits for a connection of a matching runtime, and returns it: it is good for one request.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`] and [`ErrorKind::Cancelled`] by `until`.
@@ -137,19 +153,19 @@ impl PortListener {
         take(&self.queue, which, until)
     }
 
-    /// Who waits now, in the order in which they came.
+    /// The waiting runtimes, in order of arrival.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] where the port's thread has ended.
+    /// [`ErrorKind::NotFound`] if the port's thread has ended.
     pub fn waiting(&self) -> Result<Vec<PortRuntime>, Error> {
         let all = question(&self.queue, &Until::FOREVER, Ask::List)?;
         Ok(all.into_iter().map(|advertise| PortRuntime { queue: Arc::clone(&self.queue), advertise }).collect())
     }
 
-    /// What the port has seen.
+    /// The port's counters.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] where the port's thread has ended.
+    /// [`ErrorKind::NotFound`] if the port's thread has ended.
     pub fn counts(&self) -> Result<PortCounts, Error> {
         question(&self.queue, &Until::FOREVER, Ask::Counts)
     }
@@ -171,7 +187,7 @@ impl fmt::Debug for PortListener {
     }
 }
 
-/// Puts a question, and waits for its answer.
+/// Asks the thread, and waits for its answer.
 fn question<T: Send + 'static>(
     queue: &Questions,
     until: &Until<'_>,
@@ -192,7 +208,7 @@ fn take(queue: &Questions, which: RuntimeFilter, until: &Until<'_>) -> Result<(A
     Ok((advertise, transport))
 }
 
-/// Bits that no peer knows: those that the standard library seeds its maps with.
+/// Bits that no peer knows: the standard library's seed for maps.
 fn seed() -> u128 {
     let [low, high] = [0u8, 1].map(|half| u128::from(RandomState::new().hash_one(half)));
     high << 64 | low
@@ -209,7 +225,7 @@ mod tests {
     use readiness::{Poll, Readiness};
     use unix::Sockets;
 
-    /// What other systems do with `poll`, and this one may do better.
+    /// The `poll` variant, for systems with nothing better.
     fn comes_goes_and_is_handed_out<R: Readiness>() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("port");
@@ -241,7 +257,7 @@ mod tests {
         counted(|counts| (counts.held, counts.ended_waiting) == (2, 1));
         let (taken, mut transport) = port.take(RuntimeFilter::Process(3), &until).unwrap();
         assert_eq!(taken, advertise(3));
-        // What comes on a connection that was handed out is the caller's.
+        // Bytes on a connection that was handed out belong to the caller.
         streams[2].as_mut().unwrap().write_all(b"reply").unwrap();
         thread::sleep(Duration::from_millis(50));
         let mut bytes = [0; 8];
@@ -260,7 +276,7 @@ mod tests {
         comes_goes_and_is_handed_out::<Best>();
     }
 
-    /// An answer that nobody waits for goes back into the table.
+    /// An answer without a waiting caller goes back into the table.
     #[test]
     fn answer_is_given_or_given_back() {
         let (answer, giver) = ask::answer::<u32>();
@@ -272,7 +288,7 @@ mod tests {
         let (answer, giver) = ask::answer::<u32>();
         drop(giver);
         assert_eq!(answer.wait(&Until::FOREVER).unwrap(), None);
-        // Given in the last moment.
+        // Answered at the last moment.
         let (answer, giver) = ask::answer::<u32>();
         giver.give(1).unwrap();
         assert_eq!(answer.wait(&Until { deadline: Some(Instant::now()), canceller: None }).unwrap(), Some(1));

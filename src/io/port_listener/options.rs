@@ -1,4 +1,4 @@
-//! What a port waits for, for how long, and what it has seen.
+//! Limits, filters and counters of a port.
 
 use std::time::Duration;
 use std::vec::Vec;
@@ -6,11 +6,11 @@ use std::vec::Vec;
 use crate::advertise::Advertise;
 use crate::wire::Guid;
 
-/// How long a port waits, and for how many at most.
+/// Time limits and maximum numbers of a port.
 ///
-/// Whatever these say, on Unix the connections of a port never take more than three quarters of the descriptors that the process may
-/// have (`RLIMIT_NOFILE`), and runtimes that wait no more than half: the rest stays the process's own. With the usual limit of 1,024
-/// that is 768 and 512. Windows has no such limit: there a port has a handle for each connection that these allow, and a few more.
+/// On Unix, whatever these are, the connections of a port take at most three quarters of the process's descriptors
+/// (`RLIMIT_NOFILE`), and waiting runtimes at most half: the rest is left to the process. With the usual limit of 1,024 that is 768
+/// and 512. Windows has no such limit: there a port has a handle for each connection allowed here, and a few more.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::port_listener::PortOptions;
@@ -20,15 +20,14 @@ use crate::wire::Guid;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortOptions {
-    /// From the start of a connection to the last byte of its advertise. A runtime sends it at once.
+    /// From the start of a connection to the last byte of its advertise. A runtime sends it immediately.
     pub advertise: Duration,
-    /// How many connections may be without their advertise. For one more the oldest of them is closed: a runtime that comes
-    /// always gets in.
+    /// The most connections without their advertise. For one more, the oldest is closed, so a new runtime always gets in.
     pub most_silent: usize,
-    /// How many runtimes may wait. One more is hung up on, and tries again by itself (F-57).
+    /// The most waiting runtimes. One more is disconnected, and retries by itself (F-57).
     pub most_held: u32,
-    /// How long a runtime may wait until somebody takes its connection; `None` is for ever. One that is hung up on then comes again by
-    /// itself (F-57), and what only pretended to be a runtime is gone.
+    /// How long a runtime may wait until its connection is taken; `None` means no limit. A disconnected runtime connects again by
+    /// itself (F-57); an impostor is gone.
     pub held: Option<Duration>,
 }
 
@@ -44,7 +43,7 @@ impl Default for PortOptions {
     }
 }
 
-/// Which runtime is waited for.
+/// Which runtime to wait for.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::port_listener::RuntimeFilter;
@@ -58,13 +57,13 @@ impl Default for PortOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RuntimeFilter {
-    /// Any: the one that waits longest.
+    /// Any: the one waiting longest.
     Any,
-    /// The process with this id, as the runtime says it: the id of its own namespace.
+    /// The process with this id, as advertised: from its own namespace.
     Process(u64),
     /// The runtime with this cookie.
     Cookie(Guid),
-    /// Any other than these.
+    /// Any except these.
     NotAmong(Vec<Guid>),
 }
 
@@ -79,7 +78,7 @@ impl RuntimeFilter {
     }
 }
 
-/// What a port has seen since it was made; the first two say how it is now.
+/// Counters of a port since its creation; the first two are current values.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::port_listener::PortCounts;
@@ -89,30 +88,30 @@ impl RuntimeFilter {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PortCounts {
-    /// How many connections are without their advertise now.
+    /// Connections without their advertise now.
     pub silent: usize,
-    /// How many runtimes wait now.
+    /// Runtimes waiting now.
     pub held: usize,
-    /// How many connections came.
+    /// Connections accepted.
     pub accepted: u64,
-    /// How many of them advertised a runtime.
+    /// Connections with a valid advertise.
     pub advertised: u64,
-    /// How many were closed because [`PortOptions::most_silent`] others came after them, or no descriptor was left.
+    /// Closed because [`PortOptions::most_silent`] others followed, or no descriptor was left.
     pub silent_dropped: u64,
-    /// How many were closed because their time for the advertise was over.
+    /// Closed because their advertise timed out.
     pub silent_timed_out: u64,
-    /// How many ended before their advertise was whole.
+    /// Ended before their advertise was complete.
     pub ended_early: u64,
-    /// How many said something else.
+    /// Closed because their bytes are not an advertise.
     pub not_a_runtime: u64,
-    /// How many ended while they were waiting.
+    /// Ended while waiting.
     pub ended_waiting: u64,
-    /// How many were hung up on because nobody had taken them in time ([`PortOptions::held`]).
+    /// Disconnected because they were not taken in time ([`PortOptions::held`]).
     pub held_timed_out: u64,
-    /// How many were replaced by a newer connection of the same runtime.
+    /// Replaced by a newer connection of the same runtime.
     pub replaced: u64,
-    /// How many were hung up on because [`PortOptions::most_held`] wait, or half of the process's descriptors are theirs.
+    /// Disconnected because [`PortOptions::most_held`] wait, or hold half of the process's descriptors.
     pub refused: u64,
-    /// How many were handed out.
+    /// Handed out.
     pub handed_out: u64,
 }

@@ -16,10 +16,10 @@ use crate::exchange::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, End}
 /// The number of the first connection.
 const FIRST: u64 = LISTENER + 1;
 
-/// How many connections are accepted before the others get their turn.
+/// How many connections are accepted before the others are served.
 const AT_ONCE: usize = 64;
 
-/// How long nothing is accepted where the system has no descriptor left.
+/// How long accepting pauses if the system has no descriptors left.
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) struct Pump<S: System> {
@@ -27,15 +27,15 @@ pub(super) struct Pump<S: System> {
     queue: Arc<Queue<S::Connection>>,
     options: PortOptions,
     port: DiagnosticPort<Vec<Slot<HoldOutcome<S::Connection>>>>,
-    /// By the order in which they came, which is also that of their deadlines.
+    /// In order of arrival, which is also that of their deadlines.
     silent: BTreeMap<u64, Silent<S::Connection>>,
     held: BTreeMap<u64, ConnectionKey>,
-    /// Until when those that are held are waited for.
+    /// The deadlines of held connections.
     held_until: BTreeSet<(Instant, u64)>,
-    /// What could not be answered yet.
+    /// Unanswered questions.
     asks: Vec<Ask<S::Connection>>,
     next_id: u64,
-    /// Nothing is accepted until then.
+    /// Accepting is paused until then.
     paused: Option<Instant>,
     counts: PortCounts,
 }
@@ -77,7 +77,7 @@ impl<S: System> Pump<S> {
 
     /// Until the queue is closed.
     pub(super) fn run(mut self) {
-        // However it ends, nobody waits for an answer any longer.
+        // However it ends, no caller waits any longer.
         let queue = CloseOnDrop(Arc::clone(&self.queue));
         let mut ready = Vec::new();
         while self.turn(&mut ready).is_some() {
@@ -86,7 +86,7 @@ impl<S: System> Pump<S> {
         drop(queue);
     }
 
-    /// Waits, and does what there is to do; `None` at the end.
+    /// Waits, then handles all events; `None` at the end.
     fn turn(&mut self, ready: &mut Vec<u64>) -> Option<()> {
         let timeout = self.next_deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let silent = self.silent.iter().map(|(id, silent)| (*id, &silent.connection));
@@ -97,7 +97,7 @@ impl<S: System> Pump<S> {
             match id {
                 LISTENER => changed |= self.accept(),
                 id if self.silent.contains_key(&id) => changed |= self.read(id),
-                // A runtime that waits says nothing: it has ended.
+                // A waiting runtime is silent: it has ended.
                 id => self.ended(id),
             }
         }
@@ -116,7 +116,7 @@ impl<S: System> Pump<S> {
         [silent, held, self.paused].into_iter().flatten().min()
     }
 
-    /// Accepts some connections; whether a runtime was among them.
+    /// Accepts some connections; returns whether a runtime was among them.
     fn accept(&mut self) -> bool {
         let mut advertised = false;
         for _ in 0..AT_ONCE {
@@ -127,7 +127,7 @@ impl<S: System> Pump<S> {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted) => {}
-                // No descriptor is left, most often: the oldest silent connection gives its own.
+                // Usually no descriptor is left: close the oldest silent connection.
                 Err(_) if self.drop_oldest() => {}
                 Err(_) => {
                     self.system.pause();
@@ -139,7 +139,7 @@ impl<S: System> Pump<S> {
         advertised
     }
 
-    /// Looks at a connection that has just come; whether it is a runtime's.
+    /// Checks a new connection; returns whether it is a runtime's.
     fn begin(&mut self, connection: S::Connection) -> bool {
         let id = self.next_id;
         // Only 2⁶⁴ connections have different numbers.
@@ -157,7 +157,7 @@ impl<S: System> Pump<S> {
         self.read(id)
     }
 
-    /// Reads what there is of an advertise; whether it is whole now, and held.
+    /// Reads the available part of an advertise; returns whether it is now complete and held.
     fn read(&mut self, id: u64) -> bool {
         let Some(silent) = self.silent.get_mut(&id) else { return false };
         let outcome = loop {
@@ -222,7 +222,7 @@ impl<S: System> Pump<S> {
         }
     }
 
-    /// Forgets a connection that was taken out of the table.
+    /// Stops watching a connection that was taken out of the table.
     fn forget(&mut self, waiting: &WaitingConnection<HoldOutcome<S::Connection>>) {
         let HoldOutcome { id, deadline, .. } = waiting.token;
         self.held.remove(&id);
@@ -231,20 +231,20 @@ impl<S: System> Pump<S> {
         }
     }
 
-    /// It is closed when it is dropped, and looked at no longer.
+    /// Dropping it closes it.
     fn close(&mut self, connection: &mut S::Connection) {
-        // That it has ended is as good.
+        // If it has ended, that is fine too.
         let _ = self.system.remove(connection);
     }
 
-    /// A connection that was waiting has ended.
+    /// A waiting connection has ended.
     fn ended(&mut self, id: u64) {
         if self.hang_up(id) {
             self.counts.ended_waiting = self.counts.ended_waiting.saturating_add(1);
         }
     }
 
-    /// Closes a connection that is held; whether it was.
+    /// Closes a held connection; returns whether it was held.
     fn hang_up(&mut self, id: u64) -> bool {
         let Some(mut waiting) = self.held.get(&id).copied().and_then(|key| self.port.remove(key)) else { return false };
         self.forget(&waiting);
@@ -273,12 +273,12 @@ impl<S: System> Pump<S> {
             }
         }
         if self.paused.is_some_and(|paused| paused <= now) {
-            // Where even that fails, it is tried again after another pause.
+            // If even that fails, it is tried again after another pause.
             self.paused = if self.system.resume() { None } else { now.checked_add(PAUSE) };
         }
     }
 
-    /// Answers what can be answered, in the order in which it was asked.
+    /// Answers all questions that can be answered, in order.
     fn answer(&mut self) {
         for ask in core::mem::take(&mut self.asks) {
             let unanswered = match ask {
@@ -306,7 +306,7 @@ impl<S: System> Pump<S> {
         }
     }
 
-    /// Hands out a connection that is still good; the question, where there is none.
+    /// Hands out a live connection; returns the question if there is none.
     fn hand_out(&mut self, which: RuntimeFilter, giver: Giver<(Advertise, S::Connection)>) -> Option<Ask<S::Connection>> {
         while let Some(mut waiting) = self.find(&which).and_then(|(key, _)| self.port.remove(key)) {
             self.forget(&waiting);
@@ -324,7 +324,7 @@ impl<S: System> Pump<S> {
         Some(Ask::Take(which, giver))
     }
 
-    /// Nobody waits for it any longer.
+    /// The caller has stopped waiting.
     fn hold_again(&mut self, advertise: Advertise, token: HoldOutcome<S::Connection>) {
         if self.system.add(&token.connection, token.id).is_ok() {
             self.hold(advertise, token);
@@ -340,7 +340,7 @@ impl<S: System> Pump<S> {
     }
 }
 
-/// Closes the queue also where the thread panics.
+/// Closes the queue even if the thread panics.
 struct CloseOnDrop<C>(Arc<Queue<C>>);
 
 impl<C> Drop for CloseOnDrop<C> {

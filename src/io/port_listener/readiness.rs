@@ -1,7 +1,7 @@
-//! Which of many descriptors have something to say.
+//! Which of many descriptors are ready.
 //!
-//! Not the crate `polling`: its `add` is `unsafe`, since a descriptor must be taken out before it is closed, and no module of the Unix
-//! half has `unsafe`. `rustix` takes borrowed descriptors, and the pump takes each out before it closes it.
+//! Not the crate `polling`: its `add` is `unsafe`, since a descriptor must be removed before it is closed, and no module of the
+//! Unix half has `unsafe`. `rustix` takes borrowed descriptors, and the pump removes each before closing it.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -10,18 +10,18 @@ use std::vec::Vec;
 
 use rustix::event::Timespec;
 
-/// Waits for any of many descriptors, each known by a number.
+/// Waits for any of many descriptors, each identified by a number.
 pub(super) trait Readiness: Sized + Send + 'static {
     fn new() -> io::Result<Self>;
 
-    /// From now on this one too.
+    /// Adds a descriptor.
     fn add(&self, fd: BorrowedFd<'_>, id: u64) -> io::Result<()>;
 
-    /// No longer this one, which is about to be closed or handed out.
+    /// Removes a descriptor that is about to be closed or handed out.
     fn remove(&self, fd: BorrowedFd<'_>);
 
-    /// Fills `ready` with the numbers of those that can be read or have ended; none where the time is over or a signal came.
-    /// `all` are those that were added and not removed.
+    /// Fills `ready` with the numbers of those that are readable or have ended; none on a timeout or signal. `all` are those that
+    /// were added and not removed.
     fn wait<'f>(
         &mut self,
         all: impl Iterator<Item = (u64, BorrowedFd<'f>)>,
@@ -36,7 +36,7 @@ pub(super) type Best = Epoll;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(super) type Best = Poll;
 
-/// How many that are ready are learned of at once; the others are with the next wait.
+/// How many ready descriptors are returned at once; the next wait returns the others.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const AT_ONCE: usize = 256;
 
@@ -44,7 +44,7 @@ fn timespec(timeout: Duration) -> Timespec {
     Timespec { tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX), tv_nsec: timeout.subsec_nanos().into() }
 }
 
-/// `epoll`: the work is that of the descriptors that are ready, not of all.
+/// `epoll`: the work is proportional to the ready descriptors.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[derive(Debug)]
 pub(super) struct Epoll(std::os::fd::OwnedFd);
@@ -61,7 +61,7 @@ impl Readiness for Epoll {
     }
 
     fn remove(&self, fd: BorrowedFd<'_>) {
-        // It is there; and nothing could be done about it.
+        // It was added, and an error could not be handled.
         let _ = rustix::event::epoll::delete(&self.0, fd);
     }
 
@@ -82,7 +82,7 @@ impl Readiness for Epoll {
     }
 }
 
-/// `poll`, which every Unix has: the work is that of all descriptors, each time.
+/// `poll`, available on every Unix: each call visits all descriptors.
 #[cfg(any(test, not(any(target_os = "linux", target_os = "android"))))]
 #[derive(Debug)]
 pub(super) struct Poll;

@@ -1,4 +1,4 @@
-//! A runtime that came to a port.
+//! A runtime connected to a port.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use crate::io::{Connect, Connection, Deadlines, Error, Until};
 use crate::message::process::ResumeRuntime;
 use crate::wire::Guid;
 
-/// A runtime that came to a [`PortListener`](super::PortListener). To connect to it is to take the next connection that it makes, so
-/// a [`Client`](crate::io::Client) of it works as one of a socket or pipe does.
+/// A runtime connected to a [`PortListener`](super::PortListener). Connecting to it takes its next connection, so a
+/// [`Client`](crate::io::Client) works as with a socket or pipe.
 ///
 /// ```no_run
 /// use dotnet_diagnostics_ipc::io::Client;
@@ -29,12 +29,12 @@ pub struct PortRuntime {
 }
 
 impl PortRuntime {
-    /// What it said of itself.
+    /// Its advertise.
     pub const fn advertise(&self) -> Advertise {
         self.advertise
     }
 
-    /// What tells it from every other runtime.
+    /// Its identity.
     pub const fn cookie(&self) -> Guid {
         self.advertise.runtime_cookie
     }
@@ -44,12 +44,12 @@ impl PortRuntime {
         self.advertise.process_id
     }
 
-    /// Lets it run, if it waits for that on this port; otherwise nothing happens (F-42). Takes its next connection for it.
+    /// Resumes it if it waits on this port; otherwise does nothing (F-42). Takes its next connection for this.
     ///
-    /// `until` is for the connection; the request has the time of [`Deadlines::DEFAULT`].
+    /// `until` limits the wait for the connection; the request uses [`Deadlines::DEFAULT`].
     ///
     /// # Errors
-    /// [`Error`], as every call.
+    /// [`Error`], as for every call.
     pub fn resume(&self, until: &Until<'_>) -> Result<HResult, Error> {
         let mut connection = Connection::new(self.connect(until)?).with_deadlines(Deadlines::DEFAULT);
         if let Some(canceller) = until.canceller {

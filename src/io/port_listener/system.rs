@@ -1,44 +1,43 @@
-//! What a port needs of its system.
+//! The system interface of a port.
 
 use std::fmt::Debug;
 use std::io;
 use std::time::Duration;
 use std::vec::Vec;
 
-/// The number of the listener among those that are ready. Connections have the numbers after it.
+/// The number of the listener among the ready ones. Connections have higher numbers.
 pub(super) const LISTENER: u64 = 0;
 
-/// The connections of a port, and the wait for any of them. Used by one thread, the port's own.
+/// The connections of a port, and the wait for any of them. Used only by the port's thread.
 ///
-/// Reads and accepts do not wait: they fail with `WouldBlock` where nothing has come, and [`wait`](Self::wait) says when to try again.
+/// Reads and accepts do not block: they fail with `WouldBlock`, and [`wait`](Self::wait) reports when to try again.
 pub(super) trait System: Send + 'static {
-    /// A connection. It ends when it is dropped.
+    /// A connection. Dropping it closes it.
     type Connection: Debug + Send + 'static;
 
-    /// The next connection that has come.
+    /// The next pending connection.
     fn accept(&mut self) -> io::Result<Self::Connection>;
 
-    /// Accepts nothing until [`resume`](Self::resume), and does not wake for it.
+    /// Pauses accepting until [`resume`](Self::resume).
     fn pause(&mut self);
 
-    /// Accepts again; whether it could be begun.
+    /// Resumes accepting; returns whether that worked.
     fn resume(&mut self) -> bool;
 
-    /// From now on [`wait`](Self::wait) reports this one under its number.
+    /// [`wait`](Self::wait) reports this connection under its number from now on.
     fn add(&mut self, connection: &Self::Connection, id: u64) -> io::Result<()>;
 
-    /// Reads what has come, no more than `into` holds; 0 at the end.
+    /// Reads the available bytes, at most as many as `into` holds; 0 at the end.
     fn read(&mut self, connection: &mut Self::Connection, into: &mut [u8]) -> io::Result<usize>;
 
-    /// Nothing more is read of it: from now on it is reported when the peer ends it, or says something.
+    /// Stops reading it: it is reported when the peer ends it or sends something.
     fn await_end(&mut self, connection: &mut Self::Connection) -> io::Result<()>;
 
-    /// No longer reports this one, which is about to be closed or handed out. Fails where it turns out to have ended, or to have said
-    /// something since.
+    /// Stops watching a connection that is about to be closed or handed out. Fails if it has ended or sent something since.
     fn remove(&mut self, connection: &mut Self::Connection) -> io::Result<()>;
 
-    /// Waits until something comes, somebody puts a question, or the time is over. Adds to `ready` the numbers of the connections that
-    /// can be read or have ended, and [`LISTENER`] where one has come. `all` are those that were added and not removed.
+    /// Waits for an event, a question or the timeout. Adds to `ready` the numbers of the connections that are readable or have
+    /// ended, and [`LISTENER`] if one is pending. `all` are those that were added and not removed.
     fn wait<'c>(
         &mut self,
         all: impl Iterator<Item = (u64, &'c Self::Connection)>,
@@ -46,14 +45,14 @@ pub(super) trait System: Send + 'static {
         ready: &mut Vec<u64>,
     ) -> io::Result<()>;
 
-    /// For how many connections there is room now, however many the port is allowed.
+    /// How many connections there is room for now, whatever the port is allowed.
     fn room(&self) -> Room;
 }
 
-/// How many connections a port may have.
+/// The most connections of a port.
 pub(super) struct Room {
-    /// With those that did not say yet who they are.
+    /// Including those without their advertise.
     pub(super) connections: usize,
-    /// That wait to be taken.
+    /// Waiting to be taken.
     pub(super) held: usize,
 }

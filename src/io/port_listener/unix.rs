@@ -16,27 +16,28 @@ use super::system::{LISTENER, Room, System};
 use crate::io::unix_fd::without_signal;
 use crate::io::{Error, UnixTransport, listening_path};
 
-/// The number of the channel by which the thread is woken: no connection has it.
+/// The number of the channel that wakes the thread: no connection has it.
 const WAKE: u64 = u64::MAX;
 
 pub(super) type Connection = UnixStream;
 
-/// Listens where only this user can connect; what is dropped last removes the socket.
+/// Listens so that only this user can connect; the last drop removes the socket.
 pub(super) fn bind_private(path: &Path) -> Result<(UnixListener, Box<dyn Any + Send + Sync>), Error> {
     let (listener, path) = listening_path::bind_private(path)?;
     Ok((listener, Box::new(path)))
 }
 
-/// What a connection becomes when it is handed out.
+/// The type of a connection that is handed out.
+#[allow(clippy::unnecessary_wraps, reason = "on Windows it may fail")]
 pub(super) fn transport(connection: Connection) -> io::Result<UnixTransport> {
-    UnixTransport::new(connection)
+    Ok(UnixTransport::new(connection))
 }
 
-/// Ends the wait of a port's thread.
+/// Wakes a port's thread.
 #[derive(Debug)]
 pub(super) struct Waker(UnixStream);
 
-/// The half of the thread.
+/// The thread's half.
 #[derive(Debug)]
 pub(super) struct Woken(UnixStream);
 
@@ -44,19 +45,19 @@ pub(super) fn wake_channel() -> io::Result<(Waker, Woken)> {
     let (ours, theirs) = UnixStream::pair()?;
     ours.set_nonblocking(true)?;
     theirs.set_nonblocking(true)?;
-    // The thread may have ended when somebody asks.
+    // The thread may have ended by then.
     without_signal(ours.as_fd())?;
     Ok((Waker(ours), Woken(theirs)))
 }
 
 impl Waker {
     pub(super) fn wake(&self) {
-        // Where it is full, it is readable.
+        // If it is full, it is readable.
         let _ = (&self.0).write(&[0]);
     }
 }
 
-/// A socket that listens, and those that were accepted; `R` says which of them are ready.
+/// A listening socket with its accepted connections; `R` reports which are ready.
 #[derive(Debug)]
 pub(super) struct Sockets<R> {
     readiness: R,
@@ -126,10 +127,10 @@ impl<R: Readiness> System for Sockets<R> {
         Ok(())
     }
 
-    /// By the limit of this moment, which the process may change.
+    /// By the current limit, which the process may change.
     fn room(&self) -> Room {
         let limit = getrlimit(Resource::Nofile).current.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
-        // One connection is always looked at, and one is held.
+        // At least one connection is accepted, and one held.
         Room { connections: (limit / 4).saturating_mul(3).max(2), held: (limit / 2).max(1) }
     }
 }

@@ -13,13 +13,13 @@ use crate::advertise::ADVERTISE_LEN;
 use crate::io::windows::{Event, PipeListener, PipeMaker, PipeTransport, Watched, wait_for_either};
 use crate::io::{Error, Phase};
 
-/// How many runtimes can connect at once before any of them is accepted. One that finds none free tries again by itself, some 400 ms
+/// How many runtimes can connect before any of them is accepted. A runtime that finds none free retries by itself, some 400 ms
 /// later (F-124).
 const FREE: usize = 4;
 
 pub(super) type Connection = Watched<ADVERTISE_LEN>;
 
-/// Listens where only this user can connect. Nothing is left of a pipe that has no handle any more.
+/// Listens so that only this user can connect. A pipe without handles disappears.
 pub(super) fn bind_private(path: &Path) -> Result<(PipeListener, Box<dyn Any + Send + Sync>), Error> {
     let Some(name) = path.to_str() else {
         return Err(Error::new(Phase::Listen, io::Error::new(io::ErrorKind::InvalidInput, "the name of a pipe is not Unicode")));
@@ -27,16 +27,16 @@ pub(super) fn bind_private(path: &Path) -> Result<(PipeListener, Box<dyn Any + S
     Ok((PipeListener::bind(name)?, Box::new(())))
 }
 
-/// What a connection becomes when it is handed out.
+/// The type of a connection that is handed out.
 pub(super) fn transport(connection: Connection) -> io::Result<PipeTransport> {
     PipeTransport::of(connection)
 }
 
-/// Ends the wait of a port's thread.
+/// Wakes a port's thread.
 #[derive(Debug)]
 pub(super) struct Waker(Arc<Event>);
 
-/// The half of the thread.
+/// The thread's half.
 #[derive(Debug)]
 pub(super) struct Woken(Arc<Event>);
 
@@ -51,11 +51,11 @@ impl Waker {
     }
 }
 
-/// Pipes that wait for their client, and those that have one.
+/// Pipes that wait for their client, and connected ones.
 ///
-/// Each has at most one operation in flight: the wait for a client, the read of an advertise, or the read that ends with the connection.
-/// All set the same event when they end; which of them did is seen in their own memory. To begin an operation resets that event, so
-/// between a look at all of them and the wait none is begun.
+/// Each has at most one operation in flight: the wait for a client, the read of an advertise, or the read that ends with the
+/// connection. All operations set the same event when they end; their own memory shows which of them did. Starting an operation
+/// resets that event, so none is started between the check of all of them and the wait.
 #[derive(Debug)]
 pub(super) struct Pipes {
     maker: PipeMaker,
@@ -74,13 +74,13 @@ impl Pipes {
         Ok(Self { maker, free, woken, ended, is_paused: false })
     }
 
-    /// Sees to it that some pipes wait for a client, before one is looked for.
+    /// Lets some pipes wait for a client before one is looked for.
     fn make_free(&mut self) -> io::Result<()> {
         while self.free.len() < FREE {
             let pipe = self.maker.make()?;
             self.free.push(Watched::new(pipe, &self.ended));
         }
-        // One that cannot wait is of no use, and makes room for another.
+        // A pipe that cannot wait is dropped, to make room for another.
         let mut failed = Ok(());
         self.free.retain_mut(|pipe| match pipe.begin_connect() {
             Ok(()) => true,
@@ -103,7 +103,7 @@ impl System for Pipes {
             let made = self.make_free();
             match pipe.connected() {
                 Ok(()) => return Ok(pipe),
-                // No client came: the wait for one failed.
+                // No client connected: the wait for one failed.
                 Err(_) => made?,
             }
         }
@@ -142,7 +142,7 @@ impl System for Pipes {
         timeout: Option<Duration>,
         ready: &mut Vec<u64>,
     ) -> io::Result<()> {
-        // Not when it was made: what a thread has begun ends with that thread.
+        // Not at creation: operations started by a thread end with that thread.
         let has_failed = !self.is_paused && self.make_free().is_err();
         let all: Vec<_> = all.collect();
         let look = |ready: &mut Vec<u64>| {
@@ -159,7 +159,7 @@ impl System for Pipes {
         Ok(())
     }
 
-    /// A process may have sixteen million handles: what the port is allowed is less.
+    /// A process may have sixteen million handles: the port's limit is lower.
     fn room(&self) -> Room {
         Room { connections: usize::MAX, held: usize::MAX }
     }

@@ -5,24 +5,24 @@ use crate::hresult::HResult;
 use crate::message::eventpipe::{CollectTracing5, CollectTracing6};
 use crate::message::{AnyReply, AnyRequest};
 
-/// A descriptor that came, on systems where some can.
+/// A received descriptor, on systems that support it.
 #[cfg(unix)]
 pub(super) type Passed = Option<std::os::fd::OwnedFd>;
 #[cfg(not(unix))]
 pub(super) type Passed = Option<core::convert::Infallible>;
 
-/// What a handler said.
+/// The handler's answer.
 pub(super) enum Answer<'h> {
     Reply(AnyReply<'h>),
     Environment(Entries<'h>),
     Stream(StreamSession<'h>),
-    // None begins where no descriptor can come.
+    // Impossible on systems without descriptors.
     #[cfg_attr(not(unix), allow(dead_code))]
     Held(HeldSession<'h>),
     Refused(Refusal),
 }
 
-/// Asks the handler. What it says borrows from the handler, not from the request, which the reply will overwrite.
+/// Calls the handler. The answer borrows from the handler, not from the request, which the reply will overwrite.
 pub(super) fn ask<'h, H: Handler + ?Sized>(handler: &'h H, request: &AnyRequest<'_>, fd: Passed) -> Answer<'h> {
     try_ask(handler, request, fd).unwrap_or_else(Answer::Refused)
 }
@@ -66,7 +66,7 @@ fn user_events<'h, H: Handler + ?Sized>(
     request: crate::message::eventpipe::UserEventsSession<'_>,
     fd: Passed,
 ) -> Result<Answer<'h>, Refusal> {
-    // Without one it is refused before (F-21).
+    // Without one it is refused earlier (F-21).
     let fd = fd.ok_or(HResult::BAD_ENCODING)?;
     Ok(Answer::Held(handler.collect_user_events(request, fd)?))
 }

@@ -19,16 +19,16 @@ use crate::message::server::ErrorReply;
 use crate::message::{AnyReply, Message};
 use crate::wire::IpcString;
 
-/// The room for a request; it grows to the size of a larger one, which is 65,535 bytes at most.
+/// The initial request buffer; it grows to the size of a larger request, at most 65,535 bytes.
 const ROOM: usize = 4096;
 
 /// How much of an environment block is sent at once.
 const PIECE: usize = 16 * 1024;
 
-/// Serves one connection, of whatever kind, until it is over. Uses none of the numbers of [`ServeOptions`], only the times.
+/// Serves one connection of any kind until it is over. Uses only the time limits of [`ServeOptions`], not the numbers.
 ///
 /// # Errors
-/// [`ErrorKind::Cancelled`] where `shutdown` was used. What a client does is no error: [`Served::outcome`] says it.
+/// [`ErrorKind::Cancelled`] on `shutdown`. A client's failure is not an error: see [`Served::outcome`].
 pub fn serve_connection<T: ServerTransport, H: Handler + ?Sized>(
     transport: T,
     handler: &H,
@@ -45,14 +45,14 @@ pub(super) struct Conversation<'c, T, H: ?Sized> {
     shutdown: Option<&'c Canceller>,
     server: exchange::Server,
     buffer: Vec<u8>,
-    /// Where the request is in the buffer, once it is whole.
+    /// The range of the request in the buffer, once it is complete.
     request: Option<Range<usize>>,
     requesting: Until<'c>,
     served: Served,
-    /// Given back once the reply of a session is sent.
+    /// Released once the reply of a session is sent.
     pub(super) place: Option<Place<'c>>,
     pub(super) sessions: Option<&'c Gate>,
-    /// The place of the session among the others.
+    /// The session's place among the others.
     session: Option<Place<'c>>,
 }
 
@@ -75,7 +75,7 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
             buffer: std::vec![0; ROOM],
             request: None,
             requesting: until(options.request, shutdown),
-            // Until it is known.
+            // Unknown until then.
             served: Served { command: None, outcome: ServerOutcome::Gone { end: End::Reset }, streamed: 0 },
             place: None,
             sessions: None,
@@ -122,7 +122,7 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
                     self.request = Some(range);
                     follows = self.decode()?;
                 }
-                // Of a request that is refused behind its descriptor; that is closed here.
+                // Of a request that is refused after its descriptor; it is closed here.
                 ServerAction::ReceiveFd => drop(self.receive_fd()?),
                 ServerAction::Refuse(reason) => {
                     let request = self.request.clone().and_then(|range| self.buffer.get(range));
@@ -139,7 +139,7 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
         }
     }
 
-    /// Asks the handler, and writes the reply over the request.
+    /// Calls the handler, and writes the reply over the request.
     fn decode(&mut self) -> Result<Follows<'c>, Error> {
         let asked = self.server.request(&self.buffer).map_err(bug)?;
         let ParsedRequest::Request(request) = asked else { return Ok(Follows::Nothing) };
@@ -174,7 +174,7 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
         Ok(Follows::Nothing)
     }
 
-    /// Writes the reply that begins a session, unless there are too many (F-32).
+    /// Writes the reply that starts a session, unless there are too many (F-32).
     fn begin(&mut self, session_id: u64) -> Result<(), Error> {
         self.session = self.sessions.and_then(Gate::try_enter);
         if self.sessions.is_some() && self.session.is_none() {
@@ -189,7 +189,7 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
 
     fn respond(&mut self, reply: &AnyReply<'_>) -> Result<(), Error> {
         match self.encoded(|server, buffer| server.respond(reply, buffer)) {
-            // Too large for a message: what runtimes send instead is cut off at random (F-40).
+            // Too large for a message: runtimes send an arbitrary part of it (F-40).
             Err(RespondError::Encode(_)) => self.refuse(&HResult::FAIL.into()),
             responded => responded.map_err(not_sent),
         }
@@ -199,7 +199,7 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
         let message = refusal.message.as_deref().map(IpcString::new);
         let error = ErrorReply { hresult: refusal.hresult, message };
         match self.encoded(|server, buffer| server.refuse_with(&error, buffer)) {
-            // The text is too long; the code is what counts.
+            // The text is too long; the code matters more.
             Err(RespondError::Encode(_)) => {
                 let error = ErrorReply::new(refusal.hresult);
                 self.encoded(|server, buffer| server.refuse_with(&error, buffer)).map_err(not_sent)
@@ -222,7 +222,7 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
         }
     }
 
-    /// Sends what is to be sent, all of it or until the time is over.
+    /// Sends all of it, or until the timeout.
     fn send(&mut self) -> Result<(), Error> {
         let until = until(self.options.send, self.shutdown);
         while let ServerAction::Send(range) = self.server.action() {
@@ -252,7 +252,7 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
                     canceller: self.shutdown,
                     streamed: 0,
                 };
-                // Why it ended is the handler's own: the client sees the end.
+                // The handler knows why it ended: the client sees the end.
                 let _ = (session.stream)(&mut writer);
                 self.served.streamed = writer.streamed;
                 self.not_shut_down()?;
@@ -269,7 +269,7 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
                 self.not_shut_down()?;
                 if hung_up { self.server.ended(End::Closed).map_err(bug) } else { self.server.continuation_ended().map_err(bug) }
             }
-            // The reply did not go, or nothing follows it.
+            // The reply was not sent, or nothing follows it.
             _ => Ok(()),
         }
     }
@@ -320,7 +320,7 @@ fn receive_fd<T: ServerTransport>(server: &mut exchange::Server, transport: &mut
         }
         Ok(Some(None)) => server.fd_missing(),
         Ok(None) => server.ended(End::Closed),
-        // None can come, or none can be taken: the client is told.
+        // None can be received, or none can be stored: the client is told.
         Err(Stopped::Io(error)) if matches!(error.kind(), std::io::ErrorKind::Unsupported | std::io::ErrorKind::Other) => {
             server.fd_missing()
         }
@@ -330,7 +330,7 @@ fn receive_fd<T: ServerTransport>(server: &mut exchange::Server, transport: &mut
     Ok(None)
 }
 
-/// How a wait ended, for the exchange.
+/// The end of a wait, as reported to the exchange.
 fn end(stopped: &Stopped) -> Result<End, Error> {
     match stopped {
         Stopped::TimedOut => Ok(End::TimedOut),

@@ -1,15 +1,15 @@
-//! How many may be inside at once.
+//! Limits how many are inside at once.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Lets so many in at once.
+/// Admits this many at once.
 #[derive(Debug)]
 pub(super) struct Gate {
     free: Mutex<usize>,
     left: Condvar,
 }
 
-/// A place inside; given back on drop.
+/// A place inside; released on drop.
 #[derive(Debug)]
 pub(super) struct Place<'g>(&'g Gate);
 

@@ -1,4 +1,4 @@
-//! What a server does: one method for each command.
+//! The server's handler: one method for each command.
 
 use super::{Entries, Refusal, Served, StreamSession};
 use crate::exchange::RefusalReason;
@@ -31,7 +31,7 @@ macro_rules! commands {
         $(#[$meta])*
         ///
         /// # Errors
-        /// What the client is answered instead; by default that the command is unknown.
+        /// The answer to the client; by default that the command is unknown.
         fn $method(&self $(, $argument: $Argument)*) -> Result<$Reply, $Error> {
             $(let _ = $argument;)*
             Err(HResult::UNKNOWN_COMMAND.into())
@@ -39,10 +39,10 @@ macro_rules! commands {
     )*};
 }
 
-/// What a server does: one method for each command, each of them `UNKNOWN_COMMAND` unless it is written.
+/// A server's handler: one method for each command; the default answer of each is `UNKNOWN_COMMAND`.
 ///
-/// A request that comes to a method decodes and is within the limits (F-16); others go to [`refuse`](Self::refuse). Several threads call at once,
-/// one for each connection, unless [`ServeOptions::most_at_once`](super::ServeOptions::most_at_once) is 1.
+/// A request passed to a method decodes and is within the limits (F-16); others go to [`refuse`](Self::refuse). Several threads
+/// call it at once, one for each connection, unless [`ServeOptions::most_at_once`](super::ServeOptions::most_at_once) is 1.
 ///
 /// ```
 /// use std::os::unix::net::UnixStream;
@@ -61,7 +61,7 @@ macro_rules! commands {
 /// }
 ///
 /// let (ours, theirs) = UnixStream::pair()?;
-/// let (ours, theirs) = (UnixTransport::new(ours)?, UnixTransport::new(theirs)?);
+/// let (ours, theirs) = (UnixTransport::new(ours), UnixTransport::new(theirs));
 /// std::thread::spawn(|| serve_connection(theirs, &Runtime("app".into()), &ServeOptions::DEFAULT, None));
 /// let answer = Connection::new(ours).call(&ProcessInfo {})?;
 /// assert_eq!(answer.payload().unwrap().command_line, "app");
@@ -73,9 +73,9 @@ pub trait Handler {
         generate_core_dump(request: GenerateCoreDump<'_>) -> ResultReply, HResult;
         /// `GenerateCoreDump2`.
         generate_core_dump2(request: GenerateCoreDump2<'_>) -> ResultReply, HResult;
-        /// `GenerateCoreDump3`; a failure may say why (F-50).
+        /// `GenerateCoreDump3`; a failure may include a reason (F-50).
         generate_core_dump3(request: GenerateCoreDump3<'_>) -> ResultReply, Refusal;
-        /// `StopTracing`. A runtime answers once the stream is drained, and an id that it does not know too (F-31).
+        /// `StopTracing`. A runtime answers once the stream is drained, also for an unknown id (F-31).
         stop_tracing(request: StopTracing) -> SessionReply, HResult;
         /// `CollectTracing`.
         collect_tracing(request: CollectTracing<'_>) -> StreamSession<'_>, HResult;
@@ -85,9 +85,9 @@ pub trait Handler {
         collect_tracing3(request: CollectTracing3<'_>) -> StreamSession<'_>, HResult;
         /// `CollectTracing4`.
         collect_tracing4(request: CollectTracing4<'_>) -> StreamSession<'_>, HResult;
-        /// `CollectTracing5`, of a session that streams.
+        /// `CollectTracing5` for a session that streams.
         collect_tracing5(request: StreamingSession<'_>) -> StreamSession<'_>, HResult;
-        /// `CollectTracing6`, of a session that streams.
+        /// `CollectTracing6` for a session that streams.
         collect_tracing6(request: StreamingSession6<'_>) -> StreamSession<'_>, HResult;
         /// `AttachProfiler`.
         attach_profiler(request: AttachProfiler<'_>) -> ResultReply, HResult;
@@ -115,7 +115,7 @@ pub trait Handler {
 
     #[cfg(unix)]
     commands! {
-        /// `CollectTracing5` or `CollectTracing6`, of a session that writes `user_events` into `fd`.
+        /// `CollectTracing5` or `CollectTracing6` for a session that writes `user_events` to `fd`.
         collect_user_events(request: UserEventsSession<'_>, fd: OwnedFd) -> HeldSession<'_>, HResult;
     }
 
@@ -128,14 +128,14 @@ pub trait Handler {
         Ok(())
     }
 
-    /// The reply to a request that gets to no method; by default [`RefusalReason::hresult`], as of a runtime. The message is
-    /// there where its header is right, its command known, and its payload whole.
+    /// The reply to a request that reaches no method; by default [`RefusalReason::hresult`], as in runtimes. `message` is given if
+    /// its header is right, its command known, and its payload complete.
     fn refuse(&self, request: Option<Message<'_>>, reason: RefusalReason) -> Refusal {
         let _ = request;
         reason.hresult().into()
     }
 
-    /// A connection is over, and this is what became of it. By default nothing is done.
+    /// Called when a connection is over, with its outcome. Does nothing by default.
     fn served(&self, served: &Served) {
         let _ = served;
     }

@@ -1,4 +1,4 @@
-//! What a server needs of a connection, and of what connections come from.
+//! What a server needs of a connection and of its source.
 
 use std::time::{Duration, Instant};
 
@@ -9,25 +9,25 @@ use crate::continuation::FdByte;
 #[cfg(unix)]
 use std::os::fd::OwnedFd;
 
-/// How often a wait that nothing can interrupt looks around.
+/// How often an uninterruptible wait checks for shutdown.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A connection, as a server needs it.
 pub trait ServerTransport: Transport {
-    /// Receives one byte, and the descriptor that came with it. `None` at the end of the input.
+    /// Receives one byte and its descriptor. `None` at the end of the input.
     ///
     /// # Errors
-    /// [`Stopped`]; by default, that this connection passes none.
+    /// [`Stopped`]; by default, that this connection cannot pass one.
     #[cfg(unix)]
     fn receive_fd(&mut self, until: &Until<'_>) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
         let _ = until;
         Err(Stopped::Io(std::io::Error::new(std::io::ErrorKind::Unsupported, "this connection passes no descriptors")))
     }
 
-    /// Waits until the client hangs up. A half-close is no hang-up (F-23).
+    /// Waits until the client hangs up. A half-close does not count (F-23).
     ///
-    /// By default, where that cannot be seen: without a deadline what comes is read and thrown away up to its end; with one, the
-    /// time is waited out.
+    /// The default cannot detect it: without a deadline it reads and discards input up to its end; with a deadline, it waits until
+    /// then.
     ///
     /// # Errors
     /// [`Stopped`]: the client is still there.
@@ -46,16 +46,16 @@ pub trait ServerTransport: Transport {
 
 impl<T: std::io::Read + std::io::Write> ServerTransport for Stream<T> {}
 
-/// Where connections come from.
+/// A source of connections.
 pub trait Listen {
-    /// What a client is spoken to over.
+    /// The connection type.
     type Transport: ServerTransport;
 
     /// Waits for the next client.
     ///
     /// # Errors
     /// [`Phase::Listen`](crate::io::Phase::Listen), with [`TimedOut`](crate::io::ErrorKind::TimedOut) and
-    /// [`Cancelled`](crate::io::ErrorKind::Cancelled) by `until`. It can be asked again after these.
+    /// [`Cancelled`](crate::io::ErrorKind::Cancelled) by `until`. It can be called again after these.
     fn accept(&mut self, until: &Until<'_>) -> Result<Self::Transport, Error>;
 }
 
@@ -67,7 +67,7 @@ impl<L: Listen + ?Sized> Listen for &mut L {
     }
 }
 
-/// Waits a moment, so that a system that has no descriptor left is not asked for one all the time.
+/// Waits a moment, to avoid a busy loop when the system has no descriptor left.
 pub(super) fn pause(canceller: &crate::io::Canceller) {
     let until = Until { deadline: Instant::now().checked_add(LOOK), canceller: Some(canceller) };
     while until.check().is_ok() {
@@ -118,7 +118,7 @@ mod unix {
         }
 
         fn hung_up(&mut self, until: &Until<'_>) -> Result<(), Stopped> {
-            // A hang-up comes unasked; whether there is something to read is of no interest.
+            // A hang-up is always reported; readability does not matter.
             wait(self.as_fd(), PollFlags::empty(), until)
         }
     }
@@ -142,17 +142,12 @@ mod unix {
     }
 
     fn accept(listener: &UnixListener, until: &Until<'_>) -> Result<UnixTransport, Stopped> {
-        // Between the wait and the accept another process may be faster.
+        // Between the wait and the accept another process may take the connection.
         listener.set_nonblocking(true)?;
         loop {
             until.check()?;
             match listener.accept() {
-                Ok((stream, _)) => {
-                    // What is wrong with one connection is no fault of the listener.
-                    if let Ok(transport) = UnixTransport::new(stream) {
-                        return Ok(transport);
-                    }
-                }
+                Ok((stream, _)) => return Ok(UnixTransport::new(stream)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => wait(listener.as_fd(), PollFlags::IN, until)?,
                 Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
                 Err(error) => return Err(error.into()),

@@ -1,15 +1,15 @@
 //! The runtime's side over real sockets: a handler with a method for each command, served with deadlines.
 //!
-//! A server of this module differs from a runtime in what can hang: half a request does not block it for ever (F-6), nor does a
-//! client that does not read. What it answers to which mistake is as runtimes do, or strict: [`ServeOptions::exchange`].
+//! Unlike a runtime, a server of this module does not block forever on half a request (F-6), or on a client that does not read. It
+//! answers errors as runtimes do, or strictly: [`ServeOptions::exchange`].
 //!
 //! | | |
 //! |---|---|
-//! | [`Handler`] | what the server does |
-//! | [`serve`] | many clients: a thread each, or one after another as runtimes do ([`ServeOptions::most_at_once`]) |
-//! | [`serve_connection`] | one connection, of whatever kind |
+//! | [`Handler`] | the server's implementation |
+//! | [`serve`] | many clients: a thread each, or one after another as in runtimes ([`ServeOptions::most_at_once`]) |
+//! | [`serve_connection`] | one connection of any kind |
 //! | [`StreamSession`], [`HeldSession`], [`Entries`] | what follows a reply |
-//! | [`Listen`], [`ServerTransport`] | what connections come from, and what is needed of them |
+//! | [`Listen`], [`ServerTransport`] | sources of connections, and connections |
 //!
 //! ```
 //! use std::os::unix::net::UnixListener;
@@ -72,7 +72,7 @@ pub use handler::Handler;
 pub use listen::{Listen, ServerTransport};
 pub use options::{ServeOptions, Served};
 pub use serve::serve;
-#[cfg(all(unix, feature = "conformance"))]
+#[cfg(feature = "conformance")]
 pub(crate) use serve::serve_each;
 pub use session::{Entries, HeldSession, Refusal, StreamSession};
 pub use writer::{HeldConnection, StreamWriter};

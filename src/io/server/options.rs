@@ -1,4 +1,4 @@
-//! How long a server waits, for how many.
+//! Time limits and maximum numbers of a server.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::command::Command;
 use crate::exchange::{ServerOptions, ServerOutcome};
 use crate::message::eventpipe::MAX_SESSIONS;
 
-/// How long a server waits for its clients, and for how many of them at once. `None` is for ever.
+/// A server's time limits for its clients, and how many it serves at once. `None` means no limit.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::server::ServeOptions;
@@ -17,22 +17,22 @@ use crate::message::eventpipe::MAX_SESSIONS;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ServeOptions {
-    /// How strict the server is, and what it knows.
+    /// How strict the server is, and which commands it knows.
     pub exchange: ServerOptions,
-    /// From the start of a connection to the last byte of the request, and to the descriptor. Runtimes wait for ever (F-6).
+    /// From the start of a connection to the last byte of the request, and to the descriptor. Runtimes wait forever (F-6).
     pub request: Option<Duration>,
-    /// For a reply, and for each piece of an environment block, to be taken whole.
+    /// For sending a reply, and each piece of an environment block.
     pub send: Option<Duration>,
-    /// For each piece of a stream to be taken whole: a client that does not read holds up the handler that long.
+    /// For sending each piece of a stream: a client that does not read blocks the handler this long.
     pub stream: Option<Duration>,
     /// How many requests are served at once; further clients wait to be accepted. A session counts until its reply is sent.
     pub most_at_once: usize,
-    /// How many sessions there may be at once; one more is answered with `E_FAIL` (F-32).
+    /// The most concurrent sessions; one more is answered with `E_FAIL` (F-32).
     pub most_sessions: usize,
 }
 
 impl ServeOptions {
-    /// 5 s for a request, 5 s to send, 30 s for a piece of a stream; 64 requests at once, and 64 sessions, as runtimes have.
+    /// 5 s for a request, 5 s to send, 30 s for a piece of a stream; 64 requests at once, and 64 sessions, as in runtimes.
     pub const DEFAULT: Self = Self {
         exchange: ServerOptions::DEFAULT,
         request: Some(Duration::from_secs(5)),
@@ -49,7 +49,7 @@ impl Default for ServeOptions {
     }
 }
 
-/// What became of one connection.
+/// The outcome of one connection.
 ///
 /// ```
 /// use std::os::unix::net::UnixStream;
@@ -62,13 +62,13 @@ impl Default for ServeOptions {
 ///
 /// let (_says_nothing, theirs) = UnixStream::pair()?;
 /// let options = ServeOptions { request: Some(std::time::Duration::from_millis(10)), ..ServeOptions::DEFAULT };
-/// let served = serve_connection(UnixTransport::new(theirs)?, &Nothing, &options, None)?;
+/// let served = serve_connection(UnixTransport::new(theirs), &Nothing, &options, None)?;
 /// assert_eq!(served, Served { command: None, outcome: ServerOutcome::Gone { end: End::TimedOut }, streamed: 0 });
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// What was asked, where that became clear.
+    /// The command, if it became known.
     pub command: Option<Command>,
     /// How it ended.
     pub outcome: ServerOutcome,

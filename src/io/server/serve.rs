@@ -1,4 +1,4 @@
-//! Many connections.
+//! Serves many connections.
 
 use core::ops::Deref;
 use std::string::String;
@@ -10,10 +10,10 @@ use super::listen::pause;
 use super::{Handler, Listen, ServeOptions};
 use crate::io::{Canceller, Error, ErrorKind, Until};
 
-/// Serves every client that comes, until `shutdown` is used; each connection has a thread. Sessions end with the shutdown.
+/// Serves every client, a thread for each connection, until `shutdown`. Sessions end with the shutdown.
 ///
-/// A client that says nothing holds one of the places of [`ServeOptions::most_at_once`] for the time of
-/// [`ServeOptions::request`]; so let only those reach the socket that are trusted.
+/// A silent client occupies one of the places of [`ServeOptions::most_at_once`] for the time of [`ServeOptions::request`], so only
+/// trusted clients should reach the socket.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve};
@@ -35,10 +35,10 @@ use crate::io::{Canceller, Error, ErrorKind, Until};
 /// ```
 ///
 /// # Errors
-/// [`Phase::Listen`](crate::io::Phase::Listen): the listener failed. Sessions are ended then too, by `shutdown`.
+/// [`Phase::Listen`](crate::io::Phase::Listen): the listener failed. Sessions end then too, by `shutdown`.
 ///
 /// # Panics
-/// Where a method of the handler has, once the server has ended; the others are served until then.
+/// If a method of the handler panics, once the server has ended; the others are served until then.
 pub fn serve<L, H>(listener: L, handler: &H, options: &ServeOptions, shutdown: &Canceller) -> Result<(), Error>
 where
     L: Listen<Transport: Send>,
@@ -47,7 +47,7 @@ where
     serve_each(listener, |_| handler, options, shutdown)
 }
 
-/// The same, with a handler for each connection.
+/// Like `serve`, with a handler for each connection.
 pub(crate) fn serve_each<L, H>(
     mut listener: L,
     handler_of: impl Fn(&L::Transport) -> H,
@@ -62,7 +62,7 @@ where
     let until = Until { deadline: None, canceller: Some(shutdown) };
     thread::scope(|scope| {
         loop {
-            // Whoever is inside leaves it on shutdown.
+            // Those inside leave on shutdown.
             let place = requests.enter();
             let transport = match listener.accept(&until) {
                 Ok(transport) => transport,
@@ -84,18 +84,18 @@ where
             let served = thread::Builder::new().name(String::from("diagnostics server")).spawn_scoped(scope, move || {
                 let mut conversation = Conversation::new(transport, &*handler, options, Some(shutdown));
                 (conversation.place, conversation.sessions) = (Some(place), Some(sessions));
-                // Cancelled, which the caller knows.
+                // Cancelled, as the caller knows.
                 let _ = conversation.run();
             });
             if served.is_err() {
-                // No thread: the client was hung up on. Others may end meanwhile.
+                // No thread: the client was disconnected. Others may end meanwhile.
                 pause(shutdown);
             }
         }
     })
 }
 
-/// Whether there may be descriptors and memory again later.
+/// Whether descriptors and memory may be available again later.
 fn passes(error: &std::io::Error) -> bool {
     #[cfg(unix)]
     {

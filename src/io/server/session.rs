@@ -1,4 +1,4 @@
-//! What a handler answers where more than a reply follows.
+//! Answers that include more than a reply.
 
 use std::boxed::Box;
 use std::fmt;
@@ -26,8 +26,8 @@ pub struct StreamSession<'h> {
 type Stream<'h> = Box<dyn FnOnce(&mut StreamWriter<'_>) -> io::Result<()> + 'h>;
 
 impl<'h> StreamSession<'h> {
-    /// `stream` is called once the reply is sent, and writes the stream; the connection is closed when it returns. It is dropped
-    /// uncalled where the reply does not go out.
+    /// `stream` is called once the reply is sent, and writes the stream; the connection is closed when it returns. If the reply
+    /// cannot be sent, it is dropped without a call.
     pub fn new(session_id: u64, stream: impl FnOnce(&mut StreamWriter<'_>) -> io::Result<()> + 'h) -> Self {
         Self { session_id, stream: Box::new(stream) }
     }
@@ -61,8 +61,8 @@ pub struct HeldSession<'h> {
 type Hold<'h> = Box<dyn FnOnce(&mut HeldConnection<'_>) + 'h>;
 
 impl<'h> HeldSession<'h> {
-    /// `hold` is called once the reply is sent, and lasts as long as the session; the connection is closed when it returns. It is
-    /// dropped uncalled where the reply does not go out.
+    /// `hold` is called once the reply is sent, and lasts as long as the session; the connection is closed when it returns. If the
+    /// reply cannot be sent, it is dropped without a call.
     pub fn new(session_id: u64, hold: impl FnOnce(&mut HeldConnection<'_>) + 'h) -> Self {
         Self { session_id, hold: Box::new(hold) }
     }
@@ -89,9 +89,9 @@ impl fmt::Debug for HeldSession<'_> {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entries<'h> {
-    /// What is sent, in this order.
+    /// The entries to send, in this order.
     pub entries: Vec<Entry<'h>>,
-    /// Breaks the block off with an error behind so many of its bytes, as a runtime does that fails meanwhile (F-43).
+    /// Interrupts the block with an error after this many of its bytes, like a runtime that fails while sending (F-43).
     pub broken_off: Option<(u32, HResult)>,
 }
 
@@ -101,7 +101,7 @@ impl<'h, E: Into<Entry<'h>>> FromIterator<E> for Entries<'h> {
     }
 }
 
-/// Why a request is refused, where text may say more: `GenerateCoreDump3` (F-50).
+/// Why a request is refused; `GenerateCoreDump3` may include a text (F-50).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::hresult::HResult;
@@ -115,7 +115,7 @@ impl<'h, E: Into<Entry<'h>>> FromIterator<E> for Entries<'h> {
 pub struct Refusal {
     /// The code.
     pub hresult: HResult,
-    /// The text; `None` where the message ends with the code.
+    /// The text; `None` if the message ends with the code.
     pub message: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The connection of a session, as its handler sees it.
+//! The connection of a session, for its handler.
 
 use std::fmt;
 use std::io;
@@ -12,8 +12,8 @@ use crate::io::{Canceller, Stopped, Until};
 /// The most that is sent at once.
 const PIECE: usize = 64 * 1024;
 
-/// Writes the stream of a session. A write returns once the client's side has taken it: a client that does not read holds up the
-/// handler, for as long as [`ServeOptions::stream`](super::ServeOptions::stream) says.
+/// Writes the stream of a session. A write returns once the client's side has accepted it: a client that does not read blocks the
+/// handler, for up to [`ServeOptions::stream`](super::ServeOptions::stream).
 ///
 /// ```
 /// use std::io::Write as _;
@@ -28,8 +28,8 @@ const PIECE: usize = 64 * 1024;
 /// # drop(session);
 /// ```
 ///
-/// Writing fails with `TimedOut` where the client did not read in time, with `ConnectionAborted` where the server is shut down, and
-/// as the system says where the client is gone. Nothing can be written after that.
+/// Writing fails with `TimedOut` if the client did not read in time, with `ConnectionAborted` on shutdown, and with the system's
+/// error if the client has disconnected. Nothing can be written after that.
 pub struct StreamWriter<'w> {
     pub(super) server: &'w mut exchange::Server,
     pub(super) transport: &'w mut dyn ServerTransport,
@@ -45,7 +45,7 @@ impl StreamWriter<'_> {
         self.streamed
     }
 
-    /// Waits so long; whether the client hung up meanwhile, as far as that can be seen.
+    /// Waits this long; returns whether the client hung up meanwhile, as far as that can be detected.
     ///
     /// # Errors
     /// `ConnectionAborted`: the server is shut down.
@@ -94,7 +94,7 @@ impl fmt::Debug for StreamWriter<'_> {
     }
 }
 
-/// The connection of a `user_events` session: nothing is written to it, it only lasts.
+/// The connection of a `user_events` session: it carries no data.
 pub struct HeldConnection<'w> {
     pub(super) transport: &'w mut dyn ServerTransport,
     pub(super) canceller: Option<&'w Canceller>,
@@ -102,7 +102,7 @@ pub struct HeldConnection<'w> {
 }
 
 impl HeldConnection<'_> {
-    /// Waits until the client hangs up, or this time is over; whether it hung up. A half-close is no hang-up (F-23).
+    /// Waits until the client hangs up, or until the timeout; returns whether it hung up. A half-close does not count (F-23).
     ///
     /// # Errors
     /// `ConnectionAborted`: the server is shut down.
@@ -129,7 +129,7 @@ fn wait(transport: &mut dyn ServerTransport, time: Option<Duration>, canceller: 
     }
 }
 
-/// A deadline too far away to be told is none.
+/// A deadline beyond the clock's range is none.
 pub(super) fn until(within: Option<Duration>, canceller: Option<&Canceller>) -> Until<'_> {
     Until { deadline: within.and_then(|within| Instant::now().checked_add(within)), canceller }
 }

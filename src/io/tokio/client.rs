@@ -1,4 +1,4 @@
-//! Asks a runtime: one method a command, one connection a call.
+//! The async client: one method per command, one connection per call.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
 use crate::message::server::ResultReply;
 
-/// Asks a runtime, as [`Client`](crate::io::Client) does. Each call opens a connection of its own: a connection carries one request.
+/// An async client of a runtime, like [`Client`](crate::io::Client). Each call opens a new connection: a connection carries one
+/// request.
 ///
 /// A runtime answers one client at a time (F-75); several runtimes can be asked at once.
 ///
@@ -32,8 +33,8 @@ use crate::message::server::ResultReply;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A request that a runtime would refuse, or die of, is not sent: see [`without_limits`](Self::without_limits). A `user_events` session
-/// takes a descriptor, which only the blocking half passes.
+/// A request that a runtime would refuse, or crash on, is not sent: see [`without_limits`](Self::without_limits). Only the blocking
+/// half can start a `user_events` session, which needs a descriptor.
 #[derive(Debug)]
 pub struct AsyncClient<C = Endpoint> {
     connect: Arc<C>,
@@ -48,26 +49,26 @@ impl<C> Clone for AsyncClient<C> {
 }
 
 impl<C: AsyncConnect> AsyncClient<C> {
-    /// A client of what is at `connect`.
+    /// A client of the runtime at `connect`.
     pub fn new(connect: C) -> Self {
         Self { connect: Arc::new(connect), deadlines: Deadlines::DEFAULT, checks_limits: true }
     }
 
-    /// The same with other deadlines.
+    /// Sets the deadlines.
     #[must_use]
     pub fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
         self.deadlines = deadlines;
         self
     }
 
-    /// The same, where requests go out as they are. Some of those that a runtime should refuse kill it (F-72, P-19).
+    /// Sends requests unchecked. Some invalid requests kill a runtime (F-72, P-19).
     #[must_use]
     pub fn without_limits(mut self) -> Self {
         self.checks_limits = false;
         self
     }
 
-    /// A connection on which nothing was said yet.
+    /// A new connection, before any byte is sent.
     ///
     /// # Errors
     /// [`Phase::Find`], [`Phase::Trust`], [`Phase::Connect`].
@@ -75,7 +76,7 @@ impl<C: AsyncConnect> AsyncClient<C> {
         self.connect_by(Clock::start(&self.deadlines)).await
     }
 
-    /// The same, where the whole call began earlier.
+    /// Like `connect`, if the whole call began earlier.
     async fn connect_by(&self, clock: Clock) -> Result<AsyncConnection<C::Stream>, Error> {
         let connecting = async { Ok(self.connect.connect().await) };
         let connected = until(clock.within(self.deadlines.connect), connecting).await;
@@ -84,16 +85,16 @@ impl<C: AsyncConnect> AsyncClient<C> {
         Ok(if self.checks_limits { connection } else { connection.without_limits() })
     }
 
-    /// Asks `request`, whatever it is, and waits for the reply. What follows the reply is not read: for sessions there is
-    /// [`trace`](Self::trace), for the environment [`environment`](Self::environment).
+    /// Sends any `request` and waits for the reply. Does not read what follows the reply: for sessions use [`trace`](Self::trace),
+    /// for the environment [`environment`](Self::environment).
     ///
     /// # Errors
-    /// [`Error`], as every call.
+    /// [`Error`], as for every call.
     pub async fn call<'r, R: Request<'r>>(&self, request: &R) -> Result<Answer<R>, Error> {
         self.connect().await?.call(request).await
     }
 
-    /// `ProcessEnvironment`: gives each entry to `take` as it comes; an entry of more than 256 KiB is an error.
+    /// `ProcessEnvironment`: passes each entry to `take` as it arrives; an entry of more than 256 KiB is an error.
     ///
     /// # Errors
     /// As [`EnvironmentBlock::for_each`](crate::io::EnvironmentBlock::for_each).
@@ -110,11 +111,11 @@ impl<C: AsyncConnect> AsyncClient<C> {
         self.connect().await?.begin_trace(drive).await
     }
 
-    /// Starts a session that streams with the newest command that the runtime knows, as `fallback` says; and what was lost. Each command
-    /// goes over a connection of its own; [`Deadlines::whole`] is for all of them.
+    /// Starts a session that streams with the newest command that the runtime knows, following `fallback`; also returns what was
+    /// lost. Each command uses a new connection; [`Deadlines::whole`] covers all of them.
     ///
     /// # Errors
-    /// [`Error`], as every call: the last command's.
+    /// [`Error`] of the last command, as for every call.
     pub async fn trace_by(&self, mut fallback: TracingFallback<'_>) -> Result<(AsyncTrace<C::Stream>, DroppedFields), Error> {
         if self.checks_limits {
             fallback.request().check_limits().map_err(|error| Error::new(Phase::Send, error))?;
@@ -130,7 +131,7 @@ impl<C: AsyncConnect> AsyncClient<C> {
         }
     }
 
-    /// Asks something that only succeeds or fails. An OK whose result says failure is a refusal.
+    /// Sends a request that only succeeds or fails. An OK with a failure result is a refusal.
     pub(in crate::io) async fn done<'r, R: Request<'r, Reply = ResultReply>>(&self, request: &R) -> Result<(), Error> {
         check_result(self.call(request).await?.message())
     }

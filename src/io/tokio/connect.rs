@@ -1,12 +1,14 @@
-//! How an async client comes to a connection.
+//! How an async client gets a connection.
 
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
+#[cfg(unix)]
+use crate::io::found_socket::FoundSocket;
 use crate::io::{Endpoint, Error, Phase, Until};
 
-/// What an [`AsyncClient`](super::AsyncClient) asks: anything that gives a new connection for each request.
+/// Provides an [`AsyncClient`](super::AsyncClient) with a new connection for each request.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::{AsyncClient, AsyncConnect, Error};
@@ -29,10 +31,10 @@ use crate::io::{Endpoint, Error, Phase, Until};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub trait AsyncConnect {
-    /// What it gives.
+    /// The connection type.
     type Stream: AsyncRead + AsyncWrite + Send + Unpin;
 
-    /// A connection on which nothing was said yet. It is dropped where that takes too long.
+    /// A new connection, before any byte is sent. It is dropped on a timeout.
     fn connect(&self) -> impl Future<Output = Result<Self::Stream, Error>> + Send;
 }
 
@@ -44,27 +46,41 @@ impl<C: AsyncConnect + Sync + ?Sized> AsyncConnect for &C {
     }
 }
 
-/// Does what may block on a thread that is there for that.
+/// Runs blocking work on a thread for blocking.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|died| Error::new(Phase::Find, io::Error::from(died)))?
 }
 
-/// Found and looked at as by the blocking half: see [`discovery`](crate::io::discovery) and [`trust`](crate::io::trust).
+/// Found and checked as by the blocking half: see [`discovery`](crate::io::discovery) and [`trust`](crate::io::trust).
 #[cfg(unix)]
 impl AsyncConnect for Endpoint {
     type Stream = tokio::net::UnixStream;
 
     async fn connect(&self) -> Result<Self::Stream, Error> {
-        let endpoint = self.clone();
-        let (path, process_id) = blocking(move || endpoint.find(&Until::FOREVER)).await?;
-        loop {
-            if let Some(stream) = crate::io::unix::try_connect(&path)? {
-                self.check_peer(&stream, process_id)?;
-                return Self::Stream::from_std(stream).map_err(Error::connecting);
+        if let Some(found) = self.found_before() {
+            match connect_to(self, &found).await {
+                // No process listens there any longer, or another does: search again below.
+                Err(_) => self.forget(),
+                done => return done,
             }
-            tokio::time::sleep(crate::io::unix::BACKLOG_PAUSE).await;
         }
+        let endpoint = self.clone();
+        let found = blocking(move || endpoint.find(&Until::FOREVER)).await?;
+        let stream = connect_to(self, &found).await?;
+        self.keep(found);
+        Ok(stream)
+    }
+}
+
+#[cfg(unix)]
+async fn connect_to(endpoint: &Endpoint, found: &FoundSocket) -> Result<tokio::net::UnixStream, Error> {
+    loop {
+        if let Some(stream) = crate::io::unix::try_connect(&found.path)? {
+            endpoint.check_peer(&stream, found)?;
+            return tokio::net::UnixStream::from_std(stream).map_err(Error::connecting);
+        }
+        tokio::time::sleep(crate::io::unix::BACKLOG_PAUSE).await;
     }
 }
 
@@ -78,7 +94,7 @@ impl AsyncConnect for Endpoint {
 
         let path = PipePath::new(&self.pipe_name()?).map_err(|error| Error::new(Phase::Find, error))?;
         loop {
-            // Its server may learn who the client is and may not act in its name: so it is by default.
+            // Its server may identify the client, but not impersonate it: the default.
             let tried = match in_turn(&path, || ClientOptions::new().open(path.text())) {
                 Ok(tried) => tried,
                 Err(wait) => {

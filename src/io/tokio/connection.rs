@@ -11,7 +11,7 @@ use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
 use crate::message::process::ProcessEnvironment;
 
-/// One request over a connection that is there already: a Unix socket, a named pipe, a TCP stream, TLS.
+/// One request over an existing connection: a Unix socket, a named pipe, a TCP stream, TLS.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::AsyncConnection;
@@ -37,30 +37,30 @@ pub struct AsyncConnection<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
-    /// A connection on which nothing was said yet.
+    /// A connection before any byte is sent.
     pub const fn new(stream: S) -> Self {
         Self { stream, deadlines: Deadlines::DEFAULT, checks_limits: true, clock: None }
     }
 
-    /// The same with other deadlines. With [`Deadlines::NONE`] the runtime needs no time enabled.
+    /// Sets the deadlines. With [`Deadlines::NONE`] the tokio runtime needs no time driver.
     pub const fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
         self.deadlines = deadlines;
         self
     }
 
-    /// The same, where requests go out as they are. Some of those that a runtime should refuse kill it (F-72, P-19).
+    /// Sends the request unchecked. Some invalid requests kill a runtime (F-72, P-19).
     pub const fn without_limits(mut self) -> Self {
         self.checks_limits = false;
         self
     }
 
-    /// The same, where the whole call began earlier.
+    /// Like `new`, if the whole call began earlier.
     pub(super) const fn begun(mut self, clock: Clock) -> Self {
         self.clock = Some(clock);
         self
     }
 
-    /// Asks, and waits for the reply.
+    /// Sends the request and waits for the reply.
     ///
     /// # Errors
     /// As [`Connection::call`](crate::io::Connection::call).
@@ -83,7 +83,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
         Ok(AsyncTrace::new(self.stream, session_id, self.deadlines.stream))
     }
 
-    /// Asks for the environment, and gives each entry to `take` as it comes; an entry of more than 256 KiB is an error.
+    /// Asks for the environment, and passes each entry to `take` as it arrives; an entry of more than 256 KiB is an error.
     ///
     /// # Errors
     /// As [`EnvironmentBlock::for_each`](crate::io::EnvironmentBlock::for_each).
@@ -109,12 +109,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
         }
     }
 
-    /// The deadlines of the call, which begins now if it has not begun.
+    /// The deadlines of the call, which begins now unless it has begun.
     fn clock(&mut self) -> Clock {
         *self.clock.get_or_insert_with(|| Clock::start(&self.deadlines))
     }
 
-    /// Does what the exchange says, until it is finished.
+    /// Performs the exchange's actions until it is finished.
     pub(super) async fn run(&mut self, mut drive: Drive) -> Result<Finished, Error> {
         let clock = self.clock();
         let sending = clock.within(self.deadlines.send);
@@ -129,7 +129,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
                 Next::SendFd => drive.fd_sent(Err(std::io::Error::from(std::io::ErrorKind::Unsupported).into()))?,
                 Next::Receive(into) => {
                     if replying.is_none() {
-                        // What was written may lie in a buffer of the stream's own.
+                        // The stream may have buffered what was written.
                         let _ = until(sending, self.stream.flush()).await;
                     }
                     let deadline = *replying.get_or_insert_with(|| clock.within(reply_within));

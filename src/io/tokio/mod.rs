@@ -1,7 +1,7 @@
-//! The client's half over tokio: the same exchanges, deadlines and errors, with `async` and without threads.
+//! The client over tokio: the same exchanges, deadlines and errors, with `async` and without threads.
 //!
-//! Deadlines need a runtime with time enabled, [`Endpoint`](super::Endpoint)s one with I/O enabled: `enable_all` does both. There is no
-//! canceller: a call that is dropped is cancelled, and its connection closed.
+//! Deadlines need a tokio runtime with time enabled, [`Endpoint`](super::Endpoint)s one with I/O enabled: `enable_all` does both.
+//! There is no canceller: dropping a call cancels it, and closes its connection.
 
 mod client;
 mod connect;
@@ -22,7 +22,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{Deadlines, Stopped};
 
-/// The deadlines of one call, once it has begun; by the clock of tokio, which tests can stop.
+/// The deadlines of a call that has begun, by the clock of tokio, which tests can stop.
 #[derive(Clone, Copy, Debug)]
 struct Clock {
     whole: Option<Instant>,
@@ -39,12 +39,12 @@ impl Clock {
     }
 }
 
-/// A deadline too far away to be told is none.
+/// A deadline beyond the clock's range is none.
 fn after(within: Option<Duration>) -> Option<Instant> {
     within.and_then(|within| Instant::now().checked_add(within))
 }
 
-/// What `io` gives, if it does so until then.
+/// The result of `io`, if it arrives in time.
 async fn until<T>(deadline: Option<Instant>, io: impl Future<Output = io::Result<T>>) -> Result<T, Stopped> {
     match deadline {
         None => Ok(io.await?),

@@ -22,14 +22,15 @@ pub struct AsyncStopper<C> {
 }
 
 impl<S> AsyncTrace<S> {
-    /// What stops it, over another connection to the same runtime: one of `client`'s.
+    /// The connection for the stop: another one to the same runtime, made by `client`.
     pub fn stopper<C: AsyncConnect>(&self, client: &AsyncClient<C>) -> AsyncStopper<C> {
         AsyncStopper { session: self.session.clone(), client: client.clone() }
     }
 }
 
 impl<C: AsyncConnect> AsyncStopper<C> {
-    /// Stops the session, and waits for the answer. That comes once the stream was read to its end, so somebody must be reading it.
+    /// Stops the session, and waits for the answer. The answer arrives after the stream was read to its end, so another task must
+    /// read it.
     ///
     /// A stop that was refused, not answered, or dropped may be repeated.
     ///

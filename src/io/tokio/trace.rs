@@ -16,8 +16,8 @@ use crate::io::{Error, Stopped};
 
 /// The nettrace stream of a session, as an [`AsyncRead`]: ends when the session does.
 ///
-/// The runtime does not answer a stop, nor any other client, until the stream is read to its end (F-75): go on reading. Dropping it
-/// closes the connection, which ends the session without a rundown; an [`AsyncStopper`](super::AsyncStopper) sends nothing then.
+/// The runtime answers neither a stop nor any other client until the stream is read to its end (F-75): continue reading. Dropping
+/// it closes the connection, which ends the session without a rundown; an [`AsyncStopper`](super::AsyncStopper) then sends nothing.
 ///
 /// ```no_run
 /// use dotnet_diagnostics_ipc::io::{AsyncClient, Endpoint};
@@ -49,7 +49,7 @@ pub struct AsyncTrace<S> {
     stream: S,
     pub(super) session: Streaming,
     within: Option<Duration>,
-    /// While nothing comes.
+    /// While nothing arrives.
     silence: Option<Pin<Box<Sleep>>>,
 }
 
@@ -58,12 +58,12 @@ impl<S> AsyncTrace<S> {
         Self { stream, session: Streaming::new(session_id), within, silence: None }
     }
 
-    /// The session's id; `None` if the runtime did not say it (F-2), and then it cannot be stopped.
+    /// The session's id; `None` if the runtime did not report it (F-2), and then it cannot be stopped.
     pub fn session_id(&self) -> Option<u64> {
         self.session.session_id()
     }
 
-    /// What became of the session; `None` while it lasts, or while its stop is on the way.
+    /// The outcome of the session; `None` while it lasts, or while its stop is pending.
     pub fn outcome(&self) -> Option<SessionOutcome> {
         self.session.outcome()
     }
@@ -77,7 +77,7 @@ impl<S> AsyncTrace<S> {
     }
 }
 
-/// The errors are those of a [`Trace`](crate::io::Trace): [`Error::in_io`] finds the crate's own in them.
+/// The errors are those of a [`Trace`](crate::io::Trace): [`Error::in_io`] extracts the crate's error.
 impl<S: AsyncRead + Unpin> AsyncRead for AsyncTrace<S> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;

@@ -1,5 +1,6 @@
-//! Looks at a path: what it is, whose it is, and who could change it.
+//! Checks a path: its type, its owner, and who could change it.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::{self, FileType, Metadata};
@@ -8,21 +9,22 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Component, Path, PathBuf};
 use std::string::ToString as _;
 
-use super::user_ids::is_anybody;
+use super::judged::Judged;
+use super::user_ids::{OurUserId, is_anybody, our_user_id};
 use super::{Distrust, TrustPolicy};
 use crate::io::{Error, ErrorKind, Phase};
 
-/// As many symbolic links as Linux follows.
+/// The maximum number of symbolic links that Linux follows.
 const MOST_LINKS: u32 = 40;
 const WRITABLE_FOR_OTHERS: u32 = 0o022;
 const STICKY: u32 = 0o1000;
 const PERMISSIONS: u32 = 0o7777;
 
-/// Looks at the path of a socket, before connecting to it.
+/// Checks the path of a socket before connecting to it.
 ///
 /// # Errors
-/// [`Phase::Trust`] and [`ErrorKind::Untrusted`]; [`Phase::Find`] and [`ErrorKind::NotFound`] where there is nothing;
-/// [`ErrorKind::Io`] where a part of the path cannot be looked at.
+/// [`Phase::Trust`] and [`ErrorKind::Untrusted`]; [`Phase::Find`] and [`ErrorKind::NotFound`] if it does not exist;
+/// [`ErrorKind::Io`] if a part of the path cannot be read.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::trust::{TrustPolicy, check_path};
@@ -31,6 +33,14 @@ const PERMISSIONS: u32 = 0o7777;
 /// assert_eq!(format!("{error:#}"), "looking at who owns the endpoint: /dev/null is a device, not a socket");
 /// ```
 pub fn check_path(path: &Path, policy: TrustPolicy) -> Result<(), Error> {
+    if policy == TrustPolicy::UNCHECKED {
+        return Ok(());
+    }
+    judge_path(path, policy).map(drop)
+}
+
+/// The same, and a way to check later that the path still leads to the same socket. Even a policy without checks follows the path.
+pub(in crate::io) fn judge_path(path: &Path, policy: TrustPolicy) -> Result<Judged, Error> {
     look_at(path, policy).map_err(|kind| match kind {
         ErrorKind::Io(error) if error.kind() == io::ErrorKind::NotFound => {
             Error::new(Phase::Find, ErrorKind::NotFound(path.display().to_string()))
@@ -39,19 +49,20 @@ pub fn check_path(path: &Path, policy: TrustPolicy) -> Result<(), Error> {
     })
 }
 
-fn look_at(path: &Path, policy: TrustPolicy) -> Result<(), ErrorKind> {
+fn look_at(path: &Path, policy: TrustPolicy) -> Result<Judged, ErrorKind> {
     if policy == TrustPolicy::UNCHECKED {
-        return Ok(());
+        return Ok(Judged::new(&fs::metadata(path)?, policy, None));
     }
     let walk = Walk::new(policy);
     let (at, metadata) = walk.follow(path)?;
     if policy.checks_kind && !metadata.file_type().is_socket() {
         return Err(Distrust::NotASocket { path: at, is: kind_of(metadata.file_type()) }.into());
     }
-    walk.check_owner(&at, &metadata)
+    walk.check_owner(&at, &metadata)?;
+    Ok(Judged::new(&metadata, policy, walk.relies_on_us.get().then_some(*walk.ours)))
 }
 
-/// Looks at a directory and all above it: that nobody but those whom the policy trusts can replace what we put there.
+/// Checks a directory and all above it: that only those trusted by the policy can replace what we create there.
 pub(in crate::io) fn check_directory(path: &Path, policy: TrustPolicy) -> Result<(), ErrorKind> {
     let (_, metadata) = Walk::new(policy).follow(path)?;
     if metadata.is_dir() { Ok(()) } else { Err(io::Error::from(io::ErrorKind::NotADirectory).into()) }
@@ -73,21 +84,23 @@ pub(in crate::io) fn kind_of(kind: FileType) -> &'static str {
 
 struct Walk {
     policy: TrustPolicy,
-    ours: u32,
+    ours: OurUserId,
+    /// Whether anything on the path is trusted because we own it.
+    relies_on_us: Cell<bool>,
 }
 
 impl Walk {
     fn new(policy: TrustPolicy) -> Self {
-        Self { policy, ours: rustix::process::geteuid().as_raw() }
+        Self { policy, ours: our_user_id(), relies_on_us: Cell::new(false) }
     }
 
-    /// Goes down to the end of `path` through every directory and symbolic link, and looks at each of them.
+    /// Walks to the end of `path` through every directory and symbolic link, and checks each of them.
     fn follow(&self, path: &Path) -> Result<(PathBuf, Metadata), ErrorKind> {
         let path = std::path::absolute(path)?;
         let (root, rest) = split_root(&path);
         let mut todo: VecDeque<Part> = parts(rest).collect();
         let mut at = root.to_path_buf();
-        // The directory itself, where `/proc/PID/root` is a symbolic link.
+        // The directory itself, if `/proc/PID/root` is a symbolic link.
         let mut metadata = fs::metadata(&at)?;
         self.check_directory(&at, &metadata)?;
         let mut links = 0_u32;
@@ -113,7 +126,7 @@ impl Walk {
             let entry = at.join(name);
             let found = fs::symlink_metadata(&entry)?;
             if found.is_symlink() {
-                // Who owns it can point it elsewhere, at least in a sticky directory.
+                // Its owner can redirect it, at least in a sticky directory.
                 self.check_owner(&entry, &found)?;
                 links = links.saturating_add(1);
                 if links > MOST_LINKS {
@@ -138,10 +151,14 @@ impl Walk {
         if is_anybody(owner) && !self.policy.allows(owner) {
             return Err(Distrust::UnmappedOwner { path: path.to_path_buf(), owner }.into());
         }
-        if self.policy.trusts(owner, self.ours) {
+        if self.policy.trusts_all(owner) {
             return Ok(());
         }
-        Err(Distrust::OtherOwner { path: path.to_path_buf(), owner, ours: self.ours }.into())
+        if owner == *self.ours {
+            self.relies_on_us.set(true);
+            return Ok(());
+        }
+        Err(Distrust::OtherOwner { path: path.to_path_buf(), owner, ours: *self.ours }.into())
     }
 
     fn check_directory(&self, path: &Path, metadata: &Metadata) -> Result<(), ErrorKind> {
@@ -154,8 +171,8 @@ impl Walk {
     }
 }
 
-/// The root that the path begins with: ours, or that of another process. The latter is no symbolic link that could be read and
-/// followed: its text is `/`.
+/// The root of the path: ours, or that of another process. The latter is not a symbolic link that could be read and followed: its
+/// text is `/`.
 fn split_root(path: &Path) -> (&Path, &Path) {
     let whole = (Path::new("/"), path.strip_prefix("/").unwrap_or(path));
     if !cfg!(any(target_os = "linux", target_os = "android")) {

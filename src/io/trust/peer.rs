@@ -1,26 +1,26 @@
-//! Looks at who listens, once connected.
+//! Checks who listens, after connecting.
 
 use std::io;
 use std::os::fd::AsFd;
 
-use super::user_ids::is_anybody;
+use super::user_ids::{is_anybody, our_user_id};
 use super::{Distrust, TrustPolicy};
 use crate::io::{Error, Phase};
 
-/// Who called `listen`, as the kernel noted it then.
+/// The process that called `listen`, as recorded by the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
     pub(crate) user_id: u32,
-    /// `None` for a process in a pid namespace that we cannot see into.
+    /// `None` for a process in a pid namespace that we cannot see.
     pub(crate) process_id: Option<u32>,
 }
 
-/// Looks at who listens at the other end of `stream`, before anything is sent. `process_id` is the process that was asked for, in
-/// our own pid namespace.
+/// Checks who listens at the other end of `stream`, before anything is sent. `process_id` is the requested process, in our pid
+/// namespace.
 ///
 /// # Errors
-/// [`Phase::Trust`] and [`ErrorKind::Untrusted`](crate::io::ErrorKind::Untrusted); [`ErrorKind::Io`](crate::io::ErrorKind::Io)
-/// where the system does not say who it is.
+/// [`Phase::Trust`] and [`ErrorKind::Untrusted`](crate::io::ErrorKind::Untrusted); [`ErrorKind::Io`](crate::io::ErrorKind::Io) if
+/// the system does not report it.
 ///
 /// ```
 /// use std::os::unix::net::UnixStream;
@@ -37,12 +37,12 @@ pub fn check_peer(stream: &impl AsFd, policy: TrustPolicy, process_id: Option<u3
         return Ok(());
     }
     let peer = peer_of(stream).map_err(|error| Error::new(Phase::Trust, error))?;
-    let ours = rustix::process::geteuid().as_raw();
+    let ours = our_user_id();
     if is_anybody(peer.user_id) && !policy.allows(peer.user_id) {
         return Err(Error::new(Phase::Trust, Distrust::UnmappedPeer { owner: peer.user_id }));
     }
-    if !policy.trusts(peer.user_id, ours) {
-        return Err(Error::new(Phase::Trust, Distrust::PeerOwner { owner: peer.user_id, ours }));
+    if !policy.trusts_all(peer.user_id) && peer.user_id != *ours {
+        return Err(Error::new(Phase::Trust, Distrust::PeerOwner { owner: peer.user_id, ours: *ours }));
     }
     match (peer.process_id, process_id) {
         (Some(process_id), Some(expected)) if policy.checks_process && process_id != expected => {
@@ -52,8 +52,8 @@ pub fn check_peer(stream: &impl AsFd, policy: TrustPolicy, process_id: Option<u3
     }
 }
 
-// `nix`, since rustix 1.1 reads `pid` as a number that is not zero, and the kernel says zero for a process that we cannot see: seen
-// as `Err(code 0)`.
+// `nix`, since rustix 1.1 reads `pid` as a non-zero number, and the kernel reports zero for a process that we cannot see: seen as
+// `Err(code 0)`.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn peer_of(stream: &impl AsFd) -> io::Result<Peer> {
     let peer = nix::sys::socket::getsockopt(&stream.as_fd(), nix::sys::socket::sockopt::PeerCredentials)?;

@@ -1,4 +1,4 @@
-//! Looks at who made a pipe, once connected.
+//! Checks who created a pipe, after connecting.
 
 use std::string::ToString as _;
 
@@ -6,7 +6,7 @@ use super::{Distrust, TrustPolicy};
 use crate::io::windows::Sid;
 use crate::io::{Error, Phase};
 
-/// Looks at the process that made the pipe, before anything is sent. `expected` is the process that was asked for.
+/// Checks the process that created the pipe, before anything is sent. `expected` is the requested process.
 pub(in crate::io) fn check_pipe(
     server_process_id: std::io::Result<u32>,
     policy: TrustPolicy,

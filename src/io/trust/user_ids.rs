@@ -1,30 +1,38 @@
-//! Which numbers of users stand for a single user.
+//! Which user ids stand for a single user, and which is ours.
 
+use std::cell::LazyCell;
 use std::fs::read_to_string;
 use std::sync::OnceLock;
 
-/// Whether this number may stand for anybody: in a user namespace all users that it does not map have one number, that of nobody, and
-/// whoever owns such a file cannot be told.
+/// Our effective user id, queried only if needed, and once.
+pub(super) type OurUserId = LazyCell<u32>;
+
+pub(super) fn our_user_id() -> OurUserId {
+    LazyCell::new(|| rustix::process::geteuid().as_raw())
+}
+
+/// Whether this id may stand for anybody: in a user namespace all unmapped users have one id, that of nobody, and the owner of such
+/// a file is unknown.
 ///
-/// Which number that is, is the same in the whole system. What our namespace maps may change with each call. Without `/proc` there are
-/// no user namespaces.
+/// That id is the same in the whole system. Our namespace's map may change between calls. Without `/proc` there are no user
+/// namespaces.
 pub(super) fn is_anybody(user_id: u32) -> bool {
     static NOBODY: OnceLock<u32> = OnceLock::new();
     let nobody = NOBODY.get_or_init(|| overflow(&read_to_string("/proc/sys/kernel/overflowuid").unwrap_or_default()));
     user_id == *nobody && read_to_string("/proc/self/uid_map").is_ok_and(|map| !maps_all(&map))
 }
 
-/// The number of nobody, as the system has it.
+/// The system's id of nobody.
 fn overflow(text: &str) -> u32 {
     const USUAL: u32 = 65534;
     text.trim().parse().unwrap_or(USUAL)
 }
 
-/// Whether each number stands for a user of its own. A line of the map is the first id inside, the first outside, and how many.
+/// Whether each id stands for one user. A line of the map is the first id inside, the first outside, and the count.
 fn maps_all(map: &str) -> bool {
     let count = |line: &str| line.split_ascii_whitespace().nth(2).and_then(|count| count.parse::<u64>().ok());
     let mapped = map.lines().filter_map(count).fold(0, u64::saturating_add);
-    // The last number, -1, is nobody's anywhere.
+    // The last id, -1, is never a user.
     mapped >= u64::from(u32::MAX)
 }
 

@@ -1,4 +1,4 @@
-//! Something that happens, and that waits can wait for. What is safe about it: its handle is open for as long as it is there.
+//! An event object that can be waited for. Why it is safe: its handle is open while it exists.
 #![allow(unsafe_code, reason = "the calls of Windows; every other module of src/io but handle forbids it")]
 #![deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block)]
 
@@ -8,23 +8,23 @@ use std::ptr::null;
 
 use windows_sys::Win32::System::Threading::{CreateEventW, SetEvent};
 
-/// Something that happens, for one wait or for all.
+/// An event, for one wait or for all.
 #[derive(Debug)]
 pub(in crate::io) struct Event(OwnedHandle);
 
 impl Event {
-    /// One that was not set yet. Once set, it stays set for all that wait.
+    /// A new event. Once set, it stays set for all waits.
     ///
     /// # Errors
-    /// Where the system gives no handle for it.
+    /// If the system provides no handle.
     pub(in crate::io) fn new() -> io::Result<Self> {
         Self::create(true)
     }
 
-    /// One that was not set yet. It ends one wait each time that it is set, and is not set any more then.
+    /// A new event. Setting it ends one wait, and resets it.
     ///
     /// # Errors
-    /// Where the system gives no handle for it.
+    /// If the system provides no handle.
     pub(in crate::io) fn for_each_wait() -> io::Result<Self> {
         Self::create(false)
     }
@@ -36,13 +36,13 @@ impl Event {
         if event.is_null() {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: It is new and valid, and nobody else has it.
+        // SAFETY: It is new and valid, and has no other owner.
         Ok(Self(unsafe { OwnedHandle::from_raw_handle(event) }))
     }
 
-    /// Ends every wait for it, now and later; or the next one.
+    /// Ends every wait for it, now and later; or only the next one.
     pub(in crate::io) fn set(&self) {
-        // SAFETY: The handle is open, being borrowed. The call cannot fail for an event that was made with all rights.
+        // SAFETY: The handle is open, being borrowed. The call cannot fail for an event created with all rights.
         unsafe { SetEvent(self.0.as_raw_handle()) };
     }
 }

@@ -14,10 +14,10 @@ use crate::io::{Error, Phase, Stopped, Until};
 
 /// A pipe that clients connect to: the address of a diagnostic port, or the pipe of a runtime.
 ///
-/// It is open to this user, administrators and the system, and to nobody on another machine.
+/// It is open to this user, administrators and the system, and to no other machine.
 ///
 /// One client can connect before [`accept`](Self::accept) is called; the next one finds the pipe busy, and waits until then. The
-/// name is gone once this and all that it accepted are dropped.
+/// name is free once this and all accepted connections are dropped.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::{Transport, Until};
@@ -34,17 +34,16 @@ use crate::io::{Error, Phase, Stopped, Until};
 #[derive(Debug)]
 pub struct PipeListener {
     maker: PipeMaker,
-    /// Free for the next client; `None` where the system had no more of them.
+    /// Free for the next client; `None` if the system had no more of them.
     next: Option<PipeTransport>,
 }
 
 impl PipeListener {
-    /// Makes a pipe of this name, with or without `\\.\pipe\`. It must be new: another process may have made one to be taken for
-    /// us.
+    /// Creates a pipe of this name, with or without `\\.\pipe\`. It must be new: another process may have created one to
+    /// impersonate us.
     ///
     /// # Errors
-    /// `PermissionDenied` if there is a pipe of this name, `InvalidInput` for what is no name of a pipe, and whatever else the
-    /// system says.
+    /// `PermissionDenied` if a pipe of this name exists, `InvalidInput` for an invalid name, and other system errors.
     pub fn bind(name: &str) -> Result<Self, Error> {
         let bind = || {
             let maker = PipeMaker { path: PipePath::new(name)?, rights: Rights::private()? };
@@ -59,11 +58,11 @@ impl PipeListener {
         self.maker.path.text()
     }
 
-    /// Waits for a client. One that has left again counts: what it sent can be read, and then comes the end.
+    /// Waits for a client. A client that has already disconnected counts: its bytes can be read, then the end.
     ///
     /// # Errors
-    /// [`TimedOut`](crate::io::ErrorKind::TimedOut), [`Cancelled`](crate::io::ErrorKind::Cancelled), and whatever the system says.
-    /// It can be asked again.
+    /// [`TimedOut`](crate::io::ErrorKind::TimedOut), [`Cancelled`](crate::io::ErrorKind::Cancelled), and system errors. It can be
+    /// called again.
     pub fn accept(&mut self, until: &Until<'_>) -> Result<PipeTransport, Error> {
         let mut pipe = match self.next.take() {
             Some(pipe) => pipe,
@@ -72,14 +71,15 @@ impl PipeListener {
         match pipe.wait_for_client(until) {
             Ran::Done(_) => {}
             Ran::Failed(error) if is(&error, ERROR_PIPE_CONNECTED) || is(&error, ERROR_NO_DATA) => {}
-            // This one is of no more use.
+            // This one cannot be used again.
             Ran::Failed(error) => return Err(listening(error)),
             Ran::Stopped(stopped) => {
                 self.next = Some(pipe);
                 return Err(stopped.during(Phase::Listen));
             }
         }
-        // Before the client is served, and so before it leaves. Where there is none now, the next call tries again and says why.
+        // Before the client is served, and so before it disconnects. If that fails, the next call tries again and returns the
+        // error.
         self.next = self.create().ok();
         Ok(pipe)
     }
@@ -88,13 +88,13 @@ impl PipeListener {
         self.maker.make().and_then(PipeTransport::new)
     }
 
-    /// What makes more pipes of this name, and the one that is free now.
+    /// The factory for more pipes of this name, and the free one.
     pub(in crate::io) fn into_parts(self) -> (PipeMaker, Option<OwnedHandle>) {
         (self.maker, self.next.map(PipeTransport::into_pipe))
     }
 }
 
-/// Makes pipes of a name that is ours already, one for each client.
+/// Creates pipes of a name that we already own, one for each client.
 #[derive(Debug)]
 pub(in crate::io) struct PipeMaker {
     path: PipePath,

@@ -5,21 +5,35 @@
 //! | [`PipeTransport`] | one end of a connected pipe |
 //! | [`PipeListener`] | a pipe that clients connect to |
 //!
-//! A pipe is in byte mode, takes no remote clients, and has buffers of 16 KiB, as that of a runtime has (F-62). There is no
-//! half-close on a pipe, and no descriptor passes through one.
+//! A pipe is in byte mode, accepts no remote clients, and has buffers of 16 KiB, like a runtime's (F-62). A pipe has no half-close,
+//! and cannot pass descriptors.
 //!
-//! # What wine cannot show
+//! # Not tested under wine
 //!
-//! The tests run under wine 8. It does what Windows documents where these calls read, write, wait and cancel; the rest is taken
-//! from that documentation:
+//! The tests run under wine 8. It behaves as documented by Windows where these calls read, write, wait and cancel; the rest is
+//! taken from that documentation:
 //!
 //! - A client on another machine is refused (`PIPE_REJECT_REMOTE_CLIENTS`).
-//! - A server learns who a client is, and cannot act in its name (`SECURITY_SQOS_PRESENT | SECURITY_IDENTIFICATION`).
-//! - A pipe of a name that is taken cannot be made (`FILE_FLAG_FIRST_PIPE_INSTANCE`): wine does not look at this. The test of it is
-//!   ignored there, and meant for Windows.
-//! - A write of no bytes is a read of no bytes at the other end, which is not its end. Under wine such a write is nothing at all.
-//! - How much of a write went out that is cancelled: the documentation does not say, so nothing more can be sent then.
+//! - A server can identify a client, but not impersonate it (`SECURITY_SQOS_PRESENT | SECURITY_IDENTIFICATION`).
+//! - A pipe whose name is in use cannot be created (`FILE_FLAG_FIRST_PIPE_INSTANCE`): wine ignores this. Its test is ignored there,
+//!   and meant for Windows.
+//! - A write of 0 bytes is a read of 0 bytes at the other end, not the end of the input. Under wine such a write does nothing.
+//! - How much of a cancelled write was sent: this is undocumented, so nothing more can be sent then.
 //! - Who may open a pipe: this user, administrators and the system. Under wine there is one user.
+//! # Example
+//!
+//! Connect two ends of a pipe:
+//!
+//! ```no_run
+//! use dotnet_diagnostics_ipc::io::Until;
+//! use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
+//!
+//! let mut listener = PipeListener::bind("dotnet-diagnostic-4242")?;
+//! let mut client = PipeTransport::connect("dotnet-diagnostic-4242", &Until::FOREVER)?;
+//! let mut server = listener.accept(&Until::FOREVER)?;
+//! # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
+//! ```
+
 mod event;
 mod handle;
 mod listener;

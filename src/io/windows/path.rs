@@ -1,4 +1,4 @@
-//! The path of a pipe, as the system takes it.
+//! The path of a pipe, as passed to the system.
 #![forbid(unsafe_code)]
 
 use std::io;
@@ -7,10 +7,10 @@ use std::vec::Vec;
 
 use crate::endpoint::PIPE_PREFIX;
 
-/// The most units of a path, by the documentation of `CreateNamedPipeW`.
+/// The longest path in units, by the documentation of `CreateNamedPipeW`.
 const MOST: usize = 256;
 
-/// The path of a pipe of this machine: UTF-16 with one NUL, which is its last unit.
+/// The path of a pipe on this machine: UTF-16 with one NUL, which is its last unit.
 ///
 /// `units` is private to this file, since the calls of [`handle`](super::handle) rely on the NUL.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ impl PipePath {
     /// The path of a name, with or without `\\.\pipe\`.
     ///
     /// # Errors
-    /// `InvalidInput` for what cannot be the name of a pipe of this machine.
+    /// `InvalidInput` for text that cannot be the name of a pipe on this machine.
     pub(in crate::io) fn new(name: &str) -> io::Result<Self> {
         let rest = stripped(name);
         let fault = if rest.is_empty() {
@@ -31,7 +31,7 @@ impl PipePath {
         } else if rest.contains('\0') {
             "the name of a pipe has a NUL"
         } else if rest.starts_with('\\') {
-            // `\\server\pipe\name` is a pipe of another machine.
+            // `\\server\pipe\name` is a pipe on another machine.
             "not the name of a pipe of this machine"
         } else {
             let text = std::format!("{PIPE_PREFIX}{rest}");
@@ -50,13 +50,13 @@ impl PipePath {
         &self.units
     }
 
-    /// The path, to be read.
+    /// The path, for display.
     pub(in crate::io) fn text(&self) -> &str {
         &self.text
     }
 }
 
-/// Windows takes either case here.
+/// Windows accepts either case here.
 fn stripped(name: &str) -> &str {
     match name.split_at_checked(PIPE_PREFIX.len()) {
         Some((prefix, rest)) if prefix.eq_ignore_ascii_case(PIPE_PREFIX) => rest,

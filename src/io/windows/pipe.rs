@@ -17,19 +17,19 @@ use super::turn::{after_busy, in_turn};
 use super::watched::Watched;
 use crate::io::{Error, ErrorKind, Phase, Stopped, Transport, Until};
 
-/// How long to wait for a busy pipe before the canceller is looked at again.
+/// How long to wait for a busy pipe before the canceller is checked again.
 const SLICE: Duration = Duration::from_millis(20);
 
-/// The shortest wait for a busy pipe, in milliseconds: 0 and 1 are not so many but something else.
+/// The shortest wait for a busy pipe in milliseconds: 0 and 1 have special meanings.
 const SHORTEST: u32 = 2;
 
 /// One end of a connected pipe, whose waits end at a deadline or by a [`Canceller`](crate::io::Canceller).
 ///
-/// Nothing is in flight between two calls. A read that is stopped is cancelled first, and what came in meanwhile is returned. A
-/// write that is stopped is cancelled as well, but how much of it went out is then unknown: nothing more can be sent, what comes
-/// can still be read.
+/// No operation runs between two calls. A read that is stopped is cancelled first, and bytes that arrived meanwhile are returned. A
+/// write that is stopped is cancelled too, but how much of it was sent is unknown: then nothing more can be sent, but reading still
+/// works.
 ///
-/// The other end is closed once this is dropped; what was sent before can still be read there.
+/// Dropping it closes the other end; bytes sent before can still be read there.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -53,10 +53,10 @@ pub struct PipeTransport {
 }
 
 impl PipeTransport {
-    /// Opens the pipe of this name, with or without `\\.\pipe\`. One that is busy with other clients is waited for.
+    /// Opens the pipe of this name, with or without `\\.\pipe\`. Waits while it is busy with other clients.
     ///
     /// # Errors
-    /// [`NotFound`](ErrorKind::NotFound), `InvalidInput` for what is no name of a pipe, and whatever else the system says;
+    /// [`NotFound`](ErrorKind::NotFound), `InvalidInput` for an invalid name, and other system errors;
     /// [`TimedOut`](ErrorKind::TimedOut) and [`Cancelled`](ErrorKind::Cancelled) while the pipe is busy.
     pub fn connect(name: &str, until: &Until<'_>) -> Result<Self, Error> {
         let path = PipePath::new(name).map_err(|error| Error::new(Phase::Find, error))?;
@@ -72,10 +72,10 @@ impl PipeTransport {
         }
     }
 
-    /// Whether there is a pipe of this name, free or busy. It is not opened: its server does not notice.
+    /// Whether a pipe of this name exists, free or busy. It is not opened: its server does not notice.
     ///
     /// # Errors
-    /// `InvalidInput` for what is no name of a pipe, and whatever else the system says.
+    /// `InvalidInput` for an invalid name, and other system errors.
     pub fn is_there(name: &str) -> Result<bool, Error> {
         let path = PipePath::new(name).map_err(|error| Error::new(Phase::Find, error))?;
         match handle::wait_until_free(&path, SHORTEST) {
@@ -85,12 +85,12 @@ impl PipeTransport {
         }
     }
 
-    /// Takes over a pipe that [`handle`] has made.
+    /// Takes over a pipe created by [`handle`].
     pub(super) fn new(pipe: OwnedHandle) -> io::Result<Self> {
         Ok(Self { pipe, done: Event::new()?, is_cut: Arc::default() })
     }
 
-    /// Takes over a pipe that was looked at together with others.
+    /// Takes over a pipe that was watched together with others.
     pub(in crate::io) fn of<const N: usize>(watched: Watched<N>) -> io::Result<Self> {
         Self::new(watched.into_pipe()?)
     }
@@ -100,19 +100,19 @@ impl PipeTransport {
         self.pipe
     }
 
-    /// The same end once more, so that one thread can read while another one writes. The other end is closed once both are dropped.
+    /// Another handle to the same end, so one thread can read while another writes. The other end is closed once both are dropped.
     ///
     /// # Errors
-    /// Where the system gives no handles for it.
+    /// If the system provides no handles.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Self { pipe: self.pipe.try_clone()?, done: Event::new()?, is_cut: Arc::clone(&self.is_cut) })
     }
 
-    /// Which process made the pipe, by what the system says: whoever comes first can make a pipe of any name. For a pipe that a
-    /// [`PipeListener`](super::PipeListener) has accepted this is the process itself.
+    /// The process that created the pipe, as reported by the system: any process can create a pipe of any name first. For a pipe
+    /// accepted by a [`PipeListener`](super::PipeListener) this is the process itself.
     ///
     /// # Errors
-    /// Where the system does not say.
+    /// If the system does not report it.
     pub fn server_process_id(&self) -> io::Result<u32> {
         handle::server_process_id(self.pipe.as_handle())
     }
@@ -127,7 +127,7 @@ impl PipeTransport {
     }
 }
 
-/// The pipe that was to be opened; `None` where it is busy with other clients.
+/// The opened pipe; `None` if it is busy with other clients.
 pub(in crate::io) fn opened<P>(path: &PipePath, opened: io::Result<P>) -> Result<Option<P>, Error> {
     match opened {
         Ok(pipe) => Ok(Some(pipe)),
@@ -136,7 +136,7 @@ pub(in crate::io) fn opened<P>(path: &PipePath, opened: io::Result<P>) -> Result
     }
 }
 
-/// Waits for a slice of the time that is left.
+/// Waits for a slice of the remaining time.
 pub(in crate::io) fn wait_until_free(path: &PipePath, until: &Until<'_>) -> Result<(), Error> {
     let slice = until.left().map_or(SLICE, |left| left.min(SLICE));
     let milliseconds = u32::try_from(slice.as_millis()).unwrap_or_default().max(SHORTEST);
@@ -144,14 +144,15 @@ pub(in crate::io) fn wait_until_free(path: &PipePath, until: &Until<'_>) -> Resu
         Err(error) if is(&error, ERROR_SEM_TIMEOUT) => Ok(()),
         Err(error) => Err(cannot_be_opened(path, error)),
         Ok(()) => {
-            // It is made, but perhaps nobody waits for a client yet. A runtime that is overtaken there serves nobody any more (F-120).
+            // It is created, but perhaps does not wait for a client yet. A runtime that is overtaken there no longer serves anybody
+            // (F-120).
             sleep(after_busy(), until);
             Ok(())
         }
     }
 }
 
-/// Some milliseconds: too short for a canceller to be looked at.
+/// Some milliseconds: too short to check a canceller.
 fn sleep(time: Duration, until: &Until<'_>) {
     std::thread::sleep(until.left().map_or(time, |left| left.min(time)));
 }
@@ -176,10 +177,10 @@ impl Transport for PipeTransport {
                 io::Error::new(io::ErrorKind::BrokenPipe, "a write was given up, how much of it went out is not known").into()
             );
         }
-        // Nothing went out yet: all can still be sent.
+        // Nothing was sent yet: all can still be sent.
         until.check()?;
         if bytes.is_empty() {
-            // On a pipe even this would be something to read for the other side.
+            // On a pipe even this would be a read for the other side.
             return Ok(0);
         }
         match self.run(Operation::Write(bytes), until) {
@@ -199,7 +200,7 @@ impl Transport for PipeTransport {
                 return Ok(0);
             }
             match self.run(Operation::Read(into), until) {
-                // The other side has written nothing, which is not the end.
+                // The other side wrote 0 bytes, which is not the end.
                 Ran::Done(0) => {}
                 Ran::Done(count) => return Ok(count),
                 Ran::Failed(error) if is_end(&error) => return Ok(0),

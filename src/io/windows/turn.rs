@@ -9,23 +9,23 @@ use std::time::{Duration, Instant};
 
 use super::path::PipePath;
 
-/// From one try to open a pipe to the next one of this process. Two clients within some 0.1 ms can leave a runtime that serves nobody
-/// any more; 1 ms apart none did (F-120).
+/// The time between two attempts of this process to open a pipe. Two clients within some 0.1 ms can leave a runtime that no longer
+/// serves anybody; 1 ms apart none did (F-120).
 const APART: Duration = Duration::from_millis(5);
 
-/// How long a server may take from making a pipe to waiting for its client.
+/// How long a server may take from creating a pipe to waiting for its client.
 const MOMENT: Duration = Duration::from_millis(10);
 
 /// When each pipe may be opened next, by its path.
 static NEXT: Mutex<BTreeMap<String, Instant>> = Mutex::new(BTreeMap::new());
 
-/// Opens a pipe, if it is the caller's turn: those of a process come one after another, and not at once. Otherwise how long to wait
-/// before it is asked again.
+/// Opens a pipe if it is the caller's turn: a process opens them one after another, not at once. Otherwise returns how long to wait
+/// before calling again.
 pub(in crate::io) fn in_turn<P>(path: &PipePath, open: impl FnOnce() -> P) -> Result<P, Duration> {
     let mut next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);
     let now = Instant::now();
     next.retain(|_, turn| *turn > now);
-    // Names of pipes have no case.
+    // Names of pipes ignore case.
     let name = path.text().to_lowercase();
     if let Some(turn) = next.get(&name) {
         return Err(turn.saturating_duration_since(now));
@@ -35,8 +35,8 @@ pub(in crate::io) fn in_turn<P>(path: &PipePath, open: impl FnOnce() -> P) -> Re
     Ok(opened)
 }
 
-/// How long to wait once a pipe that was busy is free: its server makes a pipe first and waits for a client then, and other processes
-/// have waited for the same (F-120). So 10 to 20 ms, each a time of its own.
+/// How long to wait once a busy pipe is free: its server creates a pipe first and then waits for a client, and other processes have
+/// waited for it too (F-120). So 10 to 20 ms, a different time for each.
 pub(in crate::io) fn after_busy() -> Duration {
     let extra = RandomState::new().hash_one(()).checked_rem(10_000).unwrap_or_default();
     MOMENT.saturating_add(Duration::from_micros(extra))

@@ -1,5 +1,5 @@
-//! As whom a process runs, and who may open what it makes. What is safe about it: handles are open as long as they are used, and what the system writes into is as long
-//! as the system is told.
+//! The user of a process, and who may open what it creates. Why it is safe: handles are open while used, and buffers have the size
+//! reported to the system.
 #![allow(unsafe_code, reason = "the calls of Windows")]
 #![deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block)]
 
@@ -19,20 +19,20 @@ use windows_sys::Win32::System::Threading::{
     GetCurrentProcessId, OpenProcess, OpenProcessToken, PROCESS_QUERY_LIMITED_INFORMATION,
 };
 
-/// A security identifier: its bytes, as the system has them.
+/// A security identifier: its bytes, as in the system.
 #[derive(Clone, PartialEq, Eq)]
 pub(in crate::io) struct Sid(Vec<u8>);
 
 impl Sid {
-    /// The system itself, which on Windows is what root is elsewhere.
+    /// The system itself, the counterpart of root on Windows.
     const LOCAL_SYSTEM: [u8; 12] = [1, 1, 0, 0, 0, 0, 0, 5, 18, 0, 0, 0];
 
-    /// The user as whom a process runs.
+    /// The user of a process.
     ///
     /// # Errors
-    /// Where the process is gone, or does not let us look: as a rule it is another user's then.
+    /// If the process has exited, or refuses the query: usually it then belongs to another user.
     pub(in crate::io) fn of_process(process_id: u32) -> io::Result<Self> {
-        // SAFETY: Nothing but numbers go in.
+        // SAFETY: The arguments are only numbers.
         let process = owned(unsafe { OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, 0, process_id) })?;
         let mut token = null_mut();
         // SAFETY: The process is open; `token` is written within the call.
@@ -43,10 +43,10 @@ impl Sid {
         of_token(std::os::windows::io::AsHandle::as_handle(&token))
     }
 
-    /// The user as whom we run.
+    /// Our user.
     ///
     /// # Errors
-    /// Where the system does not say.
+    /// If the system does not report it.
     pub(in crate::io) fn ours() -> io::Result<Self> {
         // SAFETY: It takes nothing and cannot fail.
         Self::of_process(unsafe { GetCurrentProcessId() })
@@ -57,7 +57,7 @@ impl Sid {
     }
 }
 
-/// `S-1-5-18`: the revision, the authority, and what it has numbered.
+/// `S-1-5-18`: the revision, the authority, and its numbers.
 impl fmt::Display for Sid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (head, rest) = self.0.split_at_checked(8).unwrap_or((&self.0, &[]));
@@ -78,18 +78,18 @@ impl fmt::Debug for Sid {
 #[derive(Debug)]
 pub(super) struct Rights(NonNull<c_void>);
 
-// SAFETY: Nobody writes to the descriptor, and any thread may free it.
+// SAFETY: Nothing writes to the descriptor, and any thread may free it.
 unsafe impl Send for Rights {}
 // SAFETY: As above.
 unsafe impl Sync for Rights {}
 
 impl Rights {
-    /// All rights for this user, administrators and the system, and none for anybody else: what 0600 is elsewhere.
+    /// All rights for this user, administrators and the system, and none for others: like mode 0600 elsewhere.
     pub(super) fn private() -> io::Result<Self> {
         let text = std::format!("D:P(A;;GA;;;{})(A;;GA;;;BA)(A;;GA;;;SY)", Sid::ours()?);
         let units: Vec<u16> = text.encode_utf16().chain([0]).collect();
         let (mut descriptor, no_size) = (null_mut(), null_mut());
-        // SAFETY: The text ends in a NUL; `descriptor` is written within the call.
+        // SAFETY: The text ends with a NUL; `descriptor` is written within the call.
         let made = unsafe {
             ConvertStringSecurityDescriptorToSecurityDescriptorW(units.as_ptr(), SDDL_REVISION_1, &raw mut descriptor, no_size)
         };
@@ -99,7 +99,7 @@ impl Rights {
         NonNull::new(descriptor).map(Self).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// For a call that makes something; of use as long as this is there.
+    /// For a call that creates something; valid while this value exists.
     pub(super) fn attributes(&self) -> SECURITY_ATTRIBUTES {
         let length = u32::try_from(size_of::<SECURITY_ATTRIBUTES>()).unwrap_or_default();
         SECURITY_ATTRIBUTES { nLength: length, lpSecurityDescriptor: self.0.as_ptr(), bInheritHandle: 0 }
@@ -108,7 +108,7 @@ impl Rights {
 
 impl Drop for Rights {
     fn drop(&mut self) {
-        // SAFETY: The system has made it for us, and nobody else has it.
+        // SAFETY: The system created it for us, and it has no other owner.
         unsafe { LocalFree(self.0.as_ptr()) };
     }
 }
@@ -116,36 +116,36 @@ impl Drop for Rights {
 /// The user of a token.
 fn of_token(token: BorrowedHandle<'_>) -> io::Result<Sid> {
     let mut len = 0;
-    // SAFETY: Without room, nothing but the length that is needed is written.
+    // SAFETY: Without room, only the required length is written.
     unsafe { GetTokenInformation(token.as_raw_handle(), TokenUser, null_mut(), 0, &raw mut len) };
-    // As aligned as the structure in it; a SID has no more than 68 bytes.
+    // Aligned like the structure in it; a SID has at most 68 bytes.
     let mut room =
         std::vec![0_u64; usize::try_from(len).unwrap_or_default().min(1024).div_ceil(8).max(size_of::<TOKEN_USER>().div_ceil(8))];
     let bytes = u32::try_from(size_of_val(&*room)).unwrap_or_default();
-    // SAFETY: `room` has so many bytes.
+    // SAFETY: `room` has this many bytes.
     if unsafe { GetTokenInformation(token.as_raw_handle(), TokenUser, room.as_mut_ptr().cast(), bytes, &raw mut len) } == 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: The system has filled in a TOKEN_USER, for which `room` is large and aligned enough.
     let user = unsafe { room.as_ptr().cast::<TOKEN_USER>().read() };
     let sid = user.User.Sid;
-    // SAFETY: It points to a SID within `room`, which is still there.
+    // SAFETY: It points to a SID within `room`, which still exists.
     if unsafe { IsValidSid(sid) } == 0 {
         return Err(io::ErrorKind::InvalidData.into());
     }
     // SAFETY: As above, and it is valid.
     let len = unsafe { GetLengthSid(sid) };
-    // SAFETY: A valid SID has so many bytes, all within `room`.
+    // SAFETY: A valid SID has this many bytes, all within `room`.
     let sid = unsafe { std::slice::from_raw_parts(sid.cast::<u8>(), usize::try_from(len).unwrap_or_default()) };
     Ok(Sid(sid.to_vec()))
 }
 
-/// What a call gave, that says by a null pointer that it failed.
+/// The result of a call that returns a null pointer on failure.
 fn owned(handle: HANDLE) -> io::Result<OwnedHandle> {
     if handle.is_null() {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: It is new and valid, and nobody else has it.
+    // SAFETY: It is new and valid, and has no other owner.
     Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
 }
 
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use std::string::ToString as _;
 
-    /// What the system says of a pipe is what was asked for: three entries, and no inheritance.
+    /// The system reports for the pipe what was requested: three entries, and no inheritance.
     #[test]
     fn pipe_is_open_to_this_user_administrators_and_system() {
         use windows_sys::Win32::Security::{DACL_SECURITY_INFORMATION, GetKernelObjectSecurity};
@@ -163,7 +163,7 @@ mod tests {
         let pipe = crate::io::windows::handle::create(&path, &Rights::private().unwrap(), true).unwrap();
         let (mut descriptor, mut len) = (std::vec![0_u64; 64], 0);
         let room = u32::try_from(size_of_val(&*descriptor)).unwrap();
-        // SAFETY: The pipe is open, and `descriptor` has so many bytes.
+        // SAFETY: The pipe is open, and `descriptor` has this many bytes.
         let got = unsafe {
             let into = descriptor.as_mut_ptr().cast();
             GetKernelObjectSecurity(pipe.as_raw_handle(), DACL_SECURITY_INFORMATION, into, room, &raw mut len)
@@ -171,7 +171,7 @@ mod tests {
         assert_ne!(got, 0, "{}", io::Error::last_os_error());
         let bytes: Vec<u8> = descriptor.iter().flat_map(|word| word.to_le_bytes()).collect();
         let bytes = &bytes[..usize::try_from(len).unwrap()];
-        // A self-relative SECURITY_DESCRIPTOR: where the ACL begins; the ACL's number of entries is at 4 of it.
+        // A self-relative SECURITY_DESCRIPTOR: the offset of the ACL; the ACL's number of entries is at its offset 4.
         let acl = usize::from(bytes[16]);
         assert_eq!((bytes[acl + 4], bytes[acl + 5]), (3, 0), "{bytes:x?}");
         for sid in [&Sid::ours().unwrap().0[..], &Sid::LOCAL_SYSTEM, &[1, 2, 0, 0, 0, 0, 0, 5, 32, 0, 0, 0, 32, 2, 0, 0]] {

@@ -1,4 +1,4 @@
-//! A server's end of a pipe, of which many are looked at together.
+//! A server's end of a pipe, watched together with many others.
 #![forbid(unsafe_code)]
 
 use std::io;
@@ -10,14 +10,14 @@ use windows_sys::Win32::Foundation::{ERROR_NO_DATA, ERROR_OPERATION_ABORTED, ERR
 use super::event::Event;
 use super::handle::{InFlight, is, is_end};
 
-/// A server's end of a pipe that waits for its client, for up to `N` bytes of it, or for its end, and blocks for none of them.
+/// A server's end of a pipe that waits for its client, for up to `N` bytes, or for its end, without blocking.
 ///
-/// All that have the same event are waited for together: it is set when one of them is over. To begin something resets the event, so
-/// what is over is looked for after the last beginning, and before the wait.
+/// Pipes with the same event are waited for together: it is set when an operation of any of them ends. Starting an operation resets
+/// the event, so ended ones are looked for after the last start, and before the wait.
 #[derive(Debug)]
 pub(in crate::io) struct Watched<const N: usize> {
     flight: InFlight<N>,
-    /// A client had come before it was waited for.
+    /// A client had connected before the wait began.
     has_client: bool,
 }
 
@@ -26,7 +26,7 @@ impl<const N: usize> Watched<N> {
         Self { flight: InFlight::new(pipe, ended), has_client: false }
     }
 
-    /// Waits for a client, if it does not already.
+    /// Waits for a client, unless it already does.
     pub(in crate::io) fn begin_connect(&mut self) -> io::Result<()> {
         if self.has_client {
             return Ok(());
@@ -38,7 +38,8 @@ impl<const N: usize> Watched<N> {
         Ok(())
     }
 
-    /// Once that is over: a client has come. One that has left again counts: what it sent can be read, and then comes the end.
+    /// Once that has ended: a client has connected. A client that has already disconnected counts: its bytes can be read, then the
+    /// end.
     pub(in crate::io) fn connected(&mut self) -> io::Result<()> {
         match self.flight.end() {
             Err(error) if !has_come(&error) => return Err(error),
@@ -47,17 +48,17 @@ impl<const N: usize> Watched<N> {
         Ok(())
     }
 
-    /// Waits for up to so many bytes, or the end.
+    /// Waits for up to this many bytes, or the end.
     pub(in crate::io) fn begin_read(&mut self, most: usize) -> io::Result<()> {
         self.flight.begin_read(most)
     }
 
-    /// Whether what was begun is over.
+    /// Whether the operation has ended.
     pub(in crate::io) fn is_over(&self) -> bool {
         self.has_client || self.flight.is_over()
     }
 
-    /// Reads what has come; `WouldBlock` where nothing has, and it is waited for then. 0 at the end.
+    /// Reads the available bytes; `WouldBlock` if there are none, and starts to wait for some. 0 at the end.
     pub(in crate::io) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if into.is_empty() {
             return Ok(0);
@@ -69,7 +70,7 @@ impl<const N: usize> Watched<N> {
                 Err(error) => Err(error),
             };
             match ended {
-                // The other side has written nothing, which is not the end.
+                // The other side wrote 0 bytes, which is not the end.
                 Ok([]) => {}
                 Ok(bytes) => {
                     let count = bytes.len().min(into.len());
@@ -82,7 +83,7 @@ impl<const N: usize> Watched<N> {
         }
     }
 
-    /// Waits for nothing any longer. Fails where something has come or ended meanwhile.
+    /// Stops waiting. Fails if something has arrived or ended meanwhile.
     pub(in crate::io) fn give_up(&mut self) -> io::Result<()> {
         if !self.flight.is_running() {
             return Ok(());
@@ -95,13 +96,13 @@ impl<const N: usize> Watched<N> {
         }
     }
 
-    /// The pipe itself, on which nothing runs any more.
+    /// The pipe itself, without a running operation.
     pub(super) fn into_pipe(self) -> io::Result<OwnedHandle> {
         self.flight.pipe().try_clone_to_owned()
     }
 }
 
-/// Whether the wait for a client failed because one is there, or was.
+/// Whether the wait for a client failed because one is or was connected.
 fn has_come(error: &io::Error) -> bool {
     is(error, ERROR_PIPE_CONNECTED) || is(error, ERROR_NO_DATA)
 }

@@ -1,4 +1,4 @@
-//! `CollectTracing` to `CollectTracing4`: sessions that stream into the connection.
+//! `CollectTracing` to `CollectTracing4`: sessions that stream over the connection.
 
 use super::limits::{check_providers, check_stream};
 use super::{Format, ProviderConfig, SessionReply};
@@ -6,7 +6,7 @@ use crate::command::Command;
 use crate::message::Request;
 use crate::wire::{Array, Field, LimitError, macros::wire_struct};
 
-/// Declares a session request and what a server asks of it: a buffer, a known format, and providers.
+/// Declares a session request and what a server requires of it: a buffer, a known format, and providers.
 macro_rules! session_request {
     ($(#[$meta:meta])* $Request:ident, $COMMAND:ident, { $($fields:tt)* }) => {
         wire_struct! {
@@ -48,9 +48,9 @@ session_request! {
     CollectTracing, COLLECT_TRACING, {
         /// The size of the buffer, in MB; not 0.
         pub circular_buffer_mb: u32 = CircularBufferMb,
-        /// How the stream is written.
+        /// The format of the stream.
         pub format: Format = Format,
-        /// The providers to turn on; 1 to 1,000.
+        /// The providers to enable; 1 to 1,000.
         pub providers: Array<'a, ProviderConfig<'a>> = Providers,
     }
 }
@@ -85,17 +85,17 @@ session_request! {
     CollectTracing2, COLLECT_TRACING2, {
         /// The size of the buffer, in MB; not 0.
         pub circular_buffer_mb: u32 = CircularBufferMb,
-        /// How the stream is written.
+        /// The format of the stream.
         pub format: Format = Format,
         /// Whether the stream ends with the rundown events.
         pub request_rundown: bool = RequestRundown,
-        /// The providers to turn on; 1 to 1,000.
+        /// The providers to enable; 1 to 1,000.
         pub providers: Array<'a, ProviderConfig<'a>> = Providers,
     }
 }
 
 session_request! {
-    /// `CollectTracing3`, `0x0204` (its header is printed with 0x0203: F-14): with or without stacks. Since .NET 9.
+    /// `CollectTracing3`, `0x0204` (the document prints its header with 0x0203: F-14): with or without stacks. Since .NET 9.
     ///
     /// | bytes | what |
     /// |---|---|
@@ -124,13 +124,13 @@ session_request! {
     CollectTracing3, COLLECT_TRACING3, {
         /// The size of the buffer, in MB; not 0.
         pub circular_buffer_mb: u32 = CircularBufferMb,
-        /// How the stream is written.
+        /// The format of the stream.
         pub format: Format = Format,
         /// Whether the stream ends with the rundown events.
         pub request_rundown: bool = RequestRundown,
         /// Whether events carry the stack of their thread.
         pub request_stackwalk: bool = RequestStackwalk,
-        /// The providers to turn on; 1 to 1,000.
+        /// The providers to enable; 1 to 1,000.
         pub providers: Array<'a, ProviderConfig<'a>> = Providers,
     }
 }
@@ -166,13 +166,13 @@ session_request! {
     CollectTracing4, COLLECT_TRACING4, {
         /// The size of the buffer, in MB; not 0.
         pub circular_buffer_mb: u32 = CircularBufferMb,
-        /// How the stream is written.
+        /// The format of the stream.
         pub format: Format = Format,
-        /// The keyword of the rundown provider; 0 for no rundown. See [`rundown_keyword`](super::rundown_keyword).
+        /// The rundown provider's keyword; 0 for no rundown. See [`rundown_keyword`](super::rundown_keyword).
         pub rundown_keyword: u64 = RundownKeyword,
         /// Whether events carry the stack of their thread.
         pub request_stackwalk: bool = RequestStackwalk,
-        /// The providers to turn on; 1 to 1,000.
+        /// The providers to enable; 1 to 1,000.
         pub providers: Array<'a, ProviderConfig<'a>> = Providers,
     }
 }

@@ -5,12 +5,12 @@ use super::{Format, SessionBufferMode, SessionReply, SessionType, StreamingProvi
 use crate::command::{Command, Continuation};
 use crate::message::Request;
 use crate::wire::{
-    Array, Decode, DecodeError, Encode, EncodeError, Field, Fields, Layout as _, LimitError, LimitKind, Reader, Sink, Source,
+    Array, Decode, Encode, EncodeError, Field, Fields, Layout as _, LimitError, LimitKind, Reader, Sink, Source, decode_by_read,
     macros::wire_struct,
 };
 
 wire_struct! {
-    /// The payload of [`CollectTracing5`] behind `session_type = 0`.
+    /// The payload of [`CollectTracing5`] after `session_type = 0`.
     ///
     /// | bytes | what |
     /// |---|---|
@@ -36,20 +36,20 @@ wire_struct! {
     pub struct StreamingSession<'a> {
         /// The size of the buffer, in MB; not 0.
         pub circular_buffer_mb: u32 = StreamingCircularBufferMb,
-        /// How the stream is written.
+        /// The format of the stream.
         pub format: Format = StreamingFormat,
-        /// The keyword of the rundown provider; 0 for no rundown.
+        /// The rundown provider's keyword; 0 for no rundown.
         pub rundown_keyword: u64 = RundownKeyword,
         /// Whether events carry the stack of their thread.
         pub request_stackwalk: bool = RequestStackwalk,
-        /// The providers to turn on; 1 to 1,000.
+        /// The providers to enable; 1 to 1,000.
         pub providers: Array<'a, StreamingProviderConfig<'a>> = Providers,
     }
 }
 
 wire_struct! {
-    /// The payload of [`CollectTracing6`] behind `session_type = 0`: as [`StreamingSession`], and what to do when the
-    /// buffer is full (F-30).
+    /// The payload of [`CollectTracing6`] after `session_type = 0`: as [`StreamingSession`], plus what to do when the buffer is
+    /// full (F-30).
     ///
     /// | bytes | what |
     /// |---|---|
@@ -73,13 +73,13 @@ wire_struct! {
     pub struct StreamingSession6<'a> {
         /// The size of the buffer, in MB; not 0.
         pub circular_buffer_mb: u32 = StreamingCircularBufferMb,
-        /// How the stream is written.
+        /// The format of the stream.
         pub format: Format = StreamingFormat,
-        /// The keyword of the rundown provider; 0 for no rundown.
+        /// The rundown provider's keyword; 0 for no rundown.
         pub rundown_keyword: u64 = RundownKeyword,
         /// Whether events carry the stack of their thread.
         pub request_stackwalk: bool = RequestStackwalk,
-        /// The providers to turn on; 1 to 1,000.
+        /// The providers to enable; 1 to 1,000.
         pub providers: Array<'a, StreamingProviderConfig<'a>> = Providers,
         /// What the session does when its buffer is full.
         pub session_buffer_mode: SessionBufferMode = SessionBufferMode,
@@ -87,15 +87,15 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// The payload of [`CollectTracing5`] and [`CollectTracing6`] behind `session_type = 1`.
+    /// The payload of [`CollectTracing5`] and [`CollectTracing6`] after `session_type = 1`.
     ///
     /// | bytes | what |
     /// |---|---|
     /// | 8 | `rundownKeyword`, without effect (F-22) |
     /// | array of [`UserEventsProviderConfig`] | `providers` |
     ///
-    /// The file descriptor of `user_events_data` goes over the connection after the request and before the reply (F-19), with
-    /// a byte of its own (F-20). The session ends with the connection (F-23).
+    /// The file descriptor of `user_events_data` is sent after the request and before the reply (F-19), with a separate byte
+    /// (F-20). The session ends with the connection (F-23).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::UserEventsSession;
@@ -104,9 +104,9 @@ wire_struct! {
     /// assert_eq!(UserEventsSession { rundown_keyword: 0, providers: Array::EMPTY }.encoded_len(), Ok(12));
     /// ```
     pub struct UserEventsSession<'a> {
-        /// Parsed by runtimes, and without effect.
+        /// Parsed by runtimes, without effect.
         pub rundown_keyword: u64 = RundownKeyword,
-        /// The providers to turn on; 1 to 1,000.
+        /// The providers to enable; 1 to 1,000.
         pub providers: Array<'a, UserEventsProviderConfig<'a>> = Providers,
     }
 }
@@ -119,14 +119,14 @@ macro_rules! typed_session_request {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum $Request<'a> {
-            /// `session_type = 0`: events go into the connection.
+            /// `session_type = 0`: events go to the connection.
             Streaming($Streaming<'a>),
-            /// `session_type = 1`: events go into the kernel's `user_events`. Linux only.
+            /// `session_type = 1`: events go to the kernel's `user_events`. Linux only.
             UserEvents(UserEventsSession<'a>),
         }
 
         impl $Request<'_> {
-            /// The number in front of the payload.
+            /// The number before the payload.
             pub const fn session_type(&self) -> SessionType {
                 match self {
                     Self::Streaming(_) => SessionType::STREAMING,
@@ -138,8 +138,11 @@ macro_rules! typed_session_request {
         impl<'a> Decode<'a> for $Request<'a> {
             const MIN_LEN: usize = 16;
 
-            fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-                Self::build(reader)
+            decode_by_read! {}
+
+            #[inline]
+            fn read(reader: &mut Reader<'a>) -> Option<Self> {
+                Self::build(reader).ok()
             }
         }
 
@@ -157,6 +160,7 @@ macro_rules! typed_session_request {
         }
 
         impl Encode for $Request<'_> {
+            #[inline]
             fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
                 self.session_type().encode(sink)?;
                 match self {
@@ -178,7 +182,7 @@ macro_rules! typed_session_request {
             }
 
             fn check_values(&self) -> Result<(), LimitError> {
-                match self {
+                let mut checked = match self {
                     Self::Streaming(session) => {
                         let buffer = (Field::StreamingCircularBufferMb, session.circular_buffer_mb);
                         check_stream(session, buffer, (Field::StreamingFormat, session.format))
@@ -186,8 +190,11 @@ macro_rules! typed_session_request {
                             .and_then(|()| $check(session))
                     }
                     Self::UserEvents(session) => check_providers(session, session.providers),
+                };
+                if let Err(error) = &mut checked {
+                    error.move_behind(SessionType::MIN_LEN);
                 }
-                .map_err(|error| error.behind(SessionType::MIN_LEN))
+                checked
             }
         }
     };

@@ -10,7 +10,7 @@ wire_struct! {
     /// | 1 | `enable` |
     /// | 4 + 4 × n | `event_ids` |
     ///
-    /// Never fewer than 5 bytes: "no filter" is `enable = 0` and no ids (F-17). `enable = 1` and no ids lets nothing through.
+    /// At least 5 bytes: "no filter" is `enable = 0` and no ids (F-17). `enable = 1` and no ids lets nothing through.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::EventFilter;
@@ -23,7 +23,7 @@ wire_struct! {
     /// assert!(EventFilter::ALL.allows(4) && !EventFilter::NONE.allows(4));
     /// ```
     pub struct EventFilter<'a> {
-        /// Whether the ids are those to write (true) or those not to write (false).
+        /// Whether the ids are the events to write (true) or to leave out (false).
         pub enable: bool = Enable,
         /// The ids.
         pub event_ids: Array<'a, u32> = EventIds,
@@ -36,7 +36,7 @@ impl EventFilter<'_> {
     /// Lets no event through.
     pub const NONE: Self = Self { enable: true, event_ids: Array::EMPTY };
 
-    /// Whether the event `id`, which passed keywords and level, is written.
+    /// Whether the event `id` is written if it passes keywords and level.
     pub fn allows(&self, id: u32) -> bool {
         self.event_ids.iter().any(|listed| listed == id) == self.enable
     }

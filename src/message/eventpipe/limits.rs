@@ -1,15 +1,17 @@
-//! What a server asks of a session request beyond its grammar (F-16, F-21, F-30, P-19, P-43).
+//! What a server requires of a session request beyond its grammar (F-16, F-21, F-30, P-19, P-43).
 
-use super::{EventLevel, Format, ProviderConfig, StreamingProviderConfig, TracepointConfig, UserEventsProviderConfig};
+use super::{
+    EventLevel, Format, ProviderConfig, StreamingProviderConfig, TracepointConfig, TracepointSet, UserEventsProviderConfig,
+};
 use crate::wire::{self, Array, Decode, Encode, Field, IpcString, Layout, LimitError, LimitKind, clamp};
 
-/// The most providers that a session may have (F-16).
+/// The most providers in a session (F-16).
 pub const MAX_PROVIDERS: usize = 1000;
 
-/// The most sessions that a runtime has at a time (F-32).
+/// The most concurrent sessions of a runtime (F-32).
 pub const MAX_SESSIONS: usize = 64;
 
-/// The most bytes that a tracepoint's name may have in UTF-8: what the fields leave of a command string (F-65).
+/// The most bytes of a tracepoint's name in UTF-8: what a command string has left for it (F-65).
 pub const MAX_TRACEPOINT_NAME_LEN: usize = wire::MAX_TRACEPOINT_NAME_LEN;
 
 /// The limits of `circularBufferMB` and of `format`.
@@ -28,30 +30,51 @@ pub(super) fn check_stream(
 }
 
 /// The limits of the providers of a session.
+#[inline]
 pub(super) fn check_providers<'a, P: Provider<'a>>(session: &impl Layout, providers: Array<'a, P>) -> Result<(), LimitError> {
-    match providers.len() {
-        0 => return session.refuse(Field::Providers, LimitKind::NoProviders),
-        1..=MAX_PROVIDERS => {}
-        n => return session.refuse(Field::Providers, LimitKind::TooManyProviders(clamp(n))),
-    }
-    check_items(session.offset_of(Field::Providers), providers, |_, provider| check_provider(provider))
-        .map_err(|error| error.within(Field::Providers))
+    session.in_field(Field::Providers, check_each_provider(providers))
 }
 
-/// The limits of each item of an array at offset `at`.
+/// Once for each form of a provider. Apart, as are the steps below it: each has room on the stack only while it runs.
+#[inline(never)]
+fn check_each_provider<'a, P: Provider<'a>>(providers: Array<'a, P>) -> Result<(), LimitError> {
+    match providers.len() {
+        0 => return Err(LimitError::new(LimitKind::NoProviders, 0)),
+        1..=MAX_PROVIDERS => {}
+        n => return Err(LimitError::new(LimitKind::TooManyProviders(clamp(n)), 0)),
+    }
+    check_items(providers, |_, provider| check_provider(provider))
+}
+
+/// The limits of each item of an array.
+#[inline]
 fn check_items<'a, T: Decode<'a> + Encode + Copy>(
-    at: usize,
     items: Array<'a, T>,
     check: impl Fn(usize, &T) -> Result<(), LimitError>,
 ) -> Result<(), LimitError> {
-    let mut at = at.saturating_add(Array::<T>::MIN_LEN);
-    for (index, item) in items.iter().enumerate() {
-        check(index, &item).map_err(|error| error.behind(at).at_index(index))?;
-        at = at.saturating_add(item.encoded_len().unwrap_or(usize::MAX));
+    let (mut all, mut index) = (items.iter(), 0usize);
+    // By reference: no second item on the stack.
+    while let Some(item) = all.next().as_ref() {
+        let mut checked = check(index, item);
+        if let Err(error) = &mut checked {
+            in_item(items, index, error);
+            return checked;
+        }
+        index = index.saturating_add(1);
     }
     Ok(())
 }
 
+/// Moves an error into item `index` of an array. The offset of that item is computed only here.
+#[cold]
+#[inline(never)]
+fn in_item<'a, T: Decode<'a> + Encode + Copy>(items: Array<'a, T>, index: usize, error: &mut LimitError) {
+    let lens = items.iter().take(index).map(|item| item.encoded_len().unwrap_or(usize::MAX));
+    error.move_behind(lens.fold(Array::<T>::MIN_LEN, usize::saturating_add));
+    error.path_mut().index(index);
+}
+
+#[inline]
 fn check_provider<'a, P: Provider<'a>>(provider: &P) -> Result<(), LimitError> {
     let level = provider.log_level();
     if level.name().is_none() {
@@ -61,41 +84,51 @@ fn check_provider<'a, P: Provider<'a>>(provider: &P) -> Result<(), LimitError> {
         return provider.refuse(Field::ProviderName, LimitKind::EmptyProviderName);
     }
     match provider.config() {
-        Some(config) => {
-            check_config(&config).map_err(|error| error.behind(provider.offset_of(Field::Config)).within(Field::Config))
-        }
+        Some(config) => provider.in_field(Field::Config, check_config(config)),
         None => Ok(()),
     }
 }
 
+#[inline(never)]
 fn check_config(config: &TracepointConfig<'_>) -> Result<(), LimitError> {
     if !config.has_tracepoint() {
         return Err(LimitError::new(LimitKind::NoTracepoint, 0));
     }
     check_name_len(config, Field::DefaultTracepointName, config.default_tracepoint_name)?;
-    let duplicate = config.duplicate_event_id();
-    check_items(config.offset_of(Field::Tracepoints), config.tracepoints, |index, set| {
+    config.in_field(Field::Tracepoints, check_sets(config.tracepoints, config.duplicate_event_id()))
+}
+
+/// The limits of the sets, one of which has an id for the second time.
+#[inline(never)]
+fn check_sets(sets: Array<'_, TracepointSet<'_>>, duplicate: Option<(usize, usize)>) -> Result<(), LimitError> {
+    check_items(sets, |index, set| {
         if set.tracepoint_name.is_empty_to_runtimes() {
             return set.refuse(Field::TracepointName, LimitKind::EmptyTracepointName);
         }
         check_name_len(set, Field::TracepointName, set.tracepoint_name)?;
-        let Some((_, nth)) = duplicate.filter(|(nth_set, _)| *nth_set == index) else { return Ok(()) };
-        check_items(set.offset_of(Field::EventIds), set.event_ids, |at, id| {
-            if at == nth { Err(LimitError::new(LimitKind::DuplicateEventId(*id), 0)) } else { Ok(()) }
-        })
-        .map_err(|error| error.within(Field::EventIds))
+        match duplicate {
+            Some((nth_set, nth)) if nth_set == index => set.in_field(Field::EventIds, refuse_id(set.event_ids, nth)),
+            _ => Ok(()),
+        }
     })
-    .map_err(|error| error.within(Field::Tracepoints))
 }
 
-/// The limit of a tracepoint's name. Released .NET 10 builds do not ask, and die of a longer name (P-19).
+/// The error of id `nth`, which occurs before it as well.
+#[cold]
+#[inline(never)]
+fn refuse_id(ids: Array<'_, u32>, nth: usize) -> Result<(), LimitError> {
+    check_items(ids, |at, id| if at == nth { Err(LimitError::new(LimitKind::DuplicateEventId(*id), 0)) } else { Ok(()) })
+}
+
+/// The limit of a tracepoint's name. Released .NET 10 builds do not check, and crash on a longer name (P-19).
+#[inline(never)]
 fn check_name_len(of: &impl Layout, field: Field, name: IpcString<'_>) -> Result<(), LimitError> {
     let len = utf8_len(name);
     if len > MAX_TRACEPOINT_NAME_LEN { of.refuse(field, LimitKind::TracepointNameTooLong(clamp(len))) } else { Ok(()) }
 }
 
-/// How many bytes a runtime makes of a name: it ends at the first NUL, and half a surrogate pair becomes U+FFFD. (Seen on 10.0.9;
-/// the first half of a pair at the end is dropped there, which is not asked here.)
+/// How many bytes a runtime makes of a name: the first NUL ends it, and half a surrogate pair becomes U+FFFD. (Seen on 10.0.9,
+/// which drops the first half of a pair at the end; not considered here.)
 fn utf8_len(name: IpcString<'_>) -> usize {
     let chars = name.chars().map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER));
     chars.take_while(|c| *c != '\0').map(char::len_utf8).fold(0, usize::saturating_add)
@@ -106,7 +139,7 @@ pub(super) trait Provider<'a>: Decode<'a> + Encode + Layout + Copy {
     fn log_level(&self) -> EventLevel;
     fn provider_name(&self) -> IpcString<'a>;
 
-    fn config(&self) -> Option<TracepointConfig<'a>> {
+    fn config(&self) -> Option<&TracepointConfig<'a>> {
         None
     }
 }
@@ -122,8 +155,8 @@ macro_rules! providers {
                 self.provider_name
             }
 
-            $(fn config(&self) -> Option<TracepointConfig<'a>> {
-                Some(self.$config)
+            $(fn config(&self) -> Option<&TracepointConfig<'a>> {
+                Some(&self.$config)
             })?
         }
     )*};

@@ -1,7 +1,28 @@
 //! `EventPipe` commands: `0x02`.
 //!
-//! One session request for each number; what they share stands in [`provider`](ProviderConfig), [`EventFilter`] and
-//! [`TracepointConfig`].
+//! One session request for each number; they share [`provider`](ProviderConfig), [`EventFilter`] and [`TracepointConfig`].
+
+//! # Example
+//!
+//! Start a session, and stop it by the id of its reply:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::message::Request as _;
+//! use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig, StopTracing};
+//! use dotnet_diagnostics_ipc::wire::Array;
+//!
+//! let providers = [ProviderConfig::new("MyEventSource", 100, EventLevel::ERROR)];
+//! let start = CollectTracing2 {
+//!     circular_buffer_mb: 250,
+//!     format: Format::NET_TRACE,
+//!     request_rundown: true,
+//!     providers: Array::new(&providers),
+//! };
+//! start.check_limits()?;
+//! assert_eq!(start.encode_message(&mut [0; 128]), Ok(81));
+//! assert_eq!(StopTracing { session_id: 42 }.encode_message(&mut [0; 28]), Ok(28)); // over a second connection
+//! # Ok::<(), dotnet_diagnostics_ipc::wire::LimitError>(())
+//! ```
 
 mod collect_tracing;
 mod collect_tracing5;
@@ -21,10 +42,10 @@ use super::Request;
 use crate::command::Command;
 use crate::wire::macros::{open_enum, wire_struct};
 
-/// The rundown keyword that means what `requestRundown = true` means.
+/// The rundown keyword equivalent to `requestRundown = true`.
 pub const DEFAULT_RUNDOWN_KEYWORD: u64 = 0x8002_0139;
 
-/// The `rundownKeyword` of [`CollectTracing4`] and later that means the same as `requestRundown` of earlier commands.
+/// The `rundownKeyword` of [`CollectTracing4`] and later equivalent to `requestRundown` of earlier commands.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::message::eventpipe::{request_rundown, rundown_keyword};
@@ -36,7 +57,7 @@ pub const fn rundown_keyword(request_rundown: bool) -> u64 {
     if request_rundown { DEFAULT_RUNDOWN_KEYWORD } else { 0 }
 }
 
-/// The `requestRundown` that means the same as `keyword`, if one does.
+/// The `requestRundown` equivalent to `keyword`, if there is one.
 pub const fn request_rundown(keyword: u64) -> Option<bool> {
     match keyword {
         0 => Some(false),
@@ -56,21 +77,21 @@ open_enum! {
     pub enum EventLevel {
         /// Always.
         LOG_ALWAYS = 0, "LogAlways";
-        /// Errors that end the process.
+        /// Critical: errors that end the process.
         CRITICAL = 1, "Critical";
         /// Errors.
         ERROR = 2, "Error";
         /// Warnings.
         WARNING = 3, "Warning";
-        /// What happens.
+        /// Informational.
         INFORMATIONAL = 4, "Informational";
-        /// All of it.
+        /// Verbose.
         VERBOSE = 5, "Verbose";
     }
 }
 
 open_enum! {
-    /// How the stream is written: `format`. Above 1 is refused (F-16).
+    /// The format of the stream: `format`. Above 1 is refused (F-16).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::Format;
@@ -94,9 +115,9 @@ open_enum! {
     /// assert_eq!((SessionType::STREAMING.0, SessionType::USER_EVENTS.0), (0, 1));
     /// ```
     pub enum SessionType {
-        /// Into the connection.
+        /// To the connection.
         STREAMING = 0, "streaming";
-        /// Into the kernel's `user_events`.
+        /// To the kernel's `user_events`.
         USER_EVENTS = 1, "user_events";
     }
 }
@@ -112,7 +133,7 @@ open_enum! {
     pub enum SessionBufferMode {
         /// Drop events.
         DROP = 0, "drop";
-        /// Hold up the threads that write events.
+        /// Block the threads that write events.
         BLOCK = 1, "block";
     }
 }
@@ -124,8 +145,8 @@ wire_struct! {
     /// |---|---|
     /// | 8 | `sessionId` |
     ///
-    /// Answered by a [`SessionReply`] with the same id, also if there is no such session (F-31), and not before the stream
-    /// has been read (F-75).
+    /// Answered by a [`SessionReply`] with the same id, even if there is no such session (F-31), and only after the stream has been
+    /// read (F-75).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, eventpipe::StopTracing};
@@ -133,7 +154,7 @@ wire_struct! {
     /// assert_eq!(StopTracing { session_id: 1 }.encode_message(&mut [0; 28]), Ok(28));
     /// ```
     pub struct StopTracing {
-        /// As the reply to `CollectTracing…` gave it.
+        /// As given in the reply to `CollectTracing…`.
         pub session_id: u64 = SessionId,
     }
 }
@@ -144,7 +165,7 @@ impl Request<'_> for StopTracing {
 }
 
 wire_struct! {
-    /// The reply to [`StopTracing`] and to every `CollectTracing…`: 28 bytes in all.
+    /// The reply to [`StopTracing`] and to every `CollectTracing…`: 28 bytes in total.
     ///
     /// | bytes | what |
     /// |---|---|
@@ -157,7 +178,7 @@ wire_struct! {
     /// assert_eq!(reply, SessionReply { session_id: 1 });
     /// ```
     pub struct SessionReply {
-        /// Names the session in [`StopTracing`].
+        /// Identifies the session in [`StopTracing`].
         pub session_id: u64 = SessionId,
     }
 }

@@ -1,4 +1,4 @@
-//! `provider_config`: one provider to turn on, in the three forms that sessions have.
+//! `provider_config`: one provider to enable, in the three forms used by sessions.
 
 use super::{EventFilter, EventLevel, TracepointConfig};
 use crate::wire::{IpcString, macros::wire_struct};
@@ -13,7 +13,7 @@ wire_struct! {
     /// | string | `provider_name` |
     /// | string | `arguments` |
     ///
-    /// Earlier editions call the last field `filter_data` and optional: it is never left out (F-83).
+    /// Earlier editions call the last field `filter_data` and optional: it is always present (F-83).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::{EventLevel, ProviderConfig};
@@ -23,11 +23,11 @@ wire_struct! {
     /// assert_eq!(provider.encoded_len(), Ok(8 + 4 + 32 + 4));
     /// ```
     pub struct ProviderConfig<'a> {
-        /// Which groups of events, as bits that the provider defines.
+        /// Groups of events, as bits that the provider defines.
         pub keywords: u64 = Keywords,
-        /// How detailed.
+        /// The level of detail.
         pub log_level: EventLevel = LogLevel,
-        /// The provider.
+        /// The provider's name.
         pub provider_name: IpcString<'a> = ProviderName,
         /// `key=value` pairs for the provider, or absent.
         pub arguments: IpcString<'a> = Arguments,
@@ -63,15 +63,15 @@ wire_struct! {
     /// assert_eq!(provider.encoded_len(), Ok(8 + 4 + 8 + 4 + 1 + 4 + 8));
     /// ```
     pub struct StreamingProviderConfig<'a> {
-        /// Which groups of events.
+        /// Groups of events.
         pub keywords: u64 = Keywords,
-        /// How detailed.
+        /// The level of detail.
         pub log_level: EventLevel = LogLevel,
-        /// The provider.
+        /// The provider's name.
         pub provider_name: IpcString<'a> = ProviderName,
         /// `key=value` pairs for the provider, or absent.
         pub arguments: IpcString<'a> = Arguments,
-        /// Which event ids, among those that keywords and level let through.
+        /// Event ids, among those that pass keywords and level.
         pub filter: EventFilter<'a> = Filter,
     }
 }
@@ -99,17 +99,17 @@ wire_struct! {
     /// assert_eq!(provider.encoded_len(), Ok(8 + 4 + 8 + 4 + 5 + 8 + 4));
     /// ```
     pub struct UserEventsProviderConfig<'a> {
-        /// Which groups of events.
+        /// Groups of events.
         pub keywords: u64 = Keywords,
-        /// How detailed.
+        /// The level of detail.
         pub log_level: EventLevel = LogLevel,
-        /// The provider.
+        /// The provider's name.
         pub provider_name: IpcString<'a> = ProviderName,
         /// `key=value` pairs for the provider, or absent.
         pub arguments: IpcString<'a> = Arguments,
-        /// Which event ids, among those that keywords and level let through.
+        /// Event ids, among those that pass keywords and level.
         pub filter: EventFilter<'a> = Filter,
-        /// Into which tracepoints.
+        /// The tracepoints.
         pub config: TracepointConfig<'a> = Config,
     }
 }

@@ -17,7 +17,7 @@ empty_request! {
 }
 
 wire_struct! {
-    /// The reply to [`ProcessEnvironment`]: 26 bytes in all (F-43), then the block.
+    /// The reply to [`ProcessEnvironment`]: 26 bytes in total (F-43), then the block.
     ///
     /// | bytes | what |
     /// |---|---|
@@ -32,7 +32,7 @@ wire_struct! {
     pub struct ProcessEnvironmentReply {
         /// The size of the environment block that follows, in bytes.
         pub n_incoming_bytes: u32 = NIncomingBytes,
-        /// Unused. Kept as it came.
+        /// Unused. Kept as received.
         pub future: u16 = Future,
     }
 }
@@ -45,8 +45,8 @@ wire_struct! {
     /// | string | `name` |
     /// | string | `value` |
     ///
-    /// An absent value deletes the variable (F-44); if it was not there, the answer is an error (F-80).
-    /// Answered by a [`ResultReply`].
+    /// An absent value deletes the variable (F-44); if it does not exist, the answer is an error (F-80). Answered by a
+    /// [`ResultReply`].
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::{message::{Request as _, process::SetEnvironmentVariable}, wire::IpcString};
@@ -55,7 +55,7 @@ wire_struct! {
     /// assert_eq!(delete.encode_message(&mut [0; 64]), Ok(20 + 8 + 4));
     /// ```
     pub struct SetEnvironmentVariable<'a> {
-        /// The variable. Runtimes end it at an inner NUL.
+        /// The variable's name. For runtimes, it ends at the first NUL.
         pub name: IpcString<'a> = Name,
         /// Its value; absent to delete it.
         pub value: IpcString<'a> = Value,

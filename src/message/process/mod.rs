@@ -1,5 +1,18 @@
 //! Process commands: `0x04`.
 
+//! # Example
+//!
+//! Set a variable of a process, and resume it:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::message::Request as _;
+//! use dotnet_diagnostics_ipc::message::process::{ResumeRuntime, SetEnvironmentVariable};
+//!
+//! let request = SetEnvironmentVariable { name: "A".into(), value: "B".into() };
+//! assert_eq!(request.encode_message(&mut [0; 64]), Ok(36));
+//! assert_eq!(ResumeRuntime {}.encode_message(&mut [0; 20]), Ok(20));
+//! ```
+
 mod environment;
 mod perf_map;
 mod process_info;

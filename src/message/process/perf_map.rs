@@ -14,7 +14,7 @@ open_enum! {
     /// assert_eq!((PerfMapType::JIT_DUMP.0, PerfMapType(3).name()), (2, Some("PERFMAP")));
     /// ```
     pub enum PerfMapType {
-        /// Nothing. In the document's list, but refused (F-46).
+        /// Nothing. Listed in the document, but refused (F-46).
         DISABLED = 0, "DISABLED";
         /// Both.
         ALL = 1, "ALL";
@@ -62,7 +62,7 @@ impl Request<'_> for EnablePerfMap {
 empty_request! {
     /// `DisablePerfMap`, `0x0406`: no payload; answered by a [`ResultReply`]. Since .NET 8.
     ///
-    /// Its header is printed with 0x0405 (F-45), which without payload kills a runtime (F-84).
+    /// The document prints its header with 0x0405 (F-45), which without payload kills a runtime (F-84).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, process::DisablePerfMap};

@@ -1,14 +1,16 @@
-//! `ProcessInfo`, `ProcessInfo2`, `ProcessInfo3`: what the process is.
+//! `ProcessInfo`, `ProcessInfo2`, `ProcessInfo3`: information about the process.
 
 use super::empty_request;
 use crate::command::Command;
 use crate::message::Request;
-use crate::wire::{Decode, DecodeError, Encode, EncodeError, Fields, Guid, IpcString, Reader, Sink, Source, macros::wire_struct};
+use crate::wire::{
+    Decode, Encode, EncodeError, Fields, Guid, IpcString, Reader, Sink, Source, decode_by_read, macros::wire_struct,
+};
 
 empty_request! {
     /// `ProcessInfo`, `0x0400`: no payload; answered by a [`ProcessInfoReply`]. Since .NET 5.
     ///
-    /// Never send it with one: released runtimes then answer with raw memory (F-71).
+    /// Never send it with a payload: released runtimes then answer with raw memory (F-71).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, process::ProcessInfo};
@@ -78,9 +80,9 @@ wire_struct! {
         pub runtime_cookie: Guid = RuntimeCookie,
         /// The executable, and its arguments once the runtime has started (F-79).
         pub command_line: IpcString<'a> = CommandLine,
-        /// `Linux`, `macOS`, `Windows`, `Unknown`, and more than the document lists (F-38).
+        /// `Linux`, `macOS`, `Windows`, `Unknown`, and others that the document does not list (F-38).
         pub os: IpcString<'a> = Os,
-        /// `x64`, `arm64`, …, and more than the document lists (F-38).
+        /// `x64`, `arm64`, …, and others that the document does not list (F-38).
         pub arch: IpcString<'a> = Arch,
     }
 }
@@ -134,7 +136,7 @@ wire_struct! {
     /// | 4 | `version`, 1 so far |
     /// | … | as [`ProcessInfo2Reply`] |
     /// | string | `runtimeIdentifier` |
-    /// | … | `tail`: what a later version appended |
+    /// | … | `tail`: appended by later versions |
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::{message::process::ProcessInfo3Reply, wire::{Encode as _, Guid}};
@@ -172,7 +174,7 @@ wire_struct! {
         pub clr_product_version: IpcString<'a> = ClrProductVersion,
         /// The platform the runtime was built for, with hyphens: `linux-musl-arm64` (F-37).
         pub runtime_identifier: IpcString<'a> = RuntimeIdentifier,
-        /// What a later version appended; kept and written again.
+        /// Appended by later versions; kept and written again.
         pub tail: Tail<'a> = Tail,
     }
 }
@@ -190,12 +192,16 @@ pub struct Tail<'a>(pub &'a [u8]);
 impl<'a> Decode<'a> for Tail<'a> {
     const MIN_LEN: usize = 0;
 
-    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        reader.take(reader.rest().len()).map(Self)
+    decode_by_read! {}
+
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        reader.bytes(reader.rest().len()).map(Self)
     }
 }
 
 impl Encode for Tail<'_> {
+    #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         sink.put(self.0);
         Ok(())

@@ -1,4 +1,4 @@
-//! `ResumeRuntime` and `ApplyStartupHook`: around the start of managed code.
+//! `ResumeRuntime` and `ApplyStartupHook`: commands around the start of managed code.
 
 use super::empty_request;
 use crate::command::Command;
@@ -8,7 +8,7 @@ use crate::wire::{Field, IpcString, Layout as _, LimitError, LimitKind, macros::
 empty_request! {
     /// `ResumeRuntime`, `0x0401`: no payload; answered by a [`ResultReply`] (F-41). Since .NET 5.
     ///
-    /// Counts for the port on which it arrives; elsewhere it says OK and does nothing (F-42).
+    /// Resumes only the port on which it arrives; otherwise the answer is OK, without effect (F-42).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, process::ResumeRuntime};

@@ -1,4 +1,4 @@
-//! `Arbitrary` of the parts of payloads, of what follows replies, of names and of what the 2019 editions had.
+//! `Arbitrary` for the parts of payloads, continuations, names and the 2019 editions.
 
 use ::arbitrary::{Arbitrary, Error, Result, Unstructured};
 
@@ -19,7 +19,7 @@ macro_rules! chosen {
     )*};
 }
 
-/// What a fuzzer chose. What a value borrows, it borrows from there.
+/// A fuzzer's choice. The source that a value borrows from.
 impl<'a> Source<'a> for Unstructured<'a> {
     type Error = Error;
 
@@ -34,7 +34,7 @@ impl<'a> Source<'a> for Unstructured<'a> {
         self.arbitrary().map(Guid::from_bytes)
     }
 
-    /// Absent, text, or units that need be no text.
+    /// Absent, text, or units that may not be text.
     fn string(&mut self) -> Result<IpcString<'a>> {
         match self.int_in_range(0..=3)? {
             0 => Ok(IpcString::ABSENT),
@@ -50,7 +50,7 @@ impl<'a> Source<'a> for Unstructured<'a> {
         self.arbitrary()
     }
 
-    /// Half of them as small as named values are.
+    /// Half of them as small as named values.
     fn number(&mut self, _: Option<Names>) -> Result<u32> {
         let number: u32 = self.arbitrary()?;
         Ok(if number & 0x100 == 0 { number & 7 } else { number })
@@ -61,20 +61,20 @@ impl<'a> Source<'a> for Unstructured<'a> {
     }
 }
 
-/// The items at the front of some bytes of the input: as many as can be read.
+/// The items at the front of some bytes of the input: as many as decode.
 impl<'a, T: Decode<'a>> Arbitrary<'a> for Array<'a, T> {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         let bytes = input.arbitrary()?;
         let (mut reader, mut count, mut len) = (Reader::new(bytes), 0u32, 0);
-        // An item without bytes could be read for ever.
+        // An item without bytes could be read forever.
         while T::decode(&mut reader).is_ok() && reader.offset() > len {
             (count, len) = (count.saturating_add(1), reader.offset());
         }
-        Self::items(count, &mut Reader::new(bytes)).map_err(|_| Error::IncorrectFormat)
+        Self::items(count, &mut Reader::new(bytes)).ok_or(Error::IncorrectFormat)
     }
 }
 
-/// An entry with or without a NUL behind it.
+/// An entry with or without a final NUL.
 impl<'a> Arbitrary<'a> for Entry<'a> {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         let units: &[u8] = input.arbitrary()?;
@@ -82,13 +82,13 @@ impl<'a> Arbitrary<'a> for Entry<'a> {
     }
 }
 
-/// A port that a runtime may have read from its variable: what can stand there, and connects or would listen.
+/// A port that a runtime may have read from its variable: any allowed address, connecting or listening.
 impl<'a> Arbitrary<'a> for PortConfig<'a> {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         let text: &str = input.arbitrary()?;
         let address = text.split([';', ',', '\0']).next().unwrap_or_default();
         let port = Self { suspend_mode: input.arbitrary()?, port_type: input.arbitrary()?, ..Self::new(address) };
-        // A blank address is none.
+        // A blank address counts as none.
         if address.trim().is_empty() { Err(Error::IncorrectFormat) } else { Ok(port) }
     }
 }
@@ -102,7 +102,7 @@ impl<'a> Arbitrary<'a> for OldReply {
     }
 }
 
-/// With the fields that one of the layouts has.
+/// With the fields of one of the layouts.
 impl<'a> Arbitrary<'a> for CollectTracingWithoutFilterData<'a> {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         let layout: SessionLayout = input.arbitrary()?;
@@ -140,7 +140,7 @@ impl<'a> Arbitrary<'a> for FdByte {
     }
 }
 
-/// A value that is read from some bytes of the input.
+/// A value read from some bytes of the input.
 pub(super) fn read<'a, T: Decode<'a>>(input: &mut Unstructured<'a>) -> Result<T> {
     T::decode(&mut Reader::new(input.arbitrary()?)).map_err(|_| Error::IncorrectFormat)
 }

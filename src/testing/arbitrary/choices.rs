@@ -1,4 +1,4 @@
-//! Where made values come from: bytes that someone else chose.
+//! The source of generated values: bytes chosen by someone else.
 
 use alloc::vec::Vec;
 
@@ -13,24 +13,24 @@ use ::arbitrary::Unstructured;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Style {
-    /// Small numbers, short text, few items, and now and then anything.
+    /// Small numbers, short text, few items, and sometimes anything.
     #[default]
     Plain,
-    /// Numbers on the edges of what readers check, text that is absent, empty or no Unicode, arrays without items.
+    /// Numbers at the limits of what readers check, text that is absent, empty or not Unicode, arrays without items.
     Boundary,
 }
 
-/// Numbers on both sides of a check that some reader has: levels, formats, counts of providers, sizes of parts, signs.
+/// Numbers on both sides of a reader's check: levels, formats, counts of providers, sizes of parts, signs.
 pub(super) const EDGES: [u32; 18] =
     [0, 1, 2, 4, 5, 6, 7, 0xff, 0x100, 999, 1000, 1001, 0xffff, 0x1_0000, 0x7fff_ffff, 0x8000_0000, 0x8000_0001, 0xffff_ffff];
 
-/// Text that readers have stumbled over.
+/// Text that readers have failed on.
 const TEXTS: [&str; 6] = ["a", "Microsoft-Windows-DotNETRuntime", "A=1", "=C:=C:\\", "/tmp/\u{e9}.nettrace", "\u{1f600}"];
 
-/// Units that are no text, or end it early.
+/// Units that are not text, or end it early.
 const UNITS: [&[u16]; 4] = [&[0], &[0x61, 0, 0x62], &[0xd800], &[0xdc00, 0xd800]];
 
-/// Decisions, taken from bytes that someone else chose. When those are used up, every decision is the smallest.
+/// Decisions taken from given bytes. Once those are used up, every decision is the smallest.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::testing::arbitrary::{Choices, Generate as _, Style};
@@ -80,16 +80,16 @@ impl<'c> Choices<'c> {
         }
     }
 
-    /// Up to `most` bytes.
+    /// At most `most` bytes.
     pub(crate) fn bytes(&mut self, most: usize) -> &'c [u8] {
         let count = self.below(most.saturating_add(1)).min(self.input.len());
         self.input.bytes(count).unwrap_or_default()
     }
 
-    /// How many items an array has, if there is room for them.
+    /// The number of items of an array, if there is room for them.
     pub(crate) fn count(&mut self) -> u32 {
         match (self.style, self.byte()) {
-            // One more provider than servers take (F-16).
+            // One more provider than servers accept (F-16).
             (Style::Boundary, 248..) => 1001,
             (Style::Plain, 250..) => 40,
             (Style::Boundary, byte) => u32::from(byte & 1),

@@ -11,7 +11,7 @@ use crate::message::{AnyReply, AnyRequest, process::Tail};
 use crate::wire::fields::{Fields, Names, Source};
 use crate::wire::{Array, Decode, Encode, Field, Guid, IpcString};
 
-/// A type of the grammar whose wire form can be made from choices. What is written decodes, and is canonical.
+/// A type of the grammar whose wire form can be generated from choices. The output decodes, and is canonical.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::testing::arbitrary::{Choices, Generate as _, Style};
@@ -27,11 +27,11 @@ pub trait Generate {
     /// The type, borrowing for `'o`.
     type Of<'o>: Decode<'o> + Encode + Copy + PartialEq + Debug + 'o;
 
-    /// Writes a value behind `out`.
+    /// Appends a value to `out`.
     fn generate(choices: &mut Choices<'_>, out: &mut Vec<u8>);
 }
 
-/// Writes the parts of a value; of the value itself it gives no more than what decides which parts there are.
+/// Writes the parts of a value; the value itself only determines which parts there are.
 struct Writer<'w, 'c> {
     choices: &'w mut Choices<'c>,
     out: &'w mut Vec<u8>,
@@ -43,7 +43,7 @@ impl Writer<'_, '_> {
     }
 }
 
-/// Numbers, cut to their width.
+/// Numbers, truncated to their width.
 macro_rules! numbers {
     ($($part:ident: $t:ty),*) => {$(
         #[allow(clippy::cast_possible_truncation, reason = "any number will do")]
@@ -126,12 +126,12 @@ impl<'a> Source<'a> for Writer<'_, '_> {
     }
 }
 
-/// Writes a value behind `out`.
+/// Appends a value to `out`.
 pub(super) fn put<'a, T: Fields<'a>>(choices: &mut Choices<'_>, out: &mut Vec<u8>) {
     let Ok(_) = T::build(&mut Writer { choices, out });
 }
 
-/// Writes the payload of a request of any command behind `out`, and says of which.
+/// Appends the payload of a request of any command to `out`, and returns the command.
 pub(super) fn put_request(choices: &mut Choices<'_>, out: &mut Vec<u8>) -> Command {
     let which = choices.below(Command::known().len().saturating_add(1));
     if let Some(command) = Command::known().nth(which) {
@@ -142,18 +142,18 @@ pub(super) fn put_request(choices: &mut Choices<'_>, out: &mut Vec<u8>) -> Comma
     unknown(Command { set: choices.byte(), id: choices.byte() })
 }
 
-/// The command, or one beside it that is not known.
+/// The command, or a neighbouring unknown one.
 pub(super) fn unknown(command: Command) -> Command {
     if command.reply_type().is_some() { Command { id: command.id | 0x80, ..command } } else { command }
 }
 
-/// Writes the payload of an OK reply behind `out`.
+/// Appends the payload of an OK reply to `out`.
 pub(super) fn put_reply(reply_type: ReplyType, choices: &mut Choices<'_>, out: &mut Vec<u8>) {
     let Ok(_) = AnyReply::build(reply_type, &mut Writer { choices, out });
 }
 
 fn put_array(choices: &mut Choices<'_>, out: &mut Vec<u8>, mut item: impl FnMut(&mut Choices<'_>, &mut Vec<u8>)) {
-    // Far less than a message: the last item may be as large again.
+    // Far less than a message: the last item may double it.
     const ENOUGH: usize = 24 << 10;
     let (at, most) = (out.len(), choices.count());
     put_count(0, out);

@@ -1,13 +1,13 @@
-//! Values of any kind, made from the bytes that a fuzzer chooses.
+//! Values of any kind, generated from a fuzzer's bytes.
 //!
 //! Feature `arbitrary`. There are two ways:
 //!
-//! - `Arbitrary` of the crate `arbitrary`, for every message and every type of the grammar. It never allocates: what a type borrows,
-//!   it borrows from the fuzzer's bytes. An array takes as many items as stand there in wire form, so deep ones are rare.
-//! - [`Made`], [`MadeRequest`] and [`MadeReply`] own the bytes of a value that is written field by field, arrays in arrays included,
-//!   and lend the value. Each decodes, each is canonical, and a message is never too large to be one.
+//! - `Arbitrary` of the crate `arbitrary`, for every message and every type of the grammar. It never allocates: a type borrows from
+//!   the fuzzer's bytes. An array has as many items as decode there, so deep ones are rare.
+//! - [`Made`], [`MadeRequest`] and [`MadeReply`] own the bytes of a value that is written field by field, including arrays in
+//!   arrays, and lend the value. Each decodes, each is canonical, and a message never exceeds the largest size.
 //!
-//! [`Hostile`] is what a faulty or ill-meaning peer might send instead: a message that was valid before something happened to it.
+//! [`Hostile`] is a message of a faulty or malicious peer: a valid message after a change.
 //!
 //! ```
 //! use arbitrary::Unstructured;
@@ -54,7 +54,7 @@ macro_rules! of_fields {
     )*};
 }
 
-/// `Arbitrary` of what is one of a few values.
+/// `Arbitrary` for one of a few values.
 macro_rules! one_of {
     ($($Name:ident: $($value:expr),*;)*) => {$(
         impl<'a> ::arbitrary::Arbitrary<'a> for $Name {

@@ -25,7 +25,7 @@ use crate::message::profiler::{AttachProfiler, StartupProfiler};
 use crate::message::server::ResultReply;
 use crate::wire::{Fields as _, Guid, IpcString};
 
-/// The type with another lifetime, where it has one.
+/// The type with another lifetime, if it has one.
 macro_rules! generate {
     ($($Name:ident $(<$lt:lifetime>)?,)*) => {$(
         impl Generate for $Name $(<$lt>)? {
@@ -144,7 +144,7 @@ mod tests {
         text
     }
 
-    /// The types that `text` declares itself or by a macro that takes the name and its constant.
+    /// The types declared by `text` itself or by a macro that takes the name and its constant.
     fn declared(text: &str) -> Vec<&str> {
         let lines = text.lines().map(str::trim);
         let names = lines.filter_map(|line| {

@@ -1,4 +1,4 @@
-//! What goes to the kernel in a `user_events` session.
+//! `user_events` data for the kernel.
 
 use ::arbitrary::{Arbitrary, Error, Result, Unstructured};
 
@@ -18,7 +18,7 @@ impl<'a> Arbitrary<'a> for TracepointCommand<'a> {
     }
 }
 
-/// At most 65,535 bytes, and a provider's name in front or not.
+/// At most 65,535 bytes, with or without a provider's name at the front.
 impl<'a> Arbitrary<'a> for Metadata<'a> {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         let bytes: &[u8] = input.arbitrary()?;
@@ -31,7 +31,7 @@ impl<'a> Arbitrary<'a> for Metadata<'a> {
     }
 }
 
-/// An unknown item has a label that is not known.
+/// An unknown item has an unknown label.
 impl<'a> Arbitrary<'a> for ExtensionItem<'a> {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         Ok(match input.arbitrary()? {
@@ -43,7 +43,7 @@ impl<'a> Arbitrary<'a> for ExtensionItem<'a> {
     }
 }
 
-/// Bytes of the input that can be read as items.
+/// Bytes of the input that decode as items.
 impl<'a> Arbitrary<'a> for Extension<'a> {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         read(input)
@@ -58,7 +58,7 @@ impl<'a> Arbitrary<'a> for RecordV1<'a> {
     }
 }
 
-/// Another version than 1 is not looked into.
+/// A version other than 1 is not interpreted.
 impl<'a> Arbitrary<'a> for Record<'a> {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         Ok(match input.arbitrary()? {

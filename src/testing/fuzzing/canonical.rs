@@ -1,16 +1,16 @@
-//! Bytes that claim to be canonical are written again the same, and those that do not are not.
+//! Canonical bytes encode to the same bytes again, others do not.
 
 use crate::conformance::corpus::{Asked, SUBJECTS};
 use crate::header::Header;
 use crate::vectors::{Subject, Type};
 
-/// The subject that the first byte chooses, and the bytes to be read as it.
+/// The subject chosen by the first byte, and the bytes to read as it.
 pub(super) fn choose(input: &[u8]) -> Option<(&'static Asked, &[u8])> {
     let (which, wire) = input.split_first()?;
     Some((&SUBJECTS[usize::from(*which) % SUBJECTS.len()], wire))
 }
 
-/// The type that a first byte chooses.
+/// The type chosen by a first byte.
 pub fn kind(which: u8) -> Type {
     SUBJECTS[usize::from(which) % SUBJECTS.len()].subject.kind
 }
@@ -19,12 +19,12 @@ pub fn kind(which: u8) -> Type {
 pub fn canonical(input: &[u8]) {
     let Some((Asked { subject, .. }, wire)) = choose(input) else { return };
     let decoded = subject.decode(wire);
-    // The annotated dump reads the same bytes by a way of its own; it ends where the decoder does.
+    // The annotated dump reads the same bytes with separate code; it ends where the decoder does.
     let notes = subject.annotate(wire);
     assert!(notes.list().iter().all(|note| note.offset <= wire.len()), "{subject:?}");
     match decoded {
         Ok(decoded) => {
-            // A request is what its header says, whatever was expected.
+            // A request has the type given by its header, whatever was expected.
             let command = if decoded.kind == Type::Request {
                 Header::decode(wire).ok().map(|header| header.command)
             } else {

@@ -1,4 +1,4 @@
-//! Any bytes, read in every way that the crate has.
+//! Any bytes, read by every decoder of the crate.
 
 use alloc::{vec, vec::Vec};
 use core::fmt::{Debug, Write as _};
@@ -22,9 +22,9 @@ fn refused(error: &DecodeError, len: usize) {
     write!(Nowhere, "{error}").unwrap();
 }
 
-/// Whether `payload` encodes to the message `bytes`; in any case it must encode to something of its own length.
+/// Whether `payload` encodes to the message `bytes`; it must always encode to its own length.
 fn writes<T: Encode>(command: Command, payload: &T, bytes: &[u8], again: &mut Vec<u8>) -> bool {
-    // Room for a text or an array more than was read would be a fault of the codec.
+    // Room for a text or an array more than was read would be a bug of the codec.
     again.resize(bytes.len(), 0);
     let len = encode(command, payload, again).unwrap();
     again.truncate(len);
@@ -85,7 +85,7 @@ fn piece<'a, T: Decode<'a> + Encode + PartialEq + Debug>(bytes: &'a [u8], again:
     assert_eq!(T::decode(&mut Reader::new(again)).as_ref(), Ok(&value));
 }
 
-/// The bytes as a message, as every request and reply, as an advertise; and, behind the first, as a piece or a payload.
+/// The bytes as a message, as every request and reply, as an advertise; and, after the first, as a piece or a payload.
 pub fn decode_any(bytes: &[u8]) {
     match Message::decode_prefix(bytes) {
         Ok((message, rest)) => {
@@ -108,7 +108,7 @@ pub fn decode_any(bytes: &[u8]) {
         Ok(advertise) => assert_eq!(&advertise.to_bytes()[..], bytes),
         Err(error) => refused(&error, bytes.len()),
     }
-    // The first byte says which piece the rest is, or which message has the rest as its payload.
+    // The first byte chooses the piece, or the message whose payload the rest is.
     let Some((which, bytes)) = bytes.split_first() else { return };
     let again = &mut vec![0; bytes.len()];
     match which {

@@ -1,4 +1,4 @@
-//! Runtimes that connect to a diagnostic port in any way: in pieces as at once, and the table of those held as a plain list.
+//! Arbitrary connections to a diagnostic port: pieces give the same result as all at once, and the table the same as a plain list.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -15,10 +15,10 @@ use crate::wire::Guid;
 /// How many connections the port of this target holds.
 const SLOTS: usize = 5;
 
-/// One connection of the input: `[what it does, 2 sizes of pieces, how many of 40 bytes come, bytes …]`.
+/// One connection of the input: `[action, 2 sizes of pieces, number of its 40 bytes, bytes …]`.
 const FRONT: usize = 4;
 
-/// `[how the port treats a cookie that it knows, connections …]`.
+/// `[handling of a known cookie, connections …]`.
 pub fn diagnostic_port(input: &[u8]) {
     let Some((policy, mut input)) = input.split_first() else { return };
     let policy = match policy % 3 {
@@ -37,7 +37,7 @@ pub fn diagnostic_port(input: &[u8]) {
         assert_eq!(receive(wire, sizes, end), outcome);
         let AdvertiseOutcome::Advertised(mut advertise) = outcome else { continue };
         assert_eq!(&advertise.to_bytes()[..], &wire[..ADVERTISE_LEN]);
-        // Few cookies, so that they meet.
+        // Few cookies, so they collide.
         advertise.runtime_cookie = Guid::from_bytes([advertise.runtime_cookie.to_bytes()[0] & 3; 16]);
         hold(&mut port, &mut list, policy, advertise, token);
         let (cookie, key) = (advertise.runtime_cookie, list.get(usize::from(*does) % SLOTS).map(|(key, ..)| *key));
@@ -54,7 +54,7 @@ pub fn diagnostic_port(input: &[u8]) {
             2 => {
                 let Some(key) = key else { continue };
                 assert!(port.remove(key).is_some());
-                // Not twice, also where its slot is in use again.
+                // Not twice, even if its slot is reused.
                 assert!(port.remove(key).is_none() && port.get(key).is_none());
                 list.retain(|(held, ..)| *held != key);
             }

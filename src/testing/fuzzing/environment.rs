@@ -9,11 +9,11 @@ use crate::continuation::{
 };
 use crate::wire::DecodeErrorKind;
 
-/// `[room for an entry, how many bytes less or more were announced, 4 sizes of pieces, block …]`.
+/// `[entry buffer size, announced bytes less or more, 4 sizes of pieces, block …]`.
 pub fn environment(input: &[u8]) {
     let Some(([room, announced, sizes @ ..], block)) = input.split_first_chunk::<6>() else { return };
     whole_and_in_pieces(block, sizes);
-    // What was announced need not be what comes, and entries need not fit.
+    // The announced size may be wrong, and entries may not fit.
     let announced = (block.len() as u64).saturating_add_signed(i64::from(i8::from_le_bytes([*announced])));
     let announced = u32::try_from(announced).unwrap_or(u32::MAX);
     let at_once = read(announced, block, &[], usize::from(*room), EnvironmentLimits::DEFAULT);
@@ -36,7 +36,7 @@ fn whole_and_in_pieces(block: &[u8], sizes: &[u8]) {
             assert_eq!(written(&environment), block);
             assert_eq!(encoded(environment, sizes), block);
         }
-        // Where the input ends before the decoder can tell, it knows less.
+        // If the input ends before the decoder can decide, it knows less.
         Err(error) => assert!(matches!(outcome, Err(found) if found == error || is_end(found)), "{error:?} {outcome:?}"),
     }
 }
@@ -70,7 +70,7 @@ impl Found {
     }
 }
 
-/// All that is found, and how it ends.
+/// All events, and the end.
 fn read(
     announced: u32,
     block: &[u8],
@@ -100,7 +100,7 @@ fn read(
                 }
             }
         }
-        // What is wanted is taken.
+        // It takes as much as it wants.
         assert!(piece.is_empty());
         if is_last {
             return (found, decoder.finish());

@@ -1,4 +1,4 @@
-//! Any peer, in any pieces, against both sides: the outcome is the same as at once, and not a byte too many is read.
+//! Any peer, in any pieces, against both sides: the outcome is the same as all at once, and no byte too many is read.
 
 use alloc::vec;
 
@@ -14,14 +14,14 @@ use crate::message::{AnyReply, Message};
 
 const ENDS: [End; 3] = [End::Closed, End::Reset, End::TimedOut];
 
-/// A client that asks, and a peer that answers anything: `[which, room, how it ends, 4 sizes of pieces, peer …]`.
+/// A client, and a peer that answers anything: `[command, room, end, 4 sizes of pieces, peer …]`.
 pub fn client_exchange(input: &[u8]) {
     let Some(([which, room, end, sizes @ ..], peer)) = input.split_first_chunk::<7>() else { return };
     let case = Asking {
         asked: COMMANDS[usize::from(*which) % COMMANDS.len()],
         room: 24 + usize::from(*room),
         end: ENDS[usize::from(*end) % ENDS.len()],
-        // The request is never longer than a few pieces.
+        // The request is at most a few pieces long.
         fails_at: (*end >= 0x80).then_some(usize::from(*end & 0x1f)),
     };
     let (outcome, taken) = case.play(peer, &[]);
@@ -40,12 +40,12 @@ struct Asking {
     asked: (Command, Continuation),
     room: usize,
     end: End,
-    /// After how many bytes of the request a write fails.
+    /// A write fails after this many bytes of the request.
     fails_at: Option<usize>,
 }
 
 impl Asking {
-    /// The size of the reply at the front of `peer`, and its error, if there is a reply that fits.
+    /// The size of the reply at the front of `peer`, and its error, if there is a valid reply.
     fn reply(&self, peer: &[u8]) -> Option<(usize, Option<HResult>)> {
         let (message, rest) = Message::decode_prefix(peer).ok()?;
         let size = Some(peer.len() - rest.len()).filter(|size| *size <= self.room)?;
@@ -83,7 +83,7 @@ impl Asking {
     }
 }
 
-/// A server of either order of checks, and a peer that asks anything: `[how it ends, 4 sizes of pieces, peer …]`.
+/// A server of either order of checks, and a peer that sends anything: `[end, 4 sizes of pieces, peer …]`.
 pub fn server_exchange(input: &[u8]) {
     let Some(([end, sizes @ ..], peer)) = input.split_first_chunk::<5>() else { return };
     let end = ENDS[usize::from(*end) % ENDS.len()];
@@ -98,7 +98,7 @@ pub fn server_exchange(input: &[u8]) {
     }
 }
 
-/// Answers what can be answered, and refuses the rest.
+/// Answers valid requests, and refuses the rest.
 fn serve(order: CheckOrder, peer: &[u8], sizes: &[u8], end: End) -> (ServerOutcome, Option<Command>, usize) {
     let mut server = Server::with_options(ServerOptions { order, ..ServerOptions::DEFAULT });
     let mut buffer = vec![0; 65_535];

@@ -1,6 +1,7 @@
-//! What the targets of `fuzz/` do with their input, so that it is compiled and run with everything else. No interface for others.
+//! The bodies of the targets in `fuzz/`, compiled and run with everything else. Not a public interface.
 //!
-//! A body takes any bytes, and panics if the crate contradicts itself. The first bytes of most inputs choose; [`corpus::seeds`](crate::conformance::corpus::seeds) knows how.
+//! A body takes any bytes, and panics if the crate contradicts itself. The first bytes of most inputs select;
+//! [`corpus::seeds`](crate::conformance::corpus::seeds) knows how.
 #![forbid(unsafe_code)]
 #![allow(
     missing_docs,
@@ -13,6 +14,7 @@
     reason = "a body is a test: it is to panic"
 )]
 
+mod c_header;
 mod canonical;
 mod decode_any;
 mod diagnostic_port;
@@ -25,6 +27,7 @@ mod user_events;
 
 use core::ops::Range;
 
+pub use c_header::c_header;
 pub use canonical::{canonical, kind};
 pub use decode_any::decode_any;
 pub use diagnostic_port::diagnostic_port;
@@ -35,10 +38,10 @@ pub use names::{endpoint_names, ports};
 pub use roundtrip::roundtrip;
 pub use user_events::user_events;
 
-/// A target: its name, and what it does with its input.
+/// A target: its name and its body.
 pub type Body = (&'static str, fn(&[u8]));
 
-/// Every target whose body needs nothing but its input.
+/// Every target whose body needs only its input.
 pub const BODIES: [Body; 10] = [
     ("decode_any", decode_any),
     ("roundtrip", roundtrip),
@@ -52,10 +55,10 @@ pub const BODIES: [Body; 10] = [
     ("user_events", user_events),
 ];
 
-/// The others: `differential` needs the codec in C, `cli_decode` the tool.
-pub const OTHERS: [&str; 2] = ["differential", "cli_decode"];
+/// The others: `differential` needs the codec in C, `c_header` the header for C, `cli_decode` the tool.
+pub const OTHERS: [&str; 3] = ["differential", "c_header", "cli_decode"];
 
-/// Sizes of pieces, again and again; without any, all at once. A size of 0 is 1.
+/// Sizes of pieces, repeated; if empty, all at once. A size of 0 is 1.
 struct Pieces<'p>(core::iter::Cycle<core::slice::Iter<'p, u8>>);
 
 impl<'p> Pieces<'p> {
@@ -67,7 +70,7 @@ impl<'p> Pieces<'p> {
         self.0.next().map_or(usize::MAX, |size| usize::from(*size).max(1))
     }
 
-    /// What is left of `peer` from `taken` on, as much as a piece has, into this range of the buffer. How many bytes; 0 is the end.
+    /// Copies the next piece of `peer` from `taken` on into this range of the buffer. Returns how many bytes; 0 is the end.
     fn receive(&mut self, range: Range<usize>, buffer: &mut [u8], peer: &[u8], taken: &mut usize) -> usize {
         let n = range.len().min(self.next()).min(peer.len() - *taken);
         buffer[range.start..range.start + n].copy_from_slice(&peer[*taken..*taken + n]);
@@ -76,7 +79,7 @@ impl<'p> Pieces<'p> {
     }
 }
 
-/// Text that is thrown away: what counts is that it can be made.
+/// Discarded text: only writing it matters.
 struct Nowhere;
 
 impl core::fmt::Write for Nowhere {
@@ -89,7 +92,7 @@ fn show(value: impl core::fmt::Debug) {
     core::fmt::Write::write_fmt(&mut Nowhere, format_args!("{value:?}")).unwrap();
 }
 
-/// What is written of a value.
+/// The encoding of a value.
 fn written(value: &(impl crate::wire::Encode + ?Sized)) -> alloc::vec::Vec<u8> {
     let mut bytes = alloc::vec::Vec::new();
     value.encode(&mut bytes).unwrap();

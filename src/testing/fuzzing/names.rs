@@ -19,7 +19,7 @@ pub fn ports(input: &[u8]) {
     match strict(text) {
         Ok(read) => {
             assert!(read.eq(ports.iter().copied()));
-            // What the grammar allows is all of use, but for a tag that repeats another.
+            // The grammar allows only valid parts, except for repeated tags.
             assert!(Ignored::new(text).all(|part| part.reason == crate::port::IgnoredReason::LaterTag), "{text:?}");
         }
         Err(error) => assert!(error.offset() <= text.len(), "{error}"),
@@ -32,7 +32,7 @@ pub fn ports(input: &[u8]) {
     resume(&ports, input.len() % 2 == 0);
 }
 
-/// Resumes port by port: the runtime starts with the last that suspends, and not before.
+/// Resumes port by port: the runtime starts with the last suspended one, and not before.
 fn resume(ports: &[PortConfig<'_>], default_suspends: bool) {
     let Ok(mut state) = Suspension::<8>::new(default_suspends, ports.iter().copied()) else {
         assert!(ports.len() > 8);

@@ -1,4 +1,4 @@
-//! What is made is read as it was made; what is read is written so that it reads the same.
+//! A generated value reads as it was generated; a decoded one is written so that it reads the same.
 
 use ::arbitrary::{Arbitrary, Unstructured};
 
@@ -17,7 +17,7 @@ use crate::testing::arbitrary::{Generate, Hostile, Made, MadeReply, MadeRequest}
 use crate::user_events::{ExtensionItem, UserReg, UserUnreg, WrittenRecord};
 use crate::wire::{Array, Decode, EncodeError, Guid, IpcString, Reader};
 
-/// What the first byte chooses, made of the rest.
+/// The type chosen by the first byte, generated from the rest.
 pub fn roundtrip(input: &[u8]) {
     let Some((which, chosen)) = input.split_first() else { return };
     let input = &mut Unstructured::new(chosen);
@@ -81,7 +81,7 @@ fn request(request: &AnyRequest<'_>) {
 fn reply(input: &mut Unstructured<'_>) {
     let (Ok(reply), Ok(command)) = (AnyReply::arbitrary(input), Command::arbitrary(input)) else { return };
     let Ok(bytes) = encode_to_vec(reply.command(), &reply) else { return };
-    // What is written as the answer to another command is another answer, or none.
+    // As the answer to another command, it is another answer, or none.
     let message = Message::decode(&bytes).unwrap();
     if let Ok(read) = message.reply_to(Some(command)) {
         show(read);
@@ -102,7 +102,7 @@ fn made<T: Generate>(input: &mut Unstructured<'_>) {
     assert_eq!(written(&made.get()), made.bytes());
 }
 
-/// What can be read at all is written in a form that reads the same, and is written again as it is.
+/// Anything readable is written in a form that reads the same, and is written again unchanged.
 fn stable(bytes: &[u8]) {
     let Ok(message) = Message::decode(bytes) else { return };
     let Ok(request) = message.request() else { return };

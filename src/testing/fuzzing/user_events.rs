@@ -1,4 +1,4 @@
-//! What goes to the kernel in a `user_events` session, and what a reader makes of it.
+//! `user_events` data for the kernel, and its readers.
 
 use alloc::{string::ToString as _, vec::Vec};
 use core::fmt::Debug;
@@ -10,7 +10,7 @@ use crate::user_events::{
 };
 use crate::wire::{Decode as _, Encode, Reader, WireError, WireErrorKind};
 
-/// `[which, bytes …]`.
+/// `[type, bytes …]`.
 pub fn user_events(input: &[u8]) {
     let Some((which, bytes)) = input.split_first() else { return };
     match which % 8 {
@@ -46,7 +46,7 @@ fn record(bytes: &[u8]) {
         Ok(read) => read,
         Err(error) => return refused(error, bytes),
     };
-    // Parts may overlap or leave bytes out; written, they stand one behind the other.
+    // Parts may overlap or leave gaps; written, they follow one another.
     let again = written(&read);
     assert_eq!(WrittenRecord::decode(&mut Reader::new(&again)), Ok(read));
     if let Record::V1(record) = read.record {
@@ -81,7 +81,7 @@ fn structure<T: Encode + PartialEq + Debug>(bytes: &[u8], decode: fn(&mut Reader
     }
 }
 
-/// `[keywords, level, id, session …]`: an event goes where the request of its session says.
+/// `[keywords, level, id, session …]`: an event goes to the tracepoint given by its session's request.
 fn routes(bytes: &[u8]) {
     let Some(([keywords, level, id], payload)) = bytes.split_first_chunk::<3>() else { return };
     let Ok(session) = UserEventsSession::decode(&mut Reader::new(payload)) else { return };

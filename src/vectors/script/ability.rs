@@ -1,10 +1,10 @@
-//! What a server may have or not.
+//! Optional abilities of a server.
 
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a server may have or not, or do or not: the document leaves it open, and a script wants it.
+/// An optional ability of a server: the document leaves it open, and a script needs it.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::vectors::script::Ability;
@@ -19,11 +19,11 @@ use serde::{Deserialize, Serialize};
 pub enum Ability {
     /// It connects to the ports of `DOTNET_DiagnosticPorts`.
     Ports,
-    /// It waits for `ResumeRuntime` where `DOTNET_DefaultDiagnosticPortSuspend` or a port says so.
+    /// It waits for `ResumeRuntime` if `DOTNET_DefaultDiagnosticPortSuspend` or a port says so.
     Suspension,
     /// It has sessions that write to `user_events_data`.
     UserEvents,
-    /// It serves a client only when the one before is done: a silent one blocks all others (F-75).
+    /// It serves one client after another: a silent one blocks all others (F-75).
     OneClientAtATime,
     /// It has sessions in the format 0, netperf.
     Netperf,

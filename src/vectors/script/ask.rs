@@ -1,11 +1,11 @@
-//! What a client under test is told to do.
+//! The request for a client under test.
 
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a client under test is told to do: one request.
+/// The request that a client under test must send.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::vectors::script::Ask;
@@ -20,32 +20,32 @@ pub struct Ask {
     /// `Set/Name`; `None` with `old_protocol`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Whether the request is one of the protocol before this one.
+    /// Whether the request is one of the previous protocol.
     #[serde(default, skip_serializing_if = "is_false")]
     pub old_protocol: bool,
     /// The request in the form of the vectors.
     pub value: Value,
-    /// The diagnostic port that the client owns, where it is not to connect to the default port.
+    /// The diagnostic port owned by the client, if it should not connect to the default port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
-    /// The client's room for a message, in bytes.
+    /// The client's buffer for a message, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<usize>,
-    /// How long the client waits for a next byte.
+    /// The client's time limit for the next byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience_ms: Option<u32>,
-    /// Whether the older command is asked after `UNKNOWN_COMMAND`.
+    /// Whether to use the older command after `UNKNOWN_COMMAND`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub fallback: bool,
-    /// After how many bytes of the stream `StopTracing` is sent.
+    /// Send `StopTracing` after this many bytes of the stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_after: Option<u64>,
-    /// How much is taken.
+    /// Limits on what it accepts.
     #[serde(default, skip_serializing_if = "AskLimits::is_none")]
     pub limits: AskLimits,
 }
 
-/// The most that a client under test takes; `None` is as much as there is.
+/// The most that a client under test accepts; `None` is no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AskLimits {
@@ -58,7 +58,7 @@ pub struct AskLimits {
     /// Its entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment_entries: Option<u32>,
-    /// Bytes of one entry, its NUL included, its count not.
+    /// Bytes of one entry, including its NUL, without its count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry_bytes: Option<usize>,
 }

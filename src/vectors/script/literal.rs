@@ -1,4 +1,4 @@
-//! Bytes that a script knows before they come.
+//! Bytes that a script knows in advance.
 
 use alloc::{
     collections::BTreeMap,
@@ -13,10 +13,10 @@ use serde_json::Value;
 
 use crate::vectors::value::object_of;
 
-/// The bytes that were captured, by name.
+/// The captured bytes, by name.
 pub type Captures = BTreeMap<String, Vec<u8>>;
 
-/// Bytes that are known before they come.
+/// Bytes that are known in advance.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::vectors::script::{Captures, Literal};
@@ -30,18 +30,18 @@ pub type Captures = BTreeMap<String, Vec<u8>>;
 pub enum Literal {
     /// These.
     Bytes(Vec<u8>),
-    /// These, so many times.
+    /// These, repeated.
     Repeat {
         /// The bytes.
         unit: Vec<u8>,
-        /// How often.
+        /// The number of repetitions.
         times: usize,
     },
-    /// Those that were captured under this name.
+    /// Those captured under this name.
     Same(String),
 }
 
-/// A name under which nothing was captured: a mistake in the script.
+/// Nothing was captured under this name: an error in the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uncaptured(pub(super) String);
 
@@ -115,7 +115,7 @@ pub(super) mod hexadecimal {
     }
 }
 
-/// The same, several times.
+/// The same, repeated.
 pub(super) mod hexadecimals {
     use alloc::{string::String, vec::Vec};
 

@@ -1,4 +1,17 @@
-//! One exchange script: a conversation of which one side is played, and the other is under test.
+//! One exchange script: a conversation; one side is played, the other is under test.
+
+//! # Example
+//!
+//! Go through the conversations:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::vectors::script_files;
+//!
+//! for script in script_files()?.iter().flat_map(|file| &file.scripts) {
+//!     println!("{} {}: {}", script.sc_id, script.name, script.comment);
+//! }
+//! # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
+//! ```
 
 mod ability;
 mod ask;
@@ -6,6 +19,8 @@ mod literal;
 mod outcome;
 mod pattern;
 mod step;
+mod target;
+mod target_step;
 
 pub use ability::Ability;
 pub use ask::{Ask, AskLimits};
@@ -16,13 +31,14 @@ pub use outcome::{
 };
 pub use pattern::{Any, Comparison, Length, LengthOf, Part, Pattern, Until};
 pub use step::{
-    Accept, Alternative, Drain, EndStep, Ending, Expect, ExpectAnyOf, ExpectEnd, ExpectNoConnection, ExpectNothing, ExpectTarget,
-    ExpectedEnd, FdKind, Life, Listen, Open, Send, Step, Wait,
+    Accept, Alternative, Drain, EndStep, Ending, Expect, ExpectAnyOf, ExpectEnd, ExpectNoConnection, ExpectNothing, ExpectedEnd,
+    FdKind, Listen, Open, Send, Step, Wait,
 };
+pub use target::{Target, TargetPort, VariableBytes, VariableValue};
+pub use target_step::{ExpectFile, ExpectSocket, ExpectTarget, Life, Presence, Signal, SignalKind};
 
 use alloc::{
     boxed::Box,
-    collections::BTreeMap,
     format,
     string::{String, ToString as _},
     vec::Vec,
@@ -50,25 +66,25 @@ use super::Hazard;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "RawScript", into = "RawScript")]
 pub struct Script {
-    /// Unique over all files.
+    /// Unique across all files.
     pub sc_id: u32,
-    /// Unique as well.
+    /// Unique too.
     pub name: String,
-    /// What it is about.
+    /// The subject.
     pub comment: String,
-    /// Facts and requirements that it rests on.
+    /// The facts and requirements behind it.
     pub spec: Vec<String>,
     /// The first .NET with the command, as `8.0`.
     pub since: Option<String>,
-    /// What it may do to a live runtime.
+    /// Its effect on a live runtime.
     pub hazard: Option<Hazard>,
-    /// Which side is played, and what only that side has.
+    /// The played side, and the keys of that side.
     pub plays: Plays,
-    /// One after another.
+    /// The steps in order.
     pub steps: Vec<Step>,
 }
 
-/// Which side a script plays.
+/// The side that a script plays.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::vectors::script_files;
@@ -87,80 +103,51 @@ pub enum Plays {
     Runtime(Box<RuntimePart>),
 }
 
-/// What only a script has that plays the client.
+/// The keys of a script that plays the client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientPart {
-    /// How the runtime must have been started.
+    /// How the runtime must be started.
     pub target: Target,
-    /// The fact by which runtimes do what the document leaves open: another server may go another way.
+    /// The fact by which runtimes do something that the document leaves open: other servers may differ.
     pub habit: Option<String>,
-    /// Runtimes on which the conversation was seen to go so.
+    /// Runtimes seen to behave like this.
     pub seen_on: Vec<String>,
-    /// Runtimes on which it was seen to go another way.
+    /// Runtimes seen to deviate.
     pub deviations: Vec<Deviation>,
 }
 
-/// What only a script has that plays the runtime.
+/// The keys of a script that plays the runtime.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuntimePart {
-    /// What the client is told to do.
+    /// The client's task.
     pub ask: Ask,
-    /// What it must conclude.
+    /// The expected result.
     pub outcome: ScriptOutcome,
 }
 
-/// How the runtime under test must have been started.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Target {
-    /// With `DOTNET_DefaultDiagnosticPortSuspend=1`.
-    pub suspended: bool,
-    /// The addresses of `DOTNET_DiagnosticPorts`, in this order.
-    pub ports: Vec<TargetPort>,
-    /// Variables that it gets.
-    pub environment: BTreeMap<String, String>,
-    /// The system for which the script is meant; `None` is any.
-    pub platform: Option<String>,
-    /// What else the server must have or do, of what the document leaves open.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub wants: Vec<Ability>,
-}
-
-/// An address of [`Target::ports`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TargetPort {
-    /// Its name in the steps.
-    pub id: String,
-    /// `suspend`, or `nosuspend`.
-    pub suspend: bool,
-    /// Whether the player listens there before the target starts.
-    pub listening: bool,
-}
-
-/// Runtimes on which a script goes another way.
+/// Runtimes that deviate from a script.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "RawDeviation", into = "RawDeviation")]
 pub struct Deviation {
     /// The runtimes, as `net8.0.30`.
     pub on: Vec<String>,
-    /// The fact by which it is known.
+    /// The fact behind it.
     pub fact: String,
     /// In words.
     pub text: String,
     /// The first step that is replaced, from 0.
     pub from: usize,
-    /// What stands in place of it and all that follow.
+    /// The steps that replace it and all later ones.
     pub steps: Vec<Step>,
 }
 
 impl Script {
-    /// The steps with a runtime that goes the way of this deviation.
+    /// The steps with a runtime of this deviation.
     pub fn steps_of<'s>(&'s self, deviation: &'s Deviation) -> Vec<&'s Step> {
         self.steps.iter().take(deviation.from).chain(&deviation.steps).collect()
     }
 
-    /// The steps as they were seen of `runtime`, such as `net8.0.30`, and the deviation that says so.
+    /// The steps as seen on `runtime`, such as `net8.0.30`, and its deviation.
     pub fn steps_on(&self, runtime: &str) -> (Vec<&Step>, Option<&Deviation>) {
         let deviations = match &self.plays {
             Plays::Client(part) => part.deviations.as_slice(),
@@ -173,7 +160,7 @@ impl Script {
     }
 }
 
-/// The steps of `steps`, with the number of one that is none.
+/// The steps of `steps`, or the number of an invalid one.
 fn read_steps(steps: Vec<Value>) -> Result<Vec<Step>, String> {
     let read = |(nth, step): (usize, Value)| serde_json::from_value(step).map_err(|error| format!("step {nth}: {error}"));
     steps.into_iter().enumerate().map(read).collect()

@@ -1,4 +1,4 @@
-//! What a client under test concludes.
+//! The result of a client under test.
 
 use alloc::{borrow::ToOwned as _, boxed::Box, string::String, vec::Vec};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::exchange::End;
 use crate::wire::{WireError, WireErrorKind};
 
-/// What a client under test concludes. `vectors/exchanges/README.md` says what each key means.
+/// The result of a client under test. `vectors/exchanges/README.md` defines each key.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::vectors::script::{ScriptEnd, ScriptOutcome};
@@ -20,87 +20,87 @@ use crate::wire::{WireError, WireErrorKind};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ScriptOutcome {
-    /// The command was done.
+    /// The command succeeded.
     Ok(Box<OkOutcome>),
     /// The runtime refused.
     Error {
         /// As `0x80131385`.
         hresult: String,
-        /// The text after `GenerateCoreDump3`: `Some(null)` where it is absent on the wire, `None` where there was none.
+        /// The text after `GenerateCoreDump3`: `Some(null)` if it is absent on the wire, `None` if there was none.
         #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
         message: Option<Value>,
-        /// The commands in the order in which they were asked.
+        /// The commands in the order of sending.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked: Option<Vec<String>>,
-        /// What the runtime said of itself.
+        /// The runtime's advertise.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         advertise: Option<Value>,
     },
-    /// What came is no reply.
+    /// The message received is not a reply.
     Malformed {
-        /// Why.
+        /// The reason.
         error: ScriptFault,
     },
-    /// The connection ended before a byte of a reply.
+    /// The connection ended before the reply.
     NoReply {
         /// How.
         end: ScriptEnd,
     },
     /// It ended inside the reply.
     Cut {
-        /// After how many bytes.
+        /// After this many bytes.
         received: usize,
         /// How.
         end: ScriptEnd,
     },
     /// The reply is larger than the buffer.
     BufferTooSmall {
-        /// How large it must be.
+        /// The required size.
         size: usize,
     },
-    /// What came from a runtime is no advertise; nothing was sent.
+    /// The bytes of a runtime are not an advertise; nothing was sent.
     BadAdvertise {
-        /// Why.
+        /// The reason.
         error: ScriptFault,
     },
     /// The advertise ended early; nothing was sent.
     CutAdvertise {
-        /// After how many bytes.
+        /// After this many bytes.
         received: usize,
         /// How.
         end: ScriptEnd,
     },
 }
 
-/// What a client says of a command that was done.
+/// A client's report of a successful command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OkOutcome {
     /// The reply's payload in the form of the vectors.
     pub reply: Value,
-    /// What the connection is now.
+    /// The state of the connection.
     pub then: ScriptAfterReply,
-    /// The commands in the order in which they were asked.
+    /// The commands in the order of sending.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Vec<String>>,
-    /// What the runtime said of itself.
+    /// The runtime's advertise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advertise: Option<Value>,
-    /// What became of the stream.
+    /// The outcome of the stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<ScriptStream>,
-    /// What became of `StopTracing`.
+    /// The outcome of `StopTracing`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<ScriptStop>,
     /// The environment block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<ScriptEnvironment>,
-    /// What became of the second reply.
+    /// The outcome of the second reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second: Option<ScriptOutcome>,
 }
 
-/// What a connection is after an OK: the words for [`AfterReply`](crate::exchange::AfterReply).
+/// The state of a connection after an OK: the names of [`AfterReply`](crate::exchange::AfterReply).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names are those of vectors/exchanges/README.md")]
@@ -113,7 +113,7 @@ pub enum ScriptAfterReply {
     Unknown,
 }
 
-/// How a connection ended: the words for [`End`](crate::exchange::End).
+/// How a connection ended: the names of [`End`](crate::exchange::End).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names are those of vectors/exchanges/README.md")]
@@ -123,7 +123,7 @@ pub enum ScriptEnd {
     TimedOut,
 }
 
-/// Why bytes are refused. Only `layer` binds an implementation other than this crate.
+/// Why bytes are refused. Other implementations must match only `layer`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptFault {
@@ -135,11 +135,11 @@ pub struct ScriptFault {
     pub offset: usize,
 }
 
-/// What became of a stream.
+/// The outcome of a stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptStream {
-    /// How many were taken.
+    /// How many bytes were accepted.
     pub bytes: u64,
     /// How it ended.
     pub end: ScriptStreamEnd,
@@ -153,11 +153,11 @@ pub enum ScriptStreamEnd {
     Complete,
     /// It ended otherwise.
     Incomplete,
-    /// There was more than is taken.
+    /// It exceeded the limit.
     TooLong,
 }
 
-/// What became of `StopTracing`.
+/// The outcome of `StopTracing`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScriptStop {
@@ -173,20 +173,20 @@ pub enum ScriptStop {
     Hresult(String),
     /// An OK for another session.
     AnotherSession(String),
-    /// What came is no reply.
+    /// The message received is not a reply.
     Malformed(ScriptFault),
 }
 
-/// What a client made of an environment block.
+/// The result of reading an environment block.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptEnvironment {
-    /// Those taken, in the form of the vectors; `"too_long"` for one over the limit.
+    /// Those accepted, in the form of the vectors; `"too_long"` for one over the limit.
     pub entries: Vec<Value>,
-    /// Why the block is not whole.
+    /// Why the block is incomplete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ScriptFault>,
-    /// The result of an error message that stood in it.
+    /// The result of an error message in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hresult: Option<String>,
     /// How the connection ended inside it.
@@ -194,14 +194,14 @@ pub struct ScriptEnvironment {
     pub cut: Option<ScriptEnd>,
 }
 
-/// A key that is there, be it null.
+/// A key that is present, even if null.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
 impl ScriptOutcome {
-    /// Whether another implementation may say `self` where the script says `expected`: the same, but of errors only the layer
-    /// binds.
+    /// Whether another implementation may report `self` if the script expects `expected`: they must be equal, except that only the
+    /// layer of an error counts.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::vectors::script::ScriptOutcome;
@@ -254,7 +254,7 @@ impl<K: WireErrorKind> From<WireError<K>> for ScriptFault {
 }
 
 impl ScriptFault {
-    /// What is wrong at `offset`.
+    /// The reason at `offset`.
     pub fn new(kind: impl WireErrorKind, offset: usize) -> Self {
         Self { layer: kind.layer().name().to_owned(), kind: kind.name().to_owned(), offset }
     }

@@ -1,4 +1,4 @@
-//! What comes over a connection, as far as a script knows it beforehand.
+//! The expected bytes on a connection, as far as a script knows them.
 
 use alloc::{
     format,
@@ -20,7 +20,7 @@ pub enum Part {
     Literal(Literal),
     /// Bytes of any value.
     Any(Any),
-    /// Bytes of any value up to a place.
+    /// Bytes of any value up to a position.
     Until(Until),
 }
 
@@ -28,23 +28,29 @@ pub enum Part {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Any {
-    /// How many.
+    /// The number of bytes.
     pub any: Length,
-    /// The name under which they are captured.
+    /// The name to capture them under.
     #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What they must not be.
+    /// Forbidden values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not: Vec<Literal>,
+    /// Each of these occurs in them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub has: Vec<Literal>,
+    /// None of these occurs in them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lacks: Vec<Literal>,
 }
 
-/// How many bytes.
+/// A number of bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Length {
-    /// So many.
+    /// A fixed number.
     Fixed(usize),
-    /// As many as a captured little-endian number says.
+    /// A captured little-endian number.
     Of(LengthOf),
 }
 
@@ -57,22 +63,22 @@ pub struct LengthOf {
     /// The factor.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub times: u64,
-    /// What is taken off.
+    /// The subtrahend.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub less: u64,
 }
 
-/// So many bytes that a captured number of them have been matched since the pattern began.
+/// As many bytes as needed for the pattern to have matched a captured number of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Until {
     /// The name of the number.
     pub until: String,
-    /// The most bytes.
+    /// The maximum number of bytes.
     pub most: u64,
 }
 
-/// What comes next on a connection.
+/// The next bytes on a connection.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::vectors::script::{Captures, Comparison, Pattern};
@@ -92,26 +98,26 @@ pub struct Until {
 #[serde(transparent)]
 pub struct Pattern(pub Vec<Part>);
 
-/// How the bytes that came so far compare with a [`Pattern`].
+/// The result of comparing received bytes with a [`Pattern`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Comparison {
-    /// They fit, and so many more may be read next: never one beyond the pattern's end.
+    /// They match, and this many more may be read next: never beyond the pattern's end.
     NeedMore(usize),
-    /// They are what was expected, and these names were captured.
+    /// They match completely, and these names were captured.
     Matched(Captures),
-    /// They are something else.
+    /// They differ.
     Differs {
-        /// The first byte at fault, from the pattern's beginning.
+        /// The offset of the first wrong byte, from the start of the pattern.
         offset: usize,
-        /// What should stand there.
+        /// The expected byte.
         expected: String,
-        /// What stands there.
+        /// The received byte.
         found: String,
     },
 }
 
 impl Pattern {
-    /// Compares `so_far`, all bytes that came since the pattern began, with it. A later byte never makes a difference good.
+    /// Compares `so_far`, all bytes since the start of the pattern, with it. Later bytes cannot repair a difference.
     pub fn compare(&self, so_far: &[u8], captures: &Captures) -> Comparison {
         match Matcher::new(so_far, captures).all(&self.0) {
             Ok(new) => Comparison::Matched(new),
@@ -119,8 +125,8 @@ impl Pattern {
         }
     }
 
-    /// The bytes that it describes: its own where it knows them, else those that stand in `came` at the same place, or 0. They end before a
-    /// part whose length is not known.
+    /// The bytes of the pattern: its own if known, else those at the same place in `came`, or 0. They end before a part of unknown
+    /// length.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::vectors::script::{Captures, Pattern};
@@ -211,7 +217,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// How many bytes a part has, now that all before it are there.
+    /// The length of a part, after all earlier ones.
     fn len(&self, part: &Part) -> Result<usize, Comparison> {
         let len = match part {
             Part::Literal(literal) => return self.bytes(literal).map(|bytes| bytes.len()),
@@ -231,11 +237,11 @@ impl<'a> Matcher<'a> {
         Ok(usize::try_from(len).unwrap_or(usize::MAX))
     }
 
-    /// How many bytes surely follow: those of the parts whose length is known already.
+    /// A lower bound of the remaining bytes: those of the parts of known length.
     fn known_len(&self, parts: &[Part]) -> usize {
         let known = parts.iter().map_while(|part| match part {
             Part::Any(Any { any: Length::Fixed(len), .. }) => Some(*len),
-            // A name may yet be captured anew by a part between.
+            // A part in between may capture a name again.
             Part::Literal(Literal::Same(_)) | Part::Any(_) | Part::Until(_) => None,
             Part::Literal(literal) => literal.bytes(self.known).ok().map(|bytes| bytes.len()),
         });
@@ -257,11 +263,25 @@ impl<'a> Matcher<'a> {
                 return Err(differs(self.at, format!("other bytes than {}", hex::encode(&other)), hex::encode(there)));
             }
         }
+        for (literals, is_wanted) in [(&any.has, true), (&any.lacks, false)] {
+            for literal in literals {
+                let bytes = self.bytes(literal)?;
+                if contains(there, &bytes) != is_wanted {
+                    let (expected, found) = if is_wanted { ("", "without them") } else { ("none of ", "with them") };
+                    let expected = format!("{expected}{} among {} bytes", hex::encode(&bytes), there.len());
+                    return Err(differs(self.at, expected, found.to_string()));
+                }
+            }
+        }
         if let Some(name) = &any.name {
             self.captured.insert(name.clone(), there.to_vec());
         }
         Ok(())
     }
+}
+
+fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
+    wanted.is_empty() || bytes.windows(wanted.len()).any(|window| window == wanted)
 }
 
 fn differs(offset: usize, expected: String, found: String) -> Comparison {
@@ -315,7 +335,7 @@ mod tests {
         serde_json::from_str(text).unwrap()
     }
 
-    /// Reads `bytes` as a player does: never more than may be read. What was left, and the end of it.
+    /// Reads `bytes` like a player: never more than allowed. The rest, and its end.
     fn read<'b>(pattern: &Pattern, mut bytes: &'b [u8], captures: &Captures) -> (&'b [u8], Comparison) {
         let mut so_far = Vec::new();
         loop {
@@ -373,6 +393,15 @@ mod tests {
         }
         differs_at(text, &[1, 0xaa], 2);
         differs_at(text, &[5, 0xaa], 2);
+    }
+
+    #[test]
+    fn bytes_of_any_value_have_what_they_must_and_lack_what_they_must_not() {
+        let text = r#"[{ "any": 4, "has": ["0102"], "lacks": ["ff"] }]"#;
+        assert!(matches!(read(&pattern(text), &[0, 1, 2, 0], &Captures::new()).1, Comparison::Matched(_)));
+        // Checked once all have arrived, from the first of them.
+        differs_at(text, &[0, 1, 0, 2], 0);
+        differs_at(text, &[1, 2, 0xff, 0], 0);
     }
 
     #[test]

@@ -10,11 +10,11 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::Value;
 
 use super::ask::is_false;
-use super::{Literal, Pattern};
+use super::{ExpectFile, ExpectSocket, ExpectTarget, Literal, Pattern, Signal};
 
 macro_rules! steps {
     ($($(#[$meta:meta])* $Verb:ident($verb:literal);)*) => {
-        /// A step. `vectors/exchanges/README.md` says what each verb means, and what its keys are.
+        /// A step. `vectors/exchanges/README.md` defines each verb and its keys.
         ///
         /// ```
         /// use dotnet_diagnostics_ipc::vectors::script::{ExpectNothing, Step};
@@ -39,7 +39,7 @@ macro_rules! steps {
             }
         }
 
-        /// By the verb, so that an error speaks of its keys and not of all steps that there are.
+        /// By the verb, so that an error mentions its keys, not all possible steps.
         impl<'de> Deserialize<'de> for Step {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 const VERBS: &[&str] = &[$($verb),*];
@@ -60,7 +60,7 @@ macro_rules! steps {
 }
 
 impl Step {
-    /// What it does, and on which connection, without its bytes.
+    /// The action and its connection, without the bytes.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::vectors::script::Step;
@@ -80,44 +80,54 @@ impl Step {
             Self::Drain(step) => &step.on,
             Self::ExpectEnd(step) => &step.on,
             Self::EndStep(step) => &step.on,
-            Self::Listen(_) | Self::ExpectNoConnection(_) | Self::Wait(_) | Self::ExpectTarget(_) => {
-                return self.verb().to_string();
-            }
+            Self::Listen(_)
+            | Self::ExpectNoConnection(_)
+            | Self::Wait(_)
+            | Self::ExpectTarget(_)
+            | Self::Signal(_)
+            | Self::ExpectSocket(_)
+            | Self::ExpectFile(_) => return self.verb().to_string(),
         };
         format!("{} on {on}", self.verb())
     }
 }
 
 steps! {
-    /// A connection is opened by the player.
+    /// The player opens a connection.
     Open("open");
-    /// A connection is opened by the side under test.
+    /// The side under test opens a connection.
     Accept("accept");
-    /// The player begins or stops to listen.
+    /// The player starts or stops listening.
     Listen("listen");
-    /// Nobody connects.
+    /// No connection is opened.
     ExpectNoConnection("expect_no_connection");
     /// Bytes are sent.
     Send("send");
-    /// These bytes come next.
+    /// These bytes follow.
     Expect("expect");
-    /// One of these comes next.
+    /// One of these follows.
     ExpectAnyOf("expect_any_of");
-    /// Neither a byte nor the end comes.
+    /// Neither a byte nor the end follows.
     ExpectNothing("expect_nothing");
-    /// What comes is read in the background.
+    /// Input is read in the background.
     Drain("drain");
-    /// The end comes.
+    /// The end follows.
     ExpectEnd("expect_end");
     /// The player ends a connection, or one direction of it.
     EndStep("end");
-    /// Nothing for a while.
+    /// Nothing for some time.
     Wait("wait");
-    /// The target lives or dies.
+    /// The target is alive or dead.
     ExpectTarget("expect_target");
+    /// The target's process gets a signal.
+    Signal("signal");
+    /// The file of the default port's socket exists or not.
+    ExpectSocket("expect_socket");
+    /// The target has written a file.
+    ExpectFile("expect_file");
 }
 
-/// `{"open": "a"}`, with a port where the script plays the runtime and the client owns one.
+/// `{"open": "a"}`, with a port if the script plays the runtime and the client owns one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Open {
@@ -126,12 +136,12 @@ pub struct Open {
     /// The port; `None` is the default port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
-    /// How long it may take.
+    /// The time limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_ms: Option<u32>,
 }
 
-/// `{"accept": "a"}`, with a port where the script plays the client.
+/// `{"accept": "a"}`, with a port if the script plays the client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Accept {
@@ -140,7 +150,7 @@ pub struct Accept {
     /// The port; `None` is the default port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
-    /// How long it may take.
+    /// The time limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_ms: Option<u32>,
 }
@@ -149,7 +159,7 @@ pub struct Accept {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Listen {
-    /// Whether it begins or stops.
+    /// Whether it starts or stops.
     pub listen: bool,
     /// The port.
     pub port: String,
@@ -174,21 +184,21 @@ pub struct Send {
     pub on: String,
     /// The bytes.
     pub send: Vec<Literal>,
-    /// The sizes of the pieces; none is any.
+    /// The sizes of the pieces; empty for any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chunks: Vec<usize>,
-    /// The descriptor that the first byte carries.
+    /// The descriptor attached to the first byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with_fd: Option<FdKind>,
     /// Whether the peer may have closed already.
     #[serde(default, skip_serializing_if = "is_false")]
     pub may_fail: bool,
-    /// How long it may take.
+    /// The time limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_ms: Option<u32>,
 }
 
-/// What a descriptor is of.
+/// The file of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FdKind {
@@ -196,7 +206,7 @@ pub enum FdKind {
     Null,
     /// The writing end of a pipe.
     Pipe,
-    /// That file of tracefs.
+    /// `user_events_data` of tracefs.
     UserEventsData,
 }
 
@@ -206,12 +216,12 @@ pub enum FdKind {
 pub struct Expect {
     /// The connection.
     pub on: String,
-    /// What comes.
+    /// The expected bytes.
     pub expect: Pattern,
     /// Whether one of the bytes carries a descriptor.
     #[serde(default, skip_serializing_if = "is_false")]
     pub with_fd: bool,
-    /// How long it may take.
+    /// The time limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_ms: Option<u32>,
 }
@@ -222,20 +232,20 @@ pub struct Expect {
 pub struct ExpectAnyOf {
     /// The connection.
     pub on: String,
-    /// None is the beginning of another.
+    /// None is a prefix of another.
     pub expect_any_of: Vec<Alternative>,
-    /// How long it may take.
+    /// The time limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_ms: Option<u32>,
 }
 
-/// One of what may come.
+/// One of the alternatives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Alternative {
-    /// A word for it, for reports.
+    /// Its name, for reports.
     pub label: String,
-    /// What comes.
+    /// The expected bytes.
     pub expect: Pattern,
 }
 
@@ -265,18 +275,18 @@ pub struct Drain {
 pub struct ExpectEnd {
     /// The connection.
     pub on: String,
-    /// Which end.
+    /// The expected end.
     pub expect_end: ExpectedEnd,
-    /// The last bytes that were drained.
+    /// The last drained bytes.
     #[serde(default, with = "super::literal::hexadecimal", skip_serializing_if = "Vec::is_empty")]
     pub last: Vec<u8>,
-    /// The last bytes that were drained are those of one of these. None are looked at where it is empty.
+    /// The last drained bytes equal one of these. If empty, they are not checked.
     #[serde(default, with = "super::literal::hexadecimals", skip_serializing_if = "Vec::is_empty")]
     pub last_any_of: Vec<Vec<u8>>,
-    /// Whether the time begins anew as long as the memory of the target's process grows: it is a bound on progress.
+    /// Whether the time restarts while the memory of the target's process grows: it limits progress.
     #[serde(default, skip_serializing_if = "is_false")]
     pub while_memory_grows: bool,
-    /// How long it may take.
+    /// The time limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_ms: Option<u32>,
 }
@@ -307,11 +317,11 @@ pub struct EndStep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// The sending direction alone.
+    /// Only the sending direction.
     HalfClose,
     /// Both.
     Close,
-    /// So that the peer's reading fails.
+    /// So that the peer's read fails.
     Reset,
 }
 
@@ -323,29 +333,8 @@ pub struct Wait {
     pub wait: u32,
 }
 
-/// `{"expect_target": "alive"}`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ExpectTarget {
-    /// Which.
-    pub expect_target: Life,
-    /// How long it may take.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub within_ms: Option<u32>,
-}
-
-/// Whether a process is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Life {
-    /// It lives.
-    Alive,
-    /// It ends in time.
-    Dead,
-}
-
 impl Step {
-    /// How long it may take, where the step says it itself.
+    /// The time limit, if the step gives one.
     pub const fn within_ms(&self) -> Option<u32> {
         match self {
             Self::Open(step) => step.within_ms,
@@ -355,11 +344,14 @@ impl Step {
             Self::ExpectAnyOf(step) => step.within_ms,
             Self::ExpectEnd(step) => step.within_ms,
             Self::ExpectTarget(step) => step.within_ms,
+            Self::ExpectSocket(step) => step.within_ms,
+            Self::ExpectFile(step) => step.within_ms,
             Self::Listen(_)
             | Self::ExpectNoConnection(_)
             | Self::ExpectNothing(_)
             | Self::Drain(_)
             | Self::EndStep(_)
+            | Self::Signal(_)
             | Self::Wait(_) => None,
         }
     }

@@ -2,6 +2,11 @@
 //!
 //! `cargo run` compares, and prints what differs; `cargo run -- --write` writes the files. Each file has what its feature adds to those
 //! before it. The standard library's traits that a type has, `Send` and `Sync` among them, are one line.
+//!
+//! `api/released/` has the same of the last release, and `VERSION`. Where an item of it was removed or changed, the version must allow it:
+//! before 1.0 by a minor step, then by a major one. `cargo run -- --release` writes the directory, at a release.
+
+mod released;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,7 +31,8 @@ const FEATURES: [(&str, &[&str]); 8] = [
 ];
 
 fn main() -> Result<()> {
-    let writes = env::args().any(|argument| argument == "--write");
+    let releases = env::args().any(|argument| argument == "--release");
+    let writes = releases || env::args().any(|argument| argument == "--write");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).context("no root")?;
     let (mut known, mut differs) = (BTreeSet::new(), false);
     for (name, features) in FEATURES {
@@ -49,7 +55,11 @@ fn main() -> Result<()> {
         bail!("the public API differs from api/*.txt; if that is meant: (cd tests/api && cargo run -- --write)");
     }
     println!("the public API is that of api/*.txt: {} items", known.len());
-    Ok(())
+    let version = released::version_of(&root.join("Cargo.toml"))?;
+    if releases {
+        return released::write(root, &version, FEATURES.map(|(name, _)| name));
+    }
+    released::check(root, &version, &known)
 }
 
 /// In the order of rustdoc, a line each.
@@ -59,7 +69,8 @@ fn public_items(root: &Path, features: &[&str]) -> Result<Vec<String>> {
         .arg(format!("+{TOOLCHAIN}"))
         .args(["rustdoc", "--quiet", "--lib", "--no-default-features", "--features", &features.join(","), "--manifest-path"])
         .arg(root.join("Cargo.toml"))
-        .args(["--", "-Zunstable-options", "--output-format=json", "--cap-lints=allow"])
+        // `--cfg docsrs` as docs.rs has it: badges of features.
+        .args(["--", "-Zunstable-options", "--output-format=json", "--cap-lints=allow", "--cfg=docsrs"])
         // The format of the JSON is not stable; the toolchain is pinned instead.
         .env("RUSTC_BOOTSTRAP", "1")
         .env("CARGO_TARGET_DIR", &target)

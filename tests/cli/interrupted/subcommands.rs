@@ -2,7 +2,6 @@
 
 use std::env;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
@@ -12,11 +11,12 @@ use std::time::Duration;
 use dotnet_diagnostics_ipc::conformance::Report;
 use dotnet_diagnostics_ipc::io::{Client, Endpoint};
 use dotnet_diagnostics_ipc::vectors::parse_scripts;
-use rand::{Rng as _, SeedableRng as _};
+use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
 use super::{Run, Tmpdir};
+use crate::runtime::Runtime;
 use crate::{diagipc, failed_cases};
 
 const DIAGIPC: &str = env!("CARGO_BIN_EXE_diagipc");
@@ -32,23 +32,28 @@ const LATEST: u64 = 600;
 const SEED: u64 = 20_261;
 
 /// What no signal finds at work: it reads, prints and ends.
-const INSTANT: [&str; 5] = ["report", "explain", "vectors", "scripts", "help"];
+const INSTANT: [&str; 8] = ["report", "explain", "grammar", "vectors", "scripts", "completions", "man", "help"];
 /// Those that have a test here.
-const TESTED: [&str; 14] = [
+const TESTED: [&str; 19] = [
     "adapter",
     "call",
     "check",
     "client",
     "codec",
     "decode",
+    "dump",
     "encode",
+    "env",
     "fuzz-server",
+    "info",
     "proxy",
+    "ps",
     "record",
     "replay",
     "runtime",
     "server",
     "stand-in",
+    "trace",
 ];
 
 /// How a subcommand ends that is told to.
@@ -171,32 +176,6 @@ fn report(left: &Left<'_>) {
     assert!(!report.to_string().contains("was interrupted"), "{report}");
 }
 
-/// A runtime that others talk to.
-pub(super) struct Peer {
-    process: std::process::Child,
-    pub(super) socket: String,
-    _tmpdir: tempfile::TempDir,
-}
-
-impl Peer {
-    pub(super) fn start() -> Self {
-        let tmpdir = tempfile::tempdir().unwrap();
-        let mut command = diagipc(&["runtime", "--until-eof"]);
-        command.env("TMPDIR", tmpdir.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut process = command.spawn().unwrap();
-        let mut socket = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut socket).unwrap();
-        Self { process, socket: socket.trim_end().to_owned(), _tmpdir: tmpdir }
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        drop(self.process.stdin.take());
-        let _ = self.process.wait();
-    }
-}
-
 /// The options of a trace that lasts longer than any test.
 const LONG: [&str; 17] = [
     "--provider",
@@ -284,7 +263,7 @@ fn fuzz_server_interrupted_leaves_nothing_but_its_summary() {
 /// A client with a process of its own, in the middle of a trace.
 #[test]
 fn record_interrupted_leaves_nothing_but_its_recording() {
-    let peer = Peer::start();
+    let peer = Runtime::start(&[]);
     let trace = format!("sleep 1000 & exec diagipc call --pid {{pid}} trace {} 600000 --output /dev/null", LONG.join(" "));
     let arguments = ["record", "--out", "{out}", "--name", "it", "--to", &peer.socket, "--", "sh", "-c", &trace];
     let recordings = Mutex::new(0);
@@ -299,7 +278,7 @@ fn record_interrupted_leaves_nothing_but_its_recording() {
 /// A client that writes its last word when it is told to end.
 #[test]
 fn record_interrupted_tells_its_client_to_end() {
-    let (peer, out) = (Peer::start(), tempfile::tempdir().unwrap());
+    let (peer, out) = (Runtime::start(&[]), tempfile::tempdir().unwrap());
     let [began, ended] = ["began", "ended"].map(|name| out.path().join(name));
     let client =
         format!("trap 'echo so > {}; exit 7' TERM; echo > {}; while :; do sleep 0.01; done", ended.display(), began.display());
@@ -316,7 +295,7 @@ fn record_interrupted_tells_its_client_to_end() {
 
 #[test]
 fn proxy_ended_leaves_nothing_but_its_recording() {
-    let peer = Peer::start();
+    let peer = Runtime::start(&[]);
     let arguments = ["proxy", "--listen", "{tmpdir}/at", "--to", &peer.socket, "--out", "{out}"];
     let asks = |directory: &Path, is_over: &dyn Fn() -> bool| {
         while !is_over() {
@@ -363,7 +342,7 @@ fn runtime_ended_leaves_nothing() {
 
 #[test]
 fn call_interrupted_leaves_nothing() {
-    let peer = Peer::start();
+    let peer = Runtime::start(&[]);
     let trace = [&["call", "--socket", &peer.socket, "trace"][..], &LONG, &["600000", "--output", "{out}/stream"]].concat();
     interrupted(&trace, Ends::Interrupted, nothing, unread);
     interrupted(
@@ -372,6 +351,28 @@ fn call_interrupted_leaves_nothing() {
         nothing,
         unread,
     );
+}
+
+/// Each waits for a runtime that says nothing.
+#[test]
+fn question_interrupted_leaves_nothing() {
+    let peer = Runtime::start(&["--misbehave", "never-answers"]);
+    let (socket, pid) = (&peer.socket, peer.process.id().to_string());
+    for arguments in [&["info", socket][..], &["env", socket], &["dump", socket, "{out}/dump"], &["ps", &pid]] {
+        interrupted(arguments, Ends::Interrupted, nothing, |left| assert_eq!(fs::read_dir(left.out).unwrap().count(), 0));
+    }
+}
+
+#[test]
+fn trace_interrupted_is_complete() {
+    let peer = Runtime::start(&[]);
+    interrupted(&["trace", &peer.socket, "-o", "{out}/trace"], Ends::Well, nothing, |left| {
+        if left.has_handler {
+            let said = String::from_utf8_lossy(&left.output.stdout);
+            assert!(said.ends_with(" bytes, complete\n"), "{said}");
+            assert!(fs::read(left.out.join("trace")).unwrap().starts_with(b"Nettrace"));
+        }
+    });
 }
 
 #[test]

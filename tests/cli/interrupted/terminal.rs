@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use super::subcommands::Peer;
+use crate::runtime::Runtime;
 
 /// Runs what follows on the command line at a terminal of its own, types the first argument once `ready` is there, and prints what the
 /// terminal shows; ends as the program did.
@@ -29,7 +29,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 /// What `record` with this client does where these characters are typed.
 fn recorded(typed: &str, client: &str) -> Output {
-    let (peer, out) = (Peer::start(), tempfile::tempdir().unwrap());
+    let (peer, out) = (Runtime::start(&[]), tempfile::tempdir().unwrap());
     let mut command = Command::new("python3");
     command.args(["-c", AT_A_TERMINAL, typed, env!("CARGO_BIN_EXE_diagipc"), "record", "--out"]).arg(out.path());
     command.args(["--to", &peer.socket, "--", "sh", "-c", client]).env("TMPDIR", out.path()).output().unwrap()

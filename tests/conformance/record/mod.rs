@@ -1,9 +1,11 @@
 //! The proxy, what it records, and what that says when it is played again.
 
+mod captured;
 mod commands;
 mod long;
 mod runtime;
 use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::mpsc;
@@ -42,7 +44,7 @@ fn recorded<T>(connections: u64, to: &Path, is_port: bool, with: impl FnOnce(&Pa
         });
         let cancels = Cancels(&canceller);
         let given = with(&path);
-        let ended = is_over.recv_timeout(WITHIN);
+        let ended = is_over.recv_timeout(Duration::from_secs(60));
         drop(cancels);
         let recording = running.join().unwrap().unwrap();
         ended.expect("every connection ends with its two sides");
@@ -194,6 +196,46 @@ fn record_descriptor_stays_on_its_byte() {
     assert_eq!(file.scripts[0].hazard, Some(Hazard::Harmful));
 }
 
+/// Longer than between two pieces that count as one.
+const APART: Duration = Duration::from_millis(20);
+
+/// A conversation in pieces, each of which is sent once the one before has come through the proxy, however long that takes.
+fn piece_by_piece() -> Recording {
+    const REQUEST: &[u8; 20] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
+    const REPLY: &[u8; 24] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("runtime");
+    let listener = UnixListener::bind(&path).unwrap();
+    let (came, comes) = mpsc::channel();
+    let (taken, is_taken) = mpsc::channel();
+    let runtime = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.read_exact(&mut [0; 1]).unwrap();
+        came.send(()).unwrap();
+        stream.read_exact(&mut [0; 19]).unwrap();
+        assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0);
+        stream.write_all(&REPLY[..20]).unwrap();
+        is_taken.recv().unwrap();
+        thread::sleep(APART);
+        stream.write_all(&REPLY[20..]).unwrap();
+    });
+    let ((), recording) = recorded(1, &path, false, |at| {
+        let mut stream = UnixStream::connect(at).unwrap();
+        stream.write_all(&REQUEST[..1]).unwrap();
+        comes.recv().unwrap();
+        thread::sleep(APART);
+        stream.write_all(&REQUEST[1..]).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        stream.read_exact(&mut [0; 20]).unwrap();
+        taken.send(()).unwrap();
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).unwrap();
+        assert_eq!(rest, REPLY[20..]);
+    });
+    runtime.join().unwrap();
+    recording
+}
+
 #[test]
 fn record_pieces_half_closes_and_resets_are_kept() {
     let runtime = format!(
@@ -204,7 +246,7 @@ fn record_pieces_half_closes_and_resets_are_kept() {
         r#"[{{ "open": "a" }}, {{ "on": "a", "send": [{RESUME}], "chunks": [1, 19] }}, {{ "on": "a", "end": "half_close" }},
             {{ "on": "a", "expect": [{OK}] }}, {{ "on": "a", "expect_end": "closed" }}]"#
     );
-    let file = scripts(&through_a_proxy(&runtime, &client));
+    let file = scripts(&piece_by_piece());
     assert_eq!(file.scripts[0].steps, steps(&client));
     assert_eq!(file.scripts[1].steps, steps(&runtime));
     assert_eq!(file.scripts[0].hazard, Some(Hazard::SideEffect));

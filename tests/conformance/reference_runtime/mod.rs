@@ -1,5 +1,6 @@
 //! The reference runtime, over real sockets.
 
+mod agreement;
 mod misbehaviour;
 mod profiles;
 mod program;

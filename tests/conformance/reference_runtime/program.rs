@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::conformance::known::Profile;
 use dotnet_diagnostics_ipc::conformance::player::{Player, SocketNetwork};
+use dotnet_diagnostics_ipc::conformance::runtime::{Config, ReferenceRuntime};
 use dotnet_diagnostics_ipc::vectors::{self, script::Plays};
 
 use crate::reference_runtime::{End, ask, message, request};
@@ -71,6 +72,128 @@ fn program_is_found_and_ends_well() {
         assert_eq!(program.status().code(), Some(0));
         assert!(!program.socket.exists());
     }
+}
+
+fn kill(program: &Program, signal: &str) {
+    let sent = Command::new("kill").args(["-s", signal, &program.child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// F-109, P-49: what remains of a runtime that has no handler of its own for a signal.
+#[test]
+fn runtime_that_dies_leaves_its_socket_as_its_build_does() {
+    for (profile, signal, number, is_left) in [
+        ("nativeaot-9", "TERM", 15, true),
+        ("nativeaot-9", "INT", 2, true),
+        ("coreclr-10", "TERM", 15, true),
+        ("coreclr-10", "INT", 0, false),
+        ("coreclr-8", "TERM", 0, false),
+        ("coreclr-8", "INT", 0, false),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut program = start(directory.path(), &["--dies", "--profile", profile]);
+        kill(&program, signal);
+        let status = program.status();
+        assert_eq!((status.signal().unwrap_or(0), program.socket.exists()), (number, is_left), "{profile} {signal}");
+    }
+}
+
+/// P-50.
+#[test]
+fn runtime_that_is_suspended_runs_on_at_sigterm_as_its_build_does() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut program = start(directory.path(), &["--dies", "--suspended", "--profile", "coreclr-9"]);
+    kill(&program, "TERM");
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(program.child.try_wait().unwrap(), None);
+    assert_eq!(ask(&program.socket, &request(0x0401)).0.len(), 24);
+    kill(&program, "TERM");
+    assert_eq!(program.status().code(), Some(0));
+}
+
+/// F-107, P-51.
+#[test]
+fn runtime_whose_diagnostics_are_off_has_no_socket() {
+    for (profile, entry, listens) in [
+        ("coreclr-9", "DOTNET_EnableDiagnostics=0", false),
+        ("coreclr-9", "DOTNET_EnableDiagnostics=0x0", false),
+        ("coreclr-9", "COMPlus_EnableDiagnostics=00", false),
+        ("coreclr-9", "DOTNET_EnableDiagnostics_IPC=0", false),
+        ("coreclr-9", "DOTNET_EnableDiagnostics=false", true),
+        ("coreclr-9", "DOTNET_EnableDiagnostics=", true),
+        ("coreclr-9", "DOTNET_EnableDiagnostics_Debugger=0", true),
+        ("coreclr-3.1", "DOTNET_EnableDiagnostics=0", true),
+        ("nativeaot-9", "DOTNET_EnableDiagnostics=00", false),
+        ("nativeaot-9", "DOTNET_EnableDiagnostics=0x0", true),
+        ("nativeaot-9", "COMPlus_EnableDiagnostics=0", true),
+        ("nativeaot-9", "DOTNET_EnableDiagnostics_IPC=0", true),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let config = Config {
+            profile: profile.parse().unwrap(),
+            environment: vec![entry.to_owned()],
+            ..Config::new(directory.path().join("socket"))
+        };
+        let runtime = ReferenceRuntime::start(config).unwrap();
+        assert_eq!((runtime.listens(), runtime.socket().exists()), (listens, listens), "{profile} {entry}");
+    }
+    // What is to have no socket says none, and runs until it is ended.
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = tool::diagipc();
+    command.arg("runtime").env("TMPDIR", directory.path()).env("DOTNET_EnableDiagnostics", "0").stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(child.try_wait().unwrap(), None);
+    child.kill().unwrap();
+    assert_eq!(child.wait_with_output().unwrap().stdout, b"");
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+/// F-97, P-52.
+#[test]
+fn environment_that_is_not_utf_8_is_told_or_kills_as_its_build_does() {
+    for (profile, bytes, told) in [
+        (Profile::CORECLR_9, &b"caf\xe9 x"[..], Some("caf\u{fffd} x")),
+        (Profile::CORECLR_9, b"a\xe2\x82", Some("a\u{fffd}")),
+        (Profile::NATIVE_AOT_9, b"a\xe2\x82", Some("a")),
+        (Profile::NATIVE_AOT_9, b"caf\xe9 x", None),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut config = Config { profile, ..Config::new(directory.path().join("socket")) };
+        config.set("DIAG_BYTES", bytes);
+        let runtime = ReferenceRuntime::start(config).unwrap();
+        let (reply, _) = ask(runtime.socket(), &request(0x0402));
+        let entry = told.map(|text| format!("DIAG_BYTES={text}\0").encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>());
+        match entry {
+            Some(entry) => assert!(reply.windows(entry.len()).any(|window| window == entry), "{profile} {}", bytes.escape_ascii()),
+            // It may not die here.
+            None => assert_eq!(reply, message(0xffff, &[0x05, 0x40, 0x00, 0x80]), "{profile}"),
+        }
+    }
+}
+
+#[test]
+fn dump_is_written_where_it_may_be() {
+    let directory = tempfile::tempdir().unwrap();
+    let dumps = Some(directory.path().to_owned());
+    let config = Config { profile: Profile::CORECLR_10, dumps, ..Config::new(directory.path().join("socket")) };
+    let runtime = ReferenceRuntime::start(config).unwrap();
+    let dump = |name: &str| {
+        let text: Vec<u8> = name.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
+        let count = u32::try_from(text.len() / 2).unwrap().to_le_bytes();
+        message(0x0101, &[&count[..], &text, &4u32.to_le_bytes(), &0u32.to_le_bytes()].concat())
+    };
+    let done = message(0xff00, &[0; 4]);
+    assert_eq!(ask(runtime.socket(), &dump("core.dmp")).0, done);
+    let head = std::fs::read(directory.path().join("core.dmp")).unwrap();
+    assert_eq!((&head[..4], &head[16..]), (&b"\x7fELF"[..], &[4, 0][..]));
+    // Not over a file that is there, and nowhere else.
+    std::fs::write(directory.path().join("mine"), "mine").unwrap();
+    assert_eq!(ask(runtime.socket(), &dump("mine")).0, done);
+    assert_eq!(std::fs::read(directory.path().join("mine")).unwrap(), b"mine");
+    let elsewhere = directory.path().join("elsewhere");
+    assert_eq!(ask(runtime.socket(), &dump(elsewhere.to_str().unwrap())).0, done);
+    assert!(!elsewhere.exists());
 }
 
 #[test]

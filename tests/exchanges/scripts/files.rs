@@ -49,8 +49,8 @@ fn every_file_is_valid_by_the_schema() {
 fn good() -> Value {
     r#"{ "schema": "exchanges.schema.json", "format": 1, "title": "t", "within_ms": 5000, "numberOfScripts": 2, "scripts": [
         { "scId": 1, "name": "a", "comment": "c", "plays": "client", "spec": ["F-1"], "since": "5.0", "hazard": null,
-          "target": { "suspended": false, "ports": [{ "id": "p", "suspend": true, "listening": true }], "environment": {},
-                      "platform": null },
+          "target": { "suspended": false, "ports": [{ "id": "p", "suspend": true, "listening": true }],
+                      "environment": { "A": "b", "C": { "bytes": "ff" } }, "platform": null, "default_port": false },
           "steps": [
             { "open": "a" },
             { "accept": "b", "port": "p", "within_ms": 100 },
@@ -60,7 +60,9 @@ fn good() -> Value {
             { "on": "a", "expect_any_of": [{ "label": "x", "expect": ["00"] }, { "label": "y", "expect": ["01"] }] },
             { "on": "a", "expect_nothing": 300 }, { "on": "a", "drain": true }, { "on": "a", "expect_end": "closed", "last": "01" },
             { "on": "b", "end": "reset" }, { "wait": 5 }, { "listen": false, "port": "p" },
-            { "expect_no_connection": 5, "port": "p" }, { "expect_target": "alive" }],
+            { "expect_no_connection": 5, "port": "p" }, { "expect_target": "alive" }, { "signal": "term" },
+            { "expect_socket": "gone", "within_ms": 5 }, { "expect_file": "f", "begins": ["00"] },
+            { "on": "a", "expect": [{ "any": 2, "has": ["00"], "lacks": ["01"] }] }],
           "seenOn": ["net10.0.9"],
           "deviations": [{ "on": ["net8.0.30"], "fact": "F-1", "text": "t", "from": 1, "steps": [{ "wait": 1 }] }] },
         { "scId": 2, "name": "b", "comment": "c", "plays": "runtime", "spec": ["R-HDR-001"], "since": null, "hazard": null,
@@ -107,6 +109,12 @@ fn script_unknown_or_contradictory_keys_are_refused() {
         ("/scripts/0/steps/7", "expect_end", "\"half_close\""),
         ("/scripts/0/steps/8", "end", "\"closed\""),
         ("/scripts/0/steps/12", "expect_target", "\"well\""),
+        ("/scripts/0/steps/13", "signal", "\"SIGTERM\""),
+        ("/scripts/0/steps/14", "expect_socket", "\"here\""),
+        ("/scripts/0/steps/15", "begins", "\"00\""),
+        ("/scripts/0/steps/16", "expect", "[{ \"any\": 2, \"holds\": [\"00\"] }]"),
+        ("/scripts/0/target/environment", "A", "1"),
+        ("/scripts/0/target/environment", "C", "{ \"bytes\": \"f\" }"),
         ("/scripts/0/deviations/0", "extra", "1"),
         ("/scripts/0/deviations/0/steps/0", "extra", "1"),
         ("/scripts/1/ask", "extra", "1"),
@@ -298,7 +306,9 @@ fn check_steps(steps: &[Step], script: &Script) -> Vec<String> {
             Step::Drain(step) => (None, None, Some(&step.on)),
             Step::ExpectEnd(step) => (None, None, Some(&step.on)),
             Step::EndStep(step) => (None, None, Some(&step.on)),
-            Step::Wait(_) | Step::ExpectTarget(_) => (None, None, None),
+            Step::Wait(_) | Step::ExpectTarget(_) | Step::Signal(_) | Step::ExpectSocket(_) | Step::ExpectFile(_) => {
+                (None, None, None)
+            }
         };
         must(port.is_none_or(|port| ports.contains(port.as_str())), "no such port");
         if let Some(name) = opens {
@@ -333,7 +343,9 @@ fn check_steps(steps: &[Step], script: &Script) -> Vec<String> {
                 }
             }
             Step::ExpectEnd(step) => must(step.last.is_empty() || drained.contains(step.on.as_str()), "last without a drain"),
-            Step::ExpectTarget(_) => must(matches!(script.plays, Plays::Client(_)), "there is no target"),
+            Step::ExpectTarget(_) | Step::Signal(_) | Step::ExpectSocket(_) | Step::ExpectFile(_) => {
+                must(matches!(script.plays, Plays::Client(_)), "there is no target");
+            }
             _ => {}
         }
     }

@@ -204,6 +204,12 @@ impl Connections for Memory {
         // Nothing kills this runtime.
         self.pump().map(|()| Life::Alive)
     }
+
+    fn file(&mut self, _name: &str, most: usize) -> Result<Option<Vec<u8>>, PlayerError> {
+        // Nothing is written here: the head of a core file stands for what was.
+        let head = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x04\0";
+        Ok(Some(head[..most.min(head.len())].to_vec()))
+    }
 }
 
 fn always_listens(script: &Script) -> BTreeSet<String> {

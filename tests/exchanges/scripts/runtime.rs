@@ -21,7 +21,7 @@ use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::message::eventpipe::Format;
 use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, DefaultPortSuspend, PORTS_VARIABLE, PortId, Ports, Suspension};
-use dotnet_diagnostics_ipc::vectors::script::{FdKind, Target, TargetPort};
+use dotnet_diagnostics_ipc::vectors::script::{FdKind, Target, TargetPort, VariableValue};
 use dotnet_diagnostics_ipc::wire::{Guid, LimitKind};
 
 use self::answers::Answer;
@@ -57,15 +57,18 @@ struct Application {
 
 /// Begins to run.
 pub(crate) fn start(net: &Net, spawner: &Spawner, target: &Target) {
-    let configured = target.environment.get(PORTS_VARIABLE).cloned().unwrap_or_else(|| {
+    let text = |value: &VariableValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let addresses = || {
         let one = |port: &TargetPort| format!("{},{}", port.id, if port.suspend { "suspend" } else { "nosuspend" });
         target.ports.iter().map(one).collect::<Vec<_>>().join(";")
-    });
-    let suspended = target.environment.get(DEFAULT_PORT_SUSPEND_VARIABLE).map(|text| DefaultPortSuspend::parse(text).suspends());
+    };
+    let configured = target.environment.get(PORTS_VARIABLE).map_or_else(addresses, text);
+    let suspended =
+        target.environment.get(DEFAULT_PORT_SUSPEND_VARIABLE).map(|value| DefaultPortSuspend::parse(&text(value)).suspends());
     let suspended = suspended.unwrap_or(target.suspended);
     // A path that no socket can have is none.
     let counting = Ports::new(&configured).filter(|port| port.address.len() <= SUN_PATH_LINUX);
-    let variables = target.environment.iter().map(|(name, value)| format!("{name}={value}"));
+    let variables = target.environment.iter().map(|(name, value)| format!("{name}={}", text(value)));
     let own = ["PATH=/bin", "no equals sign", "TWICE=1", "TWICE=2", "=C:=C:\\dir", "EMPTY="];
     let application = Rc::new(Application {
         net: net.clone(),

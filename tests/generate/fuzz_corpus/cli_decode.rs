@@ -5,7 +5,7 @@ use std::io;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::testing::fuzzing::kind;
 
-use crate::dump;
+use crate::annotated;
 use crate::items::{Item, Side, Splitter};
 
 /// `[how, which, bytes …]`.
@@ -27,7 +27,7 @@ pub(crate) fn cli_decode(input: &[u8]) {
     }
     assert_eq!(at, bytes.len(), "{items:?}");
     if how & 1 == 0 {
-        return items.iter().for_each(|item| dump::item(&mut io::sink(), item, item.bytes_in(bytes)).unwrap());
+        return items.iter().for_each(|item| annotated::item(&mut io::sink(), item, item.bytes_in(bytes)).unwrap());
     }
     let json = serde_json::to_string(&items).unwrap();
     let again: Vec<Item> = serde_json::from_str(&json).unwrap();

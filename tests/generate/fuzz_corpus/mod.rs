@@ -72,22 +72,34 @@ fn cli_decode() {
     replay("cli_decode", &mut cli_decode::cli_decode);
 }
 
-/// The fuzzer's program has the codec in C linked in; here it is asked over pipes.
-#[test]
-fn differential() {
+/// What a body that asks a program in C does with its input.
+type Asking = fn(&[u8], &mut dyn FnMut(&str) -> String);
+
+/// The fuzzer's programs have what is written in C linked in; here it is asked over pipes.
+fn replay_with_c(target: &str, source: &str, body: Asking) {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("adapter");
     let compiled = Command::new("cc")
-        .args(["-std=c99", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-o"])
-        .args([&program, &here("vectors/adapters/c/adapter.c")])
+        .args(["-std=c99", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I"])
+        .args([&here("c"), Path::new("-o"), &program, &here(source)])
         .status();
     assert!(compiled.expect("a C compiler, cc").success());
     let command = AdapterCommand { program: program.into(), arguments: Vec::new(), deadline: Duration::from_secs(20) };
     let mut adapter = Adapter::start(command).unwrap();
-    replay("differential", &mut |input| {
-        fuzzing::differential(input, &mut |question| adapter.ask(question).unwrap_or_else(|trouble| panic!("{trouble}")));
+    replay(target, &mut |input| {
+        body(input, &mut |question| adapter.ask(question).unwrap_or_else(|trouble| panic!("{trouble}")));
     });
     assert_eq!(adapter.finish(), None);
+}
+
+#[test]
+fn differential() {
+    replay_with_c("differential", "vectors/adapters/c/adapter.c", fuzzing::differential);
+}
+
+#[test]
+fn c_header() {
+    replay_with_c("c_header", "vectors/adapters/c_header/adapter.c", fuzzing::c_header);
 }
 
 /// A target that is not built, not run or not described is a target that rots.
@@ -97,7 +109,7 @@ fn fuzz_targets_are_built_tested_and_described() {
     assert_eq!(targets, BTreeSet::from(corpus::TARGETS));
     let tested: BTreeSet<_> = TESTED.iter().copied().chain(fuzzing::OTHERS).collect();
     assert_eq!(tested, targets);
-    assert!(targets.len() == 12 && finds("no such target").is_empty() && corpus::seeds("no such target").unwrap().is_empty());
+    assert!(targets.len() == 13 && finds("no such target").is_empty() && corpus::seeds("no such target").unwrap().is_empty());
     // Not there in a package that was published.
     let Ok(manifest) = fs::read_to_string(here("fuzz/Cargo.toml")) else { return };
     let readme = fs::read_to_string(here("fuzz/README.md")).unwrap();

@@ -76,6 +76,17 @@ fn call_ok_with_failed_result_is_refused() {
     assert_eq!((error.phase(), error.hresult()), (Phase::Reply, Some(HResult::FAIL)));
 }
 
+/// As .NET 6.0.13 answers a dump that failed (F-127): the header says that it is an error.
+#[test]
+fn call_error_with_code_0_is_a_failure_and_not_success() {
+    let peer = Peer::saying(&[b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\0\0\0\0"]);
+    let dump = GenerateCoreDump { dump_name: "/d".into(), dump_type: DumpType::NORMAL, diagnostics: false.into() };
+    let error = Client::new(&peer).generate_core_dump(&dump).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Refused { hresult: HResult::OK, message: None }), "{error:?}");
+    let said = "waiting for the reply: the runtime answers with an error whose code is 0x00000000, which gives no reason";
+    assert_eq!(error.to_string(), said);
+}
+
 /// What is asked by each method, byte by byte; and that an error is one.
 #[test]
 fn client_method_sends_its_command() {
@@ -283,4 +294,45 @@ fn user_events_early_refusal_is_heard() {
     let peer = Peer::saying(&[FAILED]);
     let error = Client::new(Closing(&peer)).user_events(&USER_EVENTS, tempfile::tempfile().unwrap()).unwrap_err();
     assert_eq!((error.phase(), error.hresult()), (Phase::Reply, Some(HResult::FAIL)));
+}
+
+/// A reply to `ProcessInfo` with a command line of `units` units, and bytes of nobody behind it.
+fn long_reply(units: usize) -> (Vec<u8>, String) {
+    let command_line = "0123456789".repeat(units / 10);
+    let string = |text: &str| -> Vec<u8> {
+        let units: Vec<u16> = text.encode_utf16().chain([0]).collect();
+        let len = u32::try_from(units.len()).unwrap();
+        len.to_le_bytes().into_iter().chain(units.into_iter().flat_map(u16::to_le_bytes)).collect()
+    };
+    let payload = [&7_u64.to_le_bytes()[..], &[0x11; 16], &string(&command_line), &string("Linux"), &string("x64")].concat();
+    let size = u16::try_from(20 + payload.len()).unwrap();
+    let reply = [b"DOTNET_IPC_V1\0", &size.to_le_bytes()[..], &[0xff, 0, 0, 0], &payload, b"behind it"].concat();
+    (reply, command_line)
+}
+
+#[test]
+fn call_reply_of_any_length_is_read_whole() {
+    // Shorter than the room that a call begins with, as long, longer, and as long as a message can be.
+    for units in [10, 450, 460, 470, 1000, 32_000] {
+        let (reply, command_line) = long_reply(units);
+        let answer = Client::new(Peer::saying(&[&reply])).process_info().unwrap();
+        assert_eq!(answer.message().len(), reply.len() - 9, "{units}");
+        assert_eq!(answer.payload().unwrap().command_line.to_string(), command_line, "{units}");
+    }
+}
+
+#[test]
+fn call_reply_in_pieces_is_read_whole() {
+    let (reply, command_line) = long_reply(600);
+    for cut in [1, 13, 19, 20, 21, 1000, 1023, 1024, 1025] {
+        let peer = Peer::saying(&[&reply[..cut]]);
+        let answer = thread::scope(|scope| {
+            let client = Client::new(&peer);
+            let call = scope.spawn(move || client.process_info().unwrap());
+            peer.asked_when_connected(0, 20);
+            io::Write::write_all(&mut peer.end(0), &reply[cut..]).unwrap();
+            call.join().unwrap()
+        });
+        assert_eq!(answer.payload().unwrap().command_line.to_string(), command_line, "{cut}");
+    }
 }

@@ -188,7 +188,7 @@ fn transport_miscounting_is_reported() {
 #[test]
 fn transport_stream_blocks_after_call_with_deadline() {
     let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
-    let mut transport = UnixTransport::new(ours).unwrap();
+    let mut transport = UnixTransport::new(ours);
     let hand_out: [fn(&UnixTransport) -> io::Result<std::os::fd::OwnedFd>; 2] =
         [|transport| transport.stream().as_fd().try_clone_to_owned(), |transport| transport.as_fd().try_clone_to_owned()];
     for hand_out in hand_out {

@@ -174,7 +174,7 @@ fn discovery_other_root_path_is_resolved() {
     let script = "set -e
         mount --rbind /usr \"$0/usr\"
         mount -t proc proc \"$0/proc\"
-        for link in bin lib lib64; do [ ! -L /$link ] || cp -P /$link \"$0/\"; done
+        for link in bin lib lib32 lib64; do [ ! -L /$link ] || cp -P /$link \"$0/\"; done
         cp \"$1\" \"$0/listener\"
         exec chroot \"$0\" /listener --exact discovery::processes::helper_listens_as_runtime --ignored";
     let mut command = Command::new("unshare");

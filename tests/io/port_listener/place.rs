@@ -32,7 +32,7 @@ mod system {
     }
 
     pub(in super::super) fn connect_transport(path: &Path) -> Option<UnixTransport> {
-        UnixTransport::new(connect(path).ok()?).ok()
+        Some(UnixTransport::new(connect(path).ok()?))
     }
 }
 

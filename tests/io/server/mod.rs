@@ -67,7 +67,7 @@ fn ask(socket: &mut UnixStream, request: &AnyRequest<'_>, fd: Option<&std::fs::F
         match client.action() {
             ClientAction::Send(range) => client.sent(socket.write(&buffer[range]).unwrap()).unwrap(),
             ClientAction::SendFd => {
-                let mut transport = UnixTransport::new(socket.try_clone().unwrap()).unwrap();
+                let mut transport = UnixTransport::new(socket.try_clone().unwrap());
                 transport.send_fd(fd.unwrap().as_fd(), &Until::FOREVER).unwrap();
                 socket.set_nonblocking(false).unwrap();
                 client.fd_sent().unwrap();
@@ -156,7 +156,7 @@ fn server_empty_handler_knows_no_command() {
 fn server_environment_is_whole_or_broken_off() {
     let read = |runtime: &Runtime| {
         with_server(runtime, ServeOptions::DEFAULT, |path, _| {
-            let transport = UnixTransport::new(UnixStream::connect(path).unwrap()).unwrap();
+            let transport = UnixTransport::new(UnixStream::connect(path).unwrap());
             let mut entries = Vec::new();
             let read = Connection::new(transport).environment().unwrap().for_each(|entry| entries.push(entry.text().to_string()));
             (read.map_err(|error| format!("{error:#}")), entries)
@@ -181,7 +181,7 @@ fn server_environment_in_pieces_is_equal() {
     }
     let large = Large((0..5000).map(|n| format!("V{n}={}", "x".repeat(n % 300))).collect());
     let entries = with_server(&large, ServeOptions::DEFAULT, |path, _| {
-        let transport = UnixTransport::new(UnixStream::connect(path).unwrap()).unwrap();
+        let transport = UnixTransport::new(UnixStream::connect(path).unwrap());
         let mut entries = Vec::new();
         Connection::new(transport).environment().unwrap().for_each(|entry| entries.push(entry.text().to_string())).unwrap();
         entries

@@ -106,7 +106,7 @@ fn server_connection_without_hang_up_is_read_to_end() {
     let waits = Waits::default();
     let served = thread::scope(|scope| {
         let serving = scope.spawn(|| {
-            let transport = Blind(UnixTransport::new(theirs).unwrap());
+            let transport = Blind(UnixTransport::new(theirs));
             serve_connection(transport, &waits, &ServeOptions::DEFAULT, None).unwrap()
         });
         let file = tempfile::tempfile().unwrap();
@@ -137,7 +137,7 @@ fn server_connection_without_hang_up_ends_with_server() {
     let canceller = Canceller::new().unwrap();
     canceller.cancel();
     let until = Until { deadline: None, canceller: Some(&canceller) };
-    let mut blind = Blind(UnixTransport::new(theirs).unwrap());
+    let mut blind = Blind(UnixTransport::new(theirs));
     assert!(matches!(blind.hung_up(&until), Err(Stopped::Cancelled)));
     let deadline = std::time::Instant::now() + Duration::from_secs(3600);
     assert!(matches!(blind.hung_up(&Until { deadline: Some(deadline), ..until }), Err(Stopped::Cancelled)));
@@ -231,9 +231,9 @@ fn server_descriptor_without_room_is_refused() {
     }
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     ours.write_all(&message(&USER_EVENTS)).unwrap();
-    let mut sender = UnixTransport::new(ours.try_clone().unwrap()).unwrap();
+    let mut sender = UnixTransport::new(ours.try_clone().unwrap());
     sender.send_fd(std::os::fd::AsFd::as_fd(&ours), &Until::FOREVER).unwrap();
-    let (transport, runtime) = (UnixTransport::new(theirs).unwrap(), Runtime::default());
+    let (transport, runtime) = (UnixTransport::new(theirs), Runtime::default());
     let limit = getrlimit(Resource::Nofile);
     // What is open stays so.
     setrlimit(Resource::Nofile, Rlimit { current: Some(0), maximum: limit.maximum }).unwrap();
@@ -252,7 +252,7 @@ fn server_client_closing_before_descriptor_is_refused() {
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     ours.write_all(&message(&USER_EVENTS)).unwrap();
     ours.shutdown(std::net::Shutdown::Write).unwrap();
-    let transport = UnixTransport::new(theirs).unwrap();
+    let transport = UnixTransport::new(theirs);
     let served = serve_connection(transport, &Runtime::default(), &ServeOptions::DEFAULT, None).unwrap();
     assert_eq!(served.outcome, ServerOutcome::Refused(HResult::BAD_ENCODING));
     let mut answer = Vec::new();
@@ -273,6 +273,6 @@ fn server_client_not_reading_is_given_up() {
     // 2 MB, and nobody reads.
     let options = ServeOptions { send: Some(Duration::from_millis(100)), ..ServeOptions::DEFAULT };
     let large = Large("x".repeat(10_000));
-    let served = serve_connection(UnixTransport::new(theirs).unwrap(), &large, &options, None).unwrap();
+    let served = serve_connection(UnixTransport::new(theirs), &large, &options, None).unwrap();
     assert_eq!(served.outcome, ServerOutcome::Gone { end: End::TimedOut });
 }

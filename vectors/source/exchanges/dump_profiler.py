@@ -1,7 +1,7 @@
 """vectors/exchanges/dump_profiler.json: commands of the Dump and Profiler sets."""
-from notation import ERROR, MAGIC, array, guid, hexa, message, string, u32
+from notation import ERROR, MAGIC, array, guid, hexa, message, string, u16, u32
 from script import (BAD_ENCODING, E_FAIL, ScriptFile, answers, anything, counted, deviation, ended, error, expect, expect_any_of, nothing, open_,
-                    process_info2_reply, send, target,
+                    file, process_info2_reply, send, target,
                     wait)
 
 FILE = ScriptFile("dump_profiler", "Commands of the Dump and Profiler sets, played against a runtime", 20500, 20549)
@@ -62,7 +62,9 @@ IN_TURN = target(environment={"DIAG_SCRIPT": "alone"}, platform="linux", wants=[
 
 
 def dumped(request):
-    return [open_("a"), send("a", request), expect("a", SUCCESS, within=30000), ended("a")]
+    """The reply, the end, and what was written: an ELF file of type 4, a core."""
+    return [open_("a"), send("a", request), expect("a", SUCCESS, within=30000), ended("a"),
+            file("core.dmp", b"\x7fELF", anything(12), u16(4))]
 
 
 UNUSABLE = deviation(["net9.0.5"], "P-6", "its createdump may not be executed", 2,
@@ -75,6 +77,9 @@ for sc, name, code, since in ((20510, "dump", DUMP, "3.0"), (20511, "dump2", DUM
            ["F-49", "F-50", "R-DMP-001", "R-DMP-002", "R-DMP-008", "R-DMP-009"],
            dumped(message(code, string("core.dmp"), u32(4), u32(0))), since, ALONE,
            [UNUSABLE, OPEN, *([NONE] if code == DUMP else [])])
+script(20516, "dump-where-a-crash-writes-one", "DOTNET_DbgEnableMiniDump=1, which has a crash write a dump: one that is asked for is written as before",
+       ["F-49", "F-98", "R-DMP-001", "R-DMP-009"], dumped(message(DUMP, string("core.dmp"), u32(4), u32(0))), "3.0",
+       target(environment={"DOTNET_DbgEnableMiniDump": "1"}, platform="linux"), [UNUSABLE, OPEN, NONE])
 script(20513, "dump-in-progress-blocks-others", "While a dump is written, no other client is served", ["F-75", "R-DMP-009"],
        [open_("a"), send("a", message(DUMP, string("core.dmp"), u32(4), u32(0))), wait(50), open_("b"), send("b", message(INFO2)),
         nothing("b", 100),

@@ -12,6 +12,7 @@ ASK = message(INFO2)
 ADVR = b"ADVR_V1\0"
 QUIET = u64(0) + u32(4) + string("No-Such-Provider") + string(None)
 ONE = target(ports=[port("p")])
+WINDOWS = ["win-net6.0.13", "win-net8.0.31", "win-net9.0.20", "win-net10.0.12"]
 
 
 def advertised(on, at="p", within=None):
@@ -69,7 +70,9 @@ script(20401, "port-one-command-a-connection",
        ["R-FLW-012", "R-FLW-014", "R-PRT-007"],
        [advertised("a"), asked("a"), advertised_again("b"), asked("b"), advertised_again("c"), asked("c")])
 script(20402, "port-connects-again-at-once", "The next connection comes with the command, and no delay", ["R-FLW-013", "F-77"],
-       [advertised("a"), send("a", ASK), advertised_again("b", within=1000), expect("a", process_info2_reply()), ended("a")])
+       [advertised("a"), send("a", ASK), advertised_again("b", within=1000), expect("a", process_info2_reply()), ended("a")],
+       deviations=[deviation(WINDOWS, "F-118", "the reply must be read first: one that nobody reads blocks the server", 3,
+                             expect("a", process_info2_reply()), advertised_again("b", within=1000), ended("a"))])
 script(20403, "port-second-command-is-not-served", "A second command on a port's connection is not served",
        ["F-70", "R-FLW-018", "R-FLW-012"],
        [advertised("a"), send("a", ASK, ASK), expect("a", process_info2_reply()), ended("a", "reset"), advertised_again("b"),
@@ -178,7 +181,7 @@ script(20439, "port-with-a-path-too-long",
        "A suspending port whose path no socket can have is none: it does not hold the start, and the default port answers",
        ["P-13", "F-129"],
        [open_("s"), send("s", message(C2, u32(1), u32(1), boolean(False), array(QUIET))), expect("s", session()), runs("s"), default("a")],
-       needs=target(environment={"DOTNET_DiagnosticPorts": "/tmp/" + "p" * 200}, wants=["ports", "suspension"]), hazard="side-effect",
+       needs=target(environment={"DOTNET_DiagnosticPorts": "/tmp/" + "p" * 200}, platform="unix", wants=["ports", "suspension"]), hazard="side-effect",
        deviations=[deviation(HOLDS, "P-13", "the start is held for good, whatever is sent to the default port", 3,
                              still_held("s"), default("a"), default("b", message(RESUME), SUCCESS), still_held("s"), default("c"))])
 script(20440, "default-port-suspend-false",

@@ -1,6 +1,6 @@
 """vectors/exchanges/process.json: the commands of the Process set."""
 from notation import array, boolean, message, string, u32, u64
-from script import (INVALIDARG, ScriptFile, any_reply_head, anything, close, counted, ended, error, expect, expect_any_of, nothing, ok_head, open_,
+from script import (INVALIDARG, ScriptFile, any_reply_head, anything, close, counted, deviation, ended, error, expect, expect_any_of, nothing, ok_head, open_,
                     process_info2_reply, process_info_reply, same, send, session, target, text, until, wait)
 
 FILE = ScriptFile("process", "Commands of the Process set, played against a runtime", 20001, 20099)
@@ -95,6 +95,46 @@ FILE.client(20016, "set-variable-with-an-empty-name", "An empty name: OK, and no
 FILE.client(20017, "set-variable-name-with-a-nul", "A NUL cuts the name: what stands before it was set", since="6.0",
             hazard="side-effect", spec=["F-80"], habit="F-80",
             steps=[variable("a", "DIAG_CUT\0REST", "x", SUCCESS), variable("b", "DIAG_CUT", None, SUCCESS)])
+
+# What was set is in the environment that the runtime tells, at once (F-94), entry by entry: with its count, and with its NUL.
+SHOWN = "F-94"
+
+
+def environment(on, has=(), lacks=()):
+    return exchange(on, message(ENVIRONMENT), ok_head(6), anything(4, "block"), anything(2), counted("block", has=has, lacks=lacks))
+
+
+FILE.client(20050, "variable-set-is-told", "A variable that was set is in the environment, and one that was set anew has its new value alone",
+            since="6.0", hazard="side-effect", habit=SHOWN, spec=["F-94", "R-ENV-012", "R-ENV-016"],
+            steps=[environment("a", lacks=[string("DIAG_TOLD=x")]), variable("b", "DIAG_TOLD", "x", SUCCESS),
+                   environment("c", has=[string("DIAG_TOLD=x")]), variable("d", "DIAG_TOLD", "y", SUCCESS),
+                   environment("e", has=[string("DIAG_TOLD=y")], lacks=[string("DIAG_TOLD=x")])])
+FILE.client(20051, "variable-deleted-is-not-told", "A variable that was deleted is not in the environment any more", since="6.0",
+            hazard="side-effect", habit=SHOWN, spec=["F-44", "F-95", "R-ENV-014", "R-ENV-016"],
+            steps=[variable("a", "DIAG_GOES", "x", SUCCESS), environment("b", has=[string("DIAG_GOES=x")]),
+                   variable("c", "DIAG_GOES", None, SUCCESS), environment("d", lacks=[string("DIAG_GOES=x")])])
+FILE.client(20052, "variable-empty-is-told", "A variable that was set to nothing is in the environment", since="6.0",
+            hazard="side-effect", habit=SHOWN, spec=["F-11", "F-44", "R-ENV-014", "R-ENV-016"],
+            steps=[variable("a", "DIAG_NOTHING", "", SUCCESS), environment("b", has=[string("DIAG_NOTHING=")])])
+FILE.client(20053, "variable-with-an-equals-sign-in-its-name", "A name with an equals sign inside is set as it is", since="6.0",
+            hazard="side-effect", habit="P-48", spec=["F-96", "P-48", "R-ENV-017"],
+            steps=[variable("a", "DIAG_A=B", "x", SUCCESS), environment("b", has=[string("DIAG_A=B=x")])])
+FILE.client(20054, "variable-without-name-and-value", "An absent name and an absent value are refused as an absent name is", since="6.0",
+            hazard="side-effect", spec=["F-80", "F-96", "R-ENV-013"], steps=variable("a", None, None, error(INVALIDARG)))
+
+# --- an environment that is not UTF-8 --------------------------------------------------------------------------------
+def told(sc, name, comment, value, entry, *deviations, hazard):
+    FILE.client(sc, name, comment, since="5.0", hazard=hazard, habit="F-79", spec=["F-79", "F-97", "P-52", "R-ENV-018"], deviations=deviations,
+                needs=target(environment={"DIAG_BYTES": value}, platform="linux"),
+                steps=[environment("a", has=[string("DIAG_BYTES=" + entry)]), exchange("b", message(INFO), process_info_reply())])
+
+
+told(20060, "environment-in-latin-1", "A byte that begins nothing, inside an entry: U+FFFD stands for it", b"caf\xe9 x", "caf\ufffd x", hazard="harmful")
+told(20061, "environment-of-bytes", "Bytes that are no character at all: U+FFFD for each", b"\xff\xfe\x80", "\ufffd\ufffd\ufffd", hazard="harmful")
+told(20062, "environment-cut-in-a-character", "A character that is cut at the end of an entry: one U+FFFD", b"a\xe2\x82", "a\ufffd",
+     deviation(["aot8.0.31", "aot9.0.20"], "F-97", "it is left out", 0, environment("a", has=[string("DIAG_BYTES=a")]),
+               exchange("b", message(INFO), process_info_reply())), hazard="harmful")
+told(20063, "environment-in-utf-8", "Characters of two, three and four bytes", "é€\U0001F600".encode(), "é€\U0001F600", hazard="side-effect")
 
 # --- perf map ------------------------------------------------------------------------------------------------------
 # A type that is taken is harmful to a suspended runtime (P-45); these run.

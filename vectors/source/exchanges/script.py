@@ -16,24 +16,26 @@ CITABLE = re.compile(r"^\| ([FP]-[0-9]+) \||^id = \"(R-[A-Z]{3}-[0-9]{3})\"", re
 
 
 # --- parts ---------------------------------------------------------------------------------------------------------
-def anything(length, name=None, differs_from=()):
-    """So many bytes of any value. `differs_from`: bytes or `same(…)` that they are not."""
+def anything(length, name=None, differs_from=(), has=(), lacks=()):
+    """So many bytes of any value. `differs_from`: bytes or `same(…)` that they are not. `has`, `lacks`: what stands somewhere among them,
+    and what nowhere."""
     part = {"any": length}
     if name:
         part["as"] = name
-    if differs_from:
-        part["not"] = [one.hex() if isinstance(one, bytes) else one for one in differs_from]
+    for key, literals in (("not", differs_from), ("has", has), ("lacks", lacks)):
+        if literals:
+            part[key] = [one.hex() if isinstance(one, bytes) else one for one in literals]
     return part
 
 
-def counted(number, times=1, less=0, name=None):
+def counted(number, times=1, less=0, name=None, has=(), lacks=()):
     """As many bytes as the captured number says."""
     length = {"of": number}
     if times != 1:
         length["times"] = times
     if less:
         length["less"] = less
-    return anything(length, name)
+    return anything(length, name, has=has, lacks=lacks)
 
 
 def text(count):
@@ -160,6 +162,21 @@ def dead(within=None):
     return step(within, expect_target="dead")
 
 
+def signal(name):
+    """The target's process gets SIGTERM (`term`), SIGINT, SIGHUP or SIGKILL."""
+    return {"signal": name}
+
+
+def socket(presence, within=None):
+    """The file of the default port's socket is `there`, or `gone`."""
+    return step(within, expect_socket=presence)
+
+
+def file(name, *begins, within=None):
+    """The target has written a file in its current directory, which begins so."""
+    return step(within, expect_file=name, begins=parts(begins))
+
+
 # --- messages that many scripts use --------------------------------------------------------------------------------
 BAD_ENCODING, UNKNOWN_COMMAND, UNKNOWN_MAGIC = 0x80131384, 0x80131385, 0x80131386
 E_FAIL, INVALIDARG, NOTSUPPORTED = 0x80004005, 0x80070057, 0x80131515
@@ -219,10 +236,15 @@ END_OF_NETTRACE = [b"\x01", bytes(4)]
 
 
 # --- what a target must be -----------------------------------------------------------------------------------------
-def target(suspended=False, ports=(), environment=None, platform=None, wants=()):
-    """`wants`: what else the server must have or do, of what the document leaves open."""
-    needs = {"suspended": suspended, "ports": [dict(port) for port in ports], "environment": environment or {}, "platform": platform}
-    return {**needs, "wants": list(wants)} if wants else needs
+def target(suspended=False, ports=(), environment=None, platform=None, wants=(), default_port=True):
+    """`wants`: what else the server must have or do, of what the document leaves open. Values of `environment` are texts or bytes."""
+    environment = {name: {"bytes": value.hex()} if isinstance(value, bytes) else value for name, value in (environment or {}).items()}
+    needs = {"suspended": suspended, "ports": [dict(port) for port in ports], "environment": environment, "platform": platform}
+    if wants:
+        needs["wants"] = list(wants)
+    if not default_port:
+        needs["default_port"] = False
+    return needs
 
 
 IN_TURN = target(wants=["one-client-at-a-time"])

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""measure.py [--renew | --results | PART OF A NAME...]
+
+Counts the instructions (callgrind) of each case in src/cases/.
+
+without arguments   what the gate asks: none takes over 3 % more than baseline.json says, none grows faster than its input, and
+                    ../NOTES.md names each case that misses its target in ../RESULTS.md
+--renew             writes baseline.json
+--results           builds the peers too, times everything as well, and writes ../RESULTS.md
+PART...             prints the cases whose names have one of these parts
+
+Exits with 1 where something is too slow, and with 77 where that cannot be asked: without valgrind, on another machine than x86-64, or with
+another compiler than the baseline's.
+"""
+
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BASELINE = os.path.join(HERE, "baseline.json")
+# How much more than the baseline, and than a straight line.
+GROWTH, BEND = 1.03, 1.1
+# A case of few instructions changes by a register that is saved.
+SLACK = 3
+
+
+def program(*features):
+    environment = {**os.environ}
+    target = environment.setdefault("CARGO_TARGET_DIR", os.path.join(HERE, "target"))
+    subprocess.run(["cargo", "build", "--quiet", "--release", *features], cwd=HERE, env=environment, check=True)
+    return os.path.join(target, "release", "instructions")
+
+
+def count(program, *parts):
+    """By case and contender: the size and the instructions."""
+    with tempfile.TemporaryDirectory() as scratch:
+        counts = os.path.join(scratch, "counts")
+        command = ["valgrind", "--tool=callgrind", "--combine-dumps=no", f"--callgrind-out-file={counts}", program, *parts]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        found = {}
+        # A dump a request, numbered in their order.
+        dumps = sorted((name for name in os.listdir(scratch) if name != "counts"), key=lambda name: int(name.rpartition(".")[2]))
+        for name in dumps:
+            with open(os.path.join(scratch, name)) as file:
+                text = file.read()
+            trigger = re.search(r"^desc: Trigger: Client Request: (.*)\t(\d+)\t(.*)$", text, re.M)
+            if trigger:
+                case, size, contender = trigger.groups()
+                total = int(re.search(r"^(?:totals|summary): (\d+)", text, re.M)[1])
+                found.setdefault(case, {"size": int(size)})[contender] = total
+    nothing = found.pop("nothing")["ours"]
+    for case in found.values():
+        for contender in case:
+            if contender != "size":
+                case[contender] = max(case[contender] - nothing, 1)
+    return found
+
+
+def compiler():
+    return subprocess.run(["rustc", "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+
+def bends(found):
+    """The cases that cost over BEND times twice as much at twice the size."""
+    for name, case in found.items():
+        half = re.fullmatch(r"(linear .* x)([248])", name)
+        before = half and found.get(f"{half[1]}{int(half[2]) // 2}")
+        if before:
+            ratio = case["ours"] / before["ours"] / (case["size"] / before["size"])
+            if ratio > BEND:
+                yield f"{name}: {ratio:.2f} times as much an item as half as many"
+
+
+def check(found):
+    import results
+
+    with open(BASELINE) as file:
+        baseline = json.load(file)
+    if baseline["compiler"] != compiler():
+        print(f"the baseline is of {baseline['compiler']}: {os.path.relpath(__file__)} --renew")
+        return 77
+    before, now = baseline["instructions"], {name: case["ours"] for name, case in found.items()}
+    wrong = [f"{name}: {now[name]} instructions, {before.get(name, 'none')} before" for name in now if now[name] > before.get(name, 0) * GROWTH + SLACK]
+    wrong += [f"{name} is not measured any more" for name in before if name not in now]
+    wrong += bends(found)
+    wrong += [f"{name} misses its target in RESULTS.md, and NOTES.md does not say why" for name in results.unexplained()]
+    better = sum(now[name] * GROWTH + SLACK < before.get(name, 0) for name in now)
+    for line in wrong:
+        print(line)
+    print(json.dumps({"cases": len(now), "worse": len(wrong), "over 3 % better": better}))
+    return 1 if wrong else 0
+
+
+def renew(found):
+    with open(BASELINE, "w") as file:
+        json.dump({"compiler": compiler(), "instructions": {name: case["ours"] for name, case in found.items()}}, file, indent=1)
+        file.write("\n")
+
+
+def show(found):
+    for name, case in found.items():
+        ours, others = case["ours"], {key: case[key] for key in case if key not in ("size", "ours")}
+        ratios = "  ".join(f"{key} {value} ({ours / value:.2f})" for key, value in others.items())
+        print(f"{name:48} {ours:9}  {ours / max(case['size'], 1):8.2f}/{case['size']:<7} {ratios}")
+
+
+def main():
+    arguments = sys.argv[1:]
+    if not shutil.which("valgrind") or platform.machine() != "x86_64":
+        print("there is no valgrind, or this is not x86-64")
+        return 77
+    if arguments == ["--results"]:
+        import results
+
+        return results.write(program("--features", "peers"))
+    found = count(program(), *[part for part in arguments if not part.startswith("--")])
+    if arguments == ["--renew"]:
+        return renew(found)
+    if arguments:
+        return show(found)
+    return check(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

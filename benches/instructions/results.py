@@ -1,0 +1,126 @@
+"""Writes ../RESULTS.md: what measure.py counts, with the peers, and what it takes in time."""
+
+import os
+import re
+import subprocess
+
+import measure
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RESULTS = os.path.join(HERE, "..", "RESULTS.md")
+NOTES = os.path.join(HERE, "..", "NOTES.md")
+OTHERS = ("ck", "unchecked", "memcpy", "Vec", "binrw", "deku", "std", "encoding_rs", "simdutf", "HashMap")
+# By a pattern of the name: the most times as many as a contender, or the most an item.
+TARGETS = [
+    (r"decode header", "of ck", "ck", 1.5),
+    (r"decode (ProcessInfo|StopTracing|SessionReply|ResultReply|ErrorReply|EnablePerfMap|ProcessEnvironmentReply|Advertise)$", "of ck", "ck", 1.5),
+    (r"decode (UserReg|UserUnreg|Record|Extension|TracepointCommand)", "of ck", "ck", 1.5),
+    (r"decode (and walk )?\d+ ids", "of ck", "ck", 1.1),
+    (r"decode ", "of ck", "ck", 2.0),
+    (r"encode \d+ ids", "of memcpy", "memcpy", 1.1),
+    (r"encode ", "of ck", "ck", 2.0),
+    (r"count environment, whole", "of ck", "ck", 2.0),
+    (r"ASCII to UTF-16", "a unit", None, 3.0),
+    (r"ASCII from UTF-16", "a unit", None, 5.0),
+    (r"\w+ (to|from) UTF-16", "of encoding_rs", "encoding_rs", 1.3),
+    (r"(Client|Server), a step", "a step", None, 60.0),
+    (r"Server, a whole .*", "in all", None, 300.0),
+    (r"DiagnosticPort.*", "of HashMap", "HashMap", 1.5),
+    (r"check_limits of .*", "an item", None, 30.0),
+]
+
+
+def target(name, case):
+    """The target of a case, what it is, and whether it is met."""
+    for pattern, what, contender, most in TARGETS:
+        if re.match(pattern, name) and (contender is None or contender in case):
+            value = case["ours"] / (case[contender] if contender else max(case["size"], 1))
+            return f"{most:g} {what}", value, value <= most
+    return "", None, True
+
+
+def unexplained():
+    """The cases that miss their target in RESULTS.md, and that NOTES.md does not name (in backticks)."""
+    with open(RESULTS) as results, open(NOTES) as notes:
+        missed = re.findall(r"^\| ([^|]+?) \|[^\n]*\*\*missed\*\*", results.read(), re.M)
+        named = set(re.findall(r"`([^`]+)`", notes.read()))
+    return [name for name in missed if name not in named]
+
+
+def slower(case):
+    return [peer for peer in ("binrw", "deku", "Vec") if peer in case and case["ours"] > case[peer]]
+
+
+def table(found):
+    columns = [name for name in OTHERS if any(name in case for case in found.values())]
+    yield "| case | instructions | of its size | target | is | " + " | ".join(f"ours / {name}" for name in columns) + " |"
+    yield "|---|--:|--:|---|---|" + "--:|" * len(columns)
+    for name, case in found.items():
+        wanted, value, met = target(name, case)
+        verdict = "" if value is None else f"{'met' if met else '**missed**'}: {value:.2f}"
+        ratios = [f"{case['ours'] / case[column]:.2f}" if column in case else "" for column in columns]
+        size = f"{case['ours'] / case['size']:.2f}" if case["size"] else ""
+        yield f"| {name} | {case['ours']} | {size} | {wanted} | {verdict} | " + " | ".join(ratios) + " |"
+
+
+def median(values):
+    values = sorted(values)
+    return values[len(values) // 2] if values else 0
+
+
+def times(program):
+    """Nanoseconds by case and contender."""
+    said = subprocess.run([program, "environment", "ASCII", "CJK", "CollectTracing2 of 10"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    found = {}
+    for line in said.splitlines():
+        name, size, contender, took = line.split("\t")
+        if not name.startswith(("linear", "nothing")):
+            found.setdefault(name, {"size": int(size)})[contender] = float(took)
+    return found
+
+
+def timetable(found):
+    yield "| case | contender | ns | GB/s or units/ns |"
+    yield "|---|---|--:|--:|"
+    for name, case in found.items():
+        for contender, took in case.items():
+            if contender != "size":
+                yield f"| {name} | {contender} | {took:.0f} | {case['size'] / took:.2f} |"
+
+
+def write(program):
+    found = measure.count(program)
+    cases = {name: case for name, case in found.items() if not name.startswith("linear")}
+    missed = [name for name, case in cases.items() if not target(name, case)[2]]
+    losing = [f"{name} ({', '.join(slower(case))})" for name, case in cases.items() if slower(case)]
+    faster = {peer: median([case[peer] / case["ours"] for case in cases.values() if peer in case]) for peer in ("binrw", "deku", "Vec")}
+    lines = [
+        "# What it costs",
+        "",
+        f"Written by `python3 benches/instructions/measure.py --results`, with {measure.compiler()}, in the default release profile.",
+        "Instructions are counted by callgrind and do not depend on what else runs. `ck` is the fewest sound checks in straight-line code,",
+        "`unchecked` the same without them, `Vec` a plain client with owned values. A ratio below 1 means that we take fewer.",
+        "[NOTES.md](NOTES.md) has the reasons of what is missed, code size, and programs beside ours.",
+        "",
+        f"- Cases: {len(cases)}; targets missed: {len(missed)}{': ' + ', '.join(missed) if missed else ''}.",
+        f"- Slower than `binrw`, `deku` or the `Vec` client: {', '.join(losing) if losing else 'in no case'}.",
+        "- On the median case faster than " + ", ".join(f"`{peer}` {ratio:.1f} times" for peer, ratio in faster.items() if ratio) + ".",
+        f"- Linear: {', '.join(measure.bends(found)) or 'no case takes over 1.1 times as much an item at twice the size'}.",
+        "",
+        "## Ratios",
+        "",
+        *table(cases),
+        "",
+        "## Time",
+        "",
+        "The shortest of many runs on a machine that does other things too.",
+        "",
+        *timetable(times(program)),
+        "",
+    ]
+    with open(RESULTS, "w") as file:
+        file.write("\n".join(lines))
+    print(f"{len(missed)} targets missed")
+    for name in unexplained():
+        print(f"{name} misses its target, and NOTES.md does not say why")
+    return 1 if unexplained() else 0

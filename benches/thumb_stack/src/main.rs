@@ -1,0 +1,160 @@
+//! Says for each call how much stack it took at most, and with which of the inputs: `name <TAB> bytes <TAB> number of the input`.
+
+#![no_std]
+#![no_main]
+
+mod machine;
+
+use core::hint::black_box;
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, End, Server, ServerAction};
+use dotnet_diagnostics_ipc::message::{Message, encode};
+use machine::{keep, memory, say, say_number, stack_of};
+
+/// What `stack.py` writes: for each input the command's code or 0, its kind, its length in 4 bytes, its bytes.
+static INPUTS: &[u8] = include_bytes!(env!("STACK_INPUTS"));
+
+/// A call, and the most that it took.
+struct Worst {
+    name: &'static str,
+    bytes: usize,
+    input: usize,
+}
+
+impl Worst {
+    const fn of(name: &'static str) -> Self {
+        Self { name, bytes: 0, input: 0 }
+    }
+
+    #[inline(never)]
+    fn call(&mut self, input: usize, call: &mut dyn FnMut()) {
+        let bytes = stack_of(call);
+        if bytes > self.bytes {
+            (self.bytes, self.input) = (bytes, input);
+        }
+    }
+}
+
+macro_rules! calls {
+    ($($name:ident: $said:literal,)*) => {
+        struct Calls { $($name: Worst),* }
+        impl Calls {
+            const NEW: Self = Self { $($name: Worst::of(concat!($said, "\0"))),* };
+            fn all(&self) -> [&Worst; [$($said),*].len()] { [$(&self.$name),*] }
+        }
+    };
+}
+
+calls! {
+    client_with_any: "Client::with_any",
+    client_action: "Client::action",
+    client_sent: "Client::sent",
+    client_send_failed: "Client::send_failed",
+    client_fd_sent: "Client::fd_sent",
+    client_received: "Client::received",
+    client_ended: "Client::ended",
+    client_enlarged: "Client::enlarged",
+    decode: "Message::decode_prefix",
+    request: "Message::request",
+    reply: "Message::reply_to",
+    check_limits: "AnyRequest::check_limits",
+    is_canonical: "Message::is_canonical",
+    encode: "message::encode",
+    server_received: "Server::received",
+    server_request: "Server::request",
+}
+
+pub fn main() {
+    let buffer = memory::<0x1_0000>();
+    let mut calls = Calls::NEW;
+    let (mut rest, mut number) = (INPUTS, 0);
+    while let [set, id, is_reply, a, b, c, d, behind @ ..] = rest {
+        let (input, next) = behind.split_at(u32::from_le_bytes([*a, *b, *c, *d]) as usize);
+        let command = Command { set: *set, id: *id };
+        calls.decode.call(number, &mut || keep(Message::decode_prefix(black_box(input))));
+        if *is_reply == 0 {
+            request(&mut calls, number, input, buffer);
+        } else {
+            reply(&mut calls, number, command, input, buffer);
+        }
+        (rest, number) = (next, number + 1);
+    }
+    for worst in calls.all() {
+        say(worst.name);
+        say("\t\0");
+        say_number(worst.bytes);
+        say("\t\0");
+        say_number(worst.input);
+        say("\n\0");
+    }
+}
+
+fn request(calls: &mut Calls, number: usize, input: &[u8], buffer: &mut [u8; 0x1_0000]) {
+    let mut server = Server::new();
+    let mut at = 0;
+    while let ServerAction::Receive(range) = server.action() {
+        let end = input.len().min(at + range.len());
+        if end == at {
+            break;
+        }
+        buffer[at..end].copy_from_slice(&input[at..end]);
+        calls.server_received.call(number, &mut || keep(server.received(buffer, end - at)));
+        at = end;
+    }
+    if let ServerAction::Decode(_) = server.action() {
+        calls.server_request.call(number, &mut || keep(server.request(buffer)));
+    }
+    let Ok((message, _)) = Message::decode_prefix(input) else { return };
+    calls.request.call(number, &mut || keep(black_box(&message).request()));
+    let Ok(request) = message.request() else { return };
+    calls.check_limits.call(number, &mut || keep(black_box(&request).check_limits()));
+    calls.is_canonical.call(number, &mut || keep(black_box(&message).is_canonical(&request)));
+    calls.encode.call(number, &mut || keep(encode(message.command, black_box(&request), buffer)));
+    calls.client_with_any.call(number, &mut || keep(Client::with_any(black_box(&request), buffer)));
+    let Ok(client) = Client::with_any(&request, buffer) else { return };
+    let mut failed = client.clone();
+    calls.client_send_failed.call(number, &mut || keep(failed.send_failed()));
+    let mut client = client;
+    calls.client_action.call(number, &mut || keep(black_box(&client).action()));
+    if let ClientAction::Send(range) = client.action() {
+        calls.client_sent.call(number, &mut || keep(client.sent(range.len())));
+    }
+    if let ClientAction::SendFd = client.action() {
+        calls.client_fd_sent.call(number, &mut || keep(client.fd_sent()));
+    }
+    calls.client_ended.call(number, &mut || keep(client.ended(End::Reset)));
+}
+
+fn reply(calls: &mut Calls, number: usize, command: Command, input: &[u8], buffer: &mut [u8; 0x1_0000]) {
+    if let Ok((message, _)) = Message::decode_prefix(input) {
+        calls.reply.call(number, &mut || keep(black_box(&message).reply_to(Some(command))));
+    }
+    // First into a buffer that only has room for the header.
+    let Ok(mut client) = Client::with_payload(command, None, &(), buffer) else { return };
+    if let ClientAction::Send(range) = client.action() {
+        let _ = client.sent(range.len());
+    }
+    let (mut at, mut room) = (0, 20);
+    loop {
+        match client.action() {
+            ClientAction::Receive(range) => {
+                let end = input.len().min(range.end).min(room);
+                if end <= at {
+                    return;
+                }
+                buffer[at..end].copy_from_slice(&input[at..end]);
+                calls.client_received.call(number, &mut || keep(client.received(&buffer[..room], end - at)));
+                at = end;
+            }
+            ClientAction::Finished(_) if room == 20 && at == 20 => {
+                room = buffer.len();
+                calls.client_enlarged.call(number, &mut || keep(client.enlarged(buffer)));
+                if let ClientAction::Finished(_) = client.action() {
+                    return;
+                }
+            }
+            _ => return,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""stack.py
+
+Prints how many bytes of stack each call takes at most on thumbv6m, over all messages of vectors/, valid and not: the stack is painted, the
+call made in qemu, and what of the paint is left looked at. Exits with 77 without that target or qemu-system-arm.
+"""
+import json
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+TARGET = "thumbv6m-none-eabi"
+
+
+def inputs():
+    """(tcId, set, id, whether it is a reply, bytes)"""
+    codes, found = {}, []
+    for path in sorted((ROOT / "vectors").glob("*.json")):
+        for group in json.loads(path.read_text()).get("groups", []):
+            if group["type"] not in ("request", "reply", "error", "unknown"):
+                continue
+            for test in group["tests"]:
+                if test.get("wire"):
+                    found.append((test["tcId"], group.get("command"), group["type"] in ("reply", "error"), bytes.fromhex(test["wire"])))
+    # What a command's code is, its requests say.
+    for _, command, is_reply, wire in found:
+        if command and not is_reply and wire[:14] == b"DOTNET_IPC_V1\0" and len(wire) >= 20:
+            codes.setdefault(command, []).append((wire[16], wire[17]))
+    codes = {command: max(set(seen), key=seen.count) for command, seen in codes.items()}
+    return [(case, *codes.get(command, (0, 0)), is_reply, wire) for case, command, is_reply, wire in found]
+
+
+def measure(profile):
+    """(call, bytes, tcId) of each; None where it cannot be run."""
+    installed = subprocess.run(["rustup", "target", "list", "--installed"], stdout=subprocess.PIPE, text=True).stdout.split()
+    if TARGET not in installed or not shutil.which("qemu-system-arm"):
+        return None
+    cases = inputs()
+    with tempfile.TemporaryDirectory() as home:
+        written = pathlib.Path(home) / "inputs"
+        written.write_bytes(b"".join(struct.pack("<BBBI", group, code, is_reply, len(wire)) + wire for _, group, code, is_reply, wire in cases))
+        environment = {**os.environ, "STACK_INPUTS": str(written), "RUSTFLAGS": f"-C link-arg=-T{HERE}/memory.x"}
+        target = environment.setdefault("CARGO_TARGET_DIR", str(HERE / "target"))
+        subprocess.run(["cargo", "build", "--quiet", "--profile", profile, "--target", TARGET], cwd=HERE, env=environment, check=True)
+        program = pathlib.Path(target) / TARGET / profile / "thumb-stack"
+        said = subprocess.run(["qemu-system-arm", "-M", "mps2-an385", "-nographic", "-semihosting-config", "enable=on,target=native",
+                               "-kernel", program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=True).stdout
+    rows = [line.split("\t") for line in said.splitlines()]
+    return [(call, int(used), cases[int(number)][0]) for call, used, number in rows]
+
+
+def main():
+    for profile in ("small", "release"):
+        rows = measure(profile)
+        if rows is None:
+            print(f"there is no {TARGET}, or no qemu-system-arm")
+            return 77
+        for call, used, case in rows:
+            print(f"{profile}: {call}: {used} bytes, by vector {case}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

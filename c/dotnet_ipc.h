@@ -1,0 +1,1084 @@
+/*
+ * dotnet_ipc.h: the .NET Diagnostic IPC Protocol (DOTNET_IPC_V1) in one file. C99 and C++17, no allocation, no libc but memcpy.
+ *
+ * In one .c or .cpp file of your program:      #define DOTNET_IPC_IMPLEMENTATION
+ *                                              #include "dotnet_ipc.h"
+ * and in every other file that uses it:        #include "dotnet_ipc.h"
+ *
+ * To talk to a process: connect to its socket $TMPDIR/dotnet-diagnostic-PID-*-socket (the newest, if there are several; /tmp without
+ * TMPDIR) or on Windows to its pipe \\.\pipe\dotnet-diagnostic-PID. One command a connection. Make a request with a helper (dipc_dump,
+ * ...; dipc_empty_request for one without fields, as DIPC_CMD_PROCESS_INFO2), and let a dipc_client say what to do with the connection
+ * until it is done. The reply overwrites the request in your buffer, and no byte behind it is read:
+ *
+ *     uint8_t buffer[4096];
+ *     const dipc_provider providers[] = {{"Microsoft-Windows-DotNETRuntime", NULL, 1, DIPC_LOG_LEVEL_INFORMATIONAL}};
+ *     dipc_client client;
+ *     int size = dipc_collect_tracing2(buffer, sizeof buffer, 256, 1, providers, 1);
+ *     if (size < 0 || dipc_client_start(&client, buffer, (size_t)size) < 0) ...             wrong arguments: DIPC_E_...
+ *     while (client.action <= DIPC_RECEIVE) {
+ *         ssize_t n = client.action == DIPC_SEND ? write(fd, buffer + client.at, client.size - client.at)
+ *                                                : read(fd, buffer + client.at, client.size - client.at);
+ *         if (n > 0) dipc_client_did(&client, buffer, sizeof buffer, (size_t)n);
+ *         else if (client.action == DIPC_SEND) dipc_client_send_failed(&client);            ignore SIGPIPE; the reply may say why
+ *         else dipc_client_ended(&client);                                                  closed, reset or timed out
+ *     }
+ *     client.action is now
+ *         DIPC_REPLIED    OK: what follows on the connection is client.continuation
+ *                           DIPC_CLOSE         nothing: close it
+ *                           DIPC_STREAM        the event stream: store what comes until the end (client.number: the session's id)
+ *                           DIPC_ENVIRONMENT   client.number bytes: read all of them, then dipc_environment_start, and
+                                              dipc_environment_next while it gives DIPC_FIELD: entry.name and entry.value
+ *                           DIPC_USER_EVENTS   nothing; the session ends when you close the connection
+ *         DIPC_REFUSED    the runtime refused: client.hresult says why (0x80131385: it does not have the command)
+ *         DIPC_MALFORMED  what came is not a reply: client.status says why; close the connection
+ *         DIPC_NO_REPLY, DIPC_CUT   the connection ended before or inside the reply
+ *         DIPC_ENLARGE    your buffer is too small: keep its first 20 bytes, give one of client.size bytes, dipc_client_enlarged
+ *     DIPC_SEND_FD (user_events alone): send one byte with the descriptor of user_events_data by SCM_RIGHTS, then dipc_client_did
+ *     with n = 1.
+ *
+ * To end a trace, send dipc_stop_tracing on a second connection, but only send: a client of its own while its action is DIPC_SEND. Read
+ * the first connection to its end, and then the answer on the second, which comes after the stream.
+ *
+ * To read any message, walk over it field by field. A field has an id (DIPC_COMMAND_LINE; dipc_name(id) is the document's name) and a
+ * kind: numbers are in field.number, bytes and GUIDs at field.data. A text is given by dipc_utf8, which returns how many bytes it
+ * takes and adds no NUL; where there is less room, only its first characters are written. An array and a struct say what they are,
+ * and their fields follow, one level deeper:
+ *
+ *     dipc_cursor cursor; dipc_field field; char text[260]; int status = dipc_read_reply(&cursor, 0x0408, buffer, client.size);
+ *     while (status >= 0 && (status = dipc_next(&cursor, &field)) == DIPC_FIELD)
+ *         if (field.id == DIPC_COMMAND_LINE && (length = dipc_utf8(&field, text, sizeof text)) <= sizeof text) ...
+ *
+ * To write any message, put its fields in their order; dipc_wants says which comes next:
+ *
+ *     dipc_writer w; size_t size;
+ *     dipc_write_request(&w, 0x0403, buffer, sizeof buffer);
+ *     dipc_put_text(&w, "NAME");
+ *     dipc_put_text(&w, NULL);                                                              absent, which here deletes the variable
+ *     status = dipc_write_end(&w, &size);                                                   also the first error of the puts
+ *
+ * A status below 0 is an error. dipc_layer(status) says where: DIPC_TRANSPORT, DIPC_HEADER, DIPC_PAYLOAD, DIPC_LIMITS (it decodes, and
+ * a server refuses it: dipc_check_limits), DIPC_OF_REPLY, or DIPC_CALLER (a put out of order, no room). Codes are 0xSSII: set and id.
+ * Strings are UTF-16 on the wire: an absent one (NULL) is not the same as an empty one. Do not send a header alone for a command that
+ * has a payload, nor leave out a field: that ends a running process.
+ *
+ * Printed by `diagipc grammar --format c` of dotnet-diagnostics-ipc. Do not edit. License: MIT OR Apache-2.0.
+ */
+#ifndef DOTNET_IPC_H
+#define DOTNET_IPC_H
+#include <stddef.h>
+#include <stdint.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Commands. */
+enum {
+    DIPC_CMD_GENERATE_CORE_DUMP = 0x0101, /* .NET 3.1 */
+    DIPC_CMD_GENERATE_CORE_DUMP2 = 0x0102, /* .NET 6.0 */
+    DIPC_CMD_GENERATE_CORE_DUMP3 = 0x0103, /* .NET 7.0 */
+    DIPC_CMD_STOP_TRACING = 0x0201, /* .NET 3.1 */
+    DIPC_CMD_COLLECT_TRACING = 0x0202, /* .NET 3.1 */
+    DIPC_CMD_COLLECT_TRACING2 = 0x0203, /* .NET 3.1 */
+    DIPC_CMD_COLLECT_TRACING3 = 0x0204, /* .NET 9.0 */
+    DIPC_CMD_COLLECT_TRACING4 = 0x0205, /* .NET 9.0 */
+    DIPC_CMD_COLLECT_TRACING5 = 0x0206, /* .NET 10.0 */
+    DIPC_CMD_COLLECT_TRACING6 = 0x0207, /* .NET 11.0 */
+    DIPC_CMD_ATTACH_PROFILER = 0x0301, /* .NET 3.1 */
+    DIPC_CMD_STARTUP_PROFILER = 0x0302, /* .NET 6.0 */
+    DIPC_CMD_PROCESS_INFO = 0x0400, /* .NET 5.0 */
+    DIPC_CMD_RESUME_RUNTIME = 0x0401, /* .NET 5.0 */
+    DIPC_CMD_PROCESS_ENVIRONMENT = 0x0402, /* .NET 5.0 */
+    DIPC_CMD_SET_ENVIRONMENT_VARIABLE = 0x0403, /* .NET 6.0 */
+    DIPC_CMD_PROCESS_INFO2 = 0x0404, /* .NET 6.0 */
+    DIPC_CMD_ENABLE_PERF_MAP = 0x0405, /* .NET 8.0 */
+    DIPC_CMD_DISABLE_PERF_MAP = 0x0406, /* .NET 8.0 */
+    DIPC_CMD_APPLY_STARTUP_HOOK = 0x0407, /* .NET 8.0 */
+    DIPC_CMD_PROCESS_INFO3 = 0x0408 /* .NET 8.0 */
+};
+
+/* Fields, by the names of the document. */
+enum {
+    DIPC_ENABLE = 1,
+    DIPC_EVENT_IDS = 2,
+    DIPC_TRACEPOINT_NAME = 3,
+    DIPC_DEFAULT_TRACEPOINT_NAME = 4,
+    DIPC_TRACEPOINTS = 5,
+    DIPC_KEYWORDS = 6,
+    DIPC_LOG_LEVEL = 7,
+    DIPC_PROVIDER_NAME = 8,
+    DIPC_ARGUMENTS = 9,
+    DIPC_FILTER = 10,
+    DIPC_CONFIG = 11,
+    DIPC_DUMP_NAME = 12,
+    DIPC_DUMP_TYPE = 13,
+    DIPC_DIAGNOSTICS = 14,
+    DIPC_HRESULT = 15,
+    DIPC_FLAGS = 16,
+    DIPC_MESSAGE = 17,
+    DIPC_SESSION_ID = 18,
+    DIPC_CIRCULAR_BUFFER_MB = 19,
+    DIPC_FORMAT = 20,
+    DIPC_PROVIDERS = 21,
+    DIPC_REQUEST_RUNDOWN = 22,
+    DIPC_REQUEST_STACKWALK = 23,
+    DIPC_RUNDOWN_KEYWORD = 24,
+    DIPC_SESSION_TYPE = 25,
+    DIPC_STREAMING_CIRCULAR_BUFFER_MB = 26,
+    DIPC_STREAMING_FORMAT = 27,
+    DIPC_SESSION_BUFFER_MODE = 28,
+    DIPC_ATTACH_TIMEOUT = 29,
+    DIPC_PROFILER_GUID = 30,
+    DIPC_PROFILER_PATH = 31,
+    DIPC_CLIENT_DATA = 32,
+    DIPC_PROCESS_ID = 33,
+    DIPC_RUNTIME_COOKIE = 34,
+    DIPC_COMMAND_LINE = 35,
+    DIPC_OS = 36,
+    DIPC_ARCH = 37,
+    DIPC_N_INCOMING_BYTES = 38,
+    DIPC_FUTURE = 39,
+    DIPC_NAME = 40,
+    DIPC_VALUE = 41,
+    DIPC_MANAGED_ENTRYPOINT_ASSEMBLY_NAME = 42,
+    DIPC_CLR_PRODUCT_VERSION = 43,
+    DIPC_PERF_MAP_TYPE = 44,
+    DIPC_STARTUP_HOOK_PATH = 45,
+    DIPC_VERSION = 46,
+    DIPC_RUNTIME_IDENTIFIER = 47,
+    DIPC_TAIL = 48
+};
+
+/* What a field is. */
+enum {
+    DIPC_BYTE = 1, DIPC_USHORT, DIPC_UINT, DIPC_ULONG, DIPC_BOOL, DIPC_HRESULT_CODE, /* in `number` */
+    DIPC_GUID,   /* 16 bytes at `data` */
+    DIPC_STRING, /* `count` units of UTF-16LE at `data`, without the NUL; NULL: absent */
+    DIPC_BYTES,  /* `count` bytes at `data` */
+    DIPC_REST,   /* the same, to the end of the payload: what a later version appended */
+    DIPC_UINTS,  /* `count` numbers at `data`: dipc_uint_at */
+    DIPC_ARRAY,  /* `count` items, whose fields come next, one level deeper */
+    DIPC_STRUCT  /* its fields come next, one level deeper */
+};
+
+/* Numbers with names. */
+enum {
+    DIPC_LOG_LEVEL_LOG_ALWAYS = 0,
+    DIPC_LOG_LEVEL_CRITICAL = 1,
+    DIPC_LOG_LEVEL_ERROR = 2,
+    DIPC_LOG_LEVEL_WARNING = 3,
+    DIPC_LOG_LEVEL_INFORMATIONAL = 4,
+    DIPC_LOG_LEVEL_VERBOSE = 5,
+    DIPC_DUMP_TYPE_NORMAL = 1,
+    DIPC_DUMP_TYPE_WITH_HEAP = 2,
+    DIPC_DUMP_TYPE_TRIAGE = 3,
+    DIPC_DUMP_TYPE_FULL = 4,
+    DIPC_FLAGS_LOGGING = 1,
+    DIPC_FLAGS_VERBOSE_LOGGING = 2,
+    DIPC_FLAGS_CRASH_REPORT = 4,
+    DIPC_FORMAT_NET_PERF = 0,
+    DIPC_FORMAT_NET_TRACE = 1,
+    DIPC_SESSION_TYPE_STREAMING = 0,
+    DIPC_SESSION_TYPE_USER_EVENTS = 1,
+    DIPC_STREAMING_FORMAT_NET_PERF = 0,
+    DIPC_STREAMING_FORMAT_NET_TRACE = 1,
+    DIPC_SESSION_BUFFER_MODE_DROP = 0,
+    DIPC_SESSION_BUFFER_MODE_BLOCK = 1,
+    DIPC_PERF_MAP_TYPE_DISABLED = 0,
+    DIPC_PERF_MAP_TYPE_ALL = 1,
+    DIPC_PERF_MAP_TYPE_JITDUMP = 2,
+    DIPC_PERF_MAP_TYPE_PERFMAP = 3
+};
+
+/* Layers of errors, and errors. */
+enum { DIPC_TRANSPORT = 1, DIPC_HEADER, DIPC_PAYLOAD, DIPC_LIMITS, DIPC_OF_REPLY, DIPC_CALLER };
+enum {
+    DIPC_DONE = 0,
+    DIPC_FIELD = 1,
+    DIPC_E_END_OF_INPUT = -0x10,
+    DIPC_E_SIZE_TOO_SMALL = -0x11,
+    DIPC_E_BYTES_AFTER_MESSAGE = -0x12,
+    DIPC_E_BAD_MAGIC = -0x20,
+    DIPC_E_UNEXPECTED_COMMAND = -0x21,
+    DIPC_E_UNEXPECTED_END = -0x30,
+    DIPC_E_COUNT_TOO_LARGE = -0x31,
+    DIPC_E_MISSING_TERMINATOR = -0x32,
+    DIPC_E_UNKNOWN_SESSION_TYPE = -0x33,
+    DIPC_E_ZERO_BUFFER = -0x40,
+    DIPC_E_UNKNOWN_FORMAT = -0x41,
+    DIPC_E_NO_PROVIDERS = -0x42,
+    DIPC_E_TOO_MANY_PROVIDERS = -0x43,
+    DIPC_E_LOG_LEVEL_OUT_OF_RANGE = -0x44,
+    DIPC_E_EMPTY_PROVIDER_NAME = -0x45,
+    DIPC_E_NO_TRACEPOINT = -0x46,
+    DIPC_E_TRACEPOINT_NAME_TOO_LONG = -0x47,
+    DIPC_E_EMPTY_TRACEPOINT_NAME = -0x48,
+    DIPC_E_DUPLICATE_EVENT_ID = -0x49,
+    DIPC_E_UNKNOWN_BUFFER_MODE = -0x4A,
+    DIPC_E_UNKNOWN_PERF_MAP_TYPE = -0x4B,
+    DIPC_E_ABSENT_NAME = -0x4C,
+    DIPC_E_UNKNOWN_DUMP_TYPE = -0x4D,
+    DIPC_E_NOT_A_REPLY = -0x50,
+    DIPC_E_TOO_LARGE = -0x1F, /* a message has at most 65535 bytes */
+    DIPC_E_INTERRUPTED = -0x5F, /* an error message in the middle of an environment block */
+    DIPC_E_ORDER = -0x60, /* another field comes next, or a dipc_client asked for something else */
+    DIPC_E_ROOM = -0x61,
+    DIPC_E_RANGE = -0x62, /* the number does not fit into its field */
+    DIPC_E_UTF8 = -0x63
+};
+#define dipc_layer(status) ((int)((unsigned)-(status) >> 4))
+
+typedef struct {
+    uint8_t id, kind;
+    uint8_t depth;  /* 0: of the message */
+    uint32_t item;  /* of which item of the innermost array, from 0 */
+    uint32_t offset; /* from the front of the message */
+    uint32_t count;
+    uint64_t number;
+    const uint8_t *data;
+} dipc_field;
+
+/* All members of these are the implementation's. */
+typedef struct { const uint8_t *next; uint32_t left, item; uint8_t program; } dipc__frame;
+typedef struct { const uint8_t *base; uint32_t at, end; uint8_t depth, variant, is_error; dipc__frame frames[4]; } dipc_cursor;
+typedef struct { uint8_t *to; size_t room, len; int status; dipc_cursor state; } dipc_writer;
+
+/* Reading. `length` is that of exactly one message: dipc_size says where one ends. Of a reply `code` is that of the request; of one that
+   is not known (0) an error and an OK without payload can be read. */
+int dipc_size(const uint8_t *bytes, size_t length); /* of the message at the front; DIPC_E_END_OF_INPUT: more bytes are needed */
+int dipc_read_request(dipc_cursor *, const uint8_t *message, size_t length);
+int dipc_read_reply(dipc_cursor *, unsigned code, const uint8_t *message, size_t length);
+int dipc_is_error(const dipc_cursor *); /* whether the reply is an error */
+int dipc_next(dipc_cursor *, dipc_field *); /* DIPC_FIELD, DIPC_DONE, or an error */
+int dipc_check_limits(const uint8_t *request, size_t length, dipc_field *where); /* what a server would refuse; `where` may be NULL */
+uint32_t dipc_uint_at(const dipc_field *, uint32_t index);
+size_t dipc_utf8(const dipc_field *, char *to, size_t room); /* bytes that the text takes; the characters that fit are written; half a pair: U+FFFD */
+const char *dipc_name(unsigned field); /* the document's name; not there with DIPC_NO_NAMES */
+
+/* Writing. Each put is checked against the grammar; the first error stays. A struct is entered by the first put of it. */
+void dipc_write_request(dipc_writer *, unsigned code, uint8_t *to, size_t room);
+void dipc_write_reply(dipc_writer *, unsigned code, uint8_t *to, size_t room);
+void dipc_write_error(dipc_writer *, unsigned code, uint8_t *to, size_t room); /* to any code */
+void dipc_write_generic_ok(dipc_writer *, uint8_t *to, size_t room); /* an OK without payload */
+int dipc_wants(const dipc_writer *, dipc_field *); /* DIPC_FIELD and which field is next, or DIPC_DONE */
+int dipc_enter_struct(dipc_writer *); /* need not be called */
+int dipc_put_number(dipc_writer *, uint64_t); /* also how many items an array has */
+int dipc_put_text(dipc_writer *, const char *utf8); /* NULL: absent */
+int dipc_put_utf8(dipc_writer *, const char *, size_t);
+int dipc_put_units(dipc_writer *, const uint8_t *utf16le, size_t units);
+int dipc_put_bytes(dipc_writer *, const void *, size_t); /* also a GUID, in the order of the wire */
+int dipc_put_uints(dipc_writer *, const uint32_t *, size_t);
+int dipc_write_end(dipc_writer *, size_t *size); /* DIPC_E_ROOM: *size is what it takes */
+
+/* The client's side of one connection. The comment at the top shows the loop. */
+enum { DIPC_SEND, DIPC_SEND_FD, DIPC_RECEIVE, DIPC_REPLIED, DIPC_REFUSED, DIPC_MALFORMED, DIPC_ENLARGE, DIPC_NO_REPLY, DIPC_CUT };
+enum { DIPC_CLOSE, DIPC_STREAM, DIPC_ENVIRONMENT, DIPC_USER_EVENTS };
+typedef struct {
+    uint8_t action;
+    uint8_t continuation;
+    uint16_t code;
+    uint32_t at, size; /* of DIPC_SEND and DIPC_RECEIVE: these bytes of the buffer; then `size` is that of the reply */
+    uint32_t hresult;  /* of the reply, if it has one */
+    uint64_t number;   /* sessionId, or nIncomingBytes */
+    int status;        /* of DIPC_MALFORMED */
+} dipc_client;
+int dipc_client_start(dipc_client *, const uint8_t *request, size_t length);
+int dipc_client_did(dipc_client *, const uint8_t *buffer, size_t room, size_t n); /* n > 0 bytes of what was asked for */
+int dipc_client_send_failed(dipc_client *);
+int dipc_client_ended(dipc_client *);
+int dipc_client_enlarged(dipc_client *);
+
+/* An environment block that is all in memory. */
+typedef struct { const uint8_t *at, *end; uint32_t left, hresult; } dipc_environment;
+typedef struct { dipc_field name, value; int is_terminated; } dipc_entry; /* strings; the value is absent without a `=` */
+int dipc_environment_start(dipc_environment *, const uint8_t *block, size_t size);
+int dipc_environment_next(dipc_environment *, dipc_entry *); /* DIPC_FIELD, DIPC_DONE; DIPC_E_INTERRUPTED: `hresult` says why */
+
+/* What a stream is, by its first bytes: 32 are enough. */
+enum { DIPC_NEED_MORE, DIPC_STARTS_NETTRACE, DIPC_STARTS_NETTRACE_BLOCKS, DIPC_STARTS_NETPERF, DIPC_OPAQUE };
+int dipc_stream_start(const uint8_t *bytes, size_t length);
+
+/* What a runtime sends first on a connection to a diagnostic port. */
+enum { DIPC_ADVERTISE_SIZE = 34 };
+typedef struct { uint8_t cookie[16]; uint64_t process_id; uint16_t future; } dipc_advertise;
+int dipc_read_advertise(dipc_advertise *, const uint8_t *bytes, size_t length);
+void dipc_write_advertise(const dipc_advertise *, uint8_t to[34]);
+
+/* Requests that people send. Each gives the size of the message in `to`, or an error below 0. Texts are UTF-8. */
+static inline int dipc__end(dipc_writer *w) {
+    size_t size;
+    int status = dipc_write_end(w, &size);
+    return status < 0 ? status : (int)size;
+}
+static inline int dipc_empty_request(uint8_t *to, size_t room, unsigned code) { /* ProcessInfo, ResumeRuntime and all that have no payload */
+    dipc_writer w;
+    dipc_write_request(&w, code, to, room);
+    return dipc__end(&w);
+}
+typedef struct { const char *name, *arguments; uint64_t keywords; uint32_t level; } dipc_provider; /* without arguments: NULL */
+static inline int dipc__providers(dipc_writer *w, const dipc_provider *providers, size_t count) {
+    size_t i;
+    dipc_put_number(w, count);
+    for (i = 0; i < count; i++) {
+        dipc_put_number(w, providers[i].keywords);
+        dipc_put_number(w, providers[i].level);
+        dipc_put_text(w, providers[i].name);
+        dipc_put_text(w, providers[i].arguments);
+    }
+    return dipc__end(w);
+}
+static inline int dipc_collect_tracing2(uint8_t *to, size_t room, uint32_t megabytes, int rundown, const dipc_provider *providers, size_t count) {
+    dipc_writer w;
+    dipc_write_request(&w, DIPC_CMD_COLLECT_TRACING2, to, room);
+    dipc_put_number(&w, megabytes);
+    dipc_put_number(&w, DIPC_FORMAT_NET_TRACE);
+    dipc_put_number(&w, rundown != 0);
+    return dipc__providers(&w, providers, count);
+}
+static inline int dipc_collect_tracing4(uint8_t *to, size_t room, uint32_t megabytes, uint64_t rundown_keyword, int stacks, const dipc_provider *providers, size_t count) {
+    dipc_writer w;
+    dipc_write_request(&w, DIPC_CMD_COLLECT_TRACING4, to, room);
+    dipc_put_number(&w, megabytes);
+    dipc_put_number(&w, DIPC_FORMAT_NET_TRACE);
+    dipc_put_number(&w, rundown_keyword);
+    dipc_put_number(&w, stacks != 0);
+    return dipc__providers(&w, providers, count);
+}
+static inline int dipc_stop_tracing(uint8_t *to, size_t room, uint64_t session_id) {
+    dipc_writer w;
+    dipc_write_request(&w, DIPC_CMD_STOP_TRACING, to, room);
+    dipc_put_number(&w, session_id);
+    return dipc__end(&w);
+}
+static inline int dipc_dump(uint8_t *to, size_t room, const char *path, uint32_t type, uint32_t flags) { /* GenerateCoreDump2: .NET 6 */
+    dipc_writer w;
+    dipc_write_request(&w, DIPC_CMD_GENERATE_CORE_DUMP2, to, room);
+    dipc_put_text(&w, path);
+    dipc_put_number(&w, type);
+    dipc_put_number(&w, flags);
+    return dipc__end(&w);
+}
+static inline int dipc_attach_profiler(uint8_t *to, size_t room, uint32_t milliseconds, const uint8_t clsid[16], const char *path, const void *data, size_t length) {
+    dipc_writer w;
+    dipc_write_request(&w, DIPC_CMD_ATTACH_PROFILER, to, room);
+    dipc_put_number(&w, milliseconds);
+    dipc_put_bytes(&w, clsid, 16);
+    dipc_put_text(&w, path);
+    dipc_put_bytes(&w, data, length);
+    return dipc__end(&w);
+}
+static inline int dipc_startup_profiler(uint8_t *to, size_t room, const uint8_t clsid[16], const char *path) {
+    dipc_writer w;
+    dipc_write_request(&w, DIPC_CMD_STARTUP_PROFILER, to, room);
+    dipc_put_bytes(&w, clsid, 16);
+    dipc_put_text(&w, path);
+    return dipc__end(&w);
+}
+static inline int dipc_set_environment_variable(uint8_t *to, size_t room, const char *name, const char *value) { /* NULL deletes it */
+    dipc_writer w;
+    dipc_write_request(&w, DIPC_CMD_SET_ENVIRONMENT_VARIABLE, to, room);
+    dipc_put_text(&w, name);
+    dipc_put_text(&w, value);
+    return dipc__end(&w);
+}
+static inline int dipc_enable_perf_map(uint8_t *to, size_t room, uint32_t type) {
+    dipc_writer w;
+    dipc_write_request(&w, DIPC_CMD_ENABLE_PERF_MAP, to, room);
+    dipc_put_number(&w, type);
+    return dipc__end(&w);
+}
+static inline int dipc_apply_startup_hook(uint8_t *to, size_t room, const char *path) {
+    dipc_writer w;
+    dipc_write_request(&w, DIPC_CMD_APPLY_STARTUP_HOOK, to, room);
+    dipc_put_text(&w, path);
+    return dipc__end(&w);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* DOTNET_IPC_H */
+
+#if defined(DOTNET_IPC_IMPLEMENTATION) && !defined(DOTNET_IPC_IMPLEMENTED)
+#define DOTNET_IPC_IMPLEMENTED
+#ifndef DIPC_MEMCPY
+#include <string.h>
+#define DIPC_MEMCPY memcpy
+#endif
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The grammar. An instruction is a kind (with 0x10 and 0x20: only for the first and the second session type; with 0x40: may be left
+   out at the end), a field, and of an array or struct the program of its fields, of DIPC__ONLY how many numbers there are. */
+enum { DIPC__END = 0, DIPC__ONLY = DIPC_STRUCT + 1 };
+static const uint8_t dipc__programs[] = {
+    /* 0: nothing, Process/ProcessInfo, Process/ResumeRuntime, Process/ProcessEnvironment, Process/ProcessInfo2, Process/DisablePerfMap, Process/ProcessInfo3 */
+    0,
+    /* 1: event_filter */
+    DIPC_BOOL, DIPC_ENABLE, DIPC_UINTS, DIPC_EVENT_IDS, 0,
+    /* 2: tracepoint_set */
+    DIPC_STRING, DIPC_TRACEPOINT_NAME, DIPC_UINTS, DIPC_EVENT_IDS, 0,
+    /* 3: tracepoint_config */
+    DIPC_STRING, DIPC_DEFAULT_TRACEPOINT_NAME, DIPC_ARRAY, DIPC_TRACEPOINTS, 2, 0,
+    /* 4: provider_config */
+    DIPC_ULONG, DIPC_KEYWORDS, DIPC_UINT, DIPC_LOG_LEVEL, DIPC_STRING, DIPC_PROVIDER_NAME, DIPC_STRING, DIPC_ARGUMENTS, 0,
+    /* 5: streaming_provider_config */
+    DIPC_ULONG, DIPC_KEYWORDS, DIPC_UINT, DIPC_LOG_LEVEL, DIPC_STRING, DIPC_PROVIDER_NAME, DIPC_STRING, DIPC_ARGUMENTS, DIPC_STRUCT, DIPC_FILTER, 1, 0,
+    /* 6: user_events_provider_config */
+    DIPC_ULONG, DIPC_KEYWORDS, DIPC_UINT, DIPC_LOG_LEVEL, DIPC_STRING, DIPC_PROVIDER_NAME, DIPC_STRING, DIPC_ARGUMENTS, DIPC_STRUCT, DIPC_FILTER, 1, DIPC_STRUCT, DIPC_CONFIG, 3, 0,
+    /* 7: Dump/GenerateCoreDump */
+    DIPC_STRING, DIPC_DUMP_NAME, DIPC_UINT, DIPC_DUMP_TYPE, DIPC_UINT, DIPC_DIAGNOSTICS, 0,
+    /* 8: ResultReply, Error */
+    DIPC_HRESULT_CODE, DIPC_HRESULT, 0,
+    /* 9: Dump/GenerateCoreDump2, Dump/GenerateCoreDump3 */
+    DIPC_STRING, DIPC_DUMP_NAME, DIPC_UINT, DIPC_DUMP_TYPE, DIPC_UINT, DIPC_FLAGS, 0,
+    /* 10: Error */
+    DIPC_HRESULT_CODE, DIPC_HRESULT, DIPC_STRING | 0x40, DIPC_MESSAGE, 0,
+    /* 11: EventPipe/StopTracing, SessionReply */
+    DIPC_ULONG, DIPC_SESSION_ID, 0,
+    /* 12: EventPipe/CollectTracing */
+    DIPC_UINT, DIPC_CIRCULAR_BUFFER_MB, DIPC_UINT, DIPC_FORMAT, DIPC_ARRAY, DIPC_PROVIDERS, 4, 0,
+    /* 13: EventPipe/CollectTracing2 */
+    DIPC_UINT, DIPC_CIRCULAR_BUFFER_MB, DIPC_UINT, DIPC_FORMAT, DIPC_BOOL, DIPC_REQUEST_RUNDOWN, DIPC_ARRAY, DIPC_PROVIDERS, 4, 0,
+    /* 14: EventPipe/CollectTracing3 */
+    DIPC_UINT, DIPC_CIRCULAR_BUFFER_MB, DIPC_UINT, DIPC_FORMAT, DIPC_BOOL, DIPC_REQUEST_RUNDOWN, DIPC_BOOL, DIPC_REQUEST_STACKWALK, DIPC_ARRAY, DIPC_PROVIDERS, 4, 0,
+    /* 15: EventPipe/CollectTracing4 */
+    DIPC_UINT, DIPC_CIRCULAR_BUFFER_MB, DIPC_UINT, DIPC_FORMAT, DIPC_ULONG, DIPC_RUNDOWN_KEYWORD, DIPC_BOOL, DIPC_REQUEST_STACKWALK, DIPC_ARRAY, DIPC_PROVIDERS, 4, 0,
+    /* 16: EventPipe/CollectTracing5 */
+    DIPC__ONLY, DIPC_SESSION_TYPE, 2, DIPC_UINT | 0x10, DIPC_STREAMING_CIRCULAR_BUFFER_MB, DIPC_UINT | 0x10, DIPC_STREAMING_FORMAT, DIPC_ULONG | 0x10, DIPC_RUNDOWN_KEYWORD, DIPC_BOOL | 0x10, DIPC_REQUEST_STACKWALK, DIPC_ARRAY | 0x10, DIPC_PROVIDERS, 5, DIPC_ULONG | 0x20, DIPC_RUNDOWN_KEYWORD, DIPC_ARRAY | 0x20, DIPC_PROVIDERS, 6, 0,
+    /* 17: EventPipe/CollectTracing6 */
+    DIPC__ONLY, DIPC_SESSION_TYPE, 2, DIPC_UINT | 0x10, DIPC_STREAMING_CIRCULAR_BUFFER_MB, DIPC_UINT | 0x10, DIPC_STREAMING_FORMAT, DIPC_ULONG | 0x10, DIPC_RUNDOWN_KEYWORD, DIPC_BOOL | 0x10, DIPC_REQUEST_STACKWALK, DIPC_ARRAY | 0x10, DIPC_PROVIDERS, 5, DIPC_UINT | 0x10, DIPC_SESSION_BUFFER_MODE, DIPC_ULONG | 0x20, DIPC_RUNDOWN_KEYWORD, DIPC_ARRAY | 0x20, DIPC_PROVIDERS, 6, 0,
+    /* 18: Profiler/AttachProfiler */
+    DIPC_UINT, DIPC_ATTACH_TIMEOUT, DIPC_GUID, DIPC_PROFILER_GUID, DIPC_STRING, DIPC_PROFILER_PATH, DIPC_BYTES, DIPC_CLIENT_DATA, 0,
+    /* 19: Profiler/StartupProfiler */
+    DIPC_GUID, DIPC_PROFILER_GUID, DIPC_STRING, DIPC_PROFILER_PATH, 0,
+    /* 20: ProcessInfoReply */
+    DIPC_ULONG, DIPC_PROCESS_ID, DIPC_GUID, DIPC_RUNTIME_COOKIE, DIPC_STRING, DIPC_COMMAND_LINE, DIPC_STRING, DIPC_OS, DIPC_STRING, DIPC_ARCH, 0,
+    /* 21: ProcessEnvironmentReply */
+    DIPC_UINT, DIPC_N_INCOMING_BYTES, DIPC_USHORT, DIPC_FUTURE, 0,
+    /* 22: Process/SetEnvironmentVariable */
+    DIPC_STRING, DIPC_NAME, DIPC_STRING, DIPC_VALUE, 0,
+    /* 23: ProcessInfo2Reply */
+    DIPC_ULONG, DIPC_PROCESS_ID, DIPC_GUID, DIPC_RUNTIME_COOKIE, DIPC_STRING, DIPC_COMMAND_LINE, DIPC_STRING, DIPC_OS, DIPC_STRING, DIPC_ARCH, DIPC_STRING, DIPC_MANAGED_ENTRYPOINT_ASSEMBLY_NAME, DIPC_STRING, DIPC_CLR_PRODUCT_VERSION, 0,
+    /* 24: Process/EnablePerfMap */
+    DIPC_UINT, DIPC_PERF_MAP_TYPE, 0,
+    /* 25: Process/ApplyStartupHook */
+    DIPC_STRING, DIPC_STARTUP_HOOK_PATH, 0,
+    /* 26: ProcessInfo3Reply */
+    DIPC_UINT, DIPC_VERSION, DIPC_ULONG, DIPC_PROCESS_ID, DIPC_GUID, DIPC_RUNTIME_COOKIE, DIPC_STRING, DIPC_COMMAND_LINE, DIPC_STRING, DIPC_OS, DIPC_STRING, DIPC_ARCH, DIPC_STRING, DIPC_MANAGED_ENTRYPOINT_ASSEMBLY_NAME, DIPC_STRING, DIPC_CLR_PRODUCT_VERSION, DIPC_STRING, DIPC_RUNTIME_IDENTIFIER, DIPC_REST | 0x40, DIPC_TAIL, 0
+};
+static const uint16_t dipc__program_at[] = {0, 1, 6, 11, 17, 26, 38, 53, 60, 63, 70, 75, 78, 86, 96, 108, 120, 140, 162, 171, 176, 187, 192, 197, 212, 215, 218};
+/* The fewest bytes of an item. */
+static const uint8_t dipc__least[] = {0, 5, 8, 8, 20, 25, 33};
+/* Set, id, the programs of request, reply and error, and what follows the reply by session type (low and high half). */
+static const uint8_t dipc__commands[][6] = {
+    {1, 1, 7, 8, 8, 0x00}, /* Dump/GenerateCoreDump */
+    {1, 2, 9, 8, 8, 0x00}, /* Dump/GenerateCoreDump2 */
+    {1, 3, 9, 8, 10, 0x00}, /* Dump/GenerateCoreDump3 */
+    {2, 1, 11, 11, 8, 0x00}, /* EventPipe/StopTracing */
+    {2, 2, 12, 11, 8, 0x11}, /* EventPipe/CollectTracing */
+    {2, 3, 13, 11, 8, 0x11}, /* EventPipe/CollectTracing2 */
+    {2, 4, 14, 11, 8, 0x11}, /* EventPipe/CollectTracing3 */
+    {2, 5, 15, 11, 8, 0x11}, /* EventPipe/CollectTracing4 */
+    {2, 6, 16, 11, 8, 0x31}, /* EventPipe/CollectTracing5 */
+    {2, 7, 17, 11, 8, 0x31}, /* EventPipe/CollectTracing6 */
+    {3, 1, 18, 8, 8, 0x00}, /* Profiler/AttachProfiler */
+    {3, 2, 19, 8, 8, 0x00}, /* Profiler/StartupProfiler */
+    {4, 0, 0, 20, 8, 0x00}, /* Process/ProcessInfo */
+    {4, 1, 0, 8, 8, 0x00}, /* Process/ResumeRuntime */
+    {4, 2, 0, 21, 8, 0x22}, /* Process/ProcessEnvironment */
+    {4, 3, 22, 8, 8, 0x00}, /* Process/SetEnvironmentVariable */
+    {4, 4, 0, 23, 8, 0x00}, /* Process/ProcessInfo2 */
+    {4, 5, 24, 8, 8, 0x00}, /* Process/EnablePerfMap */
+    {4, 6, 0, 8, 8, 0x00}, /* Process/DisablePerfMap */
+    {4, 7, 25, 8, 8, 0x00}, /* Process/ApplyStartupHook */
+    {4, 8, 0, 26, 8, 0x00} /* Process/ProcessInfo3 */
+};
+enum { DIPC__VALUE, DIPC__COUNT, DIPC__UNITS, DIPC__UTF8 };
+/* A measure of a field that is in none of the ranges with one error is refused with it. */
+static const struct { uint8_t field, error, measure; uint32_t low, high; } dipc__limits[] = {
+    {DIPC_TRACEPOINT_NAME, -DIPC_E_EMPTY_TRACEPOINT_NAME, DIPC__UNITS, 1u, 4294967295u},
+    {DIPC_TRACEPOINT_NAME, -DIPC_E_TRACEPOINT_NAME_TOO_LONG, DIPC__UTF8, 0u, 436u},
+    {DIPC_DEFAULT_TRACEPOINT_NAME, -DIPC_E_TRACEPOINT_NAME_TOO_LONG, DIPC__UTF8, 0u, 436u},
+    {DIPC_LOG_LEVEL, -DIPC_E_LOG_LEVEL_OUT_OF_RANGE, DIPC__VALUE, 0u, 5u},
+    {DIPC_PROVIDER_NAME, -DIPC_E_EMPTY_PROVIDER_NAME, DIPC__UNITS, 1u, 4294967295u},
+    {DIPC_DUMP_NAME, -DIPC_E_ABSENT_NAME, DIPC__COUNT, 1u, 4294967295u},
+    {DIPC_DUMP_TYPE, -DIPC_E_UNKNOWN_DUMP_TYPE, DIPC__VALUE, 1u, 4u},
+    {DIPC_CIRCULAR_BUFFER_MB, -DIPC_E_ZERO_BUFFER, DIPC__VALUE, 1u, 4294967295u},
+    {DIPC_FORMAT, -DIPC_E_UNKNOWN_FORMAT, DIPC__VALUE, 0u, 1u},
+    {DIPC_PROVIDERS, -DIPC_E_NO_PROVIDERS, DIPC__COUNT, 1u, 4294967295u},
+    {DIPC_PROVIDERS, -DIPC_E_TOO_MANY_PROVIDERS, DIPC__COUNT, 0u, 1000u},
+    {DIPC_STREAMING_CIRCULAR_BUFFER_MB, -DIPC_E_ZERO_BUFFER, DIPC__VALUE, 1u, 4294967295u},
+    {DIPC_STREAMING_FORMAT, -DIPC_E_UNKNOWN_FORMAT, DIPC__VALUE, 0u, 1u},
+    {DIPC_SESSION_BUFFER_MODE, -DIPC_E_UNKNOWN_BUFFER_MODE, DIPC__VALUE, 0u, 1u},
+    {DIPC_NAME, -DIPC_E_ABSENT_NAME, DIPC__COUNT, 1u, 4294967295u},
+    {DIPC_PERF_MAP_TYPE, -DIPC_E_UNKNOWN_PERF_MAP_TYPE, DIPC__VALUE, 1u, 3u},
+    {DIPC_PERF_MAP_TYPE, -DIPC_E_UNKNOWN_PERF_MAP_TYPE, DIPC__VALUE, 2147483648u, 4294967295u},
+    {DIPC_STARTUP_HOOK_PATH, -DIPC_E_ABSENT_NAME, DIPC__COUNT, 1u, 4294967295u}
+};
+static const uint8_t dipc__magic[14] = {68, 79, 84, 78, 69, 84, 95, 73, 80, 67, 95, 86, 49, 0};
+static const uint8_t dipc__advertise_magic[8] = {65, 68, 86, 82, 95, 86, 49, 0};
+enum { DIPC__HEADER = 20, DIPC__LARGEST = 65535, DIPC__MAGIC = 14 };
+
+#ifndef DIPC_NO_NAMES
+const char *dipc_name(unsigned field) {
+    static const char *const names[] = { "", "enable", "event_ids", "tracepoint_name", "default_tracepoint_name", "tracepoints", "keywords", "logLevel", "provider_name", "arguments", "filter", "config", "dumpName", "dumpType", "diagnostics", "hresult", "flags", "message", "sessionId", "circularBufferMB", "format", "providers", "requestRundown", "requestStackwalk", "rundownKeyword", "session_type", "streaming_circularBufferMB", "streaming_format", "sessionBufferMode", "attachTimeout", "profilerGuid", "profilerPath", "clientData", "processId", "runtimeCookie", "commandLine", "OS", "arch", "nIncomingBytes", "future", "name", "value", "managedEntrypointAssemblyName", "clrProductVersion", "perfMapType", "startupHookPath", "version", "runtimeIdentifier", "tail"};
+    return names[field < sizeof names / sizeof *names ? field : 0];
+}
+#endif
+
+static uint32_t dipc__u16(const uint8_t *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }
+static uint32_t dipc__u32(const uint8_t *p) { return dipc__u16(p) | dipc__u16(p + 2) << 16; }
+static uint64_t dipc__number(const uint8_t *p, unsigned width) {
+    switch (width) {
+    case 1: return p[0];
+    case 2: return dipc__u16(p);
+    case 4: return dipc__u32(p);
+    default: return dipc__u32(p) | (uint64_t)dipc__u32(p + 4) << 32;
+    }
+}
+static int dipc__begins(const uint8_t *bytes, size_t length, const uint8_t *magic, size_t size) {
+    size_t i;
+    for (i = 0; i < size && i < length; i++)
+        if (bytes[i] != magic[i]) return 0;
+    return 1;
+}
+static const uint8_t *dipc__command(unsigned code) {
+    size_t i;
+    for (i = 0; i < sizeof dipc__commands / sizeof *dipc__commands; i++)
+        if (((unsigned)dipc__commands[i][0] << 8 | dipc__commands[i][1]) == code) return dipc__commands[i];
+    return NULL;
+}
+static void dipc__enter(dipc_cursor *c, unsigned program, uint32_t items) {
+    dipc__frame *frame;
+    if (items == 0) return;
+    frame = &c->frames[++c->depth];
+    frame->next = dipc__programs + dipc__program_at[program];
+    frame->left = items;
+    frame->item = 0;
+    frame->program = (uint8_t)program;
+}
+static void dipc__begin(dipc_cursor *c, const uint8_t *base, uint32_t end, unsigned program) {
+    c->base = base;
+    c->at = DIPC__HEADER;
+    c->end = end;
+    c->depth = 0xFF;
+    c->variant = c->is_error = 0;
+    dipc__enter(c, program, 1);
+}
+/* The next instruction that counts, as a field; what it takes beside that. Reading and writing go by this alone. */
+static unsigned dipc__step(dipc_cursor *c, dipc_field *f, unsigned *argument, unsigned *optional) {
+    for (;;) {
+        dipc__frame *frame = &c->frames[c->depth];
+        const uint8_t *at = frame->next;
+        unsigned kind = at[0] & 0x0F, when = at[0] >> 4 & 3u;
+        f->depth = c->depth;
+        f->item = frame->item;
+        if (kind == DIPC__END) {
+            if (frame->left > 1) {
+                frame->left--;
+                frame->item++;
+                frame->next = dipc__programs + dipc__program_at[frame->program];
+            } else if (c->depth == 0) {
+                f->id = f->kind = 0;
+                return DIPC__END;
+            } else {
+                c->depth--;
+            }
+            continue;
+        }
+        *argument = kind >= DIPC_ARRAY ? at[2] : 0;
+        frame->next += kind >= DIPC_ARRAY ? 3 : 2;
+        if (when != 0 && when != c->variant + 1u) continue;
+        *optional = at[0] & 0x40u;
+        f->id = at[1];
+        f->kind = (uint8_t)(kind == DIPC__ONLY ? (unsigned)DIPC_UINT : kind);
+        f->count = 0;
+        f->number = 0;
+        f->data = NULL;
+        return kind;
+    }
+}
+/* By kind: how many bytes come first. */
+static const uint8_t dipc__width[] = {0, 1, 2, 4, 8, 1, 4, 16, 4, 4, 0, 4, 4, 0, 4};
+
+int dipc_next(dipc_cursor *c, dipc_field *f) {
+    unsigned argument, optional, kind, width, unit;
+    uint32_t left;
+    do {
+        kind = dipc__step(c, f, &argument, &optional);
+        f->offset = c->at;
+        left = c->end - c->at;
+    } while (kind != DIPC__END && optional && left == 0);
+    if (kind == DIPC__END) return DIPC_DONE;
+    width = dipc__width[kind];
+    if (left < width) return DIPC_E_UNEXPECTED_END;
+    f->data = c->base + c->at;
+    if (width != 16 && width != 0) f->number = dipc__number(f->data, width);
+    c->at += width;
+    left -= width;
+    f->count = kind == DIPC_REST ? left : (uint32_t)f->number;
+    switch (kind) {
+    case DIPC_BOOL: f->number = f->number != 0; return DIPC_FIELD;
+    case DIPC_STRUCT: dipc__enter(c, argument, 1); return DIPC_FIELD;
+    case DIPC__ONLY:
+        if (f->number >= argument) return DIPC_E_UNKNOWN_SESSION_TYPE;
+        c->variant = (uint8_t)f->number;
+        return DIPC_FIELD;
+    case DIPC_STRING: unit = 2; break;
+    case DIPC_BYTES: case DIPC_REST: unit = 1; break;
+    case DIPC_UINTS: unit = 4; break;
+    case DIPC_ARRAY: unit = dipc__least[argument]; break;
+    default: f->count = 0; return DIPC_FIELD;
+    }
+    /* Neither overflows: what is left is less than 65,536. */
+    if (f->count > left || f->count * unit > left) return DIPC_E_COUNT_TOO_LARGE;
+    if (kind == DIPC_ARRAY) {
+        dipc__enter(c, argument, f->count);
+        return DIPC_FIELD;
+    }
+    f->data = c->base + c->at;
+    c->at += f->count * unit;
+    if (kind == DIPC_STRING) {
+        if (f->count == 0) {
+            f->data = NULL;
+        } else if (dipc__u16(c->base + c->at - 2) != 0) {
+            f->offset = c->at - 2;
+            return DIPC_E_MISSING_TERMINATOR;
+        } else {
+            f->count--;
+        }
+    }
+    return DIPC_FIELD;
+}
+
+int dipc_size(const uint8_t *bytes, size_t length) {
+    if (!dipc__begins(bytes, length, dipc__magic, DIPC__MAGIC)) return DIPC_E_BAD_MAGIC;
+    if (length < DIPC__HEADER) return DIPC_E_END_OF_INPUT;
+    if (dipc__u16(bytes + DIPC__MAGIC) < DIPC__HEADER) return DIPC_E_SIZE_TOO_SMALL;
+    return (int)dipc__u16(bytes + DIPC__MAGIC);
+}
+static int dipc__message(const uint8_t *message, size_t length) {
+    int size = dipc_size(message, length);
+    if (size < 0) return size;
+    return (size_t)size > length ? DIPC_E_END_OF_INPUT : (size_t)size < length ? DIPC_E_BYTES_AFTER_MESSAGE : size;
+}
+static unsigned dipc__code(const uint8_t *message) { return (unsigned)message[DIPC__MAGIC + 2] << 8 | message[DIPC__MAGIC + 3]; }
+
+int dipc_read_request(dipc_cursor *c, const uint8_t *message, size_t length) {
+    const uint8_t *command;
+    int size = dipc__message(message, length);
+    if (size < 0) return size;
+    command = dipc__command(dipc__code(message));
+    if (command == NULL) return DIPC_E_UNEXPECTED_COMMAND;
+    dipc__begin(c, message, (uint32_t)size, command[2]);
+    return DIPC_DONE;
+}
+int dipc_read_reply(dipc_cursor *c, unsigned code, const uint8_t *message, size_t length) {
+    const uint8_t *command = dipc__command(code);
+    int size = dipc__message(message, length), error;
+    if (size < 0) return size;
+    error = dipc__code(message) == 0xFFFF;
+    if (!error && dipc__code(message) != 0xFF00) return DIPC_E_NOT_A_REPLY;
+    if (command == NULL && !error && size > DIPC__HEADER) return DIPC_E_UNEXPECTED_COMMAND;
+    dipc__begin(c, message, (uint32_t)size, error ? (command == NULL ? 8u : command[4]) : size == DIPC__HEADER ? 0u : command[3]);
+    c->is_error = (uint8_t)error;
+    return DIPC_DONE;
+}
+int dipc_is_error(const dipc_cursor *c) { return c->is_error; }
+uint32_t dipc_uint_at(const dipc_field *f, uint32_t index) { return index < f->count ? dipc__u32(f->data + 4 * (size_t)index) : 0; }
+
+/* A code point of `count` units at `data`; how many of them it is. */
+static uint32_t dipc__point(const uint8_t *data, uint32_t count, uint32_t *point) {
+    uint32_t high = dipc__u16(data), low = count > 1 ? dipc__u16(data + 2) : 0;
+    *point = high;
+    if ((high & 0xF800) != 0xD800) return 1;
+    *point = 0xFFFD;
+    if (high >= 0xDC00 || (low & 0xFC00) != 0xDC00) return 1;
+    *point = 0x10000 + ((high & 0x3FF) << 10) + (low & 0x3FF);
+    return 2;
+}
+static size_t dipc__to_utf8(const uint8_t *data, uint32_t count, char *to, size_t room) {
+    size_t all = 0;
+    while (count > 0) {
+        uint8_t bytes[4];
+        uint32_t point, units = dipc__point(data, count, &point);
+        unsigned n = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4, i;
+        for (i = n - 1; i > 0; i--) {
+            bytes[i] = (uint8_t)(0x80 | (point & 0x3F));
+            point >>= 6;
+        }
+        bytes[0] = (uint8_t)(n == 1 ? point : (0xF00u >> n & 0xFFu) | point);
+        if (n <= room && all <= room - n) DIPC_MEMCPY(to + all, bytes, n);
+        else room = 0;
+        all += n;
+        data += 2 * (size_t)units;
+        count -= units;
+    }
+    return all;
+}
+size_t dipc_utf8(const dipc_field *f, char *to, size_t room) { return dipc__to_utf8(f->data, f->count, to, room); }
+
+/* Limits. */
+static uint32_t dipc__measure(const dipc_field *f, unsigned measure) {
+    uint32_t units = 0;
+    if (measure == DIPC__VALUE) return (uint32_t)f->number;
+    if (measure == DIPC__COUNT) return f->count + (f->kind == DIPC_STRING && f->data != NULL);
+    while (units < f->count && dipc__u16(f->data + 2 * (size_t)units) != 0) units++;
+    return measure == DIPC__UNITS ? units : (uint32_t)dipc__to_utf8(f->data, units, NULL, 0);
+}
+/* Whether the number at `here` stands in an array `ids` before it, from `c` on. */
+static int dipc__repeated(dipc_cursor c, const uint8_t *here) {
+    dipc_field f;
+    while (dipc_next(&c, &f) == DIPC_FIELD) {
+        const uint8_t *at = f.data, *end;
+        if (f.id != DIPC_EVENT_IDS) continue;
+        for (end = at + 4 * (size_t)f.count; at < end; at += 4) {
+            if (at >= here) return 0;
+            if (dipc__u32(at) == dipc__u32(here)) return 1;
+        }
+    }
+    return 0;
+}
+int dipc_check_limits(const uint8_t *request, size_t length, dipc_field *where) {
+    dipc_cursor c, sets;
+    dipc_field own, *f = where != NULL ? where : &own;
+    uint32_t n, sum = 0;
+    size_t i;
+    int inside = -1, status = dipc_read_request(&c, request, length);
+    while (status >= 0 && (status = dipc_next(&c, f)) == DIPC_FIELD) {
+        for (i = 0; i < sizeof dipc__limits / sizeof *dipc__limits; i++) {
+            unsigned error = dipc__limits[i].error;
+            int within = 0;
+            if (dipc__limits[i].field != f->id) continue;
+            for (;; i++) {
+                n = dipc__measure(f, dipc__limits[i].measure);
+                within |= dipc__limits[i].low <= n && n <= dipc__limits[i].high;
+                if (i + 1 == sizeof dipc__limits / sizeof *dipc__limits || dipc__limits[i + 1].field != f->id || dipc__limits[i + 1].error != error) break;
+            }
+            if (!within) return -(int)error;
+        }
+        if (f->id == DIPC_DEFAULT_TRACEPOINT_NAME) sum = dipc__measure(f, DIPC__COUNT);
+        if (f->id == DIPC_TRACEPOINTS && sum + f->count < 1u) return DIPC_E_NO_TRACEPOINT;
+        if (f->depth <= inside) inside = -1;
+        if (f->id == DIPC_TRACEPOINTS) {
+            inside = f->depth;
+            sets = c;
+        }
+        if (f->id == DIPC_EVENT_IDS && inside >= 0)
+            for (n = 0; n < f->count; n++)
+                if (dipc__repeated(sets, f->data + 4 * (size_t)n)) return DIPC_E_DUPLICATE_EVENT_ID;
+    }
+    return status;
+}
+
+/* Writing. */
+static void dipc__put(dipc_writer *w, const void *bytes, size_t n) {
+    if (n != 0 && n <= w->room && w->len <= w->room - n) DIPC_MEMCPY(w->to + w->len, bytes, n);
+    w->len += n;
+}
+static void dipc__put_number(dipc_writer *w, uint64_t number, unsigned width) {
+    uint8_t bytes[8];
+    unsigned i;
+    for (i = 0; i < width; i++) {
+        bytes[i] = (uint8_t)number;
+        number >>= 8;
+    }
+    dipc__put(w, bytes, width);
+}
+static void dipc__write(dipc_writer *w, unsigned code, unsigned program, uint8_t *to, size_t room) {
+    w->to = to;
+    w->room = room;
+    w->len = 0;
+    w->status = DIPC_DONE;
+    dipc__begin(&w->state, to, 0, program);
+    dipc__put(w, dipc__magic, DIPC__MAGIC);
+    dipc__put_number(w, 0, 2);
+    dipc__put_number(w, (code & 0xFF) << 8 | code >> 8, 4);
+}
+static void dipc__write_known(dipc_writer *w, unsigned code, unsigned what, unsigned as, uint8_t *to, size_t room) {
+    const uint8_t *command = dipc__command(code);
+    dipc__write(w, as, command == NULL ? 0u : command[what], to, room);
+    if (command == NULL) w->status = DIPC_E_UNEXPECTED_COMMAND;
+}
+void dipc_write_request(dipc_writer *w, unsigned code, uint8_t *to, size_t room) { dipc__write_known(w, code, 2, code, to, room); }
+void dipc_write_reply(dipc_writer *w, unsigned code, uint8_t *to, size_t room) { dipc__write_known(w, code, 3, 0xFF00, to, room); }
+void dipc_write_error(dipc_writer *w, unsigned code, uint8_t *to, size_t room) {
+    const uint8_t *command = dipc__command(code);
+    dipc__write(w, 0xFFFF, command == NULL ? 8u : command[4], to, room);
+}
+void dipc_write_generic_ok(dipc_writer *w, uint8_t *to, size_t room) { dipc__write(w, 0xFF00, 0, to, room); }
+
+int dipc_wants(const dipc_writer *w, dipc_field *f) {
+    dipc_cursor state = w->state;
+    unsigned argument, optional;
+    if (w->status < 0) return w->status;
+    f->offset = (uint32_t)w->len;
+    return dipc__step(&state, f, &argument, &optional) == DIPC__END ? DIPC_DONE : DIPC_FIELD;
+}
+/* The kind of the field that is put now, if it is one of `kinds`; structs before it are entered. 0 after an error. */
+static unsigned dipc__expect(dipc_writer *w, unsigned kinds, unsigned *argument) {
+    dipc_field f;
+    unsigned optional, kind;
+    if (w->status < 0) return 0;
+    while ((kind = dipc__step(&w->state, &f, argument, &optional)) == DIPC_STRUCT) dipc__enter(&w->state, *argument, 1);
+    if (kinds >> kind & 1u) return kind;
+    w->status = DIPC_E_ORDER;
+    return 0;
+}
+int dipc_enter_struct(dipc_writer *w) {
+    dipc_field f;
+    unsigned argument, optional;
+    if (w->status < 0) return w->status;
+    if (dipc__step(&w->state, &f, &argument, &optional) != DIPC_STRUCT) return w->status = DIPC_E_ORDER;
+    dipc__enter(&w->state, argument, 1);
+    return w->status;
+}
+int dipc_put_number(dipc_writer *w, uint64_t number) {
+    unsigned argument, width;
+    unsigned kind = dipc__expect(w, 1u << DIPC_BYTE | 1u << DIPC_USHORT | 1u << DIPC_UINT | 1u << DIPC_ULONG | 1u << DIPC_BOOL | 1u << DIPC_HRESULT_CODE | 1u << DIPC_ARRAY | 1u << DIPC__ONLY, &argument);
+    if (kind == 0) return w->status;
+    width = dipc__width[kind];
+    if ((width < 8 && number >> 8 * width != 0) || (kind == DIPC_BOOL && number > 1)) return w->status = DIPC_E_RANGE;
+    if (kind == DIPC__ONLY && number >= argument) return w->status = DIPC_E_UNKNOWN_SESSION_TYPE;
+    if (kind == DIPC__ONLY) w->state.variant = (uint8_t)number;
+    if (kind == DIPC_ARRAY) dipc__enter(&w->state, argument, (uint32_t)number);
+    dipc__put_number(w, number, width);
+    return w->status;
+}
+/* What begins with a count of at most 32 bits. */
+static int dipc__put_count(dipc_writer *w, unsigned kind, size_t count) {
+    unsigned argument;
+    if (dipc__expect(w, 1u << kind, &argument) == 0) return w->status;
+    if (count > 0xFFFFFFFFu) return w->status = DIPC_E_RANGE;
+    dipc__put_number(w, count, 4);
+    return w->status;
+}
+int dipc_put_units(dipc_writer *w, const uint8_t *utf16le, size_t units) {
+    if (dipc__put_count(w, DIPC_STRING, utf16le == NULL ? 0 : units + 1) < 0 || utf16le == NULL) return w->status;
+    dipc__put(w, utf16le, 2 * units);
+    dipc__put_number(w, 0, 2);
+    return w->status;
+}
+int dipc_put_utf8(dipc_writer *w, const char *utf8, size_t length) {
+    const uint8_t *at = (const uint8_t *)utf8, *end;
+    size_t count_at = w->len, units = 0;
+    if (utf8 == NULL) return dipc_put_units(w, NULL, 0);
+    end = at + length;
+    if (dipc__put_count(w, DIPC_STRING, 0) < 0) return w->status;
+    while (at < end) {
+        uint32_t point = *at++;
+        unsigned more = point < 0x80 ? 0 : point < 0xC2 ? 4 : point < 0xE0 ? 1 : point < 0xF0 ? 2 : point < 0xF5 ? 3 : 4, i;
+        if (more == 4 || (size_t)(end - at) < more) return w->status = DIPC_E_UTF8;
+        if (more > 0) point &= 0x3Fu >> more;
+        for (i = 0; i < more; i++) {
+            if ((*at & 0xC0) != 0x80) return w->status = DIPC_E_UTF8;
+            point = point << 6 | (*at++ & 0x3Fu);
+        }
+        if ((more == 2 && (point < 0x800 || (point & 0xF800) == 0xD800)) || (more == 3 && (point < 0x10000 || point > 0x10FFFF))) return w->status = DIPC_E_UTF8;
+        if (point > 0xFFFF) {
+            point -= 0x10000;
+            dipc__put_number(w, 0xD800 + (point >> 10), 2);
+            point = 0xDC00 + (point & 0x3FF);
+            units++;
+        }
+        dipc__put_number(w, point, 2);
+        units++;
+    }
+    dipc__put_number(w, 0, 2);
+    units++;
+    length = w->len;
+    w->len = count_at;
+    dipc__put_number(w, units, 4);
+    w->len = length;
+    return w->status;
+}
+int dipc_put_text(dipc_writer *w, const char *utf8) {
+    size_t length = 0;
+    while (utf8 != NULL && utf8[length] != 0) length++;
+    return dipc_put_utf8(w, utf8, length);
+}
+int dipc_put_bytes(dipc_writer *w, const void *bytes, size_t length) {
+    unsigned argument, kind = dipc__expect(w, 1u << DIPC_GUID | 1u << DIPC_BYTES | 1u << DIPC_REST, &argument);
+    if (kind == 0) return w->status;
+    if ((kind == DIPC_GUID && length != 16) || length > 0xFFFFFFFFu) return w->status = DIPC_E_RANGE;
+    if (kind == DIPC_BYTES) dipc__put_number(w, length, 4);
+    dipc__put(w, bytes, length);
+    return w->status;
+}
+int dipc_put_uints(dipc_writer *w, const uint32_t *numbers, size_t count) {
+    size_t i;
+    if (dipc__put_count(w, DIPC_UINTS, count) < 0) return w->status;
+    for (i = 0; i < count; i++) dipc__put_number(w, numbers[i], 4);
+    return w->status;
+}
+int dipc_write_end(dipc_writer *w, size_t *size) {
+    dipc_field f;
+    unsigned argument, optional, kind;
+    *size = w->len;
+    if (w->status < 0) return w->status;
+    do kind = dipc__step(&w->state, &f, &argument, &optional);
+    while (kind != DIPC__END && optional);
+    if (kind != DIPC__END) return w->status = DIPC_E_ORDER;
+    if (w->len > DIPC__LARGEST) return w->status = DIPC_E_TOO_LARGE;
+    if (w->len > w->room) return w->status = DIPC_E_ROOM;
+    w->to[DIPC__MAGIC] = (uint8_t)w->len;
+    w->to[DIPC__MAGIC + 1] = (uint8_t)(w->len >> 8);
+    return DIPC_DONE;
+}
+
+/* The client's side. */
+int dipc_client_start(dipc_client *client, const uint8_t *request, size_t length) {
+    dipc_cursor c;
+    dipc_field f;
+    int status = dipc_read_request(&c, request, length);
+    if (status < 0) return status;
+    while ((status = dipc_next(&c, &f)) == DIPC_FIELD) {}
+    if (status < 0) return status;
+    client->action = DIPC_SEND;
+    client->code = (uint16_t)dipc__code(request);
+    client->continuation = (uint8_t)(dipc__command(client->code)[5] >> (c.variant ? 4 : 0) & 0x0F);
+    client->at = 0;
+    client->size = (uint32_t)length;
+    client->hresult = 0;
+    client->number = 0;
+    client->status = DIPC_DONE;
+    return DIPC_DONE;
+}
+static void dipc__receive(dipc_client *client) {
+    client->action = DIPC_RECEIVE;
+    client->at = 0;
+    client->size = DIPC__HEADER;
+}
+int dipc_client_send_failed(dipc_client *client) {
+    if (client->action > DIPC_SEND_FD) return DIPC_E_ORDER;
+    dipc__receive(client);
+    return DIPC_DONE;
+}
+int dipc_client_ended(dipc_client *client) {
+    if (client->action > DIPC_RECEIVE) return DIPC_E_ORDER;
+    client->action = client->action == DIPC_RECEIVE && client->at > 0 ? DIPC_CUT : DIPC_NO_REPLY;
+    return DIPC_DONE;
+}
+int dipc_client_enlarged(dipc_client *client) {
+    if (client->action != DIPC_ENLARGE) return DIPC_E_ORDER;
+    client->action = DIPC_RECEIVE;
+    return DIPC_DONE;
+}
+int dipc_client_did(dipc_client *client, const uint8_t *buffer, size_t room, size_t n) {
+    dipc_cursor c;
+    dipc_field f;
+    int status;
+    if (client->action == DIPC_SEND_FD && n == 1) {
+        dipc__receive(client);
+        return DIPC_DONE;
+    }
+    if ((client->action != DIPC_SEND && client->action != DIPC_RECEIVE) || n == 0 || n > client->size - client->at) return DIPC_E_ORDER;
+    client->at += (uint32_t)n;
+    if (client->at < client->size) return DIPC_DONE;
+    if (client->action == DIPC_SEND) {
+        if (client->continuation == DIPC_USER_EVENTS) client->action = DIPC_SEND_FD;
+        else dipc__receive(client);
+        return DIPC_DONE;
+    }
+    status = dipc_size(buffer, client->size);
+    if (status >= 0 && client->size == DIPC__HEADER && status > DIPC__HEADER) {
+        client->size = (uint32_t)status;
+        if (client->size > room) client->action = DIPC_ENLARGE;
+        return DIPC_DONE;
+    }
+    if (status >= 0) status = dipc_read_reply(&c, client->code, buffer, client->size);
+    while (status >= 0 && (status = dipc_next(&c, &f)) == DIPC_FIELD) {
+        if (f.id == DIPC_HRESULT) client->hresult = (uint32_t)f.number;
+        if (f.id == DIPC_SESSION_ID || f.id == DIPC_N_INCOMING_BYTES) client->number = f.number;
+    }
+    client->status = status;
+    client->action = status < 0 ? DIPC_MALFORMED : c.is_error ? DIPC_REFUSED : DIPC_REPLIED;
+    return DIPC_DONE;
+}
+
+/* What follows a reply. */
+static int dipc__environment_count(dipc_environment *e, uint32_t unit, uint32_t *count) {
+    size_t left = (size_t)(e->end - e->at);
+    if (left < 4) return DIPC_E_UNEXPECTED_END;
+    *count = dipc__u32(e->at);
+    if (*count <= (left - 4) / unit) {
+        e->at += 4;
+        return DIPC_DONE;
+    }
+    if (left < DIPC__HEADER + 4 || dipc_size(e->at, left) < DIPC__HEADER + 4 || dipc__code(e->at) != 0xFFFF) return DIPC_E_COUNT_TOO_LARGE;
+    e->hresult = dipc__u32(e->at + DIPC__HEADER);
+    return DIPC_E_INTERRUPTED;
+}
+int dipc_environment_start(dipc_environment *e, const uint8_t *block, size_t size) {
+    e->at = block;
+    e->end = block + size;
+    e->left = e->hresult = 0;
+    return dipc__environment_count(e, 4, &e->left);
+}
+int dipc_environment_next(dipc_environment *e, dipc_entry *entry) {
+    uint32_t count, i;
+    int status;
+    if (e->left == 0) return e->at == e->end ? DIPC_DONE : DIPC_E_BYTES_AFTER_MESSAGE;
+    status = dipc__environment_count(e, 2, &count);
+    if (status < 0) return status;
+    e->left--;
+    entry->name.id = DIPC_NAME;
+    entry->name.kind = DIPC_STRING;
+    entry->name.depth = 0;
+    entry->name.item = entry->name.offset = 0;
+    entry->name.number = 0;
+    entry->name.data = e->at;
+    e->at += 2 * (size_t)count;
+    entry->is_terminated = count > 0 && dipc__u16(e->at - 2) == 0;
+    if (entry->is_terminated) count--;
+    entry->value = entry->name;
+    entry->value.id = DIPC_VALUE;
+    entry->value.data = NULL;
+    entry->value.count = 0;
+    for (i = 1; i < count && dipc__u16(entry->name.data + 2 * (size_t)i) != 61; i++) {}
+    entry->name.count = i < count ? i : count;
+    if (i < count) {
+        entry->value.data = entry->name.data + 2 * ((size_t)i + 1);
+        entry->value.count = count - i - 1;
+    }
+    return DIPC_FIELD;
+}
+int dipc_stream_start(const uint8_t *bytes, size_t length) {
+    static const uint8_t starts[] = {
+        32, 32, 78, 101, 116, 116, 114, 97, 99, 101, 20, 0, 0, 0, 33, 70, 97, 115, 116, 83, 101, 114, 105, 97, 108, 105, 122, 97, 116, 105, 111, 110, 46, 49, 
+        12, 20, 78, 101, 116, 116, 114, 97, 99, 101, 0, 0, 0, 0, 
+        24, 24, 20, 0, 0, 0, 33, 70, 97, 115, 116, 83, 101, 114, 105, 97, 108, 105, 122, 97, 116, 105, 111, 110, 46, 49, 0};
+    const uint8_t *start = starts;
+    int nth, more = 0;
+    for (nth = DIPC_NEED_MORE + 1; nth < DIPC_OPAQUE; nth++, start += 2 + start[0])
+        if (dipc__begins(bytes, length, start + 2, start[0])) {
+            if (length >= start[1]) return nth;
+            more = 1;
+        }
+    return more ? DIPC_NEED_MORE : DIPC_OPAQUE;
+}
+int dipc_read_advertise(dipc_advertise *advertise, const uint8_t *bytes, size_t length) {
+    if (!dipc__begins(bytes, length, dipc__advertise_magic, sizeof dipc__advertise_magic)) return DIPC_E_BAD_MAGIC;
+    if (length < DIPC_ADVERTISE_SIZE) return DIPC_E_END_OF_INPUT;
+    if (length > DIPC_ADVERTISE_SIZE) return DIPC_E_BYTES_AFTER_MESSAGE;
+    bytes += sizeof dipc__advertise_magic;
+    DIPC_MEMCPY(advertise->cookie, bytes, 16);
+    advertise->process_id = dipc__number(bytes + 16, 8);
+    advertise->future = (uint16_t)dipc__u16(bytes + 24);
+    return DIPC_DONE;
+}
+void dipc_write_advertise(const dipc_advertise *advertise, uint8_t to[34]) {
+    dipc_writer w;
+    w.to = to;
+    w.room = DIPC_ADVERTISE_SIZE;
+    w.len = 0;
+    dipc__put(&w, dipc__advertise_magic, sizeof dipc__advertise_magic);
+    dipc__put(&w, advertise->cookie, 16);
+    dipc__put_number(&w, advertise->process_id, 8);
+    dipc__put_number(&w, advertise->future, 2);
+}
+#ifdef __cplusplus
+}
+#endif
+#endif /* DOTNET_IPC_IMPLEMENTATION */

@@ -1,0 +1,76 @@
+//! Where a target listens on Unix, and how it is found.
+
+use alloc::{format, string::String, vec::Vec};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::conformance::player::{SocketNetwork, process};
+use crate::endpoint::SocketName;
+use crate::io::{Canceller, Until, discovery};
+use crate::vectors::script::VariableValue;
+
+/// Connections to a target.
+pub(in crate::conformance) type TargetNetwork = SocketNetwork;
+
+/// Where a target listens.
+pub(in crate::conformance::server) type Address = PathBuf;
+
+/// What is missing in a target that cannot be reached.
+pub(in crate::conformance::server) const NO_ENDPOINT: &str = "names no endpoint, and has no socket of a default port in TMPDIR";
+/// The variables that give a target its directory.
+pub(in crate::conformance::server) const DIRECTORY_VARIABLES: &[&str] = &["TMPDIR"];
+/// The network of a target that listens at this socket.
+pub(in crate::conformance::server) fn to(socket: Address) -> TargetNetwork {
+    SocketNetwork::to_socket(socket)
+}
+
+/// The address of a port for a target in this directory.
+pub(in crate::conformance::server) fn port_address(directory: &Path, id: &str) -> Address {
+    directory.join(id)
+}
+
+/// The socket in a line.
+pub(in crate::conformance::server) fn named(line: &str, canceller: Option<&Canceller>) -> Option<PathBuf> {
+    if let Ok(id) = line.parse::<u32>() {
+        return discovery::endpoint_of(id, &Until { deadline: None, canceller }).ok();
+    }
+    let path = Path::new(line);
+    (path.is_absolute() && path.exists()).then(|| path.to_path_buf())
+}
+
+/// The socket of a default port in `directory`: that of the process `id`, or of its child.
+pub(in crate::conformance::server) fn default_port(directory: &Path, id: u32) -> Option<PathBuf> {
+    let own = format!("dotnet-diagnostic-{id}-");
+    let names = fs::read_dir(directory).ok()?.filter_map(Result::ok).map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut sockets: Vec<String> =
+        names.filter(|name| name.starts_with("dotnet-diagnostic-") && name.ends_with("-socket")).collect();
+    sockets.sort_by_key(|name| !name.starts_with(&own));
+    sockets.first().map(|name| directory.join(name))
+}
+
+/// The process in the name of a socket.
+pub(in crate::conformance::server) fn named_process(path: &Path) -> Option<u32> {
+    SocketName::from_path(path.to_str()?).ok().map(|name| name.pid)
+}
+
+/// The value as passed to a process.
+#[allow(clippy::unnecessary_wraps, reason = "on Windows not every value can be had")]
+pub(in crate::conformance::server) fn variable(value: &VariableValue) -> Option<&OsStr> {
+    Some(OsStr::from_bytes(value.as_bytes()))
+}
+
+/// The network of a target whose socket is unknown: `finds` returns whether it has one.
+pub(in crate::conformance::server) fn with_port_found_by(
+    network: TargetNetwork,
+    finds: impl FnMut() -> bool + Send + 'static,
+) -> TargetNetwork {
+    network.with_socket_found_by(finds)
+}
+
+/// The network, with signals to the process in the socket's name, or else to the process `id`.
+pub(in crate::conformance::server) fn with_signals(network: TargetNetwork, socket: &Path, id: u32) -> TargetNetwork {
+    let id = named_process(socket).unwrap_or(id);
+    network.with_signals(move |signal| process::send(id, signal))
+}

@@ -1,0 +1,18 @@
+//! Processes and directories of a run; nothing of them is left when it ends, for any reason.
+
+mod everything;
+#[cfg(unix)]
+mod unix;
+#[cfg(unix)]
+mod unix_process;
+#[cfg(windows)]
+mod windows;
+#[cfg(windows)]
+mod windows_process;
+
+pub(super) use self::everything::OwnDirectory;
+pub use self::everything::end_all_started;
+#[cfg(unix)]
+pub(super) use self::unix::Started;
+#[cfg(windows)]
+pub(super) use self::windows::Started;

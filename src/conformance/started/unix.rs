@@ -1,0 +1,212 @@
+//! Processes on Unix, each with its group.
+
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use super::everything::everything;
+use super::unix_process::Process;
+use crate::conformance::server::Death;
+
+/// A process, usually the leader of its own group. Dropping it ends it and the group.
+#[derive(Debug)]
+pub(in crate::conformance) struct Started {
+    child: Child,
+    pid: Pid,
+    is_waited_for: bool,
+    status: Option<ExitStatus>,
+}
+
+impl Started {
+    /// Starts a process that on Linux also ends with the thread that starts it: that thread must keep it, or outlive it.
+    pub(in crate::conformance) fn start(command: &mut Command) -> io::Result<Self> {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        crate::conformance::parent_death::kill_with_parent(command);
+        Self::start_that_ends(command)
+    }
+
+    /// Starts a process that ends by itself after this process.
+    pub(in crate::conformance) fn start_that_ends(command: &mut Command) -> io::Result<Self> {
+        Self::spawn(command.process_group(0))
+    }
+
+    /// Starts it like [`start`](Self::start), but in the group of this process: a process that reads from the terminal must be in
+    /// the terminal's group. Then only the process itself is ended.
+    pub(in crate::conformance) fn start_in_our_group(command: &mut Command) -> io::Result<Self> {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        crate::conformance::parent_death::kill_with_parent(command);
+        Self::spawn(command)
+    }
+
+    fn spawn(command: &mut Command) -> io::Result<Self> {
+        let child = command.spawn()?;
+        let pid = Pid::from_child(&child);
+        // If it may not be added, dropping it ends it.
+        let started = Self { child, pid, is_waited_for: false, status: None };
+        everything().add(started.id(), Process(pid))?;
+        Ok(started)
+    }
+
+    pub(in crate::conformance) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its standard output and standard error, if they are pipes and were not taken yet.
+    pub(in crate::conformance) fn take_output(&mut self) -> (Option<ChildStdout>, Option<ChildStderr>) {
+        (self.child.stdout.take(), self.child.stderr.take())
+    }
+
+    /// Its standard input, if it is a pipe and was not taken yet.
+    pub(in crate::conformance) fn take_input(&mut self) -> Option<ChildStdin> {
+        self.child.stdin.take()
+    }
+
+    /// Sends the group a SIGTERM. It may take time, or ignore it.
+    pub(in crate::conformance) fn ask_to_end(&self) {
+        if !self.is_waited_for {
+            // It may have ended by itself.
+            let _ = kill_process_group(self.pid, Signal::TERM);
+            let _ = kill_process(self.pid, Signal::TERM);
+        }
+    }
+
+    /// How it ended, if it has. It is not waited for: its id is not reused.
+    pub(in crate::conformance) fn death(&self) -> Option<Death> {
+        // Once it was waited for, the id may belong to another child.
+        if self.is_waited_for { Some(Death::Unknown) } else { Process(self.pid).death() }
+    }
+
+    /// Ends the rest of the group, then waits for the process, whose id may be reused from now on. How it ended; `None` if unknown.
+    pub(in crate::conformance) fn end(&mut self) -> Option<ExitStatus> {
+        if !self.is_waited_for {
+            let mut everything = everything();
+            Process(self.pid).kill();
+            // Before it is waited for: afterwards its id must not be killed.
+            everything.processes.remove(&self.id());
+            drop(everything);
+            self.is_waited_for = true;
+            self.status = self.child.wait().ok();
+        }
+        self.status
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::{format, string::String};
+    use core::time::Duration;
+    use std::fs;
+    use std::process::Stdio;
+    use std::thread;
+    use std::time::Instant;
+
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
+
+    use super::super::everything::{OwnDirectory, end_all_started};
+    use super::*;
+
+    /// The letter of its state, if such a process exists.
+    #[cfg(target_os = "linux")]
+    fn state(id: u32) -> Option<char> {
+        let text = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        text.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next())
+    }
+
+    #[track_caller]
+    fn until<T>(mut there: impl FnMut() -> Option<T>) -> T {
+        let began = Instant::now();
+        loop {
+            if let Some(there) = there() {
+                return there;
+            }
+            assert!(began.elapsed() < Duration::from_secs(30), "it does not come");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn started_that_has_died_keeps_its_number_until_its_group_is_ended() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 1000 & echo $!; exit 7"]).stdout(Stdio::piped());
+        let mut started = Started::start(&mut command).unwrap();
+        let mut line = String::new();
+        let (stdout, _) = started.take_output();
+        io::BufRead::read_line(&mut io::BufReader::new(stdout.unwrap()), &mut line).unwrap();
+        let (leader, member): (u32, u32) = (started.id(), line.trim().parse().unwrap());
+        for _ in 0..2 {
+            assert_eq!(until(|| started.death()), Death::Status(7));
+            assert_eq!(state(leader), Some('Z'));
+        }
+        assert!(state(member).is_some_and(|state| state != 'Z'));
+        assert_eq!(started.end().and_then(|status| status.code()), Some(7));
+        assert_eq!(state(leader), None);
+        // Its new parent waits for it, or does not.
+        until(|| matches!(state(member), None | Some('Z')).then_some(()));
+    }
+
+    #[test]
+    fn started_goes_with_its_value_and_so_does_its_directory() {
+        let directory = OwnDirectory::new("diagipc-test-").unwrap();
+        let path = directory.path().to_path_buf();
+        fs::write(path.join("file"), b"").unwrap();
+        let started = Started::start(Command::new("sleep").arg("1000").current_dir(&path)).unwrap();
+        assert_eq!(started.death(), None);
+        let pid = started.pid;
+        drop(started);
+        drop(directory);
+        assert!(!path.exists());
+        let number = pid.as_raw_nonzero().get().unsigned_abs();
+        assert!(!everything().processes.contains_key(&number) && !everything().directories.contains(&path));
+    }
+
+    /// In a separate process, in which nothing can be started afterwards.
+    #[test]
+    fn all_that_was_started_ends_and_nothing_starts_any_more() {
+        const NAME: &str = "conformance::started::unix::tests::all_that_was_started_ends_and_nothing_starts_any_more";
+        const VARIABLE: &str = "DIAGIPC_TEST_ENDS_ALL";
+        if std::env::var_os(VARIABLE).is_none() {
+            let mut this = Command::new(std::env::current_exe().unwrap());
+            let output = this.args(["--exact", NAME]).env(VARIABLE, "1").output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && said.contains("1 passed"), "{said}");
+            return;
+        }
+        let directory = OwnDirectory::new("diagipc-test-").unwrap();
+        let sleep = || Started::start(Command::new("sleep").arg("1000"));
+        let mut started = sleep().unwrap();
+        end_all_started();
+        assert_eq!(until(|| started.death()), Death::Signal(9));
+        assert!(!directory.path().exists());
+        assert_eq!(started.end().and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status)), Some(9));
+        assert_eq!(sleep().err().unwrap().kind(), io::ErrorKind::Interrupted);
+        assert_eq!(OwnDirectory::new("diagipc-test-").err().unwrap().kind(), io::ErrorKind::Interrupted);
+        assert!(everything().processes.is_empty());
+    }
+
+    #[test]
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn started_ends_with_its_thread() {
+        let id = thread::spawn(|| {
+            let started = Started::start(Command::new("sleep").arg("1000")).unwrap();
+            let id = started.id();
+            // As if there were no time left for it.
+            core::mem::forget(started);
+            id
+        });
+        let id = id.join().unwrap();
+        let pid = Pid::from_raw(i32::try_from(id).unwrap()).unwrap();
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+        let status = until(|| waitid(WaitId::Pid(pid), options).unwrap());
+        assert_eq!(status.terminating_signal(), Some(9));
+        everything().processes.remove(&id);
+    }
+}

@@ -1,0 +1,23 @@
+//! The grammar as a dissector for Wireshark, in Lua: a table, and an engine that does not change (`dotnet_ipc.lua.jinja`).
+
+use alloc::string::String;
+
+use serde::Serialize;
+
+use super::GrammarError;
+use super::layout;
+use super::model::Model;
+use super::template::filled;
+
+const TEMPLATE: &str = include_str!("dotnet_ipc.lua.jinja");
+
+/// The text of `spec/dotnet_ipc.lua`.
+pub(super) fn dissector(model: &Model) -> Result<String, GrammarError> {
+    filled(TEMPLATE, Page { grammar: layout::lua(model) })
+}
+
+/// What the template shows.
+#[derive(Serialize)]
+struct Page {
+    grammar: String,
+}

@@ -1,0 +1,140 @@
+//! `ps`, `info`, `env`, `trace` and `dump`, as people meet them, beside a reference runtime.
+#![cfg(unix)]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::runtime::Runtime;
+use crate::{diagipc, run, text};
+
+fn json(arguments: &[&str], status: i32) -> Value {
+    serde_json::from_slice(&run(arguments, b"", status).stdout).expect("JSON")
+}
+
+#[track_caller]
+fn says(arguments: &[&str], status: i32, error: &str) {
+    let output = run(arguments, b"", status);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(errors.contains(error), "{errors}");
+}
+
+#[test]
+fn info_of_each_version_shows_what_it_says() {
+    for (profile, version, rid) in
+        [("coreclr-10", Some("10."), true), ("coreclr-9", Some("9."), true), ("coreclr-8", Some("8."), true)]
+    {
+        let runtime = Runtime::start(&["--profile", profile]);
+        for target in [&runtime.pid(), &runtime.socket] {
+            let info = json(&["info", target, "--json"], 0);
+            assert_eq!(info["processId"], runtime.process.id(), "{info}");
+            assert_eq!(info["OS"], "Linux");
+            assert!(version.is_none_or(|version| info["clrProductVersion"].as_str().unwrap().starts_with(version)), "{info}");
+            assert_eq!(info.get("runtimeIdentifier").is_some(), rid);
+        }
+        let shown = text(&run(&["info", &runtime.pid()], b"", 0));
+        assert!(shown.starts_with(&format!("process         {}\ncookie          ", runtime.pid())), "{shown}");
+    }
+}
+
+#[test]
+fn info_of_runtime_without_process_info_is_refused() {
+    let runtime = Runtime::start(&["--profile", "coreclr-3.1"]);
+    says(&["info", &runtime.pid()], 1, "it knows no ProcessInfo: .NET Core 3.1 or older");
+}
+
+#[test]
+fn target_that_is_not_there_is_status_3() {
+    let home = tempfile::tempdir().unwrap();
+    let missing = home.path().join("socket");
+    let missing = missing.to_str().unwrap();
+    for command in ["info", "env"] {
+        says(&[command, missing], 3, &format!("diagipc {command}: looking for the endpoint: {missing} was not found"));
+    }
+    let file = home.path().join("file");
+    let file = file.to_str().unwrap();
+    says(&["trace", missing, "-o", file], 3, "was not found");
+    says(&["dump", missing, file], 3, "was not found");
+    says(&["dump", missing], 3, "was not found");
+    assert!(!Path::new(file).exists());
+}
+
+#[test]
+fn env_shows_entries_names_and_what_is_missing() {
+    let runtime = Runtime::start(&["--env", "ONE=1", "--env", "TWO=a\nb", "--env", "BARE"]);
+    let target = runtime.pid();
+    assert_eq!(text(&run(&["env", &target, "ONE"], b"", 0)), "ONE=1\n");
+    assert_eq!(text(&run(&["env", &target, "-0", "TWO", "ONE"], b"", 0)), "ONE=1\0TWO=a\nb\0");
+    let entries = json(&["env", &target, "--json", "BARE", "TWO"], 0);
+    assert_eq!(entries, json!([{"name": "TWO", "value": "a\nb"}, {"name": "BARE", "value": null}]));
+    says(&["env", &target, "ONE", "THREE"], 1, "THREE is not set");
+}
+
+#[test]
+fn ps_lists_process_and_says_which_is_missing() {
+    let runtime = Runtime::start(&[]);
+    let rows = json(&["ps", "--json", &runtime.pid()], 0);
+    let row = &rows[0];
+    assert_eq!((&row["processId"], &row["endpoint"]), (&json!(runtime.process.id()), &json!(runtime.socket)), "{rows}");
+    assert_eq!((&row["state"], &row["info"]["arch"]), (&json!("listening"), &json!("x64")), "{rows}");
+    let shown = text(&run(&["ps", &runtime.pid()], b"", 0));
+    assert!(shown.contains("PROCESS") && shown.contains(&runtime.socket), "{shown}");
+    says(&["ps", &runtime.pid(), "4294967295"], 1, "process 4294967295 has no endpoint that could be seen");
+}
+
+#[test]
+fn trace_ends_by_duration_or_ctrl_c_and_is_complete() {
+    let runtime = Runtime::start(&[]);
+    let (first, second) = (runtime.path("first"), runtime.path("second"));
+    let shown = text(&run(&["trace", &runtime.pid(), "--duration", "1", "-o", &first, "-p", "P:1:4"], b"", 0));
+    let bytes = fs::read(&first).unwrap();
+    assert!(bytes.starts_with(b"Nettrace"));
+    assert_eq!(shown, format!("{first}: {} bytes, complete\n", bytes.len()));
+
+    let tracing = diagipc(&["trace", &runtime.pid(), "-o", &second]).stdout(Stdio::piped()).spawn().unwrap();
+    let began = Instant::now();
+    while fs::metadata(&second).map_or(0, |file| file.len()) == 0 {
+        assert!(began.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(Command::new("kill").args(["-INT", &tracing.id().to_string()]).status().unwrap().success());
+    let output = tracing.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(text(&output), format!("{second}: {} bytes, complete\n", fs::read(&second).unwrap().len()));
+}
+
+#[test]
+fn trace_leaves_a_file_that_is_there_and_none_where_nothing_came() {
+    let runtime = Runtime::start(&["--profile", "coreclr-8"]);
+    let (there, new) = (runtime.path("there"), runtime.path("new"));
+    fs::write(&there, "mine").unwrap();
+    says(&["trace", &runtime.pid(), "-d", "1", "-o", &there], 2, "is there already: --force overwrites it");
+    assert_eq!(fs::read_to_string(&there).unwrap(), "mine");
+    run(&["trace", &runtime.pid(), "-d", "1", "--force", "-o", &there], b"", 0);
+    assert!(fs::read(&there).unwrap().starts_with(b"Nettrace"));
+    // .NET 8 has no session without stacks.
+    says(&["trace", &runtime.pid(), "-d", "1", "--no-stacks", "-o", &new], 1, "diagipc trace: ");
+    assert!(!Path::new(&new).exists());
+    says(&["trace", &runtime.pid(), "-p", "P:x", "-o", &new], 2, "\"x\" is no number in hexadecimal");
+}
+
+#[test]
+fn trace_cut_short_keeps_what_came() {
+    let runtime = Runtime::start(&["--misbehave", "stream-cut"]);
+    let file = runtime.path("cut");
+    says(&["trace", &runtime.pid(), "-d", "1", "-o", &file], 1, "the stream was cut short after ");
+    assert!(fs::read(&file).unwrap().starts_with(b"Nettrace"));
+}
+
+#[test]
+fn dump_that_is_not_written_is_a_failure() {
+    let runtime = Runtime::start(&[]);
+    let (there, new) = (runtime.path("there"), runtime.path("new"));
+    fs::write(&there, "mine").unwrap();
+    says(&["dump", &runtime.pid(), &there], 2, "is there already: --force overwrites it");
+    let output = run(&["dump", &runtime.pid(), &new, "--type", "heap", "--timeout", "60"], b"", 1);
+    assert!(String::from_utf8(output.stderr).unwrap().starts_with("diagipc dump: "));
+}

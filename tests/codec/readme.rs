@@ -1,0 +1,60 @@
+//! The front page: what `README.md` and its pictures say of the crate is what `Cargo.toml` and `src/` have.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+const README: &str = include_str!("../../README.md");
+
+fn read(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+#[test]
+fn readme_features_are_those_of_the_manifest() {
+    let manifest: toml::Table = read("Cargo.toml").parse().unwrap();
+    let section = README.split("\n## Features\n").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("a section");
+    let rows: Vec<_> = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |")).collect();
+    let listed: BTreeSet<_> = rows.iter().map(|(name, _)| *name).collect();
+    let features: BTreeSet<_> = manifest["features"].as_table().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(listed.len(), rows.len(), "a feature is listed twice");
+    assert_eq!(listed, features.difference(&BTreeSet::from(["default"])).copied().collect());
+}
+
+#[test]
+fn readme_versions_are_that_of_the_manifest() {
+    let version = env!("CARGO_PKG_VERSION");
+    let (minor, _) = version.rsplit_once('.').unwrap();
+    assert!(README.contains(&format!("`dotnet-diagnostics-ipc = \"{minor}\"`")), "the dependency is not {minor}");
+    assert!(README.contains(&format!("\nversion = \"{version}\"\n")), "the vendored manifest is not {version}");
+    assert!(read("CHANGELOG.md").contains(&format!("\n## [{version}] - ")), "CHANGELOG.md has no section {version}");
+}
+
+#[test]
+fn readme_fits_on_few_screens() {
+    assert!(README.lines().count() <= 150, "README.md has {} lines, expected 150 at most", README.lines().count());
+}
+
+#[test]
+fn layers_picture_names_every_module() {
+    let picture = read("src/pictures/layers.svg");
+    let library = read("src/lib.rs");
+    let modules = library.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
+    let mut count = 0;
+    for module in modules {
+        assert!(picture.contains(&format!(">{module}</text>")), "src/pictures/layers.svg does not name {module}");
+        count += 1;
+    }
+    assert!(count >= 16, "{count}");
+}
+
+/// As rustdoc takes them into a page: HTML ends at a blank line there.
+#[test]
+fn pictures_can_be_part_of_a_page() {
+    for name in ["layers", "exchange"] {
+        let picture = read(&format!("src/pictures/{name}.svg"));
+        assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"), "{name}");
+        assert!(picture.lines().all(|line| !line.trim().is_empty()), "{name} has a blank line");
+        assert!(picture.lines().next().unwrap().ends_with('>'), "{name}: the tag ends on its line");
+    }
+}

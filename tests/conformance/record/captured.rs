@@ -1,0 +1,156 @@
+//! `diagipc proxy --pcapng`: the file, read by hand as spec/WIRESHARK.md says.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, IoSlice};
+use std::os::fd::AsFd as _;
+use std::process::Stdio;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+
+use super::*;
+use crate::tool;
+
+const RESUME: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
+const DEFAULT_PORT: [&str; 2] = ["--listen", "--to"];
+const OK: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
+
+/// What a block is, and its contents.
+type Block = (u32, Vec<u8>);
+/// When, in nanoseconds, and what.
+type Packet = (u64, Vec<u8>);
+
+fn blocks(file: &[u8]) -> (Vec<Block>, Vec<Packet>) {
+    let number = |bytes: &[u8]| u32::from_le_bytes(bytes[..4].try_into().unwrap());
+    let (mut blocks, mut packets, mut rest) = (Vec::new(), Vec::new(), file);
+    while !rest.is_empty() {
+        let size = number(&rest[4..]) as usize;
+        assert_eq!((size % 4, number(&rest[size - 4..]) as usize), (0, size));
+        let body = rest[8..size - 4].to_vec();
+        if number(rest) == 6 {
+            let (time, length) =
+                ((u64::from(number(&body[4..])) << 32) + u64::from(number(&body[8..])), number(&body[12..]) as usize);
+            assert_eq!((number(&body), number(&body[16..]) as usize), (0, length), "its interface, and its whole length");
+            packets.push((time, body[20..20 + length].to_vec()));
+        }
+        blocks.push((number(rest), body));
+        rest = &rest[size..];
+    }
+    (blocks, packets)
+}
+
+/// The header of a packet of connection 0, and what follows it.
+fn packet(event: u8, side: u8, detail: u8, rest: &[u8]) -> Vec<u8> {
+    [&b"DIPC\x01"[..], &[event, side, detail, 0, 0, 0, 0], rest].concat()
+}
+
+/// Captures one connection with `options` that name who listens: a request, a byte with a descriptor if `passes`, and an answer.
+fn captured([at_option, to_option]: [&str; 2], passes: bool, answer: &'static [u8]) -> Vec<u8> {
+    let directory = TempDir::new().unwrap();
+    let [at, to, file] = ["at", "to", "said.pcapng"].map(|name| directory.path().join(name));
+    let runtime = UnixListener::bind(&to).unwrap();
+    let mut proxy = tool::diagipc()
+        .args([
+            "proxy",
+            "--once",
+            at_option,
+            at.to_str().unwrap(),
+            to_option,
+            to.to_str().unwrap(),
+            "--pcapng",
+            file.to_str().unwrap(),
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut socket = String::new();
+    BufReader::new(proxy.stdout.take().unwrap()).read_line(&mut socket).unwrap();
+    let answering = thread::spawn(move || {
+        let (mut connection, _) = runtime.accept().unwrap();
+        connection.read_exact(&mut vec![0; RESUME.len() + usize::from(passes)]).unwrap();
+        connection.write_all(answer).unwrap();
+    });
+    let mut client = UnixStream::connect(socket.trim_end()).unwrap();
+    client.write_all(RESUME).unwrap();
+    if passes {
+        let null = fs::File::open("/dev/null").unwrap();
+        let (fds, mut space) = ([null.as_fd()], [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))]);
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
+        sendmsg(&client, &[IoSlice::new(b"\0")], &mut control, SendFlags::empty()).unwrap();
+    }
+    let mut said = Vec::new();
+    client.read_to_end(&mut said).unwrap();
+    assert_eq!(said, answer);
+    answering.join().unwrap();
+    assert!(proxy.wait().unwrap().success());
+    let name = if to_option == "--to" { to } else { at };
+    let name = name.to_str().unwrap().as_bytes();
+    let bytes = fs::read(&file).unwrap();
+    assert!(bytes.windows(name.len()).any(|window| window == name), "the interface is named after the endpoint");
+    bytes
+}
+
+/// The bytes of each side, and the packets that are not data.
+fn sorted(packets: &[Packet]) -> ([Vec<u8>; 2], Vec<Vec<u8>>) {
+    let (mut sides, mut others) = ([Vec::new(), Vec::new()], Vec::new());
+    for (_, packet) in packets {
+        match packet[5] {
+            1 if packet[7] == 0 => sides[usize::from(packet[6])].extend_from_slice(&packet[12..]),
+            _ => others.push(packet.clone()),
+        }
+    }
+    (sides, others)
+}
+
+#[test]
+fn capture_has_bytes_of_each_side_ends_and_times() {
+    let before = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
+    let file = captured(DEFAULT_PORT, false, OK);
+    let after = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
+    let (blocks, packets) = blocks(&file);
+    assert_eq!(blocks[0].0, 0x0A0D_0D0A, "a section");
+    assert_eq!(&blocks[0].1[..8], b"\x4d\x3c\x2b\x1a\x01\0\0\0", "little-endian, version 1.0");
+    assert_eq!((blocks[1].0, &blocks[1].1[..8]), (1, &b"\x93\0\0\0\0\0\0\0"[..]), "an interface of type USER0, without a limit");
+    assert!(blocks[1].1.windows(5).any(|option| option == b"\x09\0\x01\0\x09"), "timestamps of nanoseconds");
+    assert!(packets.is_sorted_by_key(|(time, _)| *time));
+    assert!(packets.iter().all(|(time, _)| (before..=after).contains(&u128::from(*time))));
+    let (sides, others) = sorted(&packets);
+    assert_eq!(sides, [RESUME.to_vec(), OK.to_vec()]);
+    assert_eq!(others, [packet(0, 0, 0, b""), packet(2, 1, 1, b"")], "opened by the client, closed by the runtime");
+}
+
+#[test]
+fn capture_of_a_descriptor_says_what_it_is_on_its_byte() {
+    let (sides, others) = sorted(&blocks(&captured(DEFAULT_PORT, true, OK)).1);
+    assert_eq!(sides, [RESUME.to_vec(), OK.to_vec()]);
+    assert_eq!(others[1], packet(1, 0, 1, b"\0\0"), "of /dev/null");
+}
+
+#[test]
+fn capture_of_a_diagnostic_port_says_that_the_runtime_connects() {
+    let (sides, others) = sorted(&blocks(&captured(["--port", "--to-port"], false, OK)).1);
+    // Who connects is the runtime, whatever it says.
+    assert_eq!(sides, [OK.to_vec(), RESUME.to_vec()]);
+    assert_eq!(others[0], packet(0, 1, 0, b""));
+}
+
+/// More than a recording keeps of a side.
+#[test]
+fn capture_is_whole_where_a_recording_is_cut() {
+    let long: &'static [u8] = vec![7; Recording::KEPT * 3].leak();
+    let (sides, _) = sorted(&blocks(&captured(DEFAULT_PORT, false, long)).1);
+    assert_eq!(sides[1].len(), long.len());
+}
+
+#[test]
+fn capture_that_cannot_be_made_ends_the_proxy_with_2() {
+    let directory = TempDir::new().unwrap();
+    let [at, to] = ["at", "to"].map(|name| directory.path().join(name));
+    let _runtime = UnixListener::bind(&to).unwrap();
+    let arguments = ["proxy", "--listen", at.to_str().unwrap(), "--to", to.to_str().unwrap(), "--pcapng", "/nowhere/said.pcapng"];
+    let output = tool::diagipc().args(arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("/nowhere/said.pcapng"));
+}

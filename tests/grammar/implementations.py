@@ -1,0 +1,214 @@
+"""Who reads and writes by the grammar, and what of the vectors each of them cannot.
+
+`ROWS` is the one list: tests/grammar/table.py makes the table of spec/GRAMMAR.md of it, tests/grammar/mutations.py asks those that are
+made anew of a changed grammar, tests/kaitai/check.py the two of Kaitai Struct. A new one is a row: its name, how its adapter is made of a
+grammar (vectors/adapters/README.md has the protocol), and what it lacks, with reasons."""
+import collections
+import fnmatch
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/kaitai"))
+from compiled import Missing, compiled  # noqa: E402
+
+DIAGIPC = os.environ.get("DIAGIPC") or str(ROOT / "target/debug/diagipc")
+
+
+def printed(form, grammar, to):
+    """What `diagipc grammar` makes of a changed grammar; the committed file without one. A complaint in place of it is an Unprintable."""
+    if grammar is None:
+        return ROOT / {"c": "c/dotnet_ipc.h", "ksy": "spec/dotnet_ipc.ksy"}[form]
+    done = subprocess.run([DIAGIPC, "grammar", "--format", form, "--from", grammar], capture_output=True, text=True)
+    if done.returncode:
+        raise Unprintable(done.stderr.strip())
+    to.write_text(done.stdout)
+    return to
+
+
+def dissected():
+    """By tcId why the dissector for Wireshark does not show a vector; None where it does."""
+    command = [sys.executable, ROOT / "tests/wireshark/check.py", "--verdicts"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if done.returncode == 77:
+        raise Missing(done.stdout.strip())
+    if done.returncode:
+        sys.exit(f"tests/wireshark/check.py: {done.stdout}")
+    return {int(number): reason for number, reason in json.loads(done.stdout).items()}
+
+
+class Unprintable(Exception):
+    """A grammar of which a form cannot be made: that is noticed as well."""
+
+
+def crate(directory, grammar):
+    return None
+
+
+def interpreter(directory, grammar):
+    return ["python3", ROOT / "vectors/adapters/grammar/adapter.py", *([grammar] if grammar else [])]
+
+
+def c_header(directory, grammar):
+    header = printed("c", grammar, directory / "dotnet_ipc.h")
+    program = directory / "adapter"
+    command = ["cc", "-std=c99", "-O1", "-I", header.parent, "-o", program, ROOT / "vectors/adapters/c_header/adapter.c"]
+    subprocess.run(command, check=True)
+    return [program]
+
+
+def kaitai(program):
+    def made(directory, grammar):
+        complaint = compiled(printed("ksy", grammar, directory / "dotnet_ipc.ksy"), directory)
+        if complaint:
+            raise Unprintable(complaint)
+        script = "adapter.py" if program == "python3" else "adapter.js"
+        return [program, ROOT / "tests/kaitai" / script, directory]
+    return made
+
+
+# What the grammar does not have. Reason: globs of TYPE/OPERATION.
+BESIDE = {
+    "names, variables and files of a runtime, which the grammar does not have":
+        "ports/* ports-strict/* default-port-suspend/* socket-name/* pipe-name/* process-stat/*",
+    "what runtimes and the kernel say to each other, which the grammar does not have":
+        "user_reg/* user_unreg/* tracepoint-command/* user_events-record/* extension/*",
+    "the protocol before this one, of which the grammar has two tables": "old-request/* old-reply/* legacy-error/*",
+}
+STREAM = "starts of event streams, which are another format"
+NUMBERS = "byte/* ushort/* uint/* ulong/* hresult/* bool/* wchar/*"
+Row = collections.namedtuple("Row", "name made lacks except_for")
+# Of vectors that are not read or refused as they should be, by tcId: what happens instead, and why.
+OF_KAITAI = {
+    **dict.fromkeys((6256, 6257, 6550), ("taken", "ids in two tracepoints, which an expression cannot compare with all before it")),
+    2011: ("refused elsewhere", "a part of a wrong magic: it is compared when all of it is there"),
+    2441: ("wrong", "the code of an error, sent by a client: a message does not say who sends it"),
+    **dict.fromkeys((2121, 2122, 2506, 3111, 9106), ("refused elsewhere", "bytes behind a message, which are looked at last")),
+    **dict.fromkeys(range(18150, 18156), ("refused elsewhere", "an error message inside a block, which is refused as a count that is too large")),
+}
+KAITAI = {
+    "bytes: Kaitai Struct reads": "*/encode",
+    **BESIDE,
+    STREAM: "stream-start/*",
+    "numbers alone, and arrays that no message has": f"{NUMBERS} array<wchar>/* array<string>/*",
+}
+ROWS = [
+    Row("crate", crate, {}, {}),
+    Row("C header", c_header, {
+        "pieces of payloads alone: the header has whole messages":
+            f"{NUMBERS} string/* guid/* clsid/* array<*>/* event_filter/* tracepoint_*/* *provider_config/*",
+        "environment blocks and starts of streams, which a client only reads": "environment/encode stream-start/encode",
+        "commands that the header does not have": "unknown/* legacy-request/*",
+        **BESIDE,
+    }, {}),
+    Row("Python interpreter", interpreter, {
+        "environment blocks: the interpreter has messages": "environment/*",
+        STREAM: "stream-start/*",
+        "commands that the grammar does not have": "unknown/*",
+        **BESIDE,
+    }, {}),
+    Row("Kaitai, Python", kaitai("python3"), KAITAI, OF_KAITAI),
+    Row("Kaitai, JavaScript", kaitai("node"), KAITAI, OF_KAITAI),
+]
+# It has no adapter: tests/wireshark/check.py plays captures to it.
+DISSECTOR = "Wireshark"
+# The columns of the table.
+COLUMNS = "read", "written", "refused"
+
+
+class Judged:
+    """What an implementation does with the vectors, by column: how many it does right of how many, and of the others how many for which
+    reason. `wrong` is what no reason explains, and each reason that explains nothing."""
+
+    def __init__(self):
+        self.right, self.of = collections.Counter(), collections.Counter()
+        self.reasons = collections.defaultdict(collections.Counter)
+        self.wrong = []
+
+
+def vectors():
+    """Of each tcId: the type of its group, and the test."""
+    found = {}
+    for path in sorted((ROOT / "vectors").glob("*.json")):
+        for group in json.loads(path.read_text())["groups"]:
+            found.update({test["tcId"]: (group["type"], test) for test in group["tests"]})
+    return found
+
+
+def report(row, grammar=None, only=()):
+    with tempfile.TemporaryDirectory() as directory:
+        command = row.made(pathlib.Path(directory), grammar)
+        target = ["--self"] if command is None else ["--", *map(str, command)]
+        globs = [part for glob in only for part in ("--only", glob)]
+        done = subprocess.run([DIAGIPC, "codec", "--json", "--timeout", "60000", *globs, *target], capture_output=True, text=True)
+        if done.returncode not in (0, 1):
+            sys.exit(f"{row.name}: diagipc codec ended with {done.returncode}: {done.stderr}")
+        return json.loads(done.stdout)
+
+
+def outcome(case, test, operation):
+    """What became of a question: `right`, `lacking`, or what is wrong with it."""
+    grade, answer = case["grade"], (case.get("detail", {}).get("seen") or {}).get("result")
+    if grade == "unimplemented":
+        return "lacking"
+    if grade in ("fail", "informational"):
+        of_layer = answer == "error" and test["result"] == "invalid"
+        return "refused elsewhere" if of_layer else "wrong"
+    if operation == "decode" and test["result"] == "invalid" and grade == "pass-lenient":
+        return "taken"
+    # A leniency may be refused: none of these does.
+    return "refused" if operation == "decode" and test["result"] == "acceptable" and grade == "pass" else "right"
+
+
+def judged(row):
+    result, known = Judged(), vectors()
+    used = set()
+    for case in report(row)["cases"]:
+        *_, number, operation = case["name"].split("/")
+        kind, test = known[int(number)]
+        column = "written" if operation == "encode" else "refused" if test["result"] == "invalid" else "read"
+        result.of[column] += 1
+        seen = outcome(case, test, operation)
+        if seen == "right":
+            result.right[column] += 1
+            continue
+        if seen == "lacking":
+            question = f"{kind}/{operation}"
+            reasons = [why for why, globs in row.lacks.items() if any(fnmatch.fnmatchcase(question, glob) for glob in globs.split())]
+        else:
+            listed = row.except_for.get(int(number), ("", ""))
+            reasons = [listed[1]] if listed[0] == seen else []
+            used.add(int(number))
+        if reasons:
+            result.reasons[reasons[0]][column] += 1
+        else:
+            result.wrong.append(f"{case['name']}: {seen}, for no reason that is listed: {case.get('title')}")
+    result.wrong += [f"{number} is listed ({row.except_for[number][0]}), and is not so" for number in row.except_for.keys() - used]
+    result.wrong += [f"listed, and lacks nothing: {why}" for why in row.lacks.keys() - result.reasons.keys()]
+    return result
+
+
+def judged_dissector():
+    """The same of the dissector, for the questions that the crate is asked."""
+    result, known, reasons = Judged(), vectors(), dissected()
+    for case in report(ROWS[0])["cases"]:
+        *_, number, operation = case["name"].split("/")
+        column = "written" if operation == "encode" else "refused" if known[int(number)][1]["result"] == "invalid" else "read"
+        result.of[column] += 1
+        reason = "bytes: a dissector reads" if operation == "encode" else reasons[int(number)]
+        if reason:
+            result.reasons[reason][column] += 1
+        else:
+            result.right[column] += 1
+    return result
+
+
+def needed(program=DIAGIPC):
+    """Ends with 77 where what asks and compiles is not there."""
+    if not os.path.exists(program):
+        print(f"no {program}: cargo build --features cli")
+        sys.exit(77)

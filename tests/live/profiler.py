@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""profiler.py [NAME ...]
+
+Attaches profiler.c to real .NET runtimes by AttachProfiler, and sees that it was loaded by its path and class id, and that the client
+data arrived byte for byte; that a second one is refused; and that NativeAOT has none. Prints one line a check and runtime; exits with 1
+if one differs, with 77 if there is no C compiler, or a runtime that is named cannot be had here.
+"""
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import launch
+import ports
+
+RUNTIMES = ("net10.0.12", "net10.0.9", "net9.0.5", "net8.0.30")
+NATIVE_AOT = ("aot9.0.20", "aot8.0.31")
+ATTACH = 0x0301
+S_OK, ALREADY_ACTIVE, NOT_SUPPORTED = 0, 0x8013136A, 0x80131515
+# c7ba04b0-5a51-4d0d-9a5a-2d5c0b5d0001
+CLASS_ID = bytes.fromhex("b004bac7" "515a" "0d4d" "9a5a2d5c0b5d0001")
+CLIENT_DATA = (b"", b"\0", bytes(range(256)) * 4)
+
+
+class Differs(Exception):
+    """The runtime does something else than this file says."""
+
+
+def expect(condition, text):
+    if not condition:
+        raise Differs(text)
+
+
+def attach(path, library, client_data):
+    """The HRESULT of the reply, whose connection must end."""
+    name = (library + "\0").encode("utf-16-le")
+    payload = struct.pack("<I", 5000) + CLASS_ID + struct.pack("<I", len(name) // 2) + name
+    payload += struct.pack("<I", len(client_data)) + client_data
+    request = b"DOTNET_IPC_V1\0" + struct.pack("<HBBH", 20 + len(payload), ATTACH >> 8, ATTACH & 0xFF, 0) + payload
+    with ports.connected(path) as connection:
+        connection.settimeout(30)
+        connection.sendall(request)
+        reply = b""
+        while piece := connection.recv(4096):
+            reply += piece
+    expect(len(reply) == 24 and reply.startswith(b"DOTNET_IPC_V1\0"), f"answered {reply.hex()}; expected: 24 bytes")
+    (hresult,) = struct.unpack_from("<I", reply, 20)
+    expect(reply[16] == 0xFF and reply[17] == (0 if hresult == S_OK else 0xFF), f"answered {reply.hex()}")
+    return hresult
+
+
+def written(path, seconds=10):
+    """What the profiler wrote."""
+    deadline = time.monotonic() + seconds
+    while not os.path.exists(path) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    expect(os.path.exists(path), "the profiler has written nothing")
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def client_data_arrive(name, library, client_data):
+    with launch.started(name, {"DIAG_PROFILER_FILE": "@DIR@/profiler"}) as (process, directory):
+        path = launch.default_socket(process, directory, 30)
+        expect(path, "no default port")
+        launch.until_it_runs(path)
+        hresult = attach(path, library, client_data)
+        expect(hresult == S_OK, f"answered {hresult:#010x}; expected: OK with S_OK")
+        found = written(directory + "/profiler")
+        expect(found == CLASS_ID + client_data, f"wrote {found[:80].hex()}; expected: the class id and the client data")
+        again = attach(path, library, client_data)
+        expect(again == ALREADY_ACTIVE, f"a second one is answered {again:#010x}; expected: {ALREADY_ACTIVE:#010x}")
+        expect(process.poll() is None, "the process has ended")
+    return f"{len(client_data)} bytes of client data arrived behind the class id; a second profiler is refused"
+
+
+def there_are_none(name, library, client_data):
+    with launch.started(name, {"DIAG_PROFILER_FILE": "@DIR@/profiler"}) as (process, directory):
+        path = launch.default_socket(process, directory, 30)
+        expect(path, "no default port")
+        hresult = attach(path, library, client_data)
+        expect(hresult == NOT_SUPPORTED, f"answered {hresult:#010x}; expected: {NOT_SUPPORTED:#010x}")
+        time.sleep(0.5)
+        expect(not os.path.exists(directory + "/profiler") and process.poll() is None, "it was loaded, or the process has ended")
+    return "NOTSUPPORTED, and nothing is loaded"
+
+
+def built(directory):
+    """The library; ends the program where it cannot be made."""
+    library = os.path.join(directory, "profiler.so")
+    try:
+        command = ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-o", library, os.path.join(HERE, "profiler.c")]
+        subprocess.run(command, check=True, timeout=60)
+    except OSError as error:
+        print(f"SKIPPED: no C compiler: {error}", file=sys.stderr)
+        sys.exit(launch.SKIP)
+    return library
+
+
+def main():
+    names = sys.argv[1:]
+    launch.fetch_or_skip(*names)
+    names = names or launch.there((*RUNTIMES, *NATIVE_AOT))
+    wrong = 0
+    with tempfile.TemporaryDirectory() as directory:
+        library = built(directory)
+        for name in names:
+            check, all_data = (there_are_none, CLIENT_DATA[-1:]) if name in NATIVE_AOT else (client_data_arrive, CLIENT_DATA)
+            for client_data in all_data:
+                try:
+                    print(f"agrees  {name} {check.__name__}: {check(name, library, client_data)}", flush=True)
+                except (Differs, OSError, struct.error) as fault:
+                    print(f"differs {name} {check.__name__}: {type(fault).__name__}: {fault}", flush=True)
+                    wrong += 1
+    sys.exit(wrong > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+//! What is checked, on any machine.
+
+use dotnet_diagnostics_ipc::advertise::Advertise;
+use dotnet_diagnostics_ipc::exchange::{
+    AfterReply, Client, ClientAction, End, Outcome, ParsedRequest, Server, ServerAction, ServerOutcome,
+};
+use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig, SessionReply, StopTracing};
+use dotnet_diagnostics_ipc::message::{AnyRequest, Message, Reply, Request as _};
+use dotnet_diagnostics_ipc::wire::{Array, DecodeErrorKind, EncodeError, Guid};
+
+type Check = fn() -> Option<()>;
+
+/// Each, in order. The last one is a whole exchange.
+pub const CHECKS: [Check; 6] = [
+    encodes_a_request,
+    says_what_buffer_it_needs,
+    decodes_a_reply,
+    decodes_an_advertise,
+    refuses_a_short_payload,
+    a_client_and_a_server_talk,
+];
+
+/// 0, or the number of the first check that failed.
+pub fn run() -> u8 {
+    for (number, check) in (1..).zip(CHECKS) {
+        if check().is_none() {
+            return number;
+        }
+    }
+    0
+}
+
+const COLLECT_TRACING2: &[u8; 81] = b"DOTNET_IPC_V1\0\x51\0\x02\x03\0\0\
+    \xfa\0\0\0\x01\0\0\0\x01\x01\0\0\0\
+    \x64\0\0\0\0\0\0\0\x02\0\0\0\
+    \x0e\0\0\0M\0y\0E\0v\0e\0n\0t\0S\0o\0u\0r\0c\0e\0\0\0\
+    \0\0\0\0";
+
+const PROVIDERS: &[ProviderConfig<'_>] = &[ProviderConfig::new("MyEventSource", 100, EventLevel::ERROR)];
+
+const REQUEST: CollectTracing2<'_> =
+    CollectTracing2 { circular_buffer_mb: 250, format: Format::NET_TRACE, request_rundown: true, providers: Array::new(PROVIDERS) };
+
+/// `Some` if it is so.
+fn so(it_is: bool) -> Option<()> {
+    it_is.then_some(())
+}
+
+fn encodes_a_request() -> Option<()> {
+    let mut buffer = [0; 128];
+    let len = REQUEST.encode_message(&mut buffer).ok()?;
+    so(buffer.get(..len)? == COLLECT_TRACING2)?;
+    so(Message::decode(COLLECT_TRACING2).ok()?.request_as() == Ok(REQUEST))
+}
+
+fn says_what_buffer_it_needs() -> Option<()> {
+    so(REQUEST.encode_message(&mut [0; 80]) == Err(EncodeError::BufferTooSmall { needed: 81 }))
+}
+
+fn decodes_a_reply() -> Option<()> {
+    let (message, rest) = Message::decode_prefix(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\x80Nettrace").ok()?;
+    so(rest == b"Nettrace")?;
+    so(message.reply_as::<CollectTracing2<'_>>() == Ok(Reply::Ok(SessionReply { session_id: 0x8000_0000_0000_002a })))
+}
+
+fn decodes_an_advertise() -> Option<()> {
+    let advertise =
+        Advertise::decode(b"ADVR_V1\0\x67\x45\x3e\x12\x9b\xe8\xd3\x12\xa4\x56\x42\x66\x14\x17\x40\0\x39\x30\0\0\0\0\0\0\0\0")
+            .ok()?;
+    let cookie = Guid::from_fields(0x123e_4567, 0xe89b, 0x12d3, [0xa4, 0x56, 0x42, 0x66, 0x14, 0x17, 0x40, 0x00]);
+    so(advertise == Advertise { runtime_cookie: cookie, process_id: 12345, future: 0 })
+}
+
+fn refuses_a_short_payload() -> Option<()> {
+    let message = Message::decode(b"DOTNET_IPC_V1\0\x16\0\x02\x01\0\0\x2a\0").ok()?;
+    let error = message.request_as::<StopTracing>().err()?;
+    so(error.kind() == DecodeErrorKind::UnexpectedEnd { needed: 8, remaining: 2 } && error.offset() == 20)
+}
+
+const STREAM: &[u8] = b"Nettrace and what follows";
+
+/// A tracing session from request to the end of its stream, both sides, through a pipe of one byte each way.
+fn a_client_and_a_server_talk() -> Option<()> {
+    let (mut ours, mut theirs) = ([0; 128], [0; 128]);
+    let mut client = Client::new(&REQUEST, &mut ours).ok()?;
+    let mut server = Server::new();
+    let (mut to_server, mut to_client) = (None, None);
+    let (mut sent, mut heard) = (0, 0);
+    let mut server_outcome = None;
+    for _ in 0..10_000 {
+        match client.action() {
+            ClientAction::Send(range) if to_server.is_none() => {
+                to_server = ours.get(range.start).copied();
+                client.sent(1).ok()?;
+            }
+            ClientAction::Receive(range) => match to_client.take() {
+                Some(byte) => {
+                    *ours.get_mut(range.start)? = byte;
+                    client.received(&ours, 1).ok()?;
+                }
+                None if server_outcome.is_some() => client.ended(End::Closed).ok()?,
+                None => {}
+            },
+            ClientAction::Finished(outcome) => {
+                so(outcome == Outcome::Ok { size: 28, then: AfterReply::Stream { session_id: Some(7) } })?;
+                match to_client.take() {
+                    Some(byte) => {
+                        so(STREAM.get(heard) == Some(&byte))?;
+                        heard += 1;
+                    }
+                    None if server_outcome.is_some() => {
+                        return so(heard == STREAM.len() && server_outcome == Some(ServerOutcome::Answered));
+                    }
+                    None => {}
+                }
+            }
+            _ => {}
+        }
+        match server.action() {
+            ServerAction::Receive(range) => {
+                if let Some(byte) = to_server.take() {
+                    *theirs.get_mut(range.start)? = byte;
+                    server.received(&theirs, 1).ok()?;
+                }
+            }
+            ServerAction::Decode(_) => {
+                let request = server.request(&theirs).ok()?;
+                so(matches!(request, ParsedRequest::Request(AnyRequest::CollectTracing2(request)) if request == REQUEST))?;
+            }
+            ServerAction::Respond => server.respond(&SessionReply { session_id: 7 }, &mut theirs).ok()?,
+            ServerAction::Send(range) if to_client.is_none() => {
+                to_client = theirs.get(range.start).copied();
+                server.sent(1).ok()?;
+            }
+            ServerAction::Continue { .. } => match STREAM.get(sent) {
+                Some(byte) => {
+                    *theirs.first_mut()? = *byte;
+                    sent += 1;
+                    server.piece(&theirs, 1).ok()?;
+                }
+                None => server.continuation_ended().ok()?,
+            },
+            ServerAction::Close => server.closed().ok()?,
+            ServerAction::Finished(outcome) => server_outcome = Some(outcome),
+            _ => {}
+        }
+    }
+    None
+}

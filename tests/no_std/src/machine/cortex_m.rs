@@ -1,0 +1,54 @@
+//! A Cortex-M without anything, as qemu plays it: what is said goes out by semihosting.
+
+use core::arch::asm;
+
+use crate::checks;
+
+/// The vector table behind the initial stack pointer, which `cortex_m.x` writes: reset, and what else may come.
+#[unsafe(link_section = ".vectors")]
+#[used]
+static VECTORS: [extern "C" fn() -> !; 15] = {
+    let mut vectors: [extern "C" fn() -> !; 15] = [fault; 15];
+    vectors[0] = reset;
+    vectors
+};
+
+const SYS_WRITE0: usize = 0x04;
+const SYS_EXIT_EXTENDED: usize = 0x20;
+const APPLICATION_EXIT: usize = 0x2_0026;
+
+extern "C" fn reset() -> ! {
+    let failed = checks::run();
+    let said = [b'0' + if failed == 0 { checks::CHECKS.len() as u8 } else { failed }, 0];
+    if failed != 0 {
+        say(c"check ".to_bytes_with_nul());
+    }
+    say(&said);
+    say(if failed == 0 { b" checks passed\n\0" } else { b" failed\n\0" });
+    exit(failed.into())
+}
+
+extern "C" fn fault() -> ! {
+    say(b"a fault of the processor\n\0");
+    exit(100)
+}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    say(b"a panic\n\0");
+    exit(101)
+}
+
+/// Text that ends with a NUL.
+fn say(text: &[u8]) {
+    // SAFETY: qemu reads memory until a NUL, and stands in for the breakpoint.
+    unsafe { asm!("bkpt #0xab", inout("r0") SYS_WRITE0 => _, in("r1") text.as_ptr()) };
+}
+
+fn exit(code: usize) -> ! {
+    let block = [APPLICATION_EXIT, code];
+    loop {
+        // SAFETY: qemu reads two words, and ends.
+        unsafe { asm!("bkpt #0xab", inout("r0") SYS_EXIT_EXTENDED => _, in("r1") block.as_ptr()) };
+    }
+}

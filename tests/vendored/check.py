@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Takes the crate into other projects as README.md in "Vendor it" and tests/vendored/README.md say, and builds and runs a program with
+it: offline.
+
+    python3 tests/vendored/check.py
+
+The commands and the manifest are those of the two pages. What is taken by git is the commit that is checked out.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = """use dotnet_diagnostics_ipc::message::{Request as _, process::ResumeRuntime};
+
+fn main() {
+    let mut buffer = [0; 20];
+    assert_eq!(ResumeRuntime {}.encode_message(&mut buffer), Ok(20));
+    assert_eq!(&buffer, b"DOTNET_IPC_V1\\0\\x14\\0\\x04\\x01\\0\\0");
+    println!("vendored");
+}
+"""
+MEMBER = """[package]
+name = "program"
+version = "0.0.0"
+edition = "2024"
+
+[dependencies]
+"""
+# What the library needs. Cargo writes down what `zerocopy` would need for its macros as well, which nobody asks for.
+NEEDED = {"byteorder", "dotnet-diagnostics-ipc", "hash32", "heapless", "program", "stable_deref_trait", "zerocopy"}
+WRITTEN_DOWN = NEEDED | {"proc-macro2", "quote", "syn", "unicode-ident", "zerocopy-derive"}
+# No network: the namespace of a command has none. Where that is not allowed, Cargo at least does not ask for any.
+ALONE = ["unshare", "-rn"] if not subprocess.run(["unshare", "-rn", "true"], capture_output=True).returncode else []
+
+
+def section():
+    """What both pages say."""
+    text = (ROOT / "README.md").read_text()
+    return text[text.index("## Vendor it"):] + (ROOT / "tests/vendored/README.md").read_text()
+
+
+def manifest():
+    found = re.search(r"```toml\n# vendor/dotnet-diagnostics-ipc/Cargo.toml\n(.*?)```", section(), re.S)[1]
+    if len(found.splitlines()) > 10:
+        sys.exit("README says that the manifest has ten lines")
+    return found
+
+
+def commands(word):
+    """The block of commands that has `word`."""
+    blocks = [block for block in re.findall(r"```sh\n(.*?)```", section(), re.S) if word in block]
+    if len(blocks) != 1:
+        sys.exit(f"{len(blocks)} blocks of commands have {word}, expected 1")
+    return blocks[0]
+
+
+def git():
+    """A git that has `subtree`; not each comes with it."""
+    for program in ("git", "/usr/bin/git"):
+        exec_path = subprocess.run([program, "--exec-path"], capture_output=True, text=True).stdout.strip() if shutil.which(program) else ""
+        if (pathlib.Path(exec_path or "/nowhere") / "git-subtree").exists():
+            return shutil.which(program)
+    return None
+
+
+def run(command, home):
+    environment = {
+        **os.environ,
+        # What does not differ from one way to the next is built once.
+        "CARGO_TARGET_DIR": str(home.parent / "target"),
+        "CARGO_PROFILE_DEV_DEBUG": "none",
+        # A directory of Cargo whose checkouts are its own, with the crates that were downloaded before.
+        "CARGO_HOME": str(home / "cargo"),
+        "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b",
+    }
+    done = subprocess.run([*ALONE, "sh", "-ec", command], cwd=home / "project", env=environment, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{command}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def project(home):
+    """A project of somebody else, and a home of Cargo's. The versions that this crate was tested with are on this machine already."""
+    there, cargo = home / "project", home / "cargo"
+    (there / "src").mkdir(parents=True)
+    cargo.mkdir()
+    own = pathlib.Path(os.environ.get("CARGO_HOME") or pathlib.Path.home() / ".cargo")
+    (cargo / "registry").symlink_to(own / "registry")
+    (there / "src/main.rs").write_text(PROGRAM)
+    (there / "Cargo.toml").write_text(MEMBER)
+    shutil.copy(ROOT / "Cargo.lock", there)
+    return there
+
+
+def finish(what, home):
+    """Builds and runs the program, and looks at what its lock file lists."""
+    said = run("RUSTFLAGS='-D warnings' cargo run --quiet --offline", home)
+    if said != "vendored\n":
+        sys.exit(f"{what}: the program says {said!r}")
+    locked = set(re.findall(r'^name = "(.*)"', (home / "project/Cargo.lock").read_text(), re.M))
+    if locked - WRITTEN_DOWN:
+        sys.exit(f"{what}: the lock file lists {sorted(locked - WRITTEN_DOWN)} as well")
+    print(f"{what}: builds offline and runs; {len(locked)} packages in the lock file")
+
+
+def copied(home):
+    there = project(home)
+    run(commands("cp -r").replace("PATH-OF-THIS", str(ROOT)), home)
+    (there / "vendor/dotnet-diagnostics-ipc/Cargo.toml").write_text(manifest())
+    line = re.search(r'`(dotnet-diagnostics-ipc = \{ path .*?\})`', section())[1]
+    (there / "Cargo.toml").write_text(MEMBER + line + "\n\n[workspace]\n")
+    finish("a copy of src/", home)
+
+
+def repository(home):
+    """The commit that is checked out, as the branch `main` of a repository of its own."""
+    subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=main", str(home / "origin")], check=True)
+    subprocess.run(["git", "-C", str(ROOT), "push", "--quiet", str(home / "origin"), "HEAD:refs/heads/main"], check=True)
+    return f"file://{home}/origin"
+
+
+def subtree(home):
+    program = git()
+    if not program:
+        print("SKIPPED: git subtree: no git here has it")
+        return
+    there = project(home)
+    (there / "Cargo.toml").write_text('[workspace]\nexclude = ["third-party"]\n\n' + MEMBER)
+    url = repository(home)
+    run("git init --quiet && git add . && git commit --quiet --message first", home)
+    run(commands("git subtree").replace("git subtree", f"{program} subtree").replace("URL", url)
+        .replace("cargo add", "cargo add --offline"), home)
+    finish("git subtree", home)
+
+
+def vendored_by_cargo(home):
+    there = project(home)
+    (there / "Cargo.toml").write_text(MEMBER + "\n[workspace]\n")
+    run(commands("cargo vendor").replace("URL", repository(home)), home)
+    # Nothing but what was vendored is there any more.
+    (home / "cargo/registry").unlink()
+    shutil.rmtree(home / "cargo/git")
+    finish("cargo vendor", home)
+    have = {directory.name for directory in (there / "vendor").iterdir()}
+    if have | {"program"} != WRITTEN_DOWN:
+        sys.exit(f"cargo vendor copied {sorted(have)}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as homes:
+        for way in (copied, subtree, vendored_by_cargo):
+            home = pathlib.Path(homes) / way.__name__
+            home.mkdir()
+            way(home)
+
+
+main()
