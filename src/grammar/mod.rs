@@ -117,12 +117,6 @@ impl Grammar {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrammarError(String);
 
-impl From<minijinja::Error> for GrammarError {
-    fn from(error: minijinja::Error) -> Self {
-        Self(error.to_string())
-    }
-}
-
 fn error(text: impl Into<String>) -> GrammarError {
     GrammarError(text.into())
 }

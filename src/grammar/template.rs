@@ -1,15 +1,19 @@
 //! Fills the templates of the files that are printed.
 
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
 
 use minijinja::{Environment, syntax::SyntaxConfig, value::Serde};
 use serde::Serialize;
 
-use super::GrammarError;
+use super::{GrammarError, error};
 
 /// The text of a template with what `page` has.
 pub(super) fn filled(template: &str, page: impl Serialize) -> Result<String, GrammarError> {
+    render(template, Serde(page)).map_err(|unfilled| error(unfilled.to_string()))
+}
+
+fn render(template: &str, page: Serde<impl Serialize>) -> Result<String, minijinja::Error> {
     let mut jinja = Environment::new();
     jinja.set_syntax(SyntaxConfig::builder().keep_trailing_newline(true).build()?);
-    Ok(jinja.render_str(template, Serde(page))?)
+    jinja.render_str(template, page)
 }

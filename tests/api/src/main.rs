@@ -10,7 +10,7 @@ mod released;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::{env, fs};
 
 use anyhow::{Context as _, Result, bail};
@@ -30,7 +30,18 @@ const FEATURES: [(&str, &[&str]); 8] = [
     ("conformance", &["conformance"]),
 ];
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    // With all causes and no backtrace, which a log would end with.
+    match compare_or_write() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("Error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn compare_or_write() -> Result<()> {
     let releases = env::args().any(|argument| argument == "--release");
     let writes = releases || env::args().any(|argument| argument == "--write");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).context("no root")?;
