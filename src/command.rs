@@ -194,8 +194,15 @@ impl Command {
         TABLE.iter().map(|row| row.command).zip(NAMES)
     }
 
-    fn row(self) -> Option<&'static Row> {
-        TABLE.iter().find(|row| row.command == self)
+    const fn row(self) -> Option<&'static Row> {
+        let mut rows = TABLE;
+        while let [row, rest @ ..] = rows {
+            if row.command.code() == self.code() {
+                return Some(row);
+            }
+            rows = rest;
+        }
+        None
     }
 
     /// The document's name of the command, such as `"CollectTracing2"`.
@@ -221,8 +228,11 @@ impl Command {
     }
 
     /// The payload of the OK reply.
-    pub fn reply_type(self) -> Option<ReplyType> {
-        self.row().map(|row| row.reply)
+    pub const fn reply_type(self) -> Option<ReplyType> {
+        match self.row() {
+            Some(row) => Some(row.reply),
+            None => None,
+        }
     }
 
     /// What follows the OK reply.

@@ -7,7 +7,7 @@ use super::outgoing::Outgoing;
 use super::{AfterReply, End, MisuseError, Outcome};
 use crate::command::{Command, Continuation};
 use crate::header::Header;
-use crate::message::{self, AnyReply, AnyRequest, Message, Request};
+use crate::message::{self, Announced, AnyRequest, Message, OkPayload, Request};
 use crate::wire::{DecodeError, Encode, EncodeError, clamp};
 
 /// What a [`Client`] asks for.
@@ -70,6 +70,7 @@ pub enum ClientAction {
 pub struct Client {
     command: Command,
     continuation: Option<Continuation>,
+    ok_payload: OkPayload,
     request_sent: bool,
     state: State,
 }
@@ -90,7 +91,9 @@ impl Client {
     /// # Errors
     /// As [`message::encode`].
     pub fn new<'a, R: Request<'a>>(request: &R, buffer: &mut [u8]) -> Result<Self, EncodeError> {
-        Self::with_payload(R::COMMAND, Some(request.continuation()), request, buffer)
+        // Chosen by the compiler: the decoders of other replies are not linked.
+        let ok_payload = const { OkPayload::of(R::COMMAND) };
+        Self::encode(R::COMMAND, Some(request.continuation()), ok_payload, request, buffer)
     }
 
     /// As [`new`](Self::new), for a request of any kind.
@@ -112,10 +115,20 @@ impl Client {
         payload: &T,
         buffer: &mut [u8],
     ) -> Result<Self, EncodeError> {
+        Self::encode(command, continuation, OkPayload::of(command), payload, buffer)
+    }
+
+    fn encode<T: Encode + ?Sized>(
+        command: Command,
+        continuation: Option<Continuation>,
+        ok_payload: OkPayload,
+        payload: &T,
+        buffer: &mut [u8],
+    ) -> Result<Self, EncodeError> {
         let len = message::encode(command, payload, buffer)?;
         // `encode` has refused anything longer than a `u16` can express.
         let state = State::Send(Outgoing::new(clamp(len)));
-        Ok(Self { command, continuation, request_sent: false, state })
+        Ok(Self { command, continuation, ok_payload, request_sent: false, state })
     }
 
     /// Sends the message that is already at the front of `buffer`.
@@ -126,7 +139,13 @@ impl Client {
         let header = Header::decode(buffer)?;
         let (message, _) = Message::decode_prefix(buffer)?;
         let state = State::Send(Outgoing::new(header.size.into()));
-        Ok(Self { command: header.command, continuation: message.request()?.continuation(), request_sent: false, state })
+        Ok(Self {
+            command: header.command,
+            continuation: message.request()?.continuation(),
+            ok_payload: OkPayload::of(header.command),
+            request_sent: false,
+            state,
+        })
     }
 
     /// The current action. Has no side effects.
@@ -248,11 +267,10 @@ impl Client {
 
     /// The meaning of the whole message `bytes`.
     fn judge(&self, size: u16, bytes: &[u8]) -> Outcome {
-        let outcome = |reply: &AnyReply<'_>| match reply {
-            AnyReply::Error(error) => Outcome::Error { size, hresult: error.hresult },
-            reply => Outcome::Ok { size, then: AfterReply::after(self.continuation, self.command, reply) },
-        };
-        let judged = Message::decode(bytes).and_then(|message| message.reply_summary(self.command, outcome));
-        judged.unwrap_or_else(Outcome::malformed)
+        match Message::decode(bytes).and_then(|message| message.announced(self.command, self.ok_payload)) {
+            Ok(Announced::Error { hresult }) => Outcome::Error { size, hresult },
+            Ok(announced) => Outcome::Ok { size, then: AfterReply::after(self.continuation, self.command, announced) },
+            Err(error) => Outcome::malformed(error),
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::End;
 use crate::command::{Command, Continuation};
 use crate::hresult::HResult;
-use crate::message::AnyReply;
+use crate::message::Announced;
 use crate::wire::{DecodeError, DecodeErrorKind, clamp};
 
 /// The outcome of a request.
@@ -125,19 +125,19 @@ pub enum AfterReply {
 }
 
 impl AfterReply {
-    /// What follows `reply`, an OK to `command`.
-    pub(super) fn after(continuation: Option<Continuation>, command: Command, reply: &AnyReply<'_>) -> Self {
-        let session_id = match reply {
-            AnyReply::Session(reply) => Some(reply.session_id),
+    /// What follows an OK to `command` that announces `announced`.
+    pub(super) fn after(continuation: Option<Continuation>, command: Command, announced: Announced) -> Self {
+        let session_id = match announced {
+            Announced::Session { session_id } => Some(session_id),
             _ => None,
         };
-        match (continuation, reply) {
+        match (continuation, announced) {
             (Some(Continuation::Close), _) if command.set == Command::GENERATE_CORE_DUMP.set => Self::AnotherReply,
             (Some(Continuation::Close), _) => Self::Close,
             (Some(Continuation::Nettrace), _) => Self::Stream { session_id },
             (Some(Continuation::UserEvents), _) => Self::UserEvents { session_id },
-            (Some(Continuation::EnvironmentBlock), AnyReply::ProcessEnvironment(reply)) => {
-                Self::EnvironmentBlock { n_incoming_bytes: reply.n_incoming_bytes }
+            (Some(Continuation::EnvironmentBlock), Announced::EnvironmentBlock { n_incoming_bytes }) => {
+                Self::EnvironmentBlock { n_incoming_bytes }
             }
             _ => Self::Unknown,
         }

@@ -31,6 +31,7 @@ pub mod server;
 mod any_reply;
 mod any_request;
 mod frame;
+mod ok_payload;
 mod request;
 mod typed;
 
@@ -39,5 +40,6 @@ pub use any_request::AnyRequest;
 #[cfg(feature = "alloc")]
 pub use frame::encode_to_vec;
 pub use frame::{Message, encode};
+pub(crate) use ok_payload::{Announced, OkPayload};
 pub use request::Request;
 pub use typed::Reply;

@@ -65,9 +65,4 @@ impl<'a> Message<'a> {
     pub fn reply_to(&self, command: Option<Command>) -> Result<AnyReply<'a>, DecodeError> {
         AnyReply::from_message(self, command)
     }
-
-    /// What `of` keeps of the reply to `command`; the reply itself is large.
-    pub(crate) fn reply_summary<T>(&self, command: Command, of: impl FnOnce(&AnyReply<'a>) -> T) -> Result<T, DecodeError> {
-        self.read(command, |reader| AnyReply::read(self, Some(command), reader).as_ref().map(of))
-    }
 }
