@@ -152,6 +152,8 @@ def vendored_by_cargo(home):
 
 
 def main():
+    # `cargo vendor` copies what the lock file lists, and a build downloads only what it compiles. All else is offline.
+    subprocess.run(["cargo", "fetch", "--quiet", "--locked"], cwd=ROOT, check=True)
     with tempfile.TemporaryDirectory() as homes:
         for way in (copied, subtree, vendored_by_cargo):
             home = pathlib.Path(homes) / way.__name__
