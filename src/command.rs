@@ -91,14 +91,14 @@ pub enum Continuation {
     BySessionType,
 }
 
-/// What is known of a command. Its names are apart, in [`NAMES`]: a program that prints none has none in it.
+/// What the exchanges need of a command.
 struct Row {
     command: Command,
-    since: (u8, u8),
     reply: ReplyType,
     continuation: Continuation,
 }
 
+/// Separate tables: a program that prints no names does not link them.
 struct Names {
     set: &'static str,
     name: &'static str,
@@ -112,13 +112,15 @@ macro_rules! commands {
 
         const TABLE: &[Row] = &[$(Row {
             command: Command::$CONST,
-            since: ($major, $minor),
             reply: ReplyType::$reply,
             continuation: Continuation::$continuation,
         },)*];
 
         /// The names of each row of [`TABLE`].
         const NAMES: &[Names] = &[$(Names { set: $set, name: $name },)*];
+
+        /// The first .NET with each row of [`TABLE`].
+        const SINCE: &[DotnetVersion] = &[$(DotnetVersion { major: $major, minor: $minor },)*];
     };
 }
 
@@ -224,7 +226,7 @@ impl Command {
 
     /// The first .NET that has the command (F-48, F-68).
     pub fn since(self) -> Option<DotnetVersion> {
-        self.row().map(|row| DotnetVersion { major: row.since.0, minor: row.since.1 })
+        TABLE.iter().zip(SINCE).find(|(row, _)| row.command == self).map(|(_, since)| *since)
     }
 
     /// The payload of the OK reply.
