@@ -107,5 +107,5 @@ bare() {
     said=$(timeout 60 "$@" 2>&1)
     printf '%s: %s\n' "$target" "$said"
     grep -q '^[0-9]* checks passed$' <<<"$said"
-    row "$target" "\`tests/no_std\`, a whole exchange among it, in \`$(basename "$1")${MACHINE:+ -M $MACHINE}\`" "${said%% *} checks"
+    row "$target" "\`tests/no_std\`, with a whole exchange, in \`$(basename "$1")${MACHINE:+ -M $MACHINE}\`" "${said%% *} checks"
 }
