@@ -80,13 +80,15 @@ fn windows_runtime_connects_to_port_again_with_each_command() {
     let found = port.wait_for(RuntimeFilter::Any, &soon()).unwrap();
     assert!(!runtime.is_started());
     let client = Client::new(found);
-    let began = Instant::now();
-    for _ in 0..10 {
+    let took = (0..10).map(|_| {
+        let began = Instant::now();
         let answer = client.process_info().unwrap();
         assert_eq!(answer.payload().unwrap().runtime_cookie, runtime.cookie());
-    }
-    // A delay is 400 ms and more.
-    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+        began.elapsed()
+    });
+    // The first delay is 400 ms or longer. A busy machine makes single calls slow, but not each of ten.
+    let fastest = took.min().unwrap();
+    assert!(fastest < Duration::from_millis(400), "{fastest:?}");
     client.resume().unwrap();
     assert!(runtime.is_started());
 }
