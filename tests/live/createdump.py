@@ -127,7 +127,7 @@ def one_that_may_be_executed(recorded):
                     recorded.append((code, "write a dump", request, reply))
             request, reply = ask(path, code, "/none/dump", 4)
             expect(reply[16:24] == E_FAIL, f"without a directory: {reply.hex()}; expected: Error with E_FAIL")
-            recorded.append((code, "write a dump where there is no directory", request, reply))
+            recorded.append((code, "write a dump into a missing directory", request, reply))
         expect(os.path.exists(path) and process.poll() is None, "the socket is gone, or the process has ended")
     return "types 1 to 4 are written and S_OK; a directory that is not there is E_FAIL; the socket stays"
 

@@ -61,7 +61,7 @@ def how_the_pipe_is_made(runtime):
 def who_it_is(runtime, command_line, entry, version, record):
     """R-PRC-006: the command line is the text that the process was started with, with its quotes and its spaces."""
     cookies = set()
-    for edition, code, comment in (1, 0x0400, "who the process is"), (2, 0x0404, "and its entry assembly and version"), \
+    for edition, code, comment in (1, 0x0400, "process information"), (2, 0x0404, "and its entry assembly and version"), \
             (3, 0x0408, "and its runtime identifier"):
         request = message(code)
         reply = runtime.exchange(request)
@@ -83,7 +83,7 @@ def the_environment(runtime, record):
     seen = runtime.exchange(request)
     reply, block = seen[:26], seen[26:]
     print(f"Process/ProcessEnvironment answers {reply.hex()}, then {block.hex()}")
-    record.append({"comment": "how large the environment block is", "command": "Process/ProcessEnvironment",
+    record.append({"comment": "size of the environment block", "command": "Process/ProcessEnvironment",
                    "request": request.hex(), "reply": reply.hex()})
     record.append({"comment": "the environment block", "command": None, "request": "", "reply": block.hex()})
     expect("what follows has the size that was announced", struct.unpack("<IH", payload_of(reply)), (len(block), 0))
@@ -103,7 +103,7 @@ def sessions(runtime, record):
     with runtime.conversation(request) as connection:
         reply = take(connection, 24)
         print(f"EventPipe/CollectTracing5 {request.hex()} answers {reply.hex()}")
-        record.append({"comment": "start a session for user_events, which Windows has not", "command": "EventPipe/CollectTracing5",
+        record.append({"comment": "start a session for user_events, which Windows lacks", "command": "EventPipe/CollectTracing5",
                        "request": request.hex(), "reply": reply.hex()})
         expect("a user_events session", f"{struct.unpack('<I', payload_of(reply, ERROR))[0]:#010x}", f"{BAD_ENCODING:#010x}")
         expect("F-74: that connection ends, or more comes", readable(connection.stdout, QUIET), False)
@@ -213,7 +213,7 @@ def edition_of_6(runtime, record):
     for name, code in ("ProcessInfo", 0x0400), ("ProcessInfo2", 0x0404):
         request = message(code)
         reply = runtime.exchange(request)
-        record.append({"comment": "who the process is", "command": f"Process/{name}", "request": request.hex(), "reply": reply.hex()})
+        record.append({"comment": "process information", "command": f"Process/{name}", "request": request.hex(), "reply": reply.hex()})
         seen = process_info(1 + (code & 4) // 4, payload_of(reply))
     expect("6.0.13: its entry assembly and version", (seen["entry"], seen["clr"]), ("subject", "6.0.13"))
     level = struct.pack("<QI", 1, 4) + string("Microsoft-Windows-DotNETRuntime") + struct.pack("<I", 0)
@@ -235,16 +235,16 @@ def edition_of_6(runtime, record):
     hook = string("C:\\none.dll")
     dump = lambda path, kind: string(path) + struct.pack("<II", kind, 0)
     for comment, command, code, payload, wanted in (
-            ("stop a session that is not there", "EventPipe/StopTracing", 0x0201, bytes(8), bytes(8)),
+            ("stop an unknown session", "EventPipe/StopTracing", 0x0201, bytes(8), bytes(8)),
             ("set a variable", "Process/SetEnvironmentVariable", 0x0403, name + string("calm"), bytes(4)),
             ("delete it", "Process/SetEnvironmentVariable", 0x0403, name + nothing, bytes(4)),
             ("set a variable without a name", "Process/SetEnvironmentVariable", 0x0403, nothing + string("calm"), ENVVAR_NOT_FOUND),
-            ("resume what is not suspended", "Process/ResumeRuntime", 0x0401, b"", bytes(4)),
+            ("resume a runtime that is not suspended", "Process/ResumeRuntime", 0x0401, b"", bytes(4)),
             ("set a start-up profiler after start-up", "Profiler/StartupProfiler", 0x0302, bytes(16) + hook, bytes(4)),
-            ("attach a profiler that is not there", "Profiler/AttachProfiler", 0x0301, profiler, MODULE_NOT_FOUND),
+            ("attach a missing profiler", "Profiler/AttachProfiler", 0x0301, profiler, MODULE_NOT_FOUND),
             ("write a dump of type 0", "Dump/GenerateCoreDump", 0x0101, dump("C:\\none.dmp", 0), 0),
             ("write a dump of type 5", "Dump/GenerateCoreDump2", 0x0102, dump("C:\\none.dmp", 5), 0),
-            ("write a dump where there is no directory", "Dump/GenerateCoreDump", 0x0101, dump("C:\\none\\none.dmp", 1), bytes(4)),
+            ("write a dump into a missing directory", "Dump/GenerateCoreDump", 0x0101, dump("C:\\none\\none.dmp", 1), bytes(4)),
             ("a dump with an error text, which it does not know", "Dump/GenerateCoreDump3", 0x0103, dump("C:\\none.dmp", 1), UNKNOWN_COMMAND),
             ("a session without stacks", "EventPipe/CollectTracing3", 0x0204, struct.pack("<II??I", 16, 1, False, False, 1) + level,
              UNKNOWN_COMMAND),
@@ -261,7 +261,7 @@ def held_6(runtime, record):
     """F-39, F-128: while it is held, .NET 6 does not name its entry assembly."""
     request = message(0x0404)
     reply = runtime.exchange(request)
-    record.append({"comment": "who the process is", "command": "Process/ProcessInfo2", "request": request.hex(), "reply": reply.hex()})
+    record.append({"comment": "process information", "command": "Process/ProcessInfo2", "request": request.hex(), "reply": reply.hex()})
     seen = process_info(2, payload_of(reply))
     expect("6.0.13, held: its entry assembly and version", (seen["entry"], seen["clr"]), ("", "6.0.13"))
     profiler = struct.pack("<I", 1000) + bytes(16) + string("C:\\none.dll") + struct.pack("<I", 0)
