@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """small.py [--write]
 
-How many bytes of code, constants and stack the crate takes on thumbv6m: compared with SIZE.md, and more than 3 % over a value there is an
-error. `--write` writes SIZE.md. Exits with 77 without that target or qemu-system-arm, or where another compiler wrote SIZE.md.
+Measures the bytes of code, constants and stack of the crate on thumbv6m, and compares them with SIZE.md: over 3 % more is an error.
+`--write` writes SIZE.md. Exits with 77 without that target or qemu-system-arm, or if another compiler wrote SIZE.md.
 """
 import pathlib
 import re
@@ -16,26 +16,26 @@ import stack  # noqa: E402
 
 WRITTEN = HERE / "SIZE.md"
 MARGIN = 1.03
-# What a call may take: a client's calls, and what reads or judges what a peer sent.
+# Limits of a call: a client's calls, and calls that read or judge a peer's messages.
 CLIENT, READS = 512, 2048
 PROFILES = ("small", "release")
 
 
-# By hand: why a value is over what was meant, and what was tried.
+# By hand: why a value is over its limit, and what was tried.
 MISSED = """\
-## What is over
+## Over the limit
 
-Meant were 5,120 bytes for a client of one command, 16,384 for one of any request, and 24,576 for all messages read and written.
+The aims were 5,120 bytes for a client of one command, 16,384 for one of any request, and 24,576 for all messages read and written.
 
 - **A client of one command** has 1,350 bytes more. `Client` is one type for every command, so it judges any reply: 1,440 bytes decode the six
-  kinds, of which such a client needs one; 750 are the copying and clearing of memory of `compiler_builtins`; 370 say why a header or a
-  payload is wrong. Tried: names of commands in a table of their own (750 less), a path of 16 bytes that holds the code of its
+  kinds, of which such a client needs one; 750 copy and clear memory in `compiler_builtins`; 370 give the error of a header or a payload.
+  Tried: names of commands in a separate table (750 less), a path of 16 bytes that holds the code of its
   command (300 less), a reply judged inside its decoder (450 more, and 160 less of stack).
-- **`Client::with_any`** encodes a `user_events` session: provider, configuration, set and text are a call each inside one of the other,
-  of 40 to 160 bytes, and a provider that came from the wire is made from its bytes (88). Requests of other commands take half. Tried: items read
-  by a `Scan` in place of an iterator (120 more, as each is then made inside its caller), items by reference (16 less).
-- **`Client::received`** decodes the reply that it judges: `ProcessInfo` and its kin are 76 to 112 bytes, once in `AnyReply` and once while
-  they are read. Tried: only what the outcome needs is handed on (160 less), errors changed in place (24 less).""".splitlines()
+- **`Client::with_any`** encodes a `user_events` session: provider, configuration, set and text are nested calls, of 40 to 160 bytes each,
+  and a received provider is decoded from its bytes (88). Requests of other commands take half. Tried: items read by a `Scan` instead of an
+  iterator (120 more, as each is then made inside its caller), items by reference (16 less).
+- **`Client::received`** decodes the reply that it judges: `ProcessInfo` and its later versions are 76 to 112 bytes, once in `AnyReply`
+  and once while they are read. Tried: passing on only what the outcome needs (160 less), errors changed in place (24 less).""".splitlines()
 
 
 def compiler():
@@ -47,7 +47,7 @@ def limit(call):
 
 
 def measure():
-    """Code by program, and stack by call: bytes for size and for speed, and the vector that takes most for size. None if it cannot be."""
+    """Code by program, and stack by call: bytes for size and for speed, and the vector with the most for size. None if not measurable."""
     code = {profile: size.sizes(profile) for profile in PROFILES} if size.is_there() else None
     used = {profile: stack.measure(profile) for profile in PROFILES} if code else None
     if not used or None in used.values():
@@ -63,15 +63,15 @@ def text(code, calls):
     lines = [
         "# Small machines", "",
         "Written by `python3 benches/small.py --write`; without `--write` it compares, and 3 % over a value here is an error. Cortex-M0",
-        f"(`thumbv6m-none-eabi`), {compiler()}, link-time optimisation, without `Debug` or `Display` of anything unless it says so.", "",
+        f"(`thumbv6m-none-eabi`), {compiler()}, link-time optimisation, without `Debug` or `Display` unless stated.", "",
         "## Code and constants", "",
-        "Bytes of a linked program ([`thumb_size/`](thumb_size/)) that has nothing else in it.", "",
+        "Bytes of a linked program ([`thumb_size/`](thumb_size/)) with nothing else.", "",
         "| | for size (`z`) | for speed (`3`) |", "|---|--:|--:|",
         *(f"| {size.PROGRAMS[name]} | {small:,} | {fast:,} |" for name, (small, fast) in code.items()), "",
         "## Stack", "",
-        "Bytes of stack that a call takes at most, with its result, over every message of [`vectors/`](../vectors/), valid and not: the",
-        "stack is painted, the call made in qemu, and what is left of the paint looked at ([`thumb_stack/`](thumb_stack/)). Meant are at",
-        f"most {CLIENT} for a client's calls and {READS:,} for what reads or judges messages.", "",
+        "The largest number of bytes of stack of a call, with its result, over every message of [`vectors/`](../vectors/), valid or not:",
+        "the stack is painted, the call made in qemu, and the remaining paint counted ([`thumb_stack/`](thumb_stack/)). The limits are",
+        f"{CLIENT} for a client's calls and {READS:,} for calls that read or judge messages.", "",
         "| | for size (`z`) | for speed (`3`) | most with vector | |", "|---|--:|--:|--:|---|",
         *(f"| `{call}` | {small:,} | {fast:,} | {case} | {'over' if max(small, fast) > limit(call) else ''} |"
           for call, (small, fast, case) in calls.items()), "",
@@ -80,7 +80,7 @@ def text(code, calls):
 
 
 def values(written):
-    """What each row says, by its first cell."""
+    """The values of each row, by its first cell."""
     rows = re.findall(r"^\| (\S.*?) \| ([\d,]+) \| ([\d,]+) \|", written, re.M)
     return {name: [int(cell.replace(",", "")) for cell in cells] for name, *cells in rows}
 
@@ -92,7 +92,7 @@ def main():
         return 77
     found = measure()
     if not found:
-        print(f"there is no {size.TARGET}, or no qemu-system-arm")
+        print(f"{size.TARGET} or qemu-system-arm not found")
         return 77
     new = text(*found)
     if write:
@@ -100,7 +100,7 @@ def main():
         return 0
     old, now, worse = values(WRITTEN.read_text()), values(new), 0
     if old.keys() != now.keys():
-        sys.exit(f"other rows than in SIZE.md: {sorted(old.keys() ^ now.keys())}; write it anew")
+        sys.exit(f"other rows than in SIZE.md: {sorted(old.keys() ^ now.keys())}; rewrite it")
     for name, cells in now.items():
         for profile, was, has in zip(PROFILES, old[name], cells):
             if has != was:
