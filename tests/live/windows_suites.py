@@ -40,7 +40,7 @@ DUMPS = ["--jobs", "2", "--timeout", "180000", *(word for glob in WRITTEN for wo
 SHORT = ["--only", "scripts/process/*", "--only", "scripts/ports/*"]
 CHANGING = ["--allow-side-effects", "--allow-harmful"]
 CLIENT_SHORT = ["--only", "reply/ok-20/*", "--only", "tool_ports/*", "--only", "text/empty/*"]
-# No case waits for a reference runtime after an unread reply (F-118).
+# With the reference runtime no client waits because of an unread reply (F-118).
 BLOCKED = ["scripts/framing/half-a-header-blocks-others", "scripts/framing/half-a-payload-blocks-others",
            "scripts/ports/port-half-a-header-blocks-others"]
 
@@ -96,7 +96,7 @@ def failed_dump(wine, diagipc, archive):
         status, said, errors = program(wine, diagipc, "call", "--unchecked", "--patience", "60000", "--pid", str(runtime.pid), "dump",
                                        "--command", "GenerateCoreDump", "C:\\none.dmp", "5", "0")
         expect("6.0.13: a dump that failed, for a client", (status, said), (1, ""))
-        expect("6.0.13: and its message", errors.strip(),
+        expect("6.0.13: and what it says", errors.strip(),
                "diagipc call: waiting for the reply: the runtime answers with an error whose code is 0x00000000, which gives no reason")
 
 
