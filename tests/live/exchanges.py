@@ -482,7 +482,7 @@ def judge(report, name, script, try_once):
     try:
         fault = try_once(steps)
         if fault:
-            report.line(name, script, "differs", fault + "; once more")
+            report.line(name, script, "differs", fault + "; again")
             fault = try_once(steps)
     except Unavailable as why:
         with report.lock:

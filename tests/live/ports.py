@@ -216,7 +216,7 @@ def main():
         fault = replay(kind, text, test["value"])
         if fault:
             # The results depend on timing. One difference is reported, two are counted.
-            print(f"differs {test['tcId']} {text!r}: {fault}; once more", flush=True)
+            print(f"differs {test['tcId']} {text!r}: {fault}; again", flush=True)
             fault = replay(kind, text, test["value"])
         ran, wrong = ran + 1, wrong + bool(fault)
         print(f"{'differs' if fault else 'agrees '} {test['tcId']} {text!r}: {fault or test['comment']}", flush=True)

@@ -274,7 +274,7 @@ def one_command_a_connection(name):
         listener.none(QUIET, "beside one that waits")
         works(listener, third)
         expect(default_port_answers(path)[8:24] == listener.cookie, "the default port has another cookie")
-        return f"the next connection came {ms(took)} after the command; same cookie, a second command is not answered"
+        return f"the next connection arrived {ms(took)} after the command; same cookie, a second command is not answered"
 
 
 def the_next_connection_comes_after_the_answer(name):
@@ -369,7 +369,7 @@ def the_listener_goes_away(name):
             took.append(time.monotonic() - begun)
             again.gone()
         return ("its last connection still accepted a command; the runtime connected to a new listener after "
-                f"{ms(took[0])}, {ms(took[1])} (file left behind)")
+                f"{ms(took[0])}, {ms(took[1])} (file kept)")
 
 
 def a_listener_that_never_accepts(name):

@@ -259,7 +259,7 @@ class Run:
             connection.shutdown(socket.SHUT_WR)
             time.sleep(QUIET)
             before = len(self.sink.records)
-            time.sleep(QUIET)  # the counters come each second
+            time.sleep(QUIET)  # the counters are sent each second
             self.after_half_close = len(self.sink.records) - before
             self.unregistered_half_closed = one.log("unregister")
         until(lambda: len(one.log("unregister")) >= len(self.registered), "the tracepoints are unregistered")

@@ -67,7 +67,7 @@ g.invalid(4031, "the payload ends inside the name's count",
           message(0x0101, hexa("0200")), "payload", "unexpected_end", 20, "GenerateCoreDump.dumpName",
           flags=["Truncated"], hazard="harmful")
 
-g.invalid(4032, "the payload ends inside the name: of its last unit there is one byte",
+g.invalid(4032, "the payload ends inside the name: only one byte of its last unit is present",
           message(0x0101, u32(3), units(0x0061, 0x0062), hexa("00")), "payload", "count_too_large", 20,
           "GenerateCoreDump.dumpName", flags=["Truncated"], hazard="harmful")
 
@@ -91,7 +91,7 @@ g.invalid(4037, "the name has no NUL and the count does not count one",
           message(0x0101, u32(2), utf16("ab"), u32(1), u32(0)), "payload", "missing_terminator", 26,
           "GenerateCoreDump.dumpName", flags=["MissingTerminator"], hazard="harmful")
 
-g.invalid(4038, "the count is that of UTF-8 bytes, one more than there are units, so half of dumpType is read as the NUL",
+g.invalid(4038, "the count is that of UTF-8 bytes, one more than the units, so half of dumpType is read as the NUL",
           message(0x0101, u32(8), utf16("/é.dmp"), u16(0), u32(1), u32(0)), "payload", "missing_terminator", 38,
           "GenerateCoreDump.dumpName", flags=["MissingTerminator", "ClientFault"], hazard="harmful")
 

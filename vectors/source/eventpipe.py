@@ -162,7 +162,7 @@ g.valid(5206, "1000 providers are allowed; their keywords count from 0",
                 array(*(u64(n) + u32(0) + string("a") + string(None) for n in range(1000)))),
         {"circularBufferMB": 250, "format": 1, "requestRundown": False,
          "providers": [provider(n, 0, "a", None) for n in range(1000)]}, flags=["MaxValue"])
-g.valid(5207, "the largest message there is: arguments of 32,738 characters, `size` 65,535",
+g.valid(5207, "the largest message: arguments of 32,738 characters, `size` 65,535",
         message(0x0203, u32(250), u32(1), boolean(True), array(u64(1) + u32(2) + string("a") + string("x" * 32738))),
         {"circularBufferMB": 250, "format": 1, "requestRundown": True, "providers": [provider(1, 2, "a", "x" * 32738)]},
         flags=["MaxValue"])

@@ -102,7 +102,7 @@ g.valid(2140, "28", message(OK, u64(1)), {"sessionId": "1"})
 g.invalid(2141, "19", message(OK, u64(1), size=19), "transport", "size_too_small", 14, "header.size", flags=["Limit"])
 g.invalid(2142, "the stream's first bytes arrive with the reply: they are not part of the message",
           message(OK, u64(1)) + b"Nettrace", "transport", "bytes_after_message", 28, "payload")
-g.invalid(2143, "the session's last byte does not come", message(OK, u64(1))[:27], "transport", "end_of_input", 27, "payload",
+g.invalid(2143, "the session's last byte is missing", message(OK, u64(1))[:27], "transport", "end_of_input", 27, "payload",
           flags=["Truncated"])
 
 # --- the largest message -------------------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ g = requests("pieces-request", "EventPipe/StopTracing", "3.1", ["F-69"])
 g.valid(2600, "byte by byte (3.1 refuses a header in pieces)", STOP, SESSION, flags=["Chunked", "Literal"], chunks=[1] * 28)
 g.valid(2601, "the header in two pieces, 13 and 7: 3.1 refuses it", STOP, SESSION, flags=["Chunked"], chunks=[13, 7, 8])
 g.valid(2602, "header and payload apart", STOP, SESSION, flags=["Chunked"], chunks=[20, 8])
-g.valid(2603, "15, 6 and 7: the size is split, the second piece goes past the header's end (3.1 refuses it)", STOP, SESSION,
+g.valid(2603, "15, 6 and 7: the size is split, the second piece extends past the header's end (3.1 refuses it)", STOP, SESSION,
         flags=["Chunked"], chunks=[15, 6, 7])
 
 g = replies("pieces-reply", "EventPipe/StopTracing", "3.1", [])

@@ -152,7 +152,7 @@ g.valid(15101, "a variable is not expanded", text("$HOME/port,nosuspend"), value
 g.valid(15102, "quotes are part of the address", text('"/tmp/a",nosuspend'), value(port('"/tmp/a"', False)))
 g.valid(15103, "a backslash escapes nothing", text("/tmp/a\\,nosuspend"), value(port("/tmp/a\\", False)))
 g.valid(15104, "a Windows pipe, by its name", text("my-pipe"), value(port("my-pipe")))
-g.valid(15105, "a Windows pipe with the prefix that the document wants left out: the address has it", text("\\\\.\\pipe\\my-pipe,nosuspend"),
+g.valid(15105, "a Windows pipe with the prefix, which the document wants left out: the address has it", text("\\\\.\\pipe\\my-pipe,nosuspend"),
         value(port("\\\\.\\pipe\\my-pipe", False)), flags=["PipePrefix"])
 g.valid(15106, "a path too long for sun_path is an address too", text("/" + "x" * 130 + ",nosuspend"),
         value(port("/" + "x" * 130, False)), flags=["LongPath"])

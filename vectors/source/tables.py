@@ -682,7 +682,7 @@ g.valid(3711, "the draft's UnknownCommand in four bytes", message(ERROR, u32(2))
 g.valid(3712, "the draft's UnknownMagic in four bytes", message(ERROR, u32(3)), {"hresult": "0x00000003"}, flags=["UnknownValue"])
 
 g = FILE.group("table-error", type="error", source="table", edition="3.x", section="Errors", direction="server", spec=["F-1"],
-               made="written cell by cell, the code widened to the 8 bytes of its cell as each test says")
+               made="written cell by cell, the code widened to the 8 bytes of its cell as stated in each test")
 g.lenient(3720, "printed in 3.x, 5, 10 and 10+: BAD_ENCODING in 8 bytes, size 28; true: 4 bytes, size 24",
           literal("44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00" "1c 00" "ff" "ff" "00 00" "84 13 13 80 00 00 00 00",
                   message(ERROR, u64(0x80131384))),

@@ -88,7 +88,7 @@ script(20406, "port-waits-without-a-timeout", "Between the advertise and the com
        [advertised("a"), nothing("a", 3000), asked("a")])
 script(20407, "port-command-in-pieces", "A command arrives on a port's connection byte by byte", ["F-69", "R-FLW-017"],
        [advertised("a"), send("a", ASK, chunks=[1] * 20), expect("a", process_info2_reply()), ended("a")])
-script(20408, "port-default-beside-it", "The default port answers, and a waiting port's connection stays as it is",
+script(20408, "port-default-beside-it", "The default port answers, and a waiting port's connection does not change",
        ["R-PRT-016", "R-PRT-027"],
        [advertised("a"), default("b"), default("c"), nothing("a"), asked("a")])
 script(20409, "port-unknown-command", "An unknown command on a port: the error, the end, and the next connection",
@@ -109,7 +109,7 @@ script(20413, "port-half-a-header-blocks-others", "While half a header is there,
         expect("b", process_info2_reply()), ended("b")],
        needs=target(ports=[port("p")], wants=["one-client-at-a-time"]))
 script(20414, "port-session",
-       "A session over a port: while it streams the runtime connects again, and the stop goes over that connection",
+       "A session over a port: while it streams the runtime connects again, and the stop is sent over that connection",
        ["R-FLW-010", "R-FLW-013", "F-76", "F-77"],
        [advertised("a"), send("a", message(C2, u32(1), u32(1), boolean(False), array(QUIET))), expect_any_of("a", *nettrace(*session())),
         drain("a"),

@@ -116,7 +116,7 @@ FILE.client(20051, "variable-deleted-is-not-told", "A deleted variable is no lon
 FILE.client(20052, "variable-empty-is-told", "A variable that was set to an empty value is in the environment", since="6.0",
             hazard="side-effect", habit=SHOWN, spec=["F-11", "F-44", "R-ENV-014", "R-ENV-016"],
             steps=[variable("a", "DIAG_NOTHING", "", SUCCESS), environment("b", has=[string("DIAG_NOTHING=")])])
-FILE.client(20053, "variable-with-an-equals-sign-in-its-name", "A name with an equals sign inside is set as it is", since="6.0",
+FILE.client(20053, "variable-with-an-equals-sign-in-its-name", "A name with an equals sign inside is set unchanged", since="6.0",
             hazard="side-effect", habit="P-48", spec=["F-96", "P-48", "R-ENV-017"],
             steps=[variable("a", "DIAG_A=B", "x", SUCCESS), environment("b", has=[string("DIAG_A=B=x")])])
 FILE.client(20054, "variable-without-name-and-value", "An absent name and an absent value are refused like an absent name", since="6.0",

@@ -58,7 +58,7 @@ script(21417, "tool-port-next-connection",
        ["R-FLW-013", "R-FLW-014", "F-77"],
        [send("a", ADVERTISE), expect("a", RESUME), open_("b", "p"), send("b", ADVERTISE), send("a", SUCCESS), close("a"),
         nothing("b"), close("b")], DONE)
-script(21418, "tool-port-session", "A session over a port: the stop goes over the next connection of the same runtime",
+script(21418, "tool-port-session", "A session over a port: the stop is sent over the next connection of the same runtime",
        ["R-FLW-010", "R-FLW-014", "F-76"],
        [send("a", ADVERTISE), expect("a", COLLECT2), open_("b", "p"), send("b", ADVERTISE), send("a", session_ok(42), b"Nettrace"),
         expect("b", stop(42)), send("a", b"rest"),
