@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """clients.py [RUNTIME] [--rounds N]
 
-Programs that ask a runtime, side by side: this crate, bare system calls, and `csclient`, which is Microsoft's client library (looked for
-as tests/live/clients.py does). One runtime is started (net10.0.12, or the one that is named) and asked by each in turns, N rounds (12) of
-500 operations; the best round of each counts. Prints the rows of NOTES.md, ratios first; exits with 77 if a program or the runtime cannot
-be had.
+Compares programs that send requests to a runtime: this crate, bare system calls, and `csclient`, which is Microsoft's client library
+(found as in tests/live/clients.py). One runtime is started (net10.0.12, or the named one), and the programs take turns, N rounds (12) of
+500 operations; the best round of each counts. Prints the rows of NOTES.md, ratios first; exits with 77 if a program or the runtime is not
+available.
 """
 import argparse
 import os
@@ -24,7 +24,7 @@ OPERATIONS = {"ProcessInfo3": "process-info", "ProcessEnvironment": "environment
 
 
 def commands(ours, csclient, operation, pid):
-    """By contender: what prints the microseconds of one operation."""
+    """By contender: the command that prints the microseconds of one operation."""
     return {
         "ours": [ours, "--operation", operation, str(TIMES)],
         "by hand": [ours, "--operation", operation + "-by-hand", str(TIMES)],
@@ -38,13 +38,13 @@ def microseconds(command):
 
 
 def measure(ours, csclient, rounds):
-    """The rows, asked of the runtime that launch.py has started."""
+    """The rows, from the runtime that launch.py started."""
     print("| operation | ours / by hand | ours / C# | ours, us | by hand, us | C#, us |\n|---|--:|--:|--:|--:|--:|")
     for name, operation in OPERATIONS.items():
         best = {}
         asked = list(commands(ours, csclient, operation, os.environ["DIAG_PID"]).items())
         for nth in range(rounds):
-            # None is always the first.
+            # So that no program is always first.
             for contender, command in asked[nth % len(asked):] + asked[:nth % len(asked)]:
                 best[contender] = min(best.get(contender, float("inf")), microseconds(command))
         we, hand, other = best["ours"], best["by hand"], best["csclient"]
@@ -61,7 +61,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         home = found(directory)
         if not home:
-            print("SKIPPED: there is no csclient: $CSCLIENT names it", file=sys.stderr)
+            print("SKIPPED: csclient not found; set $CSCLIENT to its path", file=sys.stderr)
             return SKIP
         launch.fetch_or_skip(arguments.runtime)
         ours = built("io", "bench", "--no-run", "--features", "io-adapters", "--bench", "io")

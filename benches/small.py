@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """small.py [--write]
 
-How many bytes of code, constants and stack the crate takes on thumbv6m: compared with SIZE.md, and more than 3 % over a value there is an
-error. `--write` writes SIZE.md. Exits with 77 without that target or qemu-system-arm, or where another compiler wrote SIZE.md.
+Measures the bytes of code, constants and stack of the crate on thumbv6m, and compares them with SIZE.md: over 3 % more is an error.
+`--write` writes SIZE.md. Exits with 77 without that target or qemu-system-arm, or if another compiler wrote SIZE.md.
 """
 import pathlib
 import re
@@ -16,12 +16,12 @@ import stack  # noqa: E402
 
 WRITTEN = HERE / "SIZE.md"
 MARGIN = 1.03
-# What a call may take: a client's calls, and what reads or judges what a peer sent.
+# Limits of a call: a client's calls, and calls that read or judge a peer's messages.
 CLIENT, READS = 512, 2048
 PROFILES = ("small", "release")
 
 
-# By hand: why a value is over what was meant, and what was tried.
+# By hand: why a value is over its limit, and what was tried.
 MISSED = """\
 ## What is over
 
@@ -42,7 +42,7 @@ def limit(call):
 
 
 def measure():
-    """Code by program, and stack by call: bytes for size and for speed, and the vector that takes most for size. None if it cannot be."""
+    """Code by program, and stack by call: bytes for size and for speed, and the vector with the most for size. None if not measurable."""
     code = {profile: size.sizes(profile) for profile in PROFILES} if size.is_there() else None
     used = {profile: stack.measure(profile) for profile in PROFILES} if code else None
     if not used or None in used.values():
@@ -58,15 +58,15 @@ def text(code, calls):
     lines = [
         "# Small machines", "",
         "Written by `python3 benches/small.py --write`; without `--write` it compares, and 3 % over a value here is an error. Cortex-M0",
-        f"(`thumbv6m-none-eabi`), {compiler()}, link-time optimisation, without `Debug` or `Display` of anything unless it says so.", "",
+        f"(`thumbv6m-none-eabi`), {compiler()}, link-time optimisation, without `Debug` or `Display` unless stated.", "",
         "## Code and constants", "",
-        "Bytes of a linked program ([`thumb_size/`](thumb_size/)) that has nothing else in it.", "",
+        "Bytes of a linked program ([`thumb_size/`](thumb_size/)) with nothing else.", "",
         "| | for size (`z`) | for speed (`3`) |", "|---|--:|--:|",
         *(f"| {size.PROGRAMS[name]} | {small:,} | {fast:,} |" for name, (small, fast) in code.items()), "",
         "## Stack", "",
-        "Bytes of stack that a call takes at most, with its result, over every message of [`vectors/`](../vectors/), valid and not: the",
-        "stack is painted, the call made in qemu, and what is left of the paint looked at ([`thumb_stack/`](thumb_stack/)). Meant are at",
-        f"most {CLIENT} for a client's calls and {READS:,} for what reads or judges messages.", "",
+        "The largest number of bytes of stack of a call, with its result, over every message of [`vectors/`](../vectors/), valid or not:",
+        "the stack is painted, the call made in qemu, and the remaining paint counted ([`thumb_stack/`](thumb_stack/)). The limits are",
+        f"{CLIENT} for a client's calls and {READS:,} for calls that read or judge messages.", "",
         "| | for size (`z`) | for speed (`3`) | most with vector | |", "|---|--:|--:|--:|---|",
         *(f"| `{call}` | {small:,} | {fast:,} | {case} | {'over' if max(small, fast) > limit(call) else ''} |"
           for call, (small, fast, case) in calls.items()), "",
@@ -75,7 +75,7 @@ def text(code, calls):
 
 
 def values(written):
-    """What each row says, by its first cell."""
+    """The values of each row, by its first cell."""
     rows = re.findall(r"^\| (\S.*?) \| ([\d,]+) \| ([\d,]+) \|", written, re.M)
     return {name: [int(cell.replace(",", "")) for cell in cells] for name, *cells in rows}
 
@@ -87,7 +87,7 @@ def main():
         return 77
     found = measure()
     if not found:
-        print(f"there is no {size.TARGET}, or no qemu-system-arm")
+        print(f"{size.TARGET} or qemu-system-arm not found")
         return 77
     new = text(*found)
     if write:
@@ -95,7 +95,7 @@ def main():
         return 0
     old, now, worse = values(WRITTEN.read_text()), values(new), 0
     if old.keys() != now.keys():
-        sys.exit(f"other rows than in SIZE.md: {sorted(old.keys() ^ now.keys())}; write it anew")
+        sys.exit(f"other rows than in SIZE.md: {sorted(old.keys() ^ now.keys())}; rewrite it")
     for name, cells in now.items():
         for profile, was, has in zip(PROFILES, old[name], cells):
             if has != was:

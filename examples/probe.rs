@@ -147,14 +147,14 @@ impl Probe {
     }
 
     fn info(&mut self) -> Outcome {
-        self.ask("who the process is", &ProcessInfo {})?;
+        self.ask("process information", &ProcessInfo {})?;
         self.ask("and its entry assembly and version", &ProcessInfo2 {})?;
         self.ask("and its runtime identifier", &ProcessInfo3 {})?;
         Ok(())
     }
 
     fn environment(&mut self) -> Outcome {
-        let (mut stream, reply) = self.ask("how large the environment block is", &ProcessEnvironment {})?;
+        let (mut stream, reply) = self.ask("size of the environment block", &ProcessEnvironment {})?;
         let AnyReply::ProcessEnvironment(reply) = Message::decode(&reply)?.reply_to(Some(Command::PROCESS_ENVIRONMENT))? else {
             return Ok(()); // an error, such as from .NET Core 3.1
         };
@@ -224,7 +224,7 @@ impl Probe {
             session_buffer_mode,
         };
         self.trace("start a session that drops events when its buffer is full", &CollectTracing6::Streaming(session))?;
-        self.ask("stop a session that is not there", &StopTracing { session_id: 0 })?;
+        self.ask("stop an unknown session", &StopTracing { session_id: 0 })?;
         Ok(())
     }
 
@@ -234,24 +234,24 @@ impl Probe {
         self.ask("set it to the empty string", &SetEnvironmentVariable { name, value: "".into() })?;
         if kills_native_aot {
             self.ask("delete it", &SetEnvironmentVariable { name, value: IpcString::ABSENT })?;
-            self.ask("delete it, which is not there any more", &SetEnvironmentVariable { name, value: IpcString::ABSENT })?;
+            self.ask("delete it again", &SetEnvironmentVariable { name, value: IpcString::ABSENT })?;
             self.ask("set a variable without a name", &SetEnvironmentVariable { name: IpcString::ABSENT, value })?;
         }
         self.ask("enable the perf map", &EnablePerfMap { perf_map_type: PerfMapType::PERF_MAP })?;
         self.ask("disable the perf map", &DisablePerfMap {})?;
         self.ask("enable a perf map of type 0", &EnablePerfMap { perf_map_type: PerfMapType::DISABLED })?;
         self.ask("enable a perf map of type 4", &EnablePerfMap { perf_map_type: PerfMapType(4) })?;
-        self.ask("resume what is not suspended", &ResumeRuntime {})?;
+        self.ask("resume a runtime that is not suspended", &ResumeRuntime {})?;
         let request = StartupProfiler { profiler_guid: Clsid::NIL, profiler_path: "/none".into() };
         self.ask("set a start-up profiler after start-up", &request)?;
         let attach_timeout = 1000; // milliseconds
         let request =
             AttachProfiler { attach_timeout, profiler_guid: Clsid::NIL, profiler_path: "/none.so".into(), client_data: &[] };
-        self.ask("attach a profiler that is not there", &request)?;
+        self.ask("attach a missing profiler", &request)?;
         self.ask("run a startup hook without a path", &ApplyStartupHook { startup_hook_path: IpcString::ABSENT })?;
         self.ask("run a startup hook with an empty path", &ApplyStartupHook { startup_hook_path: "".into() })?;
         let request = GenerateCoreDump3 { dump_name: "/none/dump".into(), dump_type: DumpType(9), flags: DumpFlags::NONE };
-        self.ask("write a dump of a type that there is not", &request)?;
+        self.ask("write a dump of an unknown type", &request)?;
         Ok(())
     }
 
@@ -309,7 +309,7 @@ fn main() -> Outcome {
     }
     if arguments.dump {
         let request = GenerateCoreDump3 { dump_name: "/none/dump".into(), dump_type: DumpType::NORMAL, flags: DumpFlags::NONE };
-        probe.ask("write a dump where there is no directory", &request)?;
+        probe.ask("write a dump into a missing directory", &request)?;
     }
     if let Some(path) = arguments.record {
         let lines: Vec<String> = probe.record.iter().map(ToString::to_string).collect();

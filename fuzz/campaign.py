@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Runs every target for a number of executions, and prints a table of what it did. From the root of the repository:
+"""Runs every target for a number of executions, and prints a table of the results. From the root of the repository:
 
-    python3 fuzz/campaign.py                                    # 110 million, as RESULTS.md tells
+    python3 fuzz/campaign.py                                    # 110 million, as in RESULTS.md
     python3 fuzz/campaign.py --sanitizer address --seconds 20   # what the gate does
     python3 fuzz/campaign.py --millions 1 decode_any ports
 
-It builds the targets, writes the seeds and the dictionary, and runs one target a job; the slow targets have fewer of the executions.
-$DIAGIPC is the program that writes the seeds, where it is built already. A find ends that target, and the exit status is 1; the input is
-in fuzz/artifacts/TARGET/. Corpora stay in fuzz/corpus/, so that the next run goes on from there. Needs a nightly
-toolchain, cargo-fuzz, g++ and cc.
+It builds the targets, writes the seeds and the dictionary, and runs one target per job; slow targets get fewer executions. $DIAGIPC is
+the program that writes the seeds, if it is already built. A find ends that target, and the exit status is 1; the input is in
+fuzz/artifacts/TARGET/. Corpora stay in fuzz/corpus/, and the next run continues from them. Needs a nightly toolchain, cargo-fuzz, g++ and
+cc.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "fuzz/corpus"
 HOST = re.search(r"host: (\S+)", subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout)[1]
-# Parts of a hundred and more; those that are not here have 9.
+# Shares of a sum over a hundred; other targets have 9.
 SHARES = {
     "differential": 2,
     "c_header": 2,
@@ -42,7 +42,7 @@ COVERAGE = re.compile(r"^#\d+\s.*\bcov: (\d+)", re.M)
 
 
 def run(target, limit, seed, program):
-    """Executions, a second, peak of memory in MiB, edges reached; the end of what it said, if it found something."""
+    """Executions, per second, peak memory in MiB, edges reached; the end of its output, if it found something."""
     (ROOT / "fuzz/artifacts" / target).mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch, tempfile.TemporaryFile("w+") as said:
@@ -82,16 +82,16 @@ def main():
     parser.add_argument("--millions", type=float, default=110, help="of executions, of all targets (default: %(default)s)")
     parser.add_argument("--seconds", type=int, help="of each target, instead of a number of executions")
     parser.add_argument("--seed", type=int, default=1, help="of libFuzzer (default: %(default)s)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="targets beside each other (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="targets in parallel (default: %(default)s)")
     parser.add_argument(
         "--sanitizer",
         choices=["none", "address"],
         default="none",
-        help="none is ten to thirty times as fast, and assertions and overflow checks are on in both (default: %(default)s)",
+        help="none is ten to thirty times as fast; assertions and overflow checks are on in both (default: %(default)s)",
     )
     arguments = parser.parse_args()
 
-    # One that is built already is in $DIAGIPC.
+    # $DIAGIPC is one that is already built.
     program = [os.environ["DIAGIPC"]] if "DIAGIPC" in os.environ else ["cargo", "run", "--quiet", "--features", "cli", "--"]
     subprocess.run(
         [*program, "vectors", "corpus", CORPUS],
@@ -105,12 +105,12 @@ def main():
     have = listed.stdout.split()
     targets = arguments.targets or have
     if unknown := set(targets) - set(have):
-        parser.error(f"there is no target {', '.join(sorted(unknown))}")
+        parser.error(f"unknown target {', '.join(sorted(unknown))}")
     built = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "fuzz/target") / HOST / "release"
 
     parts = sum(SHARES.get(target, 9) for target in targets)
     lock, finds, total = threading.Lock(), [], 0
-    print("| target | executions | a second | edges | peak MiB |\n|---|---|---|---|---|", flush=True)
+    print("| target | executions | per second | edges | peak MiB |\n|---|---|---|---|---|", flush=True)
 
     def one(target):
         nonlocal total

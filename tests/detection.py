@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """detection.py servers [--diagipc PROGRAM] [--write]
 
-Plants each fault that the fixtures know, asks the kit, and makes a section of spec/DETECTION.md: what was planted, and what was named.
-Without --write it prints the section. Exits with 1 where a cause is named that was not planted, or one that was planted is not.
+Plants each fault of the fixtures, runs the suite, and makes a section of spec/DETECTION.md: the planted fault, and the named causes.
+Without --write it prints the section. Exits with 1 if a cause is named that was not planted, or a planted one is not named.
 """
 import argparse
 import concurrent.futures
@@ -19,7 +19,7 @@ JOBS = 2
 
 
 def asked(diagipc, planted):
-    """The causes that are named, and how many failures have none."""
+    """The named causes, and the number of failures without one."""
     kind, name, _, cases, _ = planted
     options = [option for case in cases.split() for option in ("--only", case)]
     command = [diagipc, "server", "--profile", "strict", "--json", "--allow-side-effects", "--allow-harmful", "--timeout", "5000",

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Linux on 32-bit x86, which an x86-64 runs itself: lengths and counts that fit a `usize` of 64 bits.
+# Linux on 32-bit x86, which an x86-64 runs natively: lengths and counts that only fit a `usize` of 64 bits.
 . "$(dirname "$0")/lib.sh"
 need_std i686-unknown-linux-gnu
 # `gcc-multilib` would remove the compilers for other machines; the one with its version in its name does not.

@@ -1,19 +1,20 @@
-# What the scripts of this directory have in common; each of them reads it first. A script runs what can be run for its target, and ends
-# with a line for the table in README.md:
+# Common parts of the scripts in this directory; each sources it first. A script runs what it can for its target, and ends with a line for
+# the table in README.md:
 #
 #     ROW <TAB> target <TAB> what was run <TAB> how many
 #
-# CI_TARGETS=all, which `all` sets, runs all tests; without it the longest are left out, and an emulator runs the vectors alone. It exits with 77, and says "SKIPPED: why", where something that it needs cannot be had.
+# CI_TARGETS=all, which `all` sets, runs all tests; without it the longest are left out, and an emulator runs only the vectors. A script
+# exits with 77, and prints "SKIPPED: why", if a requirement is not available.
 # shellcheck shell=bash
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target} CARGO_TERM_COLOR=never CARGO_INCREMENTAL=0
-# Nobody looks into these programs with a debugger, and they are many.
+# No debug information: these programs are many, and no debugger is used.
 export CARGO_PROFILE_DEV_DEBUG=${CARGO_PROFILE_DEV_DEBUG:-none}
 
-# The tests that need neither sockets nor other programs: the codec, the exchanges, their scripts' format, and all unit tests beside them.
+# The tests that need neither sockets nor other programs: the codec, the exchanges, their scripts' format, and all unit tests.
 NO_IO=(--features 'vectors proptest' --lib --test codec --test exchanges)
-# Those and real sockets, where the machine is this one.
+# Those and real sockets, for this machine.
 ALL=(--all-features --lib --test codec --test exchanges --test io)
 
 skip() {
@@ -28,7 +29,7 @@ row() {
 # The standard library of a target.
 need_std() {
     rustup target list --installed 2>/dev/null | grep -qx "$1" || rustup target add "$1" >/dev/null 2>&1 ||
-        skip "$1: its standard library cannot be had"
+        skip "$1: its standard library is not available"
 }
 
 # Debian packages, in one argument.
@@ -38,7 +39,7 @@ install() {
     in_one_go "$1" || { apt-get update -qq >/dev/null 2>&1 && in_one_go "$1"; }
 }
 
-# A file, or a program; and the Debian packages, in one argument, that have it.
+# A file, or a program; and the Debian packages, in one argument, that contain it.
 need() {
     there() { [ -e "$1" ] || command -v "$1" >/dev/null; }
     there "$1" && return
@@ -56,11 +57,11 @@ emulated() {
     name=$(tr 'a-z-' 'A-Z_' <<<"$target")
     export "CARGO_TARGET_${name}_LINKER=$triple-gcc" "CARGO_TARGET_${name}_RUNNER=$emulator -L /usr/$triple"
     if [ "${CI_TARGETS-}" != all ]; then
-        # Every vector decoded and encoded: what depends on the order of bytes shows there.
+        # Every vector decoded and encoded: this shows faults of byte order.
         tests "$target" "vectors in \`$emulator\`" --features vectors --test codec -- vectors:: message_semantics:: roundtrip::
         return
     fi
-    # An emulator takes ten times as long, and what differs between machines shows in few cases as well.
+    # An emulator takes ten times as long, and few cases are enough to show differences between machines.
     export PROPTEST_CASES=16
     tests "$target" "tests without I/O in \`$emulator\`, properties with $PROPTEST_CASES cases each" "${NO_IO[@]}"
 }
@@ -70,7 +71,7 @@ tests() {
     local target=$1 what=$2 said count without=()
     shift 2
     if [ "${CI_TARGETS-}" != all ] && ! [[ " $* " == *" -- "* ]]; then
-        # They take minutes, and nothing of them depends on the machine.
+        # They take minutes, and do not depend on the machine.
         without=(-- --skip exhaustive:: --skip mutation:: --skip truncation:: --skip requirements:: --skip vectors_format::
             --skip changed_byte --skip every_chunking --skip snapshot_has_every_kind --skip it_is_as_good_as_a_list)
         what+=', the longest ones left out'
@@ -82,15 +83,15 @@ tests() {
     row "$target" "$what" "$count tests"
 }
 
-# How many tests a log of `cargo test` says have passed.
+# The number of passed tests in a log of `cargo test`.
 passed() {
     local count
     count=$(awk '/^test result: ok\. / { count += $4 } END { print count + 0 }' "$1")
-    [ "$count" -gt 0 ] || { printf 'no test has passed\n' >&2; return 1; }
+    [ "$count" -gt 0 ] || { printf 'no test passed\n' >&2; return 1; }
     printf '%s\n' "$count"
 }
 
-# TARGET FEATURES: types only; there is nothing here to link or to run with.
+# TARGET FEATURES: types only; no linker or emulator is available here.
 checked() {
     need_std "$1"
     cargo check --quiet --lib --bins --features "$2" --target "$1"
@@ -103,7 +104,7 @@ bare() {
     shift 2
     need_std "$target"
     (cd tests/no_std && RUSTFLAGS="$link" cargo build --quiet --release --target "$target")
-    # qemu says on standard error what the program does.
+    # qemu prints the program's output on standard error.
     said=$(timeout 60 "$@" 2>&1)
     printf '%s: %s\n' "$target" "$said"
     grep -q '^[0-9]* checks passed$' <<<"$said"

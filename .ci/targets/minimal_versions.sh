@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# minimal_versions.sh: the lower bounds in Cargo.toml are true: with the lowest versions that it allows, every feature builds. Exits with 77
-# where there is no nightly compiler, whose Cargo alone can choose them.
+# minimal_versions.sh: checks the lower bounds in Cargo.toml: every feature builds with the lowest allowed versions. Exits with 77 without
+# a nightly compiler, as only its Cargo can choose them.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 cargo +nightly --version >/dev/null 2>&1 || { echo "no nightly compiler: the lowest versions cannot be chosen" >&2; exit 77; }
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}/minimal_versions CARGO_INCREMENTAL=0
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-# What Cargo reads: what is committed and what is not yet; no lock file.
+# Cargo reads committed and uncommitted files; no lock file.
 git ls-files -z --cached --others --exclude-standard -- Cargo.toml README.md src examples benches tests vectors spec |
     tar --create --null --files-from=- | tar --extract --directory "$copy"
 cd "$copy"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Windows on x86-64, under wine: .ci/windows has what it does.
+# Windows on x86-64, under wine, by .ci/windows.
 . "$(dirname "$0")/lib.sh"
 said=$(mktemp)
 trap 'rm "$said"' EXIT
 status=0
-# The half that takes half an hour is the gate's, by CI_TARGETS=all.
+# The gate runs the part that takes half an hour, by CI_TARGETS=all.
 CI_TARGETS= .ci/windows 2>&1 | tee "$said" || status=$?
 [ "$status" = 0 ] || [ "$status" = 77 ] || exit "$status"
 [ "$status" = 0 ] || grep -q '^test result: ok' "$said" || skip "x86_64-pc-windows-gnu: $(tail -n 1 "$said")"

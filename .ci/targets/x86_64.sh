@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Linux on x86-64, which is where it is written: every feature, and real sockets.
+# Linux on x86-64, the development system: every feature, and real sockets.
 . "$(dirname "$0")/lib.sh"
 need_std x86_64-unknown-linux-gnu
 tests x86_64-unknown-linux-gnu "tests with every feature, those of other programs left out" "${ALL[@]}"

@@ -3,14 +3,14 @@
 
 Counts the instructions (callgrind) of each case in src/cases/.
 
-without arguments   what the gate asks: none takes over 3 % more than baseline.json says, none grows faster than its input, and
-                    ../NOTES.md names each case that misses its target in ../RESULTS.md
+without arguments   the gate's check: no case takes over 3 % more than in baseline.json, none grows faster than its input,
+                    and ../NOTES.md names each case that misses its target in ../RESULTS.md
 --renew             writes baseline.json
---results           builds the peers too, times everything as well, and writes ../RESULTS.md
+--results           also builds the peers, times everything, and writes ../RESULTS.md
 PART...             prints the cases whose names have one of these parts
 
-Exits with 1 where something is too slow, and with 77 where that cannot be asked: without valgrind, on another machine than x86-64, or with
-another compiler than the baseline's.
+Exits with 1 if something is too slow, and with 77 if it cannot be measured: without valgrind, not on x86-64, or with another compiler
+than the baseline's.
 """
 
 import json
@@ -24,9 +24,9 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BASELINE = os.path.join(HERE, "baseline.json")
-# How much more than the baseline, and than a straight line.
+# Allowed excess over the baseline, and over a straight line.
 GROWTH, BEND = 1.03, 1.1
-# A case of few instructions changes by a register that is saved.
+# One saved register changes a case of few instructions.
 SLACK = 3
 
 
@@ -44,7 +44,7 @@ def count(program, *parts):
         command = ["valgrind", "--tool=callgrind", "--combine-dumps=no", f"--callgrind-out-file={counts}", program, *parts]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         found = {}
-        # A dump a request, numbered in their order.
+        # One dump per request, numbered in order.
         dumps = sorted((name for name in os.listdir(scratch) if name != "counts"), key=lambda name: int(name.rpartition(".")[2]))
         for name in dumps:
             with open(os.path.join(scratch, name)) as file:
@@ -74,7 +74,7 @@ def bends(found):
         if before:
             ratio = case["ours"] / before["ours"] / (case["size"] / before["size"])
             if ratio > BEND:
-                yield f"{name}: {ratio:.2f} times as much an item as half as many"
+                yield f"{name}: {ratio:.2f} times as much per item as at half the size"
 
 
 def check(found):
@@ -87,7 +87,7 @@ def check(found):
         return 77
     before, now = baseline["instructions"], {name: case["ours"] for name, case in found.items()}
     wrong = [f"{name}: {now[name]} instructions, {before.get(name, 'none')} before" for name in now if now[name] > before.get(name, 0) * GROWTH + SLACK]
-    wrong += [f"{name} is not measured any more" for name in before if name not in now]
+    wrong += [f"{name} is no longer measured" for name in before if name not in now]
     wrong += bends(found)
     wrong += [f"{name} misses its target in RESULTS.md, and NOTES.md does not say why" for name in results.unexplained()]
     better = sum(now[name] * GROWTH + SLACK < before.get(name, 0) for name in now)

@@ -1,4 +1,4 @@
-"""Writes ../RESULTS.md: what measure.py counts, with the peers, and what it takes in time."""
+"""Writes ../RESULTS.md: the counts of measure.py, with the peers, and the times."""
 
 import os
 import re
@@ -10,7 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RESULTS = os.path.join(HERE, "..", "RESULTS.md")
 NOTES = os.path.join(HERE, "..", "NOTES.md")
 OTHERS = ("ck", "unchecked", "memcpy", "Vec", "binrw", "deku", "std", "encoding_rs", "simdutf", "HashMap")
-# By a pattern of the name: the most times as many as a contender, or the most an item.
+# By a pattern of the name: the largest multiple of a contender, or the most per item.
 TARGETS = [
     (r"decode header", "of ck", "ck", 1.5),
     (r"decode (ProcessInfo|StopTracing|SessionReply|ResultReply|ErrorReply|EnablePerfMap|ProcessEnvironmentReply|Advertise)$", "of ck", "ck", 1.5),
@@ -20,18 +20,18 @@ TARGETS = [
     (r"encode \d+ ids", "of memcpy", "memcpy", 1.1),
     (r"encode ", "of ck", "ck", 2.0),
     (r"count environment, whole", "of ck", "ck", 2.0),
-    (r"ASCII to UTF-16", "a unit", None, 3.0),
-    (r"ASCII from UTF-16", "a unit", None, 5.0),
+    (r"ASCII to UTF-16", "per unit", None, 3.0),
+    (r"ASCII from UTF-16", "per unit", None, 5.0),
     (r"\w+ (to|from) UTF-16", "of encoding_rs", "encoding_rs", 1.3),
-    (r"(Client|Server), a step", "a step", None, 60.0),
-    (r"Server, a whole .*", "in all", None, 300.0),
+    (r"(Client|Server), a step", "per step", None, 60.0),
+    (r"Server, a whole .*", "in total", None, 300.0),
     (r"DiagnosticPort.*", "of HashMap", "HashMap", 1.5),
-    (r"check_limits of .*", "an item", None, 30.0),
+    (r"check_limits of .*", "per item", None, 30.0),
 ]
 
 
 def target(name, case):
-    """The target of a case, what it is, and whether it is met."""
+    """The target of a case, its value, and whether it is met."""
     for pattern, what, contender, most in TARGETS:
         if re.match(pattern, name) and (contender is None or contender in case):
             value = case["ours"] / (case[contender] if contender else max(case["size"], 1))
@@ -40,7 +40,7 @@ def target(name, case):
 
 
 def unexplained():
-    """The cases that miss their target in RESULTS.md, and that NOTES.md does not name (in backticks)."""
+    """The cases that miss their target in RESULTS.md and are not named in NOTES.md (in backticks)."""
     with open(RESULTS) as results, open(NOTES) as notes:
         missed = re.findall(r"^\| ([^|]+?) \|[^\n]*\*\*missed\*\*", results.read(), re.M)
         named = set(re.findall(r"`([^`]+)`", notes.read()))
@@ -95,17 +95,17 @@ def write(program):
     losing = [f"{name} ({', '.join(slower(case))})" for name, case in cases.items() if slower(case)]
     faster = {peer: median([case[peer] / case["ours"] for case in cases.values() if peer in case]) for peer in ("binrw", "deku", "Vec")}
     lines = [
-        "# What it costs",
+        "# Costs",
         "",
         f"Written by `python3 benches/instructions/measure.py --results`, with {measure.compiler()}, in the default release profile.",
-        "Instructions are counted by callgrind and do not depend on what else runs. `ck` is the fewest sound checks in straight-line code,",
+        "Callgrind counts the instructions; they do not depend on other programs. `ck` is the fewest sound checks in straight-line code,",
         "`unchecked` the same without them, `Vec` a plain client with owned values. A ratio below 1 means that we take fewer.",
-        "[NOTES.md](NOTES.md) has the reasons of what is missed, code size, and programs beside ours.",
+        "[NOTES.md](NOTES.md) has the reasons for missed targets, code size, and other programs.",
         "",
         f"- Cases: {len(cases)}; targets missed: {len(missed)}{': ' + ', '.join(missed) if missed else ''}.",
         f"- Slower than `binrw`, `deku` or the `Vec` client: {', '.join(losing) if losing else 'in no case'}.",
-        "- On the median case faster than " + ", ".join(f"`{peer}` {ratio:.1f} times" for peer, ratio in faster.items() if ratio) + ".",
-        f"- Linear: {', '.join(measure.bends(found)) or 'no case takes over 1.1 times as much an item at twice the size'}.",
+        "- Median case: faster than " + ", ".join(f"`{peer}` {ratio:.1f} times" for peer, ratio in faster.items() if ratio) + ".",
+        f"- Linear: {', '.join(measure.bends(found)) or 'no case takes over 1.1 times as much per item at twice the size'}.",
         "",
         "## Ratios",
         "",
@@ -113,7 +113,7 @@ def write(program):
         "",
         "## Time",
         "",
-        "The shortest of many runs on a machine that does other things too.",
+        "The shortest of many runs on a busy machine.",
         "",
         *timetable(times(program)),
         "",

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """size.py
 
-Prints how many bytes of code and constants the programs have on thumbv6m, built for size and for speed. Exits with 77 without that
-target.
+Prints the bytes of code and constants of the programs on thumbv6m, built for size and for speed. Exits with 77 without that target.
 """
 
 import os
@@ -43,7 +42,7 @@ def sizes(profile):
 
 def main():
     if not is_there():
-        print(f"there is no {TARGET}")
+        print(f"{TARGET} is not installed")
         return 77
     for profile in ("small", "release"):
         for name, size in sizes(profile).items():

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """stack.py
 
-Prints how many bytes of stack each call takes at most on thumbv6m, over all messages of vectors/, valid and not: the stack is painted, the
-call made in qemu, and what of the paint is left looked at. Exits with 77 without that target or qemu-system-arm.
+Prints the largest number of bytes of stack of each call on thumbv6m, over all messages of vectors/, valid or not: the stack is painted,
+the call made in qemu, and the remaining paint counted. Exits with 77 without that target or qemu-system-arm.
 """
 import json
 import os
@@ -28,7 +28,7 @@ def inputs():
             for test in group["tests"]:
                 if test.get("wire"):
                     found.append((test["tcId"], group.get("command"), group["type"] in ("reply", "error"), bytes.fromhex(test["wire"])))
-    # What a command's code is, its requests say.
+    # The requests give a command's code.
     for _, command, is_reply, wire in found:
         if command and not is_reply and wire[:14] == b"DOTNET_IPC_V1\0" and len(wire) >= 20:
             codes.setdefault(command, []).append((wire[16], wire[17]))
@@ -37,7 +37,7 @@ def inputs():
 
 
 def measure(profile):
-    """(call, bytes, tcId) of each; None where it cannot be run."""
+    """(call, bytes, tcId) of each; None if it cannot be run."""
     installed = subprocess.run(["rustup", "target", "list", "--installed"], stdout=subprocess.PIPE, text=True).stdout.split()
     if TARGET not in installed or not shutil.which("qemu-system-arm"):
         return None
@@ -59,7 +59,7 @@ def main():
     for profile in ("small", "release"):
         rows = measure(profile)
         if rows is None:
-            print(f"there is no {TARGET}, or no qemu-system-arm")
+            print(f"{TARGET} or qemu-system-arm not found")
             return 77
         for call, used, case in rows:
             print(f"{profile}: {call}: {used} bytes, by vector {case}")

@@ -1,7 +1,7 @@
 #!/bin/bash -eu
-# For OSS-Fuzz: builds every target, and puts it into $OUT with its seeds and the dictionary.
+# For OSS-Fuzz: builds every target into $OUT, with its seeds and the dictionary.
 cd "$SRC/dotnet-diagnostics-ipc"
-# The tool that writes the seeds is built as any program is: macros of a compiler cannot be loaded with a sanitizer in them.
+# The tool that writes the seeds is built without sanitizers: the compiler cannot load macros that contain one.
 env -u RUSTFLAGS -u CFLAGS -u CXXFLAGS cargo run --features cli -- vectors corpus "$WORK/corpus"
 cargo fuzz build -O --debug-assertions
 for source in fuzz/fuzz_targets/*.rs; do

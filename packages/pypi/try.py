@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """try.py WHEEL [RUNTIME]
 
-Installs a wheel into a fresh virtual environment, without an index, and uses it as somebody new would: the tool against a .NET process
-that runs (by default net10.0.9, see tests/live/launch.py), and the vectors from Python. Prints a line a check; exits with 1 if one fails,
-and with 77 if the runtime cannot be had: the rest was tried then.
+Installs a wheel into a fresh virtual environment, without an index, and uses it as a new user would: the tool against a running .NET
+process (by default net10.0.9, see tests/live/launch.py), and the vectors from Python. Prints one line per check; exits with 1 if one
+fails, and with 77 if the runtime is not available, after the other checks.
 """
 import os
 import pathlib
@@ -24,7 +24,7 @@ print(len(tests), "vectors in", len(files), "files,", len(scripts), "files of sc
 
 
 def said(*command, **options):
-    """What a command prints; it has to succeed."""
+    """The output of a command, which must succeed."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd="/", **options)
     if done.returncode:
         sys.exit(f"{' '.join(command)}: status {done.returncode}\n{done.stdout}{done.stderr}")
@@ -38,7 +38,7 @@ def holds(what, condition, text=""):
 
 
 def by_itself(programs):
-    """What needs no process."""
+    """The checks without a process."""
     version = said("diagipc", "--version")
     holds("diagipc --version", version.startswith("diagipc "), version)
     holds("python -m diagipc --version", said(str(programs / "python"), "-m", "diagipc", "--version") == version)
@@ -49,13 +49,13 @@ def by_itself(programs):
 
 
 def against_a_process():
-    """What people ask a process for; launch.py says which."""
+    """The usual requests to a process, which launch.py names."""
     pid, version = os.environ["DIAG_PID"], os.environ["DIAG_RUNTIME"].removeprefix("net")
     os.environ["TMPDIR"] = os.environ["DIAG_TMPDIR"]
     listed = said("diagipc", "ps")
     holds("diagipc ps lists it", any(pid in line.split() for line in listed.splitlines()), listed)
     info = said("diagipc", "info", pid)
-    holds("diagipc info says its version", version in info, info)
+    holds("diagipc info prints its version", version in info, info)
     variables = said("diagipc", "env", pid)
     holds("diagipc env has its TMPDIR", f"TMPDIR={os.environ['DIAG_TMPDIR']}" in variables, variables)
     with tempfile.TemporaryDirectory() as home:

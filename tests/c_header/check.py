@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What compilers say of c/dotnet_ipc.h: C99 and C++17, gcc and clang, every warning an error; and its bytes on thumbv6m.
+"""Compiles c/dotnet_ipc.h: C99 and C++17, gcc and clang, every warning an error; and measures its bytes on thumbv6m.
 
-Exits with 1 if something is wrong, with 77 if a compiler is not here."""
+Exits with 1 if something is wrong, with 77 if a compiler is missing."""
 import pathlib
 import re
 import shutil
@@ -14,7 +14,7 @@ HEADER = ROOT / "c/dotnet_ipc.h"
 WARNINGS = "-Wall -Wextra -Werror -pedantic -Wconversion -Wsign-conversion -Wshadow -Wundef".split()
 COMPILERS = {"gcc": "-std=c99", "clang": "-std=c99", "g++": "-std=c++17", "clang++": "-std=c++17"}
 IMPLEMENTATION = '#define DOTNET_IPC_IMPLEMENTATION\n#include "dotnet_ipc.h"\n'
-# A file that only uses it, in which helpers are unused and which is linked with the other.
+# A file that only uses it, with unused helpers; it is linked with the other.
 USER = """#include "dotnet_ipc.h"
 int main(void) {
     uint8_t buffer[64];
@@ -24,7 +24,7 @@ int main(void) {
     return dipc_set_environment_variable(buffer, sizeof buffer, "A", NULL) == 32 ? 0 : 1;
 }
 """
-# Everything, for a microcontroller: code and constants, without tables for unwinding and with memcpy of its own.
+# Everything, for a microcontroller: code and constants, without unwind tables and with its own memcpy.
 THUMB = "--target=thumbv6m-none-eabi -mcpu=cortex-m0 -ffreestanding -fno-unwind-tables -fno-asynchronous-unwind-tables -std=c99".split()
 MOST_BYTES = 6 * 1024
 
@@ -58,14 +58,14 @@ def thumb_bytes(directory, *options):
     sections = dict(re.findall(r"^(\.\S+) +([0-9]+)", run("size", "-A", object_file), re.M))
     size = lambda *begins: sum(int(size) for name, size in sections.items() if name.startswith(begins))
     if size(".data", ".bss"):
-        sys.exit(f"thumbv6m: {size('.data', '.bss')} bytes that are not constant, expected none")
+        sys.exit(f"thumbv6m: {size('.data', '.bss')} bytes that are not constant, expected 0")
     return size(".text", ".rodata")
 
 
 def main():
     missing = [compiler for compiler in [*COMPILERS, "size"] if not shutil.which(compiler)]
     if missing:
-        print(f"not here: {', '.join(missing)}")
+        print(f"missing: {', '.join(missing)}")
         sys.exit(77)
     libc = set(re.findall(r"\b(mem[a-z]+|str[a-z]+|malloc|free|printf)\(", HEADER.read_text()))
     if libc - {"memcpy"}:

@@ -52,7 +52,7 @@ fn scripts_list_and_show() {
     let shown = text(&run(&["scripts", "show", "20134"], b"", 0));
     assert_eq!(shown, text(&run(&["scripts", "show", "second-request-with-the-first"], b"", 0)));
     for line in [
-        "scId 20134: Of two requests in one write the first alone is served",
+        "scId 20134: Of two requests in one write only the first is served",
         "  plays   client",
         "   0  {\"open\":\"a\"}",
         "request Process/ProcessInfo2, 0x0404, 20 bytes at offset 0",

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Which planted faults the client suite names, and whether right clients pass: the section "Clients" of spec/DETECTION.md.
+"""Checks which planted faults the client suite names, and whether correct clients pass: the section "Clients" of spec/DETECTION.md.
 
     detect.py [--diagipc PROGRAM] [--write | --check] [NAME...]
 
-Plays `tests/fixtures/clients/client.py` with each fault and each taste of `faults.toml`. Exit status 1 if one is not named, if another
-one is named beside it, if a failure has no name, if a right client fails, or, with --check, if the section is not what the run gives.
+Plays `tests/fixtures/clients/client.py` with each fault and each taste of `faults.toml`. Exit status 1 if one is not named, if another is
+named too, if a failure has no name, if a correct client fails, or, with --check, if the section differs from the run.
 """
 
 import argparse
@@ -24,12 +24,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 FIXTURES = ROOT / "tests/fixtures/clients"
 TABLE = ROOT / "spec/DETECTION.md"
-# What three interpreters beside each other take at most on an idle machine of two processors.
+# The most that three parallel interpreters take on an idle machine with two processors.
 IDLE = 0.1
 
 
 def slower():
-    """How many times slower this machine is now than an idle one; its deadlines are so many times longer."""
+    """How many times slower this machine is now than an idle one; the factor for its deadlines."""
     began = time.monotonic()
     for child in [subprocess.Popen([sys.executable, "-IS", "-c", ""]) for _ in range(3)]:
         child.wait()
@@ -37,7 +37,7 @@ def slower():
 
 
 def compiled(directory):
-    """The client as bytecode: it starts two thousand times, and a quarter of each start would compile it."""
+    """The client as bytecode: it starts two thousand times, and compiling would take a quarter of each start."""
     return py_compile.compile(str(FIXTURES / "client.py"), cfile=str(pathlib.Path(directory) / "client.pyc"), doraise=True)
 
 
@@ -62,14 +62,14 @@ def play(diagipc, file, globs):
 
 
 def judge(cases):
-    """The faults that are named, and the names of failures that have none."""
+    """The named faults, and the failures without one."""
     named = sorted({fault["name"] for case in cases for fault in case.get("faults", [])})
     unnamed = [case["name"] for case in cases if case["grade"] == "fail" and not case.get("faults")]
     return named, unnamed
 
 
 def mends(diagipc, names):
-    """How each fault is mended, as `diagipc explain` says it."""
+    """How to fix each fault, from `diagipc explain`."""
     if not names:
         return {}
     said = subprocess.run([diagipc, "explain", *names], capture_output=True, text=True, check=True).stdout
@@ -101,7 +101,7 @@ def section(rows, mends):
 
 
 def put(text, new):
-    """The file with this section in the place of the old one."""
+    """The file with this section in place of the old one."""
     parts = re.split(r"(?m)^(?=## )", text)
     if any(part.startswith("## Clients") for part in parts):
         return "".join(new + ("\n" if part is not parts[-1] else "") if part.startswith("## Clients") else part for part in parts)
@@ -145,7 +145,7 @@ def main():
         print(new)
     is_same = not arguments.check or put(old, new) == old
     if not is_same:
-        print("the section Clients of spec/DETECTION.md is not what this run gives")
+        print("the section Clients of spec/DETECTION.md differs from this run")
     return 0 if is_same and all(row["ok"] for row in rows) else 1
 
 

@@ -1,8 +1,8 @@
-"""Who reads and writes by the grammar, and what of the vectors each of them cannot.
+"""Implementations of the grammar, and which vectors each cannot handle.
 
-`ROWS` is the one list: tests/grammar/table.py makes the table of spec/GRAMMAR.md of it, tests/grammar/mutations.py asks those that are
-made anew of a changed grammar, tests/kaitai/check.py the two of Kaitai Struct. A new one is a row: its name, how its adapter is made of a
-grammar (vectors/adapters/README.md has the protocol), and what it lacks, with reasons."""
+`ROWS` is the only list: tests/grammar/table.py makes the table of spec/GRAMMAR.md from it, tests/grammar/mutations.py runs those
+generated again from a changed grammar, tests/kaitai/check.py the two of Kaitai Struct. A new one is a row: its name, how to make its
+adapter from a grammar (vectors/adapters/README.md has the protocol), and what it lacks, with reasons."""
 import collections
 import fnmatch
 import json
@@ -20,7 +20,7 @@ DIAGIPC = os.environ.get("DIAGIPC") or str(ROOT / "target/debug/diagipc")
 
 
 def printed(form, grammar, to):
-    """What `diagipc grammar` makes of a changed grammar; the committed file without one. A complaint in place of it is an Unprintable."""
+    """The output of `diagipc grammar` for a changed grammar; the committed file without one. An error instead is an Unprintable."""
     if grammar is None:
         return ROOT / {"c": "c/dotnet_ipc.h", "ksy": "spec/dotnet_ipc.ksy"}[form]
     done = subprocess.run([DIAGIPC, "grammar", "--format", form, "--from", grammar], capture_output=True, text=True)
@@ -31,7 +31,7 @@ def printed(form, grammar, to):
 
 
 def dissected():
-    """By tcId why the dissector for Wireshark does not show a vector; None where it does."""
+    """By tcId why the dissector for Wireshark does not show a vector; None if it does."""
     command = [sys.executable, ROOT / "tests/wireshark/check.py", "--verdicts"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if done.returncode == 77:
@@ -42,7 +42,7 @@ def dissected():
 
 
 class Unprintable(Exception):
-    """A grammar of which a form cannot be made: that is noticed as well."""
+    """A grammar with a form that cannot be generated: that counts as detected too."""
 
 
 def crate(directory, grammar):
@@ -71,58 +71,58 @@ def kaitai(program):
     return made
 
 
-# What the grammar does not have. Reason: globs of TYPE/OPERATION.
+# What the grammar lacks. Reason: globs of TYPE/OPERATION.
 BESIDE = {
-    "names, variables and files of a runtime, which the grammar does not have":
+    "names, variables and files of a runtime, which the grammar lacks":
         "ports/* ports-strict/* default-port-suspend/* socket-name/* pipe-name/* process-stat/*",
-    "what runtimes and the kernel say to each other, which the grammar does not have":
+    "data between runtimes and the kernel, which the grammar lacks":
         "user_reg/* user_unreg/* tracepoint-command/* user_events-record/* extension/*",
     "the protocol before this one, of which the grammar has two tables": "old-request/* old-reply/* legacy-error/*",
 }
 STREAM = "starts of event streams, which are another format"
 NUMBERS = "byte/* ushort/* uint/* ulong/* hresult/* bool/* wchar/*"
 Row = collections.namedtuple("Row", "name made lacks except_for")
-# Of vectors that are not read or refused as they should be, by tcId: what happens instead, and why.
+# Vectors that are not read or refused correctly, by tcId: what happens instead, and why.
 OF_KAITAI = {
     **dict.fromkeys((6256, 6257, 6550), ("taken", "ids in two tracepoints, which an expression cannot compare with all before it")),
-    2011: ("refused elsewhere", "a part of a wrong magic: it is compared when all of it is there"),
-    2441: ("wrong", "the code of an error, sent by a client: a message does not say who sends it"),
-    **dict.fromkeys((2121, 2122, 2506, 3111, 9106), ("refused elsewhere", "bytes behind a message, which are looked at last")),
+    2011: ("refused elsewhere", "a part of a wrong magic: it is compared only when complete"),
+    2441: ("wrong", "the code of an error, sent by a client: a message does not name its sender"),
+    **dict.fromkeys((2121, 2122, 2506, 3111, 9106), ("refused elsewhere", "bytes after a message, which are checked last")),
     **dict.fromkeys(range(18150, 18156), ("refused elsewhere", "an error message inside a block, which is refused as a count that is too large")),
 }
 KAITAI = {
     "bytes: Kaitai Struct reads": "*/encode",
     **BESIDE,
     STREAM: "stream-start/*",
-    "numbers alone, and arrays that no message has": f"{NUMBERS} array<wchar>/* array<string>/*",
+    "single numbers, and arrays that no message has": f"{NUMBERS} array<wchar>/* array<string>/*",
 }
 ROWS = [
     Row("crate", crate, {}, {}),
     Row("C header", c_header, {
-        "pieces of payloads alone: the header has whole messages":
+        "pieces of payloads: the header has only whole messages":
             f"{NUMBERS} string/* guid/* clsid/* array<*>/* event_filter/* tracepoint_*/* *provider_config/*",
         "environment blocks and starts of streams, which a client only reads": "environment/encode stream-start/encode",
-        "commands that the header does not have": "unknown/* legacy-request/*",
+        "commands that the header lacks": "unknown/* legacy-request/*",
         **BESIDE,
     }, {}),
     Row("Python interpreter", interpreter, {
         "environment blocks: the interpreter has messages": "environment/*",
         STREAM: "stream-start/*",
-        "commands that the grammar does not have": "unknown/*",
+        "commands that the grammar lacks": "unknown/*",
         **BESIDE,
     }, {}),
     Row("Kaitai, Python", kaitai("python3"), KAITAI, OF_KAITAI),
     Row("Kaitai, JavaScript", kaitai("node"), KAITAI, OF_KAITAI),
 ]
-# It has no adapter: tests/wireshark/check.py plays captures to it.
+# It has no adapter: tests/wireshark/check.py gives it captures.
 DISSECTOR = "Wireshark"
 # The columns of the table.
 COLUMNS = "read", "written", "refused"
 
 
 class Judged:
-    """What an implementation does with the vectors, by column: how many it does right of how many, and of the others how many for which
-    reason. `wrong` is what no reason explains, and each reason that explains nothing."""
+    """Results of an implementation with the vectors, by column: how many are right of how many, and how many of the others have which
+    reason. `wrong` lists results without a reason, and reasons without a result."""
 
     def __init__(self):
         self.right, self.of = collections.Counter(), collections.Counter()
@@ -131,7 +131,7 @@ class Judged:
 
 
 def vectors():
-    """Of each tcId: the type of its group, and the test."""
+    """For each tcId: the type of its group, and the test."""
     found = {}
     for path in sorted((ROOT / "vectors").glob("*.json")):
         for group in json.loads(path.read_text())["groups"]:
@@ -151,7 +151,7 @@ def report(row, grammar=None, only=()):
 
 
 def outcome(case, test, operation):
-    """What became of a question: `right`, `lacking`, or what is wrong with it."""
+    """The result of a question: `right`, `lacking`, or what is wrong."""
     grade, answer = case["grade"], (case.get("detail", {}).get("seen") or {}).get("result")
     if grade == "unimplemented":
         return "lacking"
@@ -160,7 +160,7 @@ def outcome(case, test, operation):
         return "refused elsewhere" if of_layer else "wrong"
     if operation == "decode" and test["result"] == "invalid" and grade == "pass-lenient":
         return "taken"
-    # A leniency may be refused: none of these does.
+    # A leniency may be refused; none of these refuses it.
     return "refused" if operation == "decode" and test["result"] == "acceptable" and grade == "pass" else "right"
 
 
@@ -186,14 +186,14 @@ def judged(row):
         if reasons:
             result.reasons[reasons[0]][column] += 1
         else:
-            result.wrong.append(f"{case['name']}: {seen}, for no reason that is listed: {case.get('title')}")
-    result.wrong += [f"{number} is listed ({row.except_for[number][0]}), and is not so" for number in row.except_for.keys() - used]
-    result.wrong += [f"listed, and lacks nothing: {why}" for why in row.lacks.keys() - result.reasons.keys()]
+            result.wrong.append(f"{case['name']}: {seen}, without a listed reason: {case.get('title')}")
+    result.wrong += [f"{number} is listed ({row.except_for[number][0]}), but differs" for number in row.except_for.keys() - used]
+    result.wrong += [f"listed, but nothing is lacking: {why}" for why in row.lacks.keys() - result.reasons.keys()]
     return result
 
 
 def judged_dissector():
-    """The same of the dissector, for the questions that the crate is asked."""
+    """The same for the dissector, with the crate's questions."""
     result, known, reasons = Judged(), vectors(), dissected()
     for case in report(ROWS[0])["cases"]:
         *_, number, operation = case["name"].split("/")
@@ -208,7 +208,7 @@ def judged_dissector():
 
 
 def needed(program=DIAGIPC):
-    """Ends with 77 where what asks and compiles is not there."""
+    """Exits with 77 without the programs that ask and compile."""
     if not os.path.exists(program):
-        print(f"no {program}: cargo build --features cli")
+        print(f"{program} not found: cargo build --features cli")
         sys.exit(77)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Changes of the grammar are noticed: with a field swapped, a type, a count, a condition or a limit changed, what is made of it anew no
-longer does with the vectors what it did. At least two implementations notice each; prints how many questions each answers otherwise.
+"""Checks that changes of the grammar are detected: with a field swapped, or a type, a count, a condition or a limit changed, the
+regenerated implementations handle the vectors differently. At least two must detect each change; prints how many questions each answers
+differently.
 
-Exits with 77 if something cannot be had. $DIAGIPC is the program, if not target/debug/diagipc."""
+Exits with 77 if something is not available. $DIAGIPC is the program, if not target/debug/diagipc."""
 import copy
 import json
 import pathlib
@@ -11,7 +12,7 @@ import tempfile
 
 import implementations
 
-# Those that are made of the grammar; the other one of Kaitai Struct is compiled of the same file.
+# Those generated from the grammar; the other one of Kaitai Struct is compiled from the same file.
 MADE = "C header", "Python interpreter", "Kaitai, Python"
 ONLY = "request", "reply", "error"
 
@@ -21,7 +22,7 @@ def named(rows, name):
 
 
 def field_swapped(grammar):
-    """provider_config: keywords behind logLevel"""
+    """provider_config: keywords after logLevel"""
     fields = named(grammar["structs"], "provider_config")["fields"]
     fields[0], fields[1] = fields[1], fields[0]
 
@@ -32,7 +33,7 @@ def type_changed(grammar):
 
 
 def count_changed(grammar):
-    """provider_config: at least 21 bytes, by which a count is held against what is left"""
+    """provider_config: at least 21 bytes, with which a count is compared with the remaining bytes"""
     named(grammar["structs"], "provider_config")["least"] += 1
 
 
@@ -65,7 +66,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory) / "grammar.json"
         try:
-            # Made as the others are: of a file.
+            # Made like the others: from a file.
             path.write_text(json.dumps(real))
             before = {row.name: grades(row, path) for row in rows}
             for mutation in MUTATIONS:
@@ -81,7 +82,7 @@ def main():
                         noticed[row.name] = str(complaint).splitlines()[0]
                 print(f"{mutation.__doc__}: " + ", ".join(f"{name} {count}" for name, count in noticed.items()))
                 if sum(bool(count) for count in noticed.values()) < 2:
-                    print("  fewer than two notice it")
+                    print("  fewer than two detect it")
                     failed = True
         except implementations.Missing as missing:
             print(missing)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The table of spec/GRAMMAR.md: what of the vectors each implementation reads, writes and refuses, and why not the others.
+"""The table of spec/GRAMMAR.md: which vectors each implementation reads, writes and refuses, and why not the others.
 
-    python3 tests/grammar/table.py            # compares: exits with 1 if the table is another one, or has something unexplained
+    python3 tests/grammar/table.py            # compares: exits with 1 if the table differs, or a result has no reason
     python3 tests/grammar/table.py --write
 
-Exits with 77 if something cannot be had. $DIAGIPC is the program, if not target/debug/diagipc."""
+Exits with 77 if something is not available. $DIAGIPC is the program, if not target/debug/diagipc."""
 import sys
 
 import implementations
@@ -28,7 +28,7 @@ def line(*cells):
 
 
 def tables(results):
-    """What each does; and of what it does not do, how many questions of each column for which reason."""
+    """The results of each; and for what it cannot do, the number of questions by column and reason."""
     text = line("", *implementations.COLUMNS) + "|---|---|---|---|\n"
     for name, result in results.items():
         text += line(name, *(cell(result, column) for column in implementations.COLUMNS))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""spec/dotnet_ipc.ksy, compiled to Python, behind the line protocol of vectors/adapters/README.md. It reads, and does not write.
+"""spec/dotnet_ipc.ksy, compiled to Python, with the line protocol of vectors/adapters/README.md. It only reads.
 
     python3 tests/kaitai/adapter.py DIRECTORY          # with dotnet_ipc.py and shapes.json in it, and kaitaistruct
 
-Every attribute is shown under the document's name, whatever it is: no field of a message is named below."""
+Every attribute is shown under the document's name: no field of a message is named below."""
 import enum
 import json
 import pathlib
@@ -89,7 +89,7 @@ def variable(entry):
 
 
 def faults(part):
-    """The limits that a part and what is in it are not within."""
+    """The limits that a part and its contents exceed."""
     if isinstance(part, list):
         for item in part:
             yield from faults(item)
@@ -138,7 +138,7 @@ def refuse(layer, value=None):
 
 
 def layer_of(kind, wire, error):
-    """Where the reader was when it failed."""
+    """The reader's position when it failed."""
     if isinstance(error, ValidationFailedError):
         place = error.src_path
         layers = {"/types/header/seq/0": "header", "/types/advertise/seq/0": "header", "/types/header/seq/1": "transport",

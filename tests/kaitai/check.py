@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""spec/dotnet_ipc.ksy, compiled to Python and JavaScript, reads every vector of a message to the fields that it has, and refuses what is
-malformed. What it cannot is listed with its reason in tests/grammar/implementations.py; an entry that is not needed is an error.
+"""Checks that spec/dotnet_ipc.ksy, compiled to Python and JavaScript, reads every vector of a message to its fields, and refuses
+malformed ones. tests/grammar/implementations.py lists the exceptions with their reasons; an unnecessary entry is an error.
 
-Exits with 1 if something is wrong, with 77 if the compiler or a runtime cannot be had. $DIAGIPC is the program, if not target/debug/diagipc."""
+Exits with 1 if something is wrong, with 77 if the compiler or a runtime is not available. $DIAGIPC is the program, if not
+target/debug/diagipc."""
 import pathlib
 import sys
 import tempfile
@@ -12,7 +13,7 @@ sys.path.insert(0, str(ROOT / "tests/grammar"))
 import implementations  # noqa: E402
 from compiled import Missing, compiled  # noqa: E402
 
-# Nothing runs what is made for these: the compiler takes the types and expressions. (It cannot check values for Nim.)
+# The output for these is not run: the compiler checks the types and expressions. (It cannot check values for Nim.)
 LANGUAGES = "cpp_stl", "csharp", "go", "java", "lua", "perl", "php", "ruby", "rust"
 
 
@@ -28,7 +29,7 @@ def main():
         for row in implementations.ROWS:
             if row.name.startswith("Kaitai"):
                 result = implementations.judged(row)
-                print(f"{row.name}: {result.right['read']} read, {result.right['refused']} refused, all others for a reason that is listed")
+                print(f"{row.name}: {result.right['read']} read, {result.right['refused']} refused, all others for a listed reason")
                 for line in result.wrong:
                     print(f"  {line}")
                 failed |= bool(result.wrong)

@@ -1,4 +1,4 @@
-"""A .ksy, compiled to Python and JavaScript in a directory that adapter.py and adapter.js take."""
+"""A .ksy, compiled to Python and JavaScript in a directory for adapter.py and adapter.js."""
 import os
 import pathlib
 import shutil
@@ -10,7 +10,7 @@ ROOT = HERE.parents[1]
 
 
 class Missing(Exception):
-    """What cannot be had here."""
+    """Something that is not available here."""
 
 
 def quietly(*command, **options):
@@ -36,7 +36,7 @@ def packages():
         quietly("npm", "ci", "--silent", "--ignore-scripts", cwd=target)
         quietly(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes",
                 "--target", target / "python", "-r", HERE / "requirements.txt")
-        # Last: it says that all is there.
+        # Last: it marks the directory as complete.
         (target / "requirements.txt").write_bytes(pinned["requirements.txt"])
     except Missing:
         shutil.rmtree(target, ignore_errors=True)
@@ -45,7 +45,7 @@ def packages():
 
 
 def compiled(ksy, directory, *languages):
-    """Compiles it, and to other languages as well. The compiler's complaint, or None."""
+    """Compiles it, also to other languages. Returns the compiler's error, or None."""
     fetched = packages()
     for name in "node_modules", "python":
         (pathlib.Path(directory) / name).symlink_to(fetched / name)

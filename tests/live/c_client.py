@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""c_client.py: the client of c/trace.c traces real runtimes, and what it stores is a whole nettrace file."""
+"""c_client.py: the client of c/trace.c traces real runtimes, and stores a complete nettrace file."""
 import os
 import pathlib
 import subprocess
@@ -31,7 +31,7 @@ def main():
             if status == 0:
                 with open(stored, "rb") as file:
                     events = sum(1 for kind, *_ in nettrace.blobs(file.read()) if kind == b"EventBlock")
-            print(f"{name}: status {status}, {events} events in a whole file")
+            print(f"{name}: status {status}, {events} events in a complete file")
             failed |= status != 0 or events == 0
     sys.exit(failed)
 

@@ -1,4 +1,4 @@
-"""A line a check, and how many differed. Used by the other scripts here."""
+"""Prints one line per check, and counts differences. Used by the other scripts here."""
 
 wrong = 0
 

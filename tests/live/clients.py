@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """clients.py [--diagipc PROGRAM] [--all]
 
-Holds Microsoft's client library to the protocol: `csclient` is Microsoft.Diagnostics.NETCore.Client 0.2.731102 as a program that does one
-operation a run. What fails must be what `vectors/clients/csclient.known.toml` says, case by case; a selection of short cases, or with
---all every one (two minutes). The program is looked for at $CSCLIENT, in the PATH, and in ../shared/clients beside the repository, where
-it may be compressed (`csclient*.xz`). Prints a line a check; exits with 1 if one differs, with 77 if the program cannot be found.
+Tests Microsoft's client library: `csclient` is Microsoft.Diagnostics.NETCore.Client 0.2.731102 in a program that does one operation per
+run. The failures must be those in `vectors/clients/csclient.known.toml`, case by case; a selection of short cases, or all with --all (two
+minutes). The program is searched at $CSCLIENT, in the PATH, and in ../shared/clients next to the repository, where it may be compressed
+(`csclient*.xz`). Prints one line per check; exits with 1 if one differs, with 77 if the program is not found.
 """
 import argparse
 import glob
@@ -26,7 +26,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 SKIP = 77
 CLIENTS = os.path.join(ROOT, "vectors", "clients")
 PROFILE = "coreclr-10"
-# At least a case of each fault that is known, but those that wait for the end of a client's patience; and what passes beside them.
+# At least one case of each known fault, except those that wait until a client gives up; and some cases that pass.
 SELECTION = ["request/*", "text/latin/*", "size/*/set-env", "reply/*/resume", "reply/*/attach", "replies/reply-cut-*", "replies/ok-*",
              "strings/*", "entries/*", "environment/environment-odd-entries", "environment/environment-count-too-large",
              "discovery/*/process-info", "tool_ports/tool-port", "streams/session-collect-tracing2"]
@@ -63,7 +63,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         home = found(directory)
         if not home:
-            print("SKIPPED: there is no csclient: $CSCLIENT names it", file=sys.stderr)
+            print("SKIPPED: csclient not found; set $CSCLIENT to its path", file=sys.stderr)
             return SKIP
         diagipc = os.path.abspath(arguments.diagipc or built("diagipc", "build", "--features", "cli", "--bin", "diagipc"))
         known_file = os.path.join(CLIENTS, "csclient.known.toml")
@@ -79,11 +79,11 @@ def main():
     accepted = {(fault["name"], case["name"]) for case in report["cases"] for fault in case.get("faults", [])
                 if case["grade"] == "informational"}
     failed = [f"{case['name']}: {', '.join(case['detail']['found'][:2])}" for case in report["cases"] if case["grade"] == "fail"]
-    check(f"csclient: {len(played)} cases, nothing fails that is not known", done.returncode == 0 and not failed, "\n".join(failed))
-    check(f"csclient: {len(expected)} known faults in their cases, all there", expected <= accepted, sorted(expected - accepted))
+    check(f"csclient: {len(played)} cases, no unknown failure", done.returncode == 0 and not failed, "\n".join(failed))
+    check(f"csclient: {len(expected)} known faults in their cases, all present", expected <= accepted, sorted(expected - accepted))
     waits = {"no-read-timeout", "reads-until-close"}
     missing = set(known) - {fault for fault, _ in expected} - (set() if arguments.all else waits)
-    check("csclient: each known fault has a case that was played", not missing, sorted(missing))
+    check("csclient: each known fault has a case that was run", not missing, sorted(missing))
     check("csclient: no entry is unknown or gone", not [note for note in report.get("notes", []) if "accepted" in note], report.get("notes"))
     return 1 if checks.wrong else 0
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """createdump.py [--record FILE]
 
-Starts a .NET 9.0.5 with its createdump as the package has it, which may not be executed, and with one that may, and sees what each
-answers to dumps; .NET 10.0.12, which is whole; and NativeAOT with a createdump beside it, as F-98 says. What was written must be a core
-file of that process. Prints one line a check; exits with 1 if one differs, with 77 if 9.0.5 cannot be had here. --record writes requests
-and replies of the second to FILE, in the form of vectors/source/recorded/.
+Starts a .NET 9.0.5 with the createdump of its package, which is not executable, and with an executable one, and checks the answers to
+dumps; also .NET 10.0.12, which is complete, and NativeAOT with a createdump beside it (F-98). The written file must be a core file of
+that process. Prints one line per check; exits with 1 if one differs, with 77 if 9.0.5 is not available here. --record writes requests and
+replies of the second to FILE, in the form of vectors/source/recorded/.
 """
 import argparse
 import contextlib
@@ -30,7 +30,7 @@ COMMANDS = {DUMP: "Dump/GenerateCoreDump", DUMP3: "Dump/GenerateCoreDump3"}
 
 
 class Differs(Exception):
-    """The runtime does something else than this file says."""
+    """The runtime differs from this file."""
 
 
 def expect(condition, text):
@@ -39,7 +39,7 @@ def expect(condition, text):
 
 
 def ask(path, code, name, kind):
-    """The request and the reply; the connection must end behind it."""
+    """The request and the reply; the connection must end after it."""
     text = (name + "\0").encode("utf-16-le")
     payload = struct.pack("<I", len(text) // 2) + text + struct.pack("<II", kind, 0)
     request = HEADER + struct.pack("<HBBH", 20 + len(payload), code >> 8, code & 0xFF, 0) + payload
@@ -54,7 +54,7 @@ def ask(path, code, name, kind):
 
 
 def expect_core(path, process, what):
-    """An ELF file of type 4 with segments of memory, and the notes that a kernel, or who stands for it, writes of that process."""
+    """An ELF file of type 4 with segments of memory, and the notes of that process from a kernel or its stand-in."""
     with open(path, "rb") as file:
         head = file.read(64)
         expect(head[:6] == b"\x7fELF\x02\x01", f"{what} is not an ELF file of 64 bits: it begins with {head[:8].hex()}")
@@ -64,14 +64,14 @@ def expect_core(path, process, what):
         for number in range(count):
             file.seek(at + number * size)
             segments.append(struct.unpack("<IIQQQQQQ", file.read(56)))
-        expect(any(segment[0] == 1 and segment[5] for segment in segments), f"{what} has no memory in it")
+        expect(any(segment[0] == 1 and segment[5] for segment in segments), f"{what} has no memory segments")
         (notes,) = [segment for segment in segments if segment[0] == 4]
         file.seek(notes[2])
         data, at, pids = file.read(notes[5]), 0, set()
         while at + 12 <= len(data):
             name, length, kind = struct.unpack_from("<III", data, at)
             at += 12 + (name + 3) // 4 * 4
-            if kind == 1:  # NT_PRSTATUS: pr_pid is behind signal, code, pending and held signals
+            if kind == 1:  # NT_PRSTATUS: pr_pid follows signal, code, pending and held signals
                 pids.add(struct.unpack_from("<i", data, at + 32)[0])
             at += (length + 3) // 4 * 4
         expect(process.pid in pids, f"{what} has the threads {sorted(pids)}; expected: {process.pid} among them")
@@ -79,7 +79,7 @@ def expect_core(path, process, what):
 
 @contextlib.contextmanager
 def runtimes(mode):
-    """A directory of runtimes with a copy of the one, whose createdump has this mode. All but that are links."""
+    """A directory of runtimes with a copy of this one, whose createdump has this mode. All other files are links."""
     home = launch.home_of(NAME)
     with tempfile.TemporaryDirectory(dir=os.path.dirname(home), prefix=".createdump-") as directory:
         subprocess.run(["cp", "-al", home, os.path.join(directory, NAME)], check=True, timeout=60)
@@ -110,7 +110,7 @@ def one_that_may_not_be_executed(_):
     with started(0o644) as (process, directory, path):
         _, reply = ask(path, DUMP, directory + "/core", 4)
         expect(reply[16:] == E_FAIL, f"answered {reply.hex()}; expected: Error with E_FAIL")
-        expect(not os.path.exists(path) and process.poll() is None, "the socket is still there, or the process has ended")
+        expect(not os.path.exists(path) and process.poll() is None, "the socket still exists, or the process has ended")
     return "E_FAIL, and the socket is gone"
 
 
@@ -119,7 +119,7 @@ def one_that_may_be_executed(recorded):
         for code in COMMANDS:
             for kind in (1, 2, 3, 4):
                 core = directory + "/core"
-                request, reply = ask(path, code, "core", kind)  # from where the runtime was started
+                request, reply = ask(path, code, "core", kind)  # where the runtime was started
                 expect(reply == S_OK, f"type {kind} is answered {reply.hex()}; expected: OK with S_OK")
                 expect_core(core, process, f"type {kind}")
                 os.remove(core)
@@ -127,9 +127,9 @@ def one_that_may_be_executed(recorded):
                     recorded.append((code, "write a dump", request, reply))
             request, reply = ask(path, code, "/none/dump", 4)
             expect(reply[16:24] == E_FAIL, f"without a directory: {reply.hex()}; expected: Error with E_FAIL")
-            recorded.append((code, "write a dump where there is no directory", request, reply))
+            recorded.append((code, "write a dump into a missing directory", request, reply))
         expect(os.path.exists(path) and process.poll() is None, "the socket is gone, or the process has ended")
-    return "types 1 to 4 are written and S_OK; a directory that is not there is E_FAIL; the socket stays"
+    return "types 1 to 4 are written and S_OK; a missing directory is E_FAIL; the socket stays"
 
 
 def types_that_are_written(_):
@@ -146,7 +146,7 @@ def types_that_are_written(_):
 
 
 def native_aot_with_a_createdump(name):
-    """F-98: it writes full dumps alone, and those only where both the variable and the program are there."""
+    """F-98: it writes only full dumps, and only with both the variable and the program."""
     said = []
     for beside, variable in ((True, True), (True, False), (False, True)):
         with tempfile.TemporaryDirectory(prefix="aot-") as home:
@@ -163,9 +163,9 @@ def native_aot_with_a_createdump(name):
                         expect_core(directory + "/core", process, "type 4")
                     else:
                         expect(reply[16:] == E_FAIL, f"type {kind} is answered {reply.hex()}; expected: Error with E_FAIL")
-                        expect(not os.path.exists(directory + "/core"), f"type {kind} has written a file")
-            said.append(f"createdump {'beside it' if beside else 'not there'}, variable {'set' if variable else 'not set'}")
-    return f"type 4 is a core file of the process where both are there, else E_FAIL and no file ({'; '.join(said)})"
+                        expect(not os.path.exists(directory + "/core"), f"type {kind} wrote a file")
+            said.append(f"createdump {'beside it' if beside else 'missing'}, variable {'set' if variable else 'not set'}")
+    return f"type 4 is a core file of the process with both, otherwise E_FAIL and no file ({'; '.join(said)})"
 
 
 def main():
@@ -175,7 +175,7 @@ def main():
     try:
         launch.fetch(NAME)
     except (OSError, subprocess.SubprocessError) as error:
-        print(f"SKIPPED: {NAME} cannot be had here: {error}", file=sys.stderr)
+        print(f"SKIPPED: {NAME} is not available here: {error}", file=sys.stderr)
         sys.exit(launch.SKIP)
     wrong, recorded = 0, []
     checks = [(NAME, one_that_may_not_be_executed, recorded), (NAME, one_that_may_be_executed, recorded)]

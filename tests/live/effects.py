@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """effects.py [NAME ...]
 
-Starts real .NET runtimes, sends them commands whose reply is only S_OK, and sees what they did: a perf map that is written and then
-stopped, a variable that is set and then deleted, what a dump says with and without diagnostics. Prints one line a check and runtime;
-exits with 1 if one differs, with 77 if a runtime that is named cannot be had here. Without names: all of them that can.
+Starts real .NET runtimes, sends them commands that only reply S_OK, and checks their effects: a perf map that is written and then
+stopped, a variable that is set and then deleted, a dump's output with and without diagnostics. Prints one line per check and runtime;
+exits with 1 if one differs, with 77 if a named runtime is not available here. Without names: all available ones.
 """
 import os
 import struct
@@ -16,7 +16,7 @@ import launch
 import ports
 
 RUNTIMES = ("net10.0.12", "net10.0.9", "net9.0.5", "net8.0.30")
-# Those whose createdump may be executed, and that wait for it.
+# Those with an executable createdump, which wait for it.
 DUMPS = ("net10.0.12", "net10.0.9")
 HEADER = b"DOTNET_IPC_V1\0"
 S_OK = HEADER + struct.pack("<HBBHI", 24, 0xFF, 0x00, 0, 0)
@@ -25,7 +25,7 @@ PERF_MAP = 3
 
 
 class Differs(Exception):
-    """The runtime does something else than this file says."""
+    """The runtime differs from this file."""
 
 
 def expect(condition, text):
@@ -53,16 +53,16 @@ def string(text):
 
 
 def entries(path):
-    """What ProcessEnvironment says. Every count takes in a NUL, and the block ends behind the last entry."""
+    """The contents of ProcessEnvironment. Every count includes a NUL, and the block ends after the last entry."""
     block = ask(path, PROCESS_ENVIRONMENT)[26:]
     (count,), at, texts = struct.unpack_from("<I", block), 4, []
     for _ in range(count):
         (units,) = struct.unpack_from("<I", block, at)
         text = block[at + 4:at + 4 + 2 * units].decode("utf-16-le")
-        expect(text.endswith("\0") and "\0" not in text[:-1], f"{text!r} does not end with the only NUL")
+        expect(text.endswith("\0") and "\0" not in text[:-1], f"{text!r} does not end with its only NUL")
         texts.append(text[:-1])
         at += 4 + 2 * units
-    expect(at == len(block), f"{len(block) - at} bytes behind the last entry")
+    expect(at == len(block), f"{len(block) - at} bytes after the last entry")
     return texts
 
 
@@ -75,17 +75,17 @@ def opened(process, file):
 def a_perf_map_is_written_until_it_is_disabled(process, _, path):
     file = f"/tmp/perf-{process.pid}.map"
     try:
-        expect(not os.path.exists(file), f"{file} is there before the command")
+        expect(not os.path.exists(file), f"{file} exists before the command")
         done(path, ENABLE_PERF_MAP, struct.pack("<I", PERF_MAP))
-        expect(opened(process, file), f"{file} is not open behind the command")
+        expect(opened(process, file), f"{file} is not open after the command")
         done(path, DISABLE_PERF_MAP)
         with open(file, "rb") as lines:
             first = lines.readline().split(b" ", 2)
         expect(len(first) == 3 and int(first[0], 16) and int(first[1], 16), f"the first line is {first!r}")
-        expect(not opened(process, file), f"{file} is still open once it is disabled")
+        expect(not opened(process, file), f"{file} is still open after it was disabled")
         size = os.path.getsize(file)
         time.sleep(1.0)
-        expect(os.path.getsize(file) == size, f"{file} grows once it is disabled")
+        expect(os.path.getsize(file) == size, f"{file} grows after it was disabled")
     finally:
         if os.path.exists(file):
             os.remove(file)
@@ -93,12 +93,12 @@ def a_perf_map_is_written_until_it_is_disabled(process, _, path):
 
 
 def a_variable_is_set_and_deleted(_, __, path):
-    expect(not any(entry.startswith("DIAG_SET=") for entry in entries(path)), "DIAG_SET is there before the command")
+    expect(not any(entry.startswith("DIAG_SET=") for entry in entries(path)), "DIAG_SET exists before the command")
     done(path, SET_VARIABLE, string("DIAG_SET") + string("a value"))
     expect(entries(path).count("DIAG_SET=a value") == 1, "DIAG_SET is not in the environment")
     done(path, SET_VARIABLE, string("DIAG_SET") + struct.pack("<I", 0))
     expect(not any(entry.startswith("DIAG_SET=") for entry in entries(path)), "DIAG_SET is still in the environment")
-    return "ProcessEnvironment has the variable once it is set, and no more once it is deleted; every entry has its NUL"
+    return "ProcessEnvironment has the variable after it was set, and not after it was deleted; every entry has its NUL"
 
 
 def diagnostics_are_written_to_the_console(_, directory, path):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """errors.py
 
-What becomes of a connection after an error: sends bad messages that do no harm (by their `hazard`) to real runtimes, reads the error,
-and sees whether the connection ends. Prints one line a message; exits with 1 if one does not end, with 77 if a runtime cannot be had.
+Checks connections after an error: sends harmless bad messages (by their `hazard`) to real runtimes, reads the error, and checks that the
+connection ends. Prints one line per message; exits with 1 if one does not end, with 77 if a runtime is not available.
 """
 import os
 import socket
@@ -30,7 +30,7 @@ MESSAGES = [
 
 
 def ends_after_an_error(path, sent, code):
-    """What is wrong; None if an error with that code came, and then the end."""
+    """What is wrong; None if an error with that code arrived, and then the end."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(PATIENCE)
         connection.connect(path)
@@ -40,9 +40,9 @@ def ends_after_an_error(path, sent, code):
             while piece := connection.recv(4096):
                 seen += piece
         except ConnectionResetError:
-            pass  # bytes were left unread (F-70): an end as well
+            pass  # bytes were left unread (F-70): also an end
         except socket.timeout:
-            return f"the connection is still there after {PATIENCE:.0f} s"
+            return f"the connection is still open after {PATIENCE:.0f} s"
         expected = header(0xFFFF, size=24) + struct.pack("<I", code)
         return None if seen == expected else f"answered {seen.hex()}, expected {expected.hex()}"
 

@@ -2,9 +2,9 @@
 """evidence.py REPORT ...
 evidence.py --agreement [DIAGIPC]
 
-Writes what a report of `diagipc server --json` says that a runtime did to evidence/NAME.json: the outcome of each case, a line each. NAME
-is the report's target, as `--name` gives it. A report of some cases (`--only`) leaves those of the others. evidence/README.md explains
-the outcomes. --agreement: puts into spec/RUNTIMES.md how far the reference runtime does the same.
+Writes the outcomes in a report of `diagipc server --json` to evidence/NAME.json, one line per case. NAME is the report's target, as
+`--name` gives it. A report of some cases (`--only`) keeps those of the others. evidence/README.md explains the outcomes. --agreement:
+puts into spec/RUNTIMES.md how far the reference runtime agrees.
 """
 import json
 import os
@@ -19,7 +19,7 @@ def path_of(name):
 
 
 def kept(name):
-    """The outcomes that are there, by case."""
+    """The present outcomes, by case."""
     if not os.path.exists(path_of(name)):
         return {}
     with open(path_of(name), encoding="utf-8") as file:
@@ -27,7 +27,7 @@ def kept(name):
 
 
 def keep(report, is_whole, system="Linux x64"):
-    """Writes the outcomes of a report. `is_whole`: it has all cases, and what else is there is of none."""
+    """Writes the outcomes of a report. `is_whole`: it has all cases; other outcomes are removed."""
     name = report["target"]
     there = {} if is_whole else kept(name)
     there |= {case["name"]: case["outcome"] for case in report["cases"] if "outcome" in case}
@@ -45,9 +45,9 @@ def in_order(item):
 
 
 def agreement(diagipc="diagipc"):
-    """The rows of all recordings, into their table."""
+    """Writes the rows of all recordings into their table."""
     import matrix
-    # Of the system on which this runs.
+    # For the system on which this runs.
     files = [path_of(name[:-5]) for name in os.listdir(HOME) if name.endswith(".json") and not name.startswith("win-")]
     done = subprocess.run([diagipc, "runtime", "--agreement", *files], check=True, stdout=subprocess.PIPE, text=True)
     matrix.write(done.stdout.splitlines(), "| build | right requests | malformed requests |")

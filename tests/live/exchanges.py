@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """exchanges.py [--gate] [--on NAME] [--names REGEX] [--record FILE] [scId ...]
 
-Plays the scripts of vectors/exchanges/ that play the client against real runtimes that it starts, and compares: by default all of
-them on all runtimes of launch.py. Harmful ones, and those that need a target started in their own way, get a runtime of their own;
-the others share one. A runtime that a script's `deviations` name must go the way that stands there. Prints a line a script, and
-a difference is tried a second time, since what is seen depends on times.
+Plays the client scripts of vectors/exchanges/ against real runtimes that it starts, and compares: by default all of them on all runtimes
+of launch.py. Harmful ones, and those with their own target configuration, get a separate runtime; the others share one. A runtime named
+in a script's `deviations` must follow those steps. Prints one line per script; a difference is tried a second time, since the results
+depend on timing.
 
 --gate    only what is harmless, on net10.0.9
 --names   only scripts whose name has a match of REGEX
---record  writes {scId: runtimes on which it went as the script says} to FILE, of what was played; the rest of FILE stays
+--record  writes {scId: runtimes that followed the script} to FILE, for the scripts played; the rest of FILE stays
 
-Exits with 1 if one differs, with 77 if a runtime, or what a script needs, cannot be had here.
+Exits with 1 if one differs, with 77 if a runtime, or a requirement of a script, is not available here.
 """
 import argparse
 import array
@@ -38,19 +38,19 @@ import ports
 
 SCRIPTS = os.path.join(HERE, "..", "..", "vectors", "exchanges")
 USER_EVENTS = ("/sys/kernel/tracing/user_events_data", "/sys/kernel/debug/tracing/user_events_data")
-SUSPENDING = ("DOTNET_DiagnosticPorts", "DOTNET_DefaultDiagnosticPortSuspend")  # set by a script itself
+SUSPENDING = ("DOTNET_DiagnosticPorts", "DOTNET_DefaultDiagnosticPortSuspend")  # set by a script
 GATE = "net10.0.9"
 PAUSE = 0.02      # between the pieces of a `send` with `chunks`
-SETTLED = 0.5     # from managed code's first sign to where it does nothing more of interest
+SETTLED = 0.5     # from the first sign of managed code until it is idle
 TOGETHER = 3      # runtimes that are started beside the shared ones
 
 
 class Differs(Exception):
-    """What came is not what the script says."""
+    """The received bytes differ from the script."""
 
 
 class Unavailable(Exception):
-    """What the script needs cannot be had here."""
+    """A requirement of the script is not available here."""
 
 
 # --- one connection -----------------------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ class Connection:
         self.sock, self.reader, self.last, self.how = sock, None, b"", None
 
     def read(self, length, deadline):
-        """So many bytes and no more; fewer only at the end, which `how` then tells."""
+        """So many bytes and no more; fewer only at the end, given by `how`."""
         out = b""
         while len(out) < length:
             if not select.select([self.sock], [], [], max(0, deadline - time.monotonic()))[0]:
@@ -117,7 +117,7 @@ def number(captures, name):
 
 
 def literal(part, captures):
-    """The bytes that a part stands for; None if it stands for any."""
+    """The bytes of a part; None if any will do."""
     if isinstance(part, str):
         return bytes.fromhex(part)
     if "repeat" in part:
@@ -126,7 +126,7 @@ def literal(part, captures):
 
 
 def match(pattern, have, captures):
-    """Compares as much as is there: how many more bytes are needed (0: it is matched), and the captures. Raises Differs."""
+    """Compares the received bytes: the number of bytes still needed (0: matched), and the captures. Raises Differs."""
     captures, at = dict(captures), 0
     for part in pattern:
         bytes_ = literal(part, captures)
@@ -161,7 +161,7 @@ def match(pattern, have, captures):
 
 
 def receive(connection, alternatives, captures, deadline):
-    """Reads until one of the patterns has come; its captures."""
+    """Reads until one of the patterns is matched; its captures."""
     have = b""
     while True:
         left, faults = [], []
@@ -184,7 +184,7 @@ def receive(connection, alternatives, captures, deadline):
 
 # --- one target ---------------------------------------------------------------------------------------------------
 class Target:
-    """A runtime that was started as a script wants it, and what listens for it."""
+    """A runtime started as a script needs it, and its listeners."""
 
     def __init__(self, process, path, places, listeners, user_events):
         self.process, self.path, self.places, self.listeners, self.user_events = process, path, places, listeners, user_events
@@ -207,12 +207,12 @@ def wants_own(script):
 
 
 def text_of(value):
-    """A variable's value, as Python has it in its own environment."""
+    """A variable's value, as in Python's environment."""
     return value if isinstance(value, str) else os.fsdecode(bytes.fromhex(value["bytes"]))
 
 
 def steps_of(script, name):
-    """The steps to play on that runtime, and the deviation they are of, if any."""
+    """The steps to play on that runtime, and their deviation, if any."""
     for deviation in script.get("deviations", ()):
         if name in deviation["on"]:
             return script["steps"][:deviation["from"]] + deviation["steps"], deviation
@@ -221,7 +221,7 @@ def steps_of(script, name):
 
 @contextlib.contextmanager
 def started(name, needs, user_events=False):
-    """A target as `needs` says; raises OSError if it does not come up."""
+    """A target by `needs`; raises OSError if it does not start."""
     directory = tempfile.mkdtemp(prefix="ports-")
     target = Target(None, None, {one["id"]: os.path.join(directory, one["id"]) for one in needs["ports"]}, {}, None)
     try:
@@ -238,7 +238,7 @@ def started(name, needs, user_events=False):
                 target.listen(one["id"])
         with contextlib.ExitStack() as stack:
             target.process, where = stack.enter_context(launch.started(name, variables))
-            # Comes first: what is left behind is found by the directory, which is still there then.
+            # First: remaining processes are found by the directory, which still exists then.
             stack.callback(end_children, target.process, where)
             target.directory = where
             if not needs.get("default_port", True):
@@ -261,7 +261,7 @@ def started(name, needs, user_events=False):
 
 
 def connected(path, deadline):
-    """A connection. The socket's file is there a moment before anybody listens, so that a refusal is not the last word."""
+    """A connection. The socket's file exists a moment before the process listens, so a refusal is tried again."""
     while True:
         sock = socket.socket(socket.AF_UNIX)
         try:
@@ -276,7 +276,7 @@ def connected(path, deadline):
 
 
 def end_children(process, directory):
-    """8.0.30 leaves a child behind at each dump, which does not end and holds the connection: it has the run's TMPDIR as well."""
+    """8.0.30 leaves a child after each dump, which does not end and keeps the connection open: it has the run's TMPDIR too."""
     for path in glob.glob("/proc/[0-9]*/environ"):
         pid = int(path.split("/")[2])
         with contextlib.suppress(OSError), open(path, "rb") as file:
@@ -285,7 +285,7 @@ def end_children(process, directory):
 
 
 def stand_in_for_user_events(directory, variables):
-    """Gives what opens user_events_data: the file, or where this kernel has none, user_events_kernel.c in the runtime."""
+    """Returns what opens user_events_data: the file, or if this kernel has none, user_events_kernel.c in the runtime."""
     for path in USER_EVENTS:
         with contextlib.suppress(OSError):
             os.close(os.open(path, os.O_RDWR))
@@ -307,7 +307,7 @@ class Player:
         self.target, self.within, self.connections, self.captures, self.descriptors = target, within, {}, {}, []
 
     def play(self, steps):
-        """None, or what differs."""
+        """None, or the difference."""
         try:
             for at, step in enumerate(steps):
                 try:
@@ -423,7 +423,7 @@ class Player:
             if there == (step["expect_socket"] == "there"):
                 return
             if time.monotonic() >= deadline:
-                raise Differs("it is there" if there else "it is not there")
+                raise Differs("it exists" if there else "it is not there")
             time.sleep(0.02)
 
     def do_expect_file(self, step, _, deadline):
@@ -482,7 +482,7 @@ def judge(report, name, script, try_once):
     try:
         fault = try_once(steps)
         if fault:
-            report.line(name, script, "differs", fault + "; once more")
+            report.line(name, script, "differs", fault + "; again")
             fault = try_once(steps)
     except Unavailable as why:
         with report.lock:
@@ -506,7 +506,7 @@ def play_alone(report, name, script, within):
 
 
 def play_together(report, name, chosen):
-    """One after another on one runtime, which is started again where one has ended it."""
+    """One after another on one runtime, which is restarted if one has ended it."""
     stack = contextlib.ExitStack()
     target = None
 
@@ -558,7 +558,7 @@ def main():
     if options.record:
         record(options.record, report.went)
     print(f"{', '.join(names)}: {report.agreed} as the scripts say, {report.known} as their deviations say, {report.wrong} differ; "
-          f"{report.unavailable} cannot be had here, {later} are of later versions")
+          f"{report.unavailable} not available here, {later} are of later versions")
     sys.exit(1 if report.wrong else launch.SKIP if report.unavailable else 0)
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """fuzz_server.py [NAME]
 
-A short campaign of `diagipc fuzz-server` against net10.0.9, or the runtime NAME: it must find a death (F-72), and bring it down to a
-message of 20 bytes, without payload; `diagipc replay` must kill another process of that runtime with it. Prints a line a check; exits
-with 1 if one differs, with 77 if the runtime cannot be had here. $DIAGIPC is the program; without it, it is built.
+A short campaign of `diagipc fuzz-server` against net10.0.9, or the runtime NAME: it must find a death (F-72), and reduce it to a message
+of 20 bytes, without payload; `diagipc replay` must kill another process of that runtime with it. Prints one line per check; exits with 1
+if one differs, with 77 if the runtime is not available here. $DIAGIPC is the program; without it, it is built.
 """
 import json
 import os
@@ -30,11 +30,11 @@ def program():
 
 
 def replayed(diagipc, name, script):
-    """Exit status of `replay` with a process of its own, and what it said."""
+    """Exit status of `replay` with a new process, and its output."""
     with launch.started(name, {"DOTNET_DefaultDiagnosticPortSuspend": "0"}) as (process, directory):
         if not launch.default_socket(process, directory, 30):
             return None, "no socket"
-        # Only a process that is waited for is gone when it has ended.
+        # A process that has ended is gone only after a wait.
         threading.Thread(target=process.wait, daemon=True).start()
         done = subprocess.run([diagipc, "replay", script, "--allow-harmful", "--to", str(process.pid)], text=True, timeout=SECONDS,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "TMPDIR": directory})
@@ -46,7 +46,7 @@ def main():
     try:
         launch.fetch(name)
     except (OSError, subprocess.SubprocessError) as error:
-        print(f"SKIPPED: {name} cannot be had here: {error}", file=sys.stderr)
+        print(f"SKIPPED: {name} is not available here: {error}", file=sys.stderr)
         return launch.SKIP
     diagipc = program()
     with tempfile.TemporaryDirectory() as out:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """html.py [DIRECTORY]
 
-The page of `diagipc report --html` in a real browser: writes four reports of 600 cases, makes the page, and looks at it in headless
-Chromium, as wide as a desk and as a phone, light and dark, with scripts and without. Leaves pictures in DIRECTORY if one is named.
-Prints a line a check; exits with 1 if one fails, with 77 if there is no Chromium. Wants `diagipc` in $DIAGIPC, or builds it.
+The page of `diagipc report --html` in a real browser: writes four reports of 600 cases, makes the page, and checks it in headless
+Chromium, in desktop and phone width, light and dark, with and without scripts. Leaves pictures in DIRECTORY if given. Prints one line per
+check; exits with 1 if one fails, with 77 without Chromium. Uses `diagipc` from $DIAGIPC, or builds it.
 """
 import json
 import os
@@ -20,7 +20,7 @@ GRADES = {"pass": "pass", "pass-lenient": "passLenient", "unimplemented": "unimp
 TARGETS = [(".NET 3.1.23", "coreclr-3.1"), (".NET 8.0.30", "coreclr-8"), (".NET 9.0.5", "coreclr-9"), (".NET 10.0.9", "coreclr-10")]
 SECTIONS = ["framing", "process", "eventpipe", "user-events", "dump-profiler", "ports"]
 
-# Measures the page in a frame of the width of a screen, of which a headless window would not go below 500.
+# Measures the page in a frame of the screen's width, as a headless window is at least 500 wide.
 FRAME = """<!DOCTYPE html><body style="margin:0"><iframe id="f" src="page.html" style="border:0;width:%(width)dpx;height:%(height)dpx"></iframe>
 <pre id="measured"></pre><script>
 document.getElementById("f").onload = event => {
@@ -148,7 +148,7 @@ def main():
         with open(page) as file:
             text = file.read()
         check("600 cases by 4 reports are a small page", len(text) < 2_000_000, f"{len(text)} bytes")
-        check("the page asks for nothing", not re.search(r"https?://|\bsrc=|@import|url\(|<link", text), "no address in it")
+        check("the page loads nothing", not re.search(r"https?://|\bsrc=|@import|url\(|<link", text), "no address in it")
         pictures = sys.argv[1] if len(sys.argv) > 1 else directory
         os.makedirs(pictures, exist_ok=True)
         failed = sum(any(case(number, column)["grade"] == "fail" for column in range(4)) for number in range(600))
@@ -169,7 +169,7 @@ def main():
             check(f"{name}: the page is as wide as the screen", said["scroll"] <= said["client"] and said["client"] <= width, said["scroll"])
             check(f"{name}: also with all details open", said["opened"] <= said["client"], said["opened"])
             check(f"{name}: header and first column stay", all(abs(edge) <= 2 for edge in said["sticky"]), said["sticky"])
-            check(f"{name}: the filter is there, and leaves the rows with a failure", said["filter"] and said["rows"] == 600 and said["failures"] == failed,
+            check(f"{name}: the filter exists, and leaves the rows with a failure", said["filter"] and said["rows"] == 600 and said["failures"] == failed,
                   f"{said['rows']}, {said['failures']}")
             check(f"{name}: the search leaves the rows with all its words", said["searched"] == searched, said["searched"])
             check(f"{name}: failures come first, then the filter, then the cases", said["order"] == sorted(said["order"]) and said["order"][0] > 0,
@@ -181,14 +181,14 @@ def main():
                 check(f"{name}: the table scrolls in its box", said["table"] > said["box"], f"{said['table']} in {said['box']}")
         dom = chromium(program, directory, "--dump-dom", f"file://{page}")
         check("a target's markup is text", "<title>Conformance" in dom and "&lt;script&gt;document.title" in dom, "escaped")
-        # As a browser without scripts shows it; `hidden` keeps the filter away that would do nothing.
+        # As in a browser without scripts; `hidden` hides the useless filter.
         bare = os.path.join(directory, "bare.html")
         with open(bare, "w") as file:
             file.write(re.sub(r"<script>\n.*?</script>", "", text, flags=re.S))
         picture = os.path.join(pictures, "no-script.png")
         chromium(program, directory, "--window-size=1280,900", f"--screenshot={picture}", f"file://{bare}")
         dom = chromium(program, directory, "--dump-dom", f"file://{bare}")
-        check("without scripts all rows are there, and no filter", dom.count(' data-kinds="') == 600 and re.search(r'<fieldset[^>]* hidden', dom), "600")
+        check("without scripts all rows are shown, and no filter", dom.count(' data-kinds="') == 600 and re.search(r'<fieldset[^>]* hidden', dom), "600")
     sys.exit(1 if wrong else 0)
 
 

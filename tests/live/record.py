@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """record.py
 
-Records examples/info and examples/trace as they talk to net10.0.9, with `diagipc record`, and plays what was recorded: to another
-process of net10.0.9, which must go the same way; to net8.0.30, which must differ where it is another runtime; and to the clients
-themselves. Prints a line a check; exits with 1 if one differs, with 77 if a runtime cannot be had here.
+Records examples/info and examples/trace with net10.0.9, by `diagipc record`, and replays the recordings: to another process of net10.0.9,
+which must behave the same; to net8.0.30, which must differ where that runtime differs; and to the clients. Prints one line per check;
+exits with 1 if one differs, with 77 if a runtime is not available here.
 """
 import json
 import os
@@ -25,7 +25,7 @@ RECORDED, OTHER = "net10.0.9", "net8.0.30"
 
 
 def run(*command, environment=None):
-    """Exit status, and what was printed."""
+    """Exit status and output."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           timeout=SECONDS, env={**os.environ, **(environment or {})})
     return done.returncode, done.stdout
@@ -50,12 +50,12 @@ def with_runtime(name, use):
 
 
 def step_of(script, wanted):
-    """The number of the first step of which `wanted` says so."""
+    """The number of the first step that `wanted` accepts."""
     return next(nth for nth, step in enumerate(script["steps"]) if wanted(step))
 
 
 def listens(path):
-    """Whether somebody listens there: a socket has its path a moment before."""
+    """Whether a process listens there: a socket has its path a moment earlier."""
     with open("/proc/net/unix") as sockets:
         return any(line.split()[3] == "00010000" and line.endswith(f" {path}\n") for line in sockets)
 
@@ -95,7 +95,7 @@ def main():
                 check(f"{name} to {OTHER}", status == 1 and f"step {where[name]}, " in said, said)
         with_runtime(OTHER, replay_other)
 
-        # To the clients: nobody but the script is there.
+        # To the clients: there is only the script.
         commands = {"info": [info, "@"], "trace": [trace, "@", "0", os.path.join(out, "trace")]}
         for name, path in files.items():
             socket = os.path.join(out, name + ".socket")

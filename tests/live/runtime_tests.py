@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """runtime_tests.py [NAME ...]
 
-Builds tests/io and runs its module live_runtime against real runtimes, by default all that launch.py knows; those that can be
-suspended are also started suspended, and with a diagnostic port. Prints a line a run, and what a run said if it failed; exits with 1 if
-one did, with 77 if a runtime cannot be had.
-With VERBOSE=1 it prints what every run said.
+Builds tests/io and runs its module live_runtime against real runtimes, by default all of launch.py; those that can be suspended are also
+started suspended, and with a diagnostic port. Prints one line per run, and the output of a failed run; exits with 1 if one failed, with
+77 if a runtime is not available.
+With VERBOSE=1 it prints the output of every run.
 """
 import contextlib
 import os
@@ -19,7 +19,7 @@ from built import built
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SECONDS = 240
-# How a runtime is started, and which tests want it so.
+# How a runtime is started, and which tests need that.
 WAYS = {
     "": ([], ["live_runtime::", "--skip", "live_runtime::suspended::", "--skip", "live_runtime::ports::"]),
     ", suspended": (["--suspended"], ["live_runtime::suspended::"]),
@@ -29,11 +29,11 @@ WAYS = {
 
 
 def run(name, options, chosen, program):
-    """Whether the tests passed against that runtime, how many, and what they said; None if it cannot be had."""
+    """Whether the tests passed against that runtime, how many, and their output; None if it is not available."""
     command = [sys.executable, os.path.join(HERE, "launch.py"), name, *options, "--", program, "--ignored", "--nocapture",
                "--test-threads=1", *chosen]
     environment = {**os.environ, "DIAG_SIDE_EFFECTS": "1"}
-    # A group of its own, so that nothing of it is left when its time is over.
+    # A separate group, so that all of it is ended after the time limit.
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                start_new_session=True)
     try:
@@ -42,7 +42,7 @@ def run(name, options, chosen, program):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, 9)
         said, _ = process.communicate()
-        return False, 0, f"{said}\nnot done after {SECONDS} s"
+        return False, 0, f"{said}\ntimed out after {SECONDS} s"
     if process.returncode == launch.SKIP:
         return None, 0, said
     passed = re.search(r"^test result: ok\. (\d+) passed; 0 failed; 0 ignored;", said, re.M)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """spawn.py [--user-events] NAME
 
-Becomes a real .NET runtime of launch.py, as a target for `diagipc server --spawn`: in the environment and the TMPDIR that it was given.
---user-events: it takes a socket for user_events_data, by user_events_kernel.c (`diagipc server --stand-in-for-user-events`).
+Becomes a real .NET runtime of launch.py, as a target for `diagipc server --spawn`, in its given environment and TMPDIR. --user-events: it
+accepts a socket for user_events_data, by user_events_kernel.c (`diagipc server --stand-in-for-user-events`).
 """
 import os
 import subprocess
@@ -21,9 +21,9 @@ def main():
     executable = launch.fetch(name)
     directory = os.environ["TMPDIR"]
     os.mkfifo(directory + "/in")
-    # Stays open in the runtime: one of them reads it, and would end with it.
+    # Stays open in the runtime: one runtime reads it, and would end with it.
     os.set_inheritable(os.open(directory + "/in", os.O_RDWR), True)
-    # While the home is still the one in which the runtimes are.
+    # While HOME is still the one with the runtimes.
     arguments = launch.arguments_of(name, directory)
     os.environ.update(launch.variables_of(name), HOME=directory, LANG="C.UTF-8", DOTNET_SYSTEM_GLOBALIZATION_INVARIANT="1", AZURE_MCP_COLLECT_TELEMETRY="false")
     os.execv(executable, [executable, *arguments])

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """startup_hook.py [NAME ...]
 
-Starts real .NET runtimes suspended, applies startup hooks, and sees that they run once the start goes on and not before; then applies
-them to programs that run. The hooks are assemblies that this file writes: each appends a letter to a file of the run's own directory, or
-the value of a variable, which the program itself then sees as SetEnvironmentVariable has set it. Prints one line a check and runtime;
-exits with 1 if one differs, with 77 if a runtime that is named cannot be had here. Without names: all of them that can.
+Starts real .NET runtimes suspended, applies startup hooks, and checks that they run once the start continues and not before; then applies
+them to running programs. The hooks are assemblies that this file writes: each appends a letter to a file in the run's directory, or the
+value of a variable, as the program sees it after SetEnvironmentVariable. Prints one line per check and runtime; exits with 1 if one
+differs, with 77 if a named runtime is not available here. Without names: all available ones.
 """
 import os
 import re
@@ -19,14 +19,14 @@ import launch
 import ports
 
 RUNTIMES = ("net10.0.12", "net9.0.5", "net8.0.30")
-# Their apps are published with System.StartupHookProvider.IsSupported false: hooks are taken, and none is ever run (F-130).
+# Their apps are published with System.StartupHookProvider.IsSupported false: hooks are accepted, and never run (F-130).
 WITHOUT_HOOKS = ("net10.0.9", "net10.0.11")
 RESUME, SET_VARIABLE, APPLY_HOOK = 0x0401, 0x0403, 0x0407
 SEEN = "DIAG_SEEN"
 
 
 class Differs(Exception):
-    """The runtime does something else than this file says."""
+    """The runtime differs from this file."""
 
 
 def expect(condition, text):
@@ -39,7 +39,7 @@ def padded(data, to):
 
 
 class Heap:
-    """A heap of an assembly's metadata: offsets of what was added."""
+    """A heap of an assembly's metadata: offsets of the added items."""
 
     def __init__(self):
         self.data = b"\0"
@@ -51,7 +51,7 @@ class Heap:
 
 def hook_assembly(letter, file, variable=None):
     """A library whose StartupHook.Initialize is `File.AppendAllText(file, letter)`, after ECMA-335 II.22 to II.25. `variable`: it appends
-    what Environment.GetEnvironmentVariable gives for that name."""
+    the value of Environment.GetEnvironmentVariable for that name."""
     strings, blobs, literals = Heap(), Heap(), Heap()
 
     def name(value):
@@ -107,7 +107,7 @@ def hook_assembly(letter, file, variable=None):
 
 
 def done(path, code, *strings):
-    """Sends a request that has strings alone, and takes nothing but OK with S_OK."""
+    """Sends a request with only strings, and accepts only OK with S_OK."""
     payload = b"".join(struct.pack("<I", len(text) + 1) + (text + "\0").encode("utf-16-le") for text in strings)
     request = b"DOTNET_IPC_V1\0" + struct.pack("<HBBH", 20 + len(payload), code >> 8, code & 0xFF, 0) + payload
     with ports.connected(path) as connection:
@@ -127,8 +127,8 @@ def content(path):
 
 
 def suspended(name, hooks):
-    """What hooks wrote, the exit status (None: runs on), and what the runtime said, of a start with these hooks: letters stand for
-    hooks that work, the rest for files that are not there."""
+    """The output of hooks, the exit status (None: still runs), and the runtime's output, for a start with these hooks: letters are hooks
+    that work, others are missing files."""
     with launch.started(name, {ports.DEFAULT: "1"}) as (process, directory):
         path = launch.default_socket(process, directory, 30)
         expect(path, "no default port")
@@ -139,8 +139,8 @@ def suspended(name, hooks):
                     assembly.write(hook_assembly(hook, directory + "/ran"))
             done(path, APPLY_HOOK, file)
             expect(ports.is_held(path), "a hook ended the suspension")
-        expect(ports.stays_held(path), "not held any longer after the hooks")
-        expect(not content(directory + "/ran"), "a hook ran before the start went on")
+        expect(ports.stays_held(path), "no longer held after the hooks")
+        expect(not content(directory + "/ran"), "a hook ran before the start continued")
         with ports.connected(path) as connection:
             ports.exchange(connection, RESUME)
         deadline = time.monotonic() + ports.PATIENCE
@@ -161,13 +161,13 @@ def suspended(name, hooks):
 def no_hook(name):
     ran, status, _ = suspended(name, [])
     expect((ran, status) == ("", None), f"wrote {ran!r}, status {status}")
-    return "resumed without a hook: runs on"
+    return "resumed without a hook: still runs"
 
 
 def a_hook_runs_after_the_resume(name):
     ran, status, said = suspended(name, ["A"])
     expect((ran, status) == ("A", None), f"wrote {ran!r}, status {status}: {said[:300]}")
-    return "held, and the hook not run; resumed: the hook ran once, and the program runs on"
+    return "held, and the hook not run; resumed: the hook ran once, and the program still runs"
 
 
 def the_last_applied_runs_first(name):
@@ -177,7 +177,7 @@ def the_last_applied_runs_first(name):
 
 
 def a_hook_that_is_not_there_ends_the_start(name):
-    # The one that was applied after it has run by then, the one before it has not.
+    # The one applied after it has run by then, the one before it has not.
     ran, status, said = suspended(name, ["A", "absent", "B"])
     expect(ran == "B" and status is not None and re.search(r"Startup hook assembly '.*/absent\.dll'", said),
            f"wrote {ran!r}, status {status}: {said[:300]}")
@@ -187,11 +187,11 @@ def a_hook_that_is_not_there_ends_the_start(name):
 def hooks_that_the_app_does_without(name):
     ran, status, said = suspended(name, ["A", "absent"])
     expect((ran, status) == ("", None), f"wrote {ran!r}, status {status}: {said[:300]}")
-    return "its app has startup hooks switched off: S_OK while suspended, and none runs after the resume"
+    return "its app has startup hooks disabled: S_OK while suspended, and none runs after the resume"
 
 
 def running(name, hook, variable=None, patience=10):
-    """What a hook wrote that was applied to a program which runs."""
+    """The output of a hook applied to a running program."""
     with launch.started(name, {}) as (process, directory):
         path = launch.default_socket(process, directory, 30)
         expect(path, "no default port")
@@ -212,19 +212,19 @@ def running(name, hook, variable=None, patience=10):
 def a_hook_runs_at_once(name):
     ran = running(name, "A")
     expect(ran == "A", f"wrote {ran!r}")
-    return "applied to a program that runs: the hook ran"
+    return "applied to a running program: the hook ran"
 
 
 def a_variable_is_seen_by_the_program(name):
     ran = running(name, "A", SEEN)
     expect(ran == "as it was set, é", f"Environment.GetEnvironmentVariable gives {ran!r}")
-    return "what SetEnvironmentVariable set is what the program reads"
+    return "the program reads the value set by SetEnvironmentVariable"
 
 
 def no_hook_runs_at_once(name):
     ran = running(name, "A", patience=2)
     expect(ran == "", f"wrote {ran!r}")
-    return "its app has startup hooks switched off: S_OK while it runs, and the hook does not run"
+    return "its app has startup hooks disabled: S_OK while it runs, and the hook does not run"
 
 
 def main():

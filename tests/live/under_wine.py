@@ -1,6 +1,6 @@
-"""A wine of one's own, the runtimes for Windows that run in it, and their pipes. Used by the other scripts here.
+"""A separate wine, the runtimes for Windows that run in it, and their pipes. Used by the other scripts here.
 
-A program of Linux cannot open a pipe of wine: windows_pipe.c does. Runtimes are those of public npm packages, or subjects:
+A Linux program cannot open a pipe of wine: windows_pipe.c does. Runtimes are those of public npm packages, or subjects:
 win6_0_13.tar.xz, win8_0_31.tar.xz, win9_0_20.tar.xz and win10_0_12.tar.xz, in $DOTNET_WINDOWS_RUNTIMES, or in `windows` of
 $DOTNET_RUNTIMES, or in `../shared/runtimes/windows`. Each has a subject.exe, which prints "started VERSION pid PID", writes events of
 the provider Subject, and ends with its input.
@@ -18,12 +18,12 @@ import time
 import launch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PATIENCE = 20.0  # for what must come
+PATIENCE = 20.0  # for expected events
 PIPE = "\\\\.\\pipe\\"
 COMPILER = "x86_64-w64-mingw32-gcc"
 SUBJECTS = ["6.0.13", "8.0.31", "9.0.20", "10.0.12"]
 RUNNING, HELD_ONLY = "win-net10.0.9", "win-net8.0.30"
-# 8.0.30 answers while it is held; wine 8 cannot load its System.Private.CoreLib.dll from the single file (0x80070057) afterwards.
+# 8.0.30 answers while it is held; afterwards wine 8 cannot load its System.Private.CoreLib.dll from the single file (0x80070057).
 launch.RUNTIMES.update({
     RUNNING: ("@azure/mcp-win32-x64@2.0.5", "package/dist/azmcp.exe", []),
     HELD_ONLY: ("@microsoft/sarif-multitool-win32@5.7.0", "package/Sarif.Multitool.exe", []),
@@ -53,7 +53,7 @@ def string(text):
 
 
 def payload_of(reply, code=OK):
-    """The payload of a reply that is a whole message with that code, and nothing after it."""
+    """The payload of a reply that is exactly one message with that code."""
     if reply[:14] != b"DOTNET_IPC_V1\0" or reply[14:20] != message(code, reply[20:])[14:20]:
         raise ValueError(f"no reply of code {code:#06x}: {reply.hex()}")
     return reply[20:]
@@ -80,7 +80,7 @@ class Fields:
 
 
 def process_info(edition, payload):
-    """What ProcessInfo, ProcessInfo2 or ProcessInfo3 says; every byte of it is read."""
+    """The values of ProcessInfo, ProcessInfo2 or ProcessInfo3; every byte is read."""
     fields, seen = Fields(payload), {}
     if edition == 3:
         seen["version"] = fields.number("I")
@@ -94,11 +94,11 @@ def process_info(edition, payload):
 
 
 class Wine:
-    """A wine of its own, in which runtimes are drive letters, and the program that reaches its pipes."""
+    """A separate wine, in which runtimes are drive letters, and the program that opens its pipes."""
 
     def __init__(self, directory):
         self.directory = directory
-        # Drive C:, with a directory /tmp, so that what a runtime writes stays here.
+        # Drive C:, with a directory /tmp, so that files of a runtime stay here.
         self.home = os.path.join(directory, "wine/drive_c")
         self.program = os.path.join(directory, "windows_pipe.exe")
         self.wine, self.server = shutil.which("wine"), shutil.which("wineserver")
@@ -112,13 +112,13 @@ class Wine:
         os.makedirs(os.path.join(self.home, "tmp"), exist_ok=True)
         usage = self.start([], {})
         if usage.wait(60) != 1 or b"usage:" not in usage.stderr.read():
-            raise OSError("wine does not run a program that was compiled for it")
+            raise OSError("wine cannot run a program that was compiled for it")
 
     def has_drive(self, letter, name):
         os.symlink(os.path.dirname(launch.fetch(name)), os.path.join(self.environment["WINEPREFIX"], "dosdevices", letter))
 
     def add_random_numbers(self):
-        """Puts here what Rust's standard library wants of Windows."""
+        """Installs the parts of Windows that Rust's standard library needs."""
         source = os.path.join(HERE, "windows_prng.c")
         library = os.path.join(self.environment["WINEPREFIX"], "drive_c/windows/system32/bcryptprimitives.dll")
         subprocess.run([COMPILER, "-O2", "-shared", "-nostartfiles", "-Wl,-e,0", "-o", library, source, "-ladvapi32"], check=True,
@@ -129,7 +129,7 @@ class Wine:
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, bufsize=0)
 
     def close(self):
-        """Ends what still runs in this wine; in no other."""
+        """Ends the programs in this wine only."""
         subprocess.run([self.server, "-k"], env=self.environment, timeout=30, stderr=subprocess.DEVNULL)
         subprocess.run([self.server, "-w"], env=self.environment, timeout=30, stderr=subprocess.DEVNULL)
 
@@ -146,19 +146,19 @@ class Wine:
 
     @contextlib.contextmanager
     def subject(self, version, archive, variables):
-        """A running subject out of that archive. wine refuses IL images where it has no mscoree."""
+        """A running subject from that archive. wine refuses IL images without mscoree."""
         self.unpack(version, archive)
         command_line = "C:\\" + subject(version)
         with self.runtime(command_line, {**variables, "WINEDLLOVERRIDES": "mshtml="}) as runtime:
             yield runtime
 
     def unpack(self, version, archive):
-        """Puts a subject onto drive C: of this wine."""
+        """Puts a subject on drive C: of this wine."""
         if not os.path.exists(os.path.join(self.home, subject(version).replace("\\", "/"))):
             subprocess.run(["tar", "xJf", archive, "-C", self.home], check=True, timeout=120)
 
     def exchange(self, name, sent, seconds=PATIENCE):
-        """Everything that comes after `sent`, up to the end of the connection; and what the pipe is."""
+        """All bytes after `sent`, up to the end of the connection; and the type of the pipe."""
         process = self.start(["connect", name, str(seconds)], {})
         try:
             seen, said = process.communicate(sent, seconds + PATIENCE)
@@ -182,7 +182,7 @@ class Runtime:
 
     @contextlib.contextmanager
     def conversation(self, sent):
-        """A connection that may stay open after what is sent."""
+        """A connection that may stay open after `sent`."""
         process = self.wine.start(["connect", self.pipe(), str(PATIENCE)], {})
         try:
             process.stdin.write(sent)
@@ -194,11 +194,11 @@ class Runtime:
             process.wait()
 
     def output(self):
-        """What the runtime printed so far, and wine's trace."""
+        """The runtime's output so far, and wine's trace."""
         return os.pread(self.errors.fileno(), 1 << 26, 0).decode(errors="replace")
 
     def has_ended(self, seconds):
-        """Its exit code; None if it runs on."""
+        """Its exit code; None if it still runs."""
         return line_of(self.process, "exit", seconds) if readable(self.process.stdout, seconds) else None
 
 
@@ -224,7 +224,7 @@ def readable(stream, seconds):
 
 
 def take(process, count):
-    """So many bytes, or fewer if the end comes before or nothing more comes in time."""
+    """So many bytes, or fewer at the end or at the time limit."""
     taken = b""
     while len(taken) < count and readable(process.stdout, PATIENCE):
         more = process.stdout.read(min(65536, count - len(taken)))
@@ -261,7 +261,7 @@ def end(process):
 
 
 def eventually(condition, seconds=PATIENCE):
-    """Whether it comes to be so in time."""
+    """Whether it becomes true in time."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -271,7 +271,7 @@ def eventually(condition, seconds=PATIENCE):
 
 
 def as_windows(path):
-    """The path of a file here, as a program in wine has it."""
+    """The path of a local file for a program in wine."""
     return "Z:" + path.replace("/", "\\")
 
 
@@ -281,7 +281,7 @@ def subject(version):
 
 
 def archives():
-    """The archives of subjects that are here, by version."""
+    """The available archives of subjects, by version."""
     places = [os.environ.get("DOTNET_WINDOWS_RUNTIMES"), launch.home_of("windows"), os.path.join(HERE, "../../../shared/runtimes/windows")]
     for place in filter(None, places):
         found = {version: os.path.join(place, f"win{version.replace('.', '_')}.tar.xz") for version in SUBJECTS}
@@ -292,7 +292,7 @@ def archives():
 
 
 def missing(*names):
-    """Why wine or the runtimes of those packages cannot be had here; None if they can."""
+    """Why wine or the runtimes of those packages are not available here; None if they are."""
     for program in "wine", "wineserver", COMPILER:
         if not shutil.which(program):
             return f"no {program}"
@@ -305,18 +305,18 @@ def missing(*names):
 
 
 def play(what_is_missing, use):
-    """The main part of a script: calls `use` with a wine of its own, and ends with 0, 1 if a check failed, or 77 where it cannot be."""
+    """The main part of a script: calls `use` with a separate wine, and exits with 0, 1 if a check failed, or 77 if it cannot run."""
     def skip(why):
         print(f"SKIPPED: {why}", file=sys.stderr)
         sys.exit(launch.SKIP)
     if what_is_missing:
-        skip(f"a runtime for Windows cannot be had here: {what_is_missing}")
+        skip(f"a runtime for Windows is not available here: {what_is_missing}")
     directory = tempfile.mkdtemp(prefix="dotnet-")
     try:
         try:
             wine = Wine(directory)
         except (OSError, subprocess.SubprocessError) as error:
-            skip(f"wine cannot be used here: {error}")
+            skip(f"wine does not work here: {error}")
         try:
             use(wine)
         except (OSError, subprocess.SubprocessError) as error:

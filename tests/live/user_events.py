@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """user_events.py [--record FILE] | --data-file
 
-Real user_events sessions of a real .NET runtime, on a kernel that needs not have user_events: user_events_kernel.c stands in for
-it. Sees what the runtime registers and writes, and beside it the same events in a nettrace stream. Prints one line a check; exits
-with 1 if one fails, with 77 if the runtime or a C compiler cannot be had here. --record writes what was seen.
---data-file looks at this machine's own user_events_data instead (R-UEV-002), and exits with 77 if there is none.
+Real user_events sessions of a real .NET runtime, on a kernel that need not have user_events: user_events_kernel.c replaces it. Checks
+what the runtime registers and writes, and compares it with the same events in a nettrace stream. Prints one line per check; exits with 1
+if one fails, with 77 if the runtime or a C compiler is not available here. --record writes the results. --data-file checks this machine's
+user_events_data instead (R-UEV-002), and exits with 77 if there is none.
 """
 import array
 import collections
@@ -31,13 +31,13 @@ import launch
 from nettrace import blobs, described, parsed
 
 RUNTIME = "net10.0.9"
-PATIENCE = 60.0  # for what must come
-QUIET = 1.5      # for what must not come
+PATIENCE = 60.0  # for expected events
+QUIET = 1.5      # for events that must not occur
 OK, E_FAIL, BAD_ENCODING = None, 0x80004005, 0x80131384
 FIELDS = " u8 version; u16 event_id; __rel_loc u8[] extension; __rel_loc u8[] payload"
 CLR, TPL, LOGGING = "Microsoft-Windows-DotNETRuntime", "System.Threading.Tasks.TplEventSource", "Microsoft-Extensions-Logging"
 EXCEPTION, METHOD_LOAD, JITTING_STARTED, JIT_MEMORY = 80, 143, 145, 146  # events of CLR
-# TPL's keyword 0x80 would keep it from naming related activities.
+# With TPL's keyword 0x80 it would not name related activities.
 ALL, ALL_BUT_FLOW = 2**64 - 1, 2**64 - 1 - 0x80
 
 
@@ -122,7 +122,7 @@ def send(connection, data, *control, flags=0):
 
 
 class Sink:
-    """What the runtime is handed, and what it writes there: one packet a record."""
+    """The descriptor for the runtime, and the data it writes there: one packet per record."""
 
     def __init__(self):
         self.ours, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -158,7 +158,7 @@ class Target:
                 for kind, reg, text, result in lines if kind == what]
 
     def ask(self, method, **parameters):
-        """Has the program do something: one request, and its answer, in the program's own protocol."""
+        """Makes the program act: one request and its answer, in the program's protocol."""
         self.asked += 1
         line = json.dumps({"jsonrpc": "2.0", "id": self.asked, "method": method, "params": parameters})
         self.process.stdin.write(line.encode() + b"\n")
@@ -175,7 +175,7 @@ class Target:
 
 
 def settled(one):
-    """How many unregistrations there are once no registration is left."""
+    """The number of unregistrations once no registration is left."""
     def done(what):
         return sum(not result for _, _, result in one.log(what))
 
@@ -259,7 +259,7 @@ class Run:
             connection.shutdown(socket.SHUT_WR)
             time.sleep(QUIET)
             before = len(self.sink.records)
-            time.sleep(QUIET)  # the counters come each second
+            time.sleep(QUIET)  # the counters are sent each second
             self.after_half_close = len(self.sink.records) - before
             self.unregistered_half_closed = one.log("unregister")
         until(lambda: len(one.log("unregister")) >= len(self.registered), "the tracepoints are unregistered")
@@ -273,10 +273,10 @@ class Run:
 
 # --- checks of that run --------------------------------------------------------------------------------------------
 def the_reply_waits_for_the_descriptor(run):
-    """F-19, R-UEV-003, R-UEV-004: nothing before it, then the session, whatever the byte is."""
+    """F-19, R-UEV-003, R-UEV-004: nothing before it, then the session, with any byte."""
     assert run.silent_without_descriptor and not run.registered_without_descriptor
     assert run.answer[0] is OK, f"{run.answer[0]:#x}"
-    return "no reply and no registration before the descriptor came; with the byte 'x', a session"
+    return "no reply and no registration before the descriptor; with the byte 'x', a session"
 
 
 def every_name_is_registered(run):
@@ -287,17 +287,17 @@ def every_name_is_registered(run):
 
 
 def user_reg_has_4_bytes_of_padding(run):
-    """F-64, R-UEV-008: each field where it should be, but the size is 32."""
+    """F-64, R-UEV-008: each field in its place, but the size is 32."""
     for reg, _, _ in run.registered:
         size, bit, width, flags, _, _, index, padding = struct.unpack("<IBBHQQII", reg)
         assert (size, len(reg), bit, width, flags, index, padding) == (32, 32, 31, 4, 0, 0, 0), reg.hex()
     addresses = {struct.unpack_from("<Q", reg, 8)[0] for reg, _, _ in run.registered}
     assert len(addresses) == len(TRACEPOINTS)
-    return "size 32, bit 31 of 4 bytes, no flags, write index 0, 4 bytes of zero behind; an address each"
+    return "size 32, bit 31 of 4 bytes, no flags, write index 0, then 4 bytes of zero; different addresses"
 
 
 def records_are_as_described(run):
-    """F-66, F-67, R-UEV-010 to R-UEV-014, R-UEV-016 to R-UEV-022: `parsed` would have failed; labels stand in one order."""
+    """F-66, F-67, R-UEV-010 to R-UEV-014, R-UEV-016 to R-UEV-022: `parsed` would have failed; labels have one order."""
     seen = collections.Counter(record.labels for record in run.records)
     assert all(record.version == 1 for record in run.records)
     assert all(list(labels) == sorted(set(labels)) for labels in seen), seen
@@ -326,14 +326,14 @@ def the_first_record_alone_has_metadata(run):
 
 
 def versions_of_an_event_share_its_id(run):
-    """The record has no version: that of a record without metadata cannot be told."""
+    """The record has no version: that of a record without metadata is unknown."""
     seen = {described(record.metadata).version for record in run.of("ClrMethodLoad") if record.metadata}
     assert seen == {1, 2}, seen
     return "metadata of MethodLoadVerbose version 1, and of version 2, in one tracepoint"
 
 
 def metadata_are_those_of_nettrace(run):
-    """F-27, R-UEV-024: the provider's name is there; the bytes are those of a stream of format 1 behind MetadataId."""
+    """F-27, R-UEV-024: the provider's name is present; the bytes are those of a stream of format 1 after MetadataId."""
     sent = {record.metadata for record in run.records if record.metadata}
     assert len(sent) > 20 and sent <= set(run.metadata.values())
     return f"{len(sent)}, each byte for byte, the provider's name included"
@@ -359,11 +359,11 @@ def events_go_to_their_tracepoint(run):
     assert here["Clr"] and here["Counters"] and here["Tpl"] and here["Logging"]
     sources = {name: {described(record.metadata).provider for record in run.of(name) if record.metadata} for name in SOURCES}
     assert sources == {name: {source} for name, source in SOURCES.items()}, sources
-    return "the set's id alone in its tracepoint, an excluded id in none, a tracepoint for each provider"
+    return "only the set's id in its tracepoint, an excluded id in none, a tracepoint for each provider"
 
 
 def nothing_goes_to_a_tracepoint_that_is_not_enabled(run):
-    """The runtime looks at the bit at enable_addr, which the kernel sets while somebody reads the tracepoint."""
+    """The runtime reads the bit at enable_addr, which the kernel sets while the tracepoint has a reader."""
     assert not run.of("OffJitMemory") and any(number == JIT_MEMORY for _, number, *_ in run.streamed)
     return "its events are in the stream, none in records"
 
@@ -384,7 +384,7 @@ def a_payload_beyond_65535_bytes_is_dropped(run):
     written = {len(record.payload) for record in run.of("Clr") if record.event_id == EXCEPTION}
     streamed = {len(payload) for source, number, _, _, payload in run.streamed if (source, number) == (CLR, EXCEPTION)}
     assert {1000, LONGEST, TOO_LONG} <= streamed and {1000, LONGEST} <= written and TOO_LONG not in written, (written, streamed)
-    return f"an exception of {LONGEST} bytes has a record, one of {TOO_LONG} is in the stream alone"
+    return f"an exception of {LONGEST} bytes has a record, one of {TOO_LONG} is only in the stream"
 
 
 def half_close_is_no_hang_up(run):
@@ -401,7 +401,7 @@ def a_closed_connection_ends_the_session(run):
     return f"{len(run.unregistered)} unregistered in 16 bytes each, the descriptor closed"
 
 
-# --- what else a client may do: small sessions -----------------------------------------------------------------------
+# --- other actions of a client: small sessions -----------------------------------------------------------------------
 def refused(connection, code, ends):
     """That error, and then the end or not."""
     answer, _ = reply(connection)
@@ -419,13 +419,13 @@ def begun(connection):
 
 
 def a_byte_without_a_descriptor_is_refused(one):
-    """F-21, and F-5, F-74: the connection stays open. Credentials are no descriptor."""
+    """F-21, and F-5, F-74: the connection stays open. Credentials are not a descriptor."""
     for control in ([], [credentials()]):
         with connected(one.path) as connection:
             connection.sendall(small("A"))
             send(connection, b"x", *control)
             refused(connection, BAD_ENCODING, ends=False)
-    return "BAD_ENCODING, and the connection is left open; so with credentials"
+    return "BAD_ENCODING, and the connection is left open; the same with credentials"
 
 
 def a_descriptor_on_the_request_is_lost(one):
@@ -436,7 +436,7 @@ def a_descriptor_on_the_request_is_lost(one):
             if cut:
                 connection.sendall(request[:cut])
             send(connection, request[cut:], rights(sink.fileno()))
-            assert silent(connection), "it was taken"
+            assert silent(connection), "it was accepted"
             send(connection, b"x")
             refused(connection, BAD_ENCODING, ends=False)
     sink = Sink()
@@ -444,7 +444,7 @@ def a_descriptor_on_the_request_is_lost(one):
         send(connection, small("B"), rights(sink.fileno()))
         send(connection, b"x", rights(sink.fileno()))
         begun(connection)
-    return "on its first byte or its last; sent once more with a byte of its own, a session"
+    return "on its first byte or its last; sent again with a separate byte, a session"
 
 
 def a_descriptor_of_something_else_is_refused(one):
@@ -460,7 +460,7 @@ def of_two_descriptors_the_first_is_taken(one):
     """The other one stays open in the runtime."""
     def strangers():
         directory = f"/proc/{one.process.pid}/fd/"
-        # One that is closed meanwhile is none.
+        # One that is closed meanwhile does not count.
         return sum(os.path.realpath(directory + fd) == os.devnull for fd in os.listdir(directory))
 
     sink, before = Sink(), strangers()
@@ -475,7 +475,7 @@ def of_two_descriptors_the_first_is_taken(one):
             send(connection, b"x", rights(file.fileno(), sink.fileno()))
             refused(connection, E_FAIL, ends=True)
     assert leaked == 1, leaked
-    return "and the second is open in the runtime for good"
+    return "and the second stays open in the runtime"
 
 
 class Message(ctypes.Structure):
@@ -484,7 +484,7 @@ class Message(ctypes.Structure):
 
 
 def flags_and_other_control_messages_are_ignored(one):
-    """R-UEV-005: with credentials before the descriptor, and with flags in the structure itself, where lengths are size_t."""
+    """R-UEV-005: with credentials before the descriptor, and with flags in the structure, where lengths are size_t."""
     sink = Sink()
     with connected(one.path) as connection:
         connection.sendall(small("E"))
@@ -528,7 +528,7 @@ def a_name_of_436_bytes_is_registered(one):
 
 
 def a_name_ends_at_its_first_nul(one):
-    """So that it is not too long for P-19. The grammar has nothing against it."""
+    """So that it is not too long for P-19. The grammar allows it."""
     with connected(one.path) as connection:
         connection.sendall(small("n" * 400 + "\0" + "n" * 400))
         send(connection, b"x", rights(Sink().fileno()))
@@ -538,7 +538,7 @@ def a_name_ends_at_its_first_nul(one):
 
 
 def a_failed_registration_fails_the_session(one):
-    """F-21. The kernel takes what is behind a space for the fields."""
+    """F-21. The kernel reads the text after a space as the fields."""
     before, sink = settled(one), Sink()
     with connected(one.path) as connection:
         connection.sendall(small("Good", ("two words", [1]), ("Later", [2])))
@@ -551,7 +551,7 @@ def a_failed_registration_fails_the_session(one):
 
 
 def a_name_of_437_bytes_ends_the_process(one):
-    """F-72: it need not have 600 characters. Only ever with a process that was started for it."""
+    """F-72: it need not have 600 characters. Only with a process that was started for it."""
     with connected(one.path) as connection:
         connection.sendall(small("n" * 437))
         with contextlib.suppress(OSError):
@@ -583,10 +583,10 @@ def passes(check, subject):
         return False
 
 
-# --- what was seen, for the vectors --------------------------------------------------------------------------------
+# --- the results, for the vectors ----------------------------------------------------------------------------------
 def chosen(run):
-    """A comment and a record each, in the order of their writing: the shortest of each kind, and the metadata that belong to it.
-    None has a path in it, which would be one of the machine that recorded."""
+    """A comment and a record each, in the order written: the shortest of each kind, and its metadata. None contains a path, which would
+    be of the recording machine."""
     def kind(record):
         source = "native" if record.write_index < 3 else "managed"
         version = f", version {described(record.metadata).version}" if record.metadata else ""
@@ -624,7 +624,7 @@ def write_down(run, path):
 
 
 def data_file():
-    """R-UEV-002: this machine's own file belongs to root, and nobody else may write it."""
+    """R-UEV-002: this machine's file belongs to root, and only root may write it."""
     for directory in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"):
         try:
             status = os.stat(directory + "/user_events_data")
@@ -634,7 +634,7 @@ def data_file():
         verdict = "FAILED" if fault else "root alone"
         print(f"{directory}/user_events_data: uid {status.st_uid}, mode {status.st_mode & 0o777:o}: {verdict}")
         return 1 if fault else 0
-    print("SKIPPED: there is no user_events_data here", file=sys.stderr)
+    print("SKIPPED: no user_events_data here", file=sys.stderr)
     return launch.SKIP
 
 
@@ -650,7 +650,7 @@ def main():
             launch.fetch(RUNTIME)
             subprocess.run(["cc", "--version"], check=True, stdout=subprocess.DEVNULL, timeout=60)
         except (OSError, subprocess.SubprocessError) as error:
-            print(f"SKIPPED: {RUNTIME} or a C compiler cannot be had here: {error}", file=sys.stderr)
+            print(f"SKIPPED: {RUNTIME} or a C compiler is not available here: {error}", file=sys.stderr)
             sys.exit(launch.SKIP)
         # It does not compile if the lengths are not size_t (R-UEV-006): that is a failure.
         options = ["-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", library]

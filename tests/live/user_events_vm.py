@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """user_events_vm.py [--build]
 
-A real Linux kernel with user_events, in qemu, on a machine whose own kernel needs not have them: what the kernel itself answers
-(user_events_vm.c), who may open user_events_data, and a real .NET runtime that registers and writes there. Prints one line a check;
-exits with 1 if one fails, with 77 if qemu, the kernel, a compiler or the runtime cannot be had here. A run takes a minute or two.
+A real Linux kernel with user_events, in qemu, on a machine whose kernel need not have them: the kernel's answers (user_events_vm.c), who
+may open user_events_data, and a real .NET runtime that registers and writes there. Prints one line per check; exits with 1 if one fails,
+with 77 if qemu, the kernel, a compiler or the runtime is not available here. A run takes a minute or two.
 
---build first makes the kernel, if it is not there yet: from Debian's package linux-source-6.12 and with what CONFIG lists. It takes
-some ten minutes, 2 GB and make, gcc, flex, bison, bc and libelf-dev. No kernel package of Debian has CONFIG_USER_EVENTS. The kernel
-is kept in $USER_EVENTS_KERNEL, by default ~/.cache/user-events-kernel. The guest sees this machine's files, but cannot write them.
+--build first builds the kernel, if missing: from Debian's package linux-source-6.12 with the options in CONFIG. It takes about ten
+minutes, 2 GB and make, gcc, flex, bison, bc and libelf-dev. No kernel package of Debian has CONFIG_USER_EVENTS. The kernel is kept in
+$USER_EVENTS_KERNEL, by default ~/.cache/user-events-kernel. The guest can read this machine's files, but not write them.
 """
 import contextlib
 import ctypes
@@ -32,7 +32,7 @@ import launch
 import user_events
 
 SOURCE = "linux-source-6.12"
-# What a runtime needs, the guest's files, and user_events. Neither PCI nor ACPI: the machine is a microvm.
+# The needs of a runtime, the guest's files, and user_events. Neither PCI nor ACPI: the machine is a microvm.
 CONFIG = """64BIT PRINTK TTY SERIAL_8250 SERIAL_8250_CONSOLE KERNEL_GZIP BINFMT_ELF BINFMT_SCRIPT MULTIUSER PROC_FS PROC_SYSCTL
     SYSFS SHMEM TMPFS DEVTMPFS FUTEX EPOLL EVENTFD SIGNALFD TIMERFD POSIX_TIMERS HIGH_RES_TIMERS INOTIFY_USER FILE_LOCKING
     MEMBARRIER ADVISE_SYSCALLS RSEQ SYSVIPC MEMFD_CREATE NET UNIX VIRTIO_MENU VIRTIO_MMIO VIRTIO_MMIO_CMDLINE_DEVICES NET_9P
@@ -41,7 +41,7 @@ WITHOUT = """KERNEL_XZ VT UNIX98_PTYS INPUT SERIO HID_SUPPORT INET IPV6 WIRELESS
     X86_KERNEL_IBT UNWINDER_ORC""".split()
 TOOLS = ["make", "gcc", "flex", "bison", "bc"]
 QEMU = "qemu-system-x86_64"
-TIME = 170           # for the guest; it has no hardware to help it
+TIME = 170           # for the guest, which has no hardware support
 TRACEFS = "/sys/kernel/tracing"
 NOBODY = 65534
 RUNTIME = user_events.RUNTIME
@@ -53,7 +53,7 @@ def home():
 
 
 def build():
-    """The kernel's image and its user_events.h, into home()."""
+    """Puts the kernel's image and its user_events.h into home()."""
     missing = [tool for tool in [*TOOLS, "apt-get", "dpkg-deb"] if not shutil.which(tool)]
     if missing:
         raise OSError(f"{' '.join(missing)} missing")
@@ -81,8 +81,8 @@ def build():
 
 
 def machine(script):
-    """No /dev/kvm: it would be faster, and is not there everywhere. The files of this machine are the guest's, read-only.
-    With smap, qemu 7.2 fails at an iretq in user mode, with which the runtime comes back from its signal handler."""
+    """No /dev/kvm: it would be faster, but is not available everywhere. The guest has this machine's files, read-only. With smap, qemu
+    7.2 fails at an iretq in user mode, with which the runtime returns from its signal handler."""
     command = ["console=ttyS0", "quiet", "panic=-1", "reboot=t", "rootfstype=9p", "root=files", "ro", "init=" + script,
                "rootflags=trans=virtio,version=9p2000.L,cache=loose,msize=262144"]
     return [QEMU, "-M", "microvm,acpi=off,pit=on,pic=on,rtc=on", "-accel", "tcg", "-cpu", "max,smap=off", "-m", "1536",
@@ -94,7 +94,7 @@ def machine(script):
 
 def outside(directory):
     program, script = directory + "/user_events_vm", directory + "/init"
-    # The C program has the kernel's own structures checked against F-64 and F-87 by the compiler.
+    # In the C program the compiler checks the kernel's structures against F-64 and F-87.
     options = ["-static", "-O2", "-Wall", "-Wextra", "-Werror", "-I", home(), "-o", program]
     subprocess.run(["gcc", *options, HERE + "/user_events_vm.c"], check=True, timeout=120)
     inside = [os.path.realpath(sys.executable), os.path.abspath(__file__), "--inside", program]
@@ -107,7 +107,7 @@ def outside(directory):
         try:
             process.wait(TIME)
         except subprocess.TimeoutExpired:
-            pass  # its console says how far it came
+            pass  # its console shows the progress
         finally:
             process.kill()
             process.wait()
@@ -117,7 +117,7 @@ def outside(directory):
     print("\n".join(lines), flush=True)
     ended = re.search(r"^STATUS (\d+)$", text, re.M)
     if not ended or ended[1] != "0" or not lines:
-        print(f"--- the guest {'failed' if ended else 'did not come to its end'}; its console:\n{text[-6000:]}", file=sys.stderr)
+        print(f"--- the guest {'failed' if ended else 'did not finish'}; its console:\n{text[-6000:]}", file=sys.stderr)
         return 1
     return 0
 
@@ -150,7 +150,7 @@ def data():
 
 
 def opens_as(user):
-    """The error number that this user gets who opens the file, or 0."""
+    """The error number when this user opens the file, or 0."""
     child = os.fork()
     if not child:
         status = 255
@@ -173,7 +173,7 @@ def only_root_may_open_it():
     for one in directory, file:
         assert one.st_uid == 0 and not one.st_mode & (stat.S_IRWXO | stat.S_IWGRP), oct(one.st_mode)
     assert opens_as(0) == 0 and opens_as(NOBODY) == 13, (opens_as(0), opens_as(NOBODY))
-    # The file's own mode alone: in a directory that all may enter.
+    # Only the file's mode: in a directory that all may enter.
     os.chmod(TRACEFS, 0o755)
     alone = opens_as(NOBODY)
     os.chmod(TRACEFS, stat.S_IMODE(directory.st_mode))
@@ -184,7 +184,7 @@ def only_root_may_open_it():
 
 
 def ring(file):
-    """The records of one processor so far: id of the tracepoint, record as F-66 has it, with a write index of 0."""
+    """The records of one processor so far: id of the tracepoint, record as in F-66, with a write index of 0."""
     while True:
         try:
             page = os.read(file, 4096)
@@ -211,7 +211,7 @@ def ring(file):
                 size = struct.unpack_from("<I", page, at)[0] - 4
                 at += 4
             event, at = page[at:at + size], at + size
-            # The common fields have 8 bytes, and behind the record there may be some of alignment.
+            # The common fields have 8 bytes, and alignment bytes may follow the record.
             extension, payload = struct.unpack_from("<II", event, 11)
             yield struct.unpack_from("<H", event)[0], bytes(4) + event[8:19 + (extension >> 16) + (payload >> 16)]
 
@@ -253,13 +253,13 @@ def status():
 
 
 def exceptions(one, *sizes):
-    """Exceptions whose event has a payload of that size: the name is in their text, with 156 bytes more."""
+    """Exceptions with an event payload of that size: the name is in their text, with 156 more bytes."""
     for size in sizes:
         one.ask("x" * ((size - 156) // 2))
 
 
 def a_runtime_registers(one, connection):
-    """P-18, R-UEV-007, R-UEV-008: the kernel takes what user_events.py sees the runtime pass."""
+    """P-18, R-UEV-007, R-UEV-008: the kernel accepts what the runtime passes in user_events.py."""
     answer, _ = sends_descriptor(connection, asked(
         user_events.provider(*CLR) + user_events.config("NetClr", ("NetLoad", [user_events.METHOD_LOAD]))))
     assert answer is user_events.OK, f"{answer:#x}"
@@ -268,8 +268,8 @@ def a_runtime_registers(one, connection):
 
 
 def the_kernel_has_read_the_fields(one, connection):
-    """F-65, F-66: what a reader is told of their places. The write index is not in the trace. Linux 6.12 writes a length in the
-    brackets that nothing has set."""
+    """F-65, F-66: the positions reported to a reader. The write index is not in the trace. Linux 6.12 writes an uninitialized length in
+    the brackets."""
     fields = re.findall(r"field:(\S.*);\toffset:(\d+);\tsize:(\d+);\tsigned:\d;", read(traced("NetClr") + "/format"))
     own = {re.sub(r"\[-?\d*\]$", "[]", name): (int(offset), int(size)) for name, offset, size in fields if " common_" not in name}
     blobs = {"__rel_loc u8 extension[]": (11, 4), "__rel_loc u8 payload[]": (15, 4)}
@@ -279,14 +279,14 @@ def the_kernel_has_read_the_fields(one, connection):
 
 
 def nothing_is_written_until_it_is_enabled(one, connection):
-    """The kernel's word decides, which the runtime reads."""
+    """The word from the kernel decides, which the runtime reads."""
     trace = Trace("NetClr", "NetLoad")
     exceptions(one, 1000)
     assert not trace.collect()
     write(traced("NetLoad") + "/enable", "1")
     exceptions(one, 1000)
     assert not trace.of("NetClr")
-    return "no record; none for NetClr while NetLoad alone is enabled"
+    return "no record; none for NetClr while only NetLoad is enabled"
 
 
 def records_arrive(one, connection):
@@ -302,16 +302,16 @@ def records_arrive(one, connection):
     assert len(with_metadata) == 1 and here[0] is with_metadata[0], [record.labels for record in here]
     assert all(record.event_id != user_events.METHOD_LOAD for record in trace.of("NetClr"))
     assert {record.event_id for record in trace.of("NetLoad")} <= {user_events.METHOD_LOAD}
-    return f"{len(trace.records)}, {len(here)} of them exceptions, of which the first alone has metadata"
+    return f"{len(trace.records)}, {len(here)} of them exceptions, only the first with metadata"
 
 
 def a_large_record_is_lost(one, connection):
-    """The runtime is not told: to the writer it is taken (user_events_vm.c). A reader never sees it."""
+    """The runtime gets no error: the write succeeds (user_events_vm.c). A reader never sees it."""
     trace = Trace("NetClr", "NetLoad")
     exceptions(one, 3000, 5000, 3002)
     sizes = [len(record.payload) for record in trace.of("NetClr") if record.event_id == user_events.EXCEPTION]
     assert 3000 in sizes and 3002 in sizes and 5000 not in sizes, sizes
-    return "payloads of 3000, 5000 and 3002 bytes: the second is not in the trace, nor anything for it"
+    return "payloads of 3000, 5000 and 3002 bytes: the second is not in the trace, nor a mark for it"
 
 
 def a_name_may_have_two_sessions(one, connection):
@@ -324,11 +324,11 @@ def a_name_may_have_two_sessions(one, connection):
         exceptions(one, 1400)
         sizes = [len(record.payload) for record in trace.of("NetClr")]
     assert sizes.count(1402) and sizes.count(1400) == 2 * sizes.count(1402), sizes
-    return f"{sizes.count(1400)} records of what are {sizes.count(1402)} with one session"
+    return f"{sizes.count(1400)} records for {sizes.count(1402)} with one session"
 
 
 def hanging_up_removes_them(one, connection):
-    """F-23. The kernel keeps a tracepoint for whoever has enabled it."""
+    """F-23. The kernel keeps a tracepoint while it is enabled."""
     trace = Trace("NetClr", "NetLoad")
 
     def written():
@@ -340,12 +340,12 @@ def hanging_up_removes_them(one, connection):
     assert written()
     write(traced("NetLoad") + "/enable", "0")
     connection.close()
-    user_events.until(lambda: not written(), "no record comes any more")
+    user_events.until(lambda: not written(), "no more records")
     user_events.until(lambda: "NetLoad" not in status(), "NetLoad is gone from user_events_status")
     assert "NetClr" in status(), status()
     write(traced("NetClr") + "/enable", "0")
     user_events.until(lambda: "NetClr" not in status(), "NetClr is gone from user_events_status")
-    return "no record any more; both are gone from user_events_status, the enabled one once it is disabled"
+    return "no more records; both are gone from user_events_status, the enabled one once it is disabled"
 
 
 def some_names_are_refused(one, connection):
@@ -367,7 +367,7 @@ def other_names_are_taken(one, connection):
 
 
 def a_name_of_437_bytes_ends_the_process(one, connection):
-    """F-72. Only ever with a process that was started for it."""
+    """F-72. Only with a process that was started for it."""
     with contextlib.suppress(OSError, EOFError), user_events.connected(one.path) as other:
         sends_descriptor(other, asked(user_events.provider(*CLR) + user_events.config("n" * 437)))
     assert one.process.wait(user_events.PATIENCE) == -signal.SIGSEGV
@@ -384,7 +384,7 @@ def passes(what, check, *subject):
     try:
         print(f"{what}: {check.__name__}: {check(*subject)}", flush=True)
         return True
-    except Exception as error:  # the guest must go on to its end
+    except Exception as error:  # the guest must run to its end
         print(f"{what}: {check.__name__}: FAILED: {type(error).__name__} {error}", flush=True)
         traceback.print_exc()
         return False
@@ -401,7 +401,7 @@ def with_runtime():
 
 def inside(program):
     if os.getpid() != 1:
-        sys.exit("--inside is for the guest's first process alone")
+        sys.exit("--inside is only for the guest's first process")
     results = [False]
     try:
         for kind, place in ("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/run"), ("tracefs", TRACEFS):
@@ -430,13 +430,13 @@ def main():
             build()
         for path in "bzImage", "user_events.h":
             if not os.path.exists(os.path.join(home(), path)):
-                raise OSError(f"no {path} in {home()}; --build makes it")
+                raise OSError(f"no {path} in {home()}; --build builds it")
         for tool in QEMU, "gcc":
             if not shutil.which(tool):
                 raise OSError(f"{tool} missing")
         launch.fetch(RUNTIME)
     except (OSError, subprocess.SubprocessError) as error:
-        print(f"SKIPPED: qemu, a kernel with user_events, a compiler or {RUNTIME} cannot be had here: {error}", file=sys.stderr)
+        print(f"SKIPPED: qemu, a kernel with user_events, a compiler or {RUNTIME} is not available here: {error}", file=sys.stderr)
         sys.exit(launch.SKIP)
     with tempfile.TemporaryDirectory() as directory:
         sys.exit(outside(directory))

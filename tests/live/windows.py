@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """windows.py [--record DIRECTORY]
 
-Starts real .NET runtimes for Windows under wine, and looks at what only Windows has: the name and kind of the pipe, the replies
-about the process, the environment block, the address of a port. Prints one line a check, with the bytes of the replies; --record
-writes requests and replies there, a file a runtime, in the form of vectors/source/recorded/. Exits with 1 if a check fails, with 77
-if wine, a compiler for Windows or a runtime cannot be had here. The runtimes are real, the system under them is not.
+Starts real .NET runtimes for Windows under wine, and checks what is specific to Windows: the name and kind of the pipe, the replies about
+the process, the environment block, the address of a port. Prints one line per check, with the bytes of the replies; --record writes
+requests and replies there, one file per runtime, in the form of vectors/source/recorded/. Exits with 1 if a check fails, with 77 if wine,
+a compiler for Windows or a runtime is not available here. The runtimes are real, the system under them is not.
 """
 import json
 import os
@@ -21,7 +21,7 @@ import under_wine
 from under_wine import (ERROR, HELD_ONLY, PATIENCE, PIPE, RUNNING, Fields, Listener, eventually, expect, message, payload_of,
                         process_info, readable, report, string, take)
 
-QUIET = 3.0      # for what must not come
+QUIET = 3.0      # for events that must not occur
 CREATED = re.compile(r'CreateNamedPipeW \(L"([^"]*)", (\w+), (\w+), (\d+), (\d+), (\d+),')
 FIRST_INSTANCE, DUPLEX = 0x80000, 3                        # of the open mode
 READ_MESSAGES, MESSAGES, REJECT_REMOTE_CLIENTS = 2, 4, 8   # of the pipe mode
@@ -45,11 +45,11 @@ def the_default_pipe(wine, runtime):
 
 
 def how_the_pipe_is_made(runtime):
-    """F-62: what the runtime asks of the system, in wine's trace."""
+    """F-62: the runtime's system calls, in wine's trace."""
     wanted = (PIPE + f"dotnet-diagnostic-{runtime.pid}").replace("\\", "\\\\")
     calls = [call[1:] for call in CREATED.findall(runtime.output()) if call[0] == wanted]
     if not calls:
-        return report("how the pipe is made", "wine's trace does not have it")
+        return report("how the pipe is made", "not in wine's trace")
     for nth, (opening, mode, instances, out, into) in enumerate(calls):
         opening, mode = int(opening, 16), int(mode, 16)
         expect(f"pipe {nth + 1}: messages, read as messages, remote clients refused, duplex, first instance, instances, buffers",
@@ -59,9 +59,9 @@ def how_the_pipe_is_made(runtime):
 
 
 def who_it_is(runtime, command_line, entry, version, record):
-    """R-PRC-006: the command line is the text that the process was started with, with its quotes and its spaces."""
+    """R-PRC-006: the command line is the text with which the process was started, with its quotes and spaces."""
     cookies = set()
-    for edition, code, comment in (1, 0x0400, "who the process is"), (2, 0x0404, "and its entry assembly and version"), \
+    for edition, code, comment in (1, 0x0400, "process information"), (2, 0x0404, "and its entry assembly and version"), \
             (3, 0x0408, "and its runtime identifier"):
         request = message(code)
         reply = runtime.exchange(request)
@@ -78,15 +78,15 @@ def who_it_is(runtime, command_line, entry, version, record):
 
 
 def the_environment(runtime, record):
-    """F-43: entries that begin with = are there, as they are."""
+    """F-43: entries that begin with = are present and unchanged."""
     request = message(0x0402)
     seen = runtime.exchange(request)
     reply, block = seen[:26], seen[26:]
     print(f"Process/ProcessEnvironment answers {reply.hex()}, then {block.hex()}")
-    record.append({"comment": "how large the environment block is", "command": "Process/ProcessEnvironment",
+    record.append({"comment": "size of the environment block", "command": "Process/ProcessEnvironment",
                    "request": request.hex(), "reply": reply.hex()})
     record.append({"comment": "the environment block", "command": None, "request": "", "reply": block.hex()})
-    expect("what follows has the size that was announced", struct.unpack("<IH", payload_of(reply)), (len(block), 0))
+    expect("the rest has the announced size", struct.unpack("<IH", payload_of(reply)), (len(block), 0))
     fields = Fields(block)
     entries = [fields.string() for _ in range(fields.number("I"))]
     expect("bytes after the last entry", fields.wire, b"")
@@ -98,15 +98,15 @@ def the_environment(runtime, record):
 def sessions(runtime, record):
     """R-EVP-058: streaming sessions are for every system, user_events sessions are not."""
     provider = struct.pack("<QI", 1, 2) + string("a") + struct.pack("<I", 0) + b"\0" + struct.pack("<I", 0)
-    # session_type, rundownKeyword, providers; then what the provider has more here, a default tracepoint and no sets.
+    # session_type, rundownKeyword, providers; then the provider's additional fields, a default tracepoint and no sets.
     request = message(0x0206, struct.pack("<IQI", 1, 0, 1) + provider + string("t") + struct.pack("<I", 0))
     with runtime.conversation(request) as connection:
         reply = take(connection, 24)
         print(f"EventPipe/CollectTracing5 {request.hex()} answers {reply.hex()}")
-        record.append({"comment": "start a session for user_events, which Windows has not", "command": "EventPipe/CollectTracing5",
+        record.append({"comment": "start a session for user_events, which Windows lacks", "command": "EventPipe/CollectTracing5",
                        "request": request.hex(), "reply": reply.hex()})
         expect("a user_events session", f"{struct.unpack('<I', payload_of(reply, ERROR))[0]:#010x}", f"{BAD_ENCODING:#010x}")
-        expect("F-74: that connection ends, or more comes", readable(connection.stdout, QUIET), False)
+        expect("F-74: that connection ends, or more bytes arrive", readable(connection.stdout, QUIET), False)
 
     # session_type, circularBufferMB, format, rundownKeyword, requestStackwalk, providers
     request = message(0x0206, struct.pack("<IIIQ?I", 0, 16, 1, 0, False, 1) + provider)
@@ -122,12 +122,12 @@ def sessions(runtime, record):
         record.append({"comment": "stop it, on a second connection", "command": "EventPipe/StopTracing",
                        "request": stop.hex(), "reply": reply.hex()})
         expect("it is stopped from a second connection", payload_of(reply), session)
-        expect("then the stream goes on, and ends", (len(take(connection, 1 << 30)) > 0, connection.wait(PATIENCE)), (True, 0))
+        expect("then the stream continues, and ends", (len(take(connection, 1 << 30)) > 0, connection.wait(PATIENCE)), (True, 0))
 
 
 def addresses(wine, command_line):
-    r"""R-PRT-010: the address is a name. With \\.\pipe\ before it, the prefix becomes a part of the name: the runtime sets its own
-    before it as well, and \\.\pipe\\\.\pipe\x is one more way to write \\.\pipe\pipe\x."""
+    r"""R-PRT-010: the address is a name. With \\.\pipe\ before it, the prefix becomes a part of the name: the runtime adds its prefix
+    too, and \\.\pipe\\\.\pipe\x is another form of \\.\pipe\pipe\x."""
     named = Listener(wine, PIPE + "named")
     stands = Listener(wine, PIPE + "prefixed")
     beside = Listener(wine, PIPE + "pipe\\prefixed")
@@ -145,7 +145,7 @@ def addresses(wine, command_line):
                        (runtime.pid, advertise and advertise[8:24]))
             expect(r"\\.\pipe\prefixed connects to \\.\pipe\prefixed", stands.advertised(QUIET), None)
             answered = process_info(1, payload_of(runtime.exchange(message(0x0400))))
-            expect("its default port answers as well", answered["pid"], runtime.pid)
+            expect("its default port answers too", answered["pid"], runtime.pid)
     finally:
         for listener in named, stands, beside:
             if listener.process.poll() is None:
@@ -154,15 +154,15 @@ def addresses(wine, command_line):
 
 
 def not_overtaken(check, *arguments, record):
-    """A runtime that a client overtakes, before it waits at its new pipe, serves nobody any more: then the check begins anew, with a new
-    one. Seen under wine, on a machine with other work."""
+    """A runtime serves no client after one connects before the runtime waits at its new pipe: then the check restarts with a new runtime.
+    Seen under wine, on a busy machine."""
     for attempt in range(3):
         try:
             return check(*arguments, record)
         except subprocess.TimeoutExpired:
             if attempt == 2:
                 raise
-            print("the runtime does not answer any more; once more with a new one", flush=True)
+            print("the runtime no longer answers; again with a new one", flush=True)
             record.clear()
 
 
@@ -177,7 +177,7 @@ def runs(wine, command_line, record):
 
 
 def held(wine, command_line, entry, version, goes_on, record):
-    """F-79, R-PRC-008: unlike elsewhere, the command line is whole also while the start is held."""
+    """F-79, R-PRC-008: unlike elsewhere, the command line is complete while the start is held."""
     variables = {"DOTNET_DefaultDiagnosticPortSuspend": "1", "WINEDEBUG": "trace+sync"}
     with wine.runtime(command_line, variables) as runtime:
         who_it_is(runtime, command_line, entry, version, record)
@@ -188,7 +188,7 @@ def held(wine, command_line, entry, version, goes_on, record):
         reply = runtime.exchange(message(0x0401))
         print(f"Process/ResumeRuntime answers {reply.hex()}")
         expect("it is resumed", payload_of(reply), bytes(4))
-        expect("it goes on, and ends with exit code", runtime.has_ended(PATIENCE), "0")
+        expect("it continues, and ends with exit code", runtime.has_ended(PATIENCE), "0")
 
 
 def number(payload):
@@ -196,7 +196,7 @@ def number(payload):
 
 
 def answered(runtime, record, comment, name, code, payload, wanted):
-    """One request, whose answer is an Error with that code, or an OK with that payload."""
+    """One request, answered with an Error with that code, or an OK with that payload."""
     request = message(code, payload)
     reply = runtime.exchange(request)
     record.append({"comment": comment, "command": name, "request": request.hex(), "reply": reply.hex()})
@@ -208,12 +208,12 @@ def answered(runtime, record, comment, name, code, payload, wanted):
 
 
 def edition_of_6(runtime, record):
-    """F-127: what .NET 6 knows, and what its dumps that fail answer."""
+    """F-127: the commands that .NET 6 knows, and the answer to its failed dumps."""
     seen = {}
     for name, code in ("ProcessInfo", 0x0400), ("ProcessInfo2", 0x0404):
         request = message(code)
         reply = runtime.exchange(request)
-        record.append({"comment": "who the process is", "command": f"Process/{name}", "request": request.hex(), "reply": reply.hex()})
+        record.append({"comment": "process information", "command": f"Process/{name}", "request": request.hex(), "reply": reply.hex()})
         seen = process_info(1 + (code & 4) // 4, payload_of(reply))
     expect("6.0.13: its entry assembly and version", (seen["entry"], seen["clr"]), ("subject", "6.0.13"))
     level = struct.pack("<QI", 1, 4) + string("Microsoft-Windows-DotNETRuntime") + struct.pack("<I", 0)
@@ -225,7 +225,7 @@ def edition_of_6(runtime, record):
             record.append({"comment": "start a session", "command": f"EventPipe/{name}", "request": request.hex(), "reply": reply.hex()})
             session = payload_of(reply)
             expect(f"6.0.13: the stream of {name} begins with", take(connection, 8), b"Nettrace")
-            # The stop is answered once the rundown was read (F-123).
+            # The stop is answered after the rundown was read (F-123).
             with ThreadPoolExecutor() as pool:
                 rest = pool.submit(take, connection, 1 << 30)
                 answered(runtime, record, "stop it, on a second connection", "EventPipe/StopTracing", 0x0201, session, session)
@@ -235,16 +235,16 @@ def edition_of_6(runtime, record):
     hook = string("C:\\none.dll")
     dump = lambda path, kind: string(path) + struct.pack("<II", kind, 0)
     for comment, command, code, payload, wanted in (
-            ("stop a session that is not there", "EventPipe/StopTracing", 0x0201, bytes(8), bytes(8)),
+            ("stop an unknown session", "EventPipe/StopTracing", 0x0201, bytes(8), bytes(8)),
             ("set a variable", "Process/SetEnvironmentVariable", 0x0403, name + string("calm"), bytes(4)),
             ("delete it", "Process/SetEnvironmentVariable", 0x0403, name + nothing, bytes(4)),
             ("set a variable without a name", "Process/SetEnvironmentVariable", 0x0403, nothing + string("calm"), ENVVAR_NOT_FOUND),
-            ("resume what is not suspended", "Process/ResumeRuntime", 0x0401, b"", bytes(4)),
+            ("resume a runtime that is not suspended", "Process/ResumeRuntime", 0x0401, b"", bytes(4)),
             ("set a start-up profiler after start-up", "Profiler/StartupProfiler", 0x0302, bytes(16) + hook, bytes(4)),
-            ("attach a profiler that is not there", "Profiler/AttachProfiler", 0x0301, profiler, MODULE_NOT_FOUND),
+            ("attach a missing profiler", "Profiler/AttachProfiler", 0x0301, profiler, MODULE_NOT_FOUND),
             ("write a dump of type 0", "Dump/GenerateCoreDump", 0x0101, dump("C:\\none.dmp", 0), 0),
             ("write a dump of type 5", "Dump/GenerateCoreDump2", 0x0102, dump("C:\\none.dmp", 5), 0),
-            ("write a dump where there is no directory", "Dump/GenerateCoreDump", 0x0101, dump("C:\\none\\none.dmp", 1), bytes(4)),
+            ("write a dump into a missing directory", "Dump/GenerateCoreDump", 0x0101, dump("C:\\none\\none.dmp", 1), bytes(4)),
             ("a dump with an error text, which it does not know", "Dump/GenerateCoreDump3", 0x0103, dump("C:\\none.dmp", 1), UNKNOWN_COMMAND),
             ("a session without stacks", "EventPipe/CollectTracing3", 0x0204, struct.pack("<II??I", 16, 1, False, False, 1) + level,
              UNKNOWN_COMMAND),
@@ -261,17 +261,17 @@ def held_6(runtime, record):
     """F-39, F-128: while it is held, .NET 6 does not name its entry assembly."""
     request = message(0x0404)
     reply = runtime.exchange(request)
-    record.append({"comment": "who the process is", "command": "Process/ProcessInfo2", "request": request.hex(), "reply": reply.hex()})
+    record.append({"comment": "process information", "command": "Process/ProcessInfo2", "request": request.hex(), "reply": reply.hex()})
     seen = process_info(2, payload_of(reply))
     expect("6.0.13, held: its entry assembly and version", (seen["entry"], seen["clr"]), ("", "6.0.13"))
     profiler = struct.pack("<I", 1000) + bytes(16) + string("C:\\none.dll") + struct.pack("<I", 0)
     answered(runtime, record, "attach a profiler before the start", "Profiler/AttachProfiler", 0x0301, profiler, NOT_YET_AVAILABLE)
     answered(runtime, record, "let it run", "Process/ResumeRuntime", 0x0401, b"", bytes(4))
-    expect("6.0.13: it goes on", eventually(lambda: "started 6.0.13 pid" in runtime.output()), True)
+    expect("6.0.13: it continues", eventually(lambda: "started 6.0.13 pid" in runtime.output()), True)
 
 
 def only_witness(wine, archive, records):
-    """6.0.13, which is all that is had of its edition."""
+    """6.0.13, the only available build of its edition."""
     for name, check, variables in ("win-net6.0.13", edition_of_6, {}), \
             ("win-net6.0.13-suspended", held_6, {"DOTNET_DefaultDiagnosticPortSuspend": "1"}):
         records[name] = []
@@ -286,7 +286,7 @@ def only_witness(wine, archive, records):
 
 
 def try_all(wine):
-    """What was recorded, by the name that a file of vectors/source/recorded/ would have."""
+    """The recordings, by file name in vectors/source/recorded/."""
     wine.has_drive("d:", RUNNING)
     wine.has_drive("e:", HELD_ONLY)
     records = {}
@@ -296,7 +296,7 @@ def try_all(wine):
     else:
         print("SKIPPED: 6.0.13: no win6_0_13.tar.xz", file=sys.stderr)
     records |= {RUNNING: [], RUNNING + "-suspended": [], HELD_ONLY + "-suspended": []}
-    running = '"D:\\azmcp.exe"  server   start'  # more spaces than are needed: the text is taken whole
+    running = '"D:\\azmcp.exe"  server   start'  # more spaces than needed: the whole text is kept
     not_overtaken(runs, wine, running, record=records[RUNNING])
     addresses(wine, running)
     not_overtaken(held, wine, '"D:\\azmcp.exe" --version', "azmcp", "10.0.9", True, record=records[RUNNING + "-suspended"])

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """windows_ports.py DIAGNOSTIC_PORT DIAGIPC
 
-Real .NET runtimes for Windows connect to a port of ours, under wine: DIAGNOSTIC_PORT is examples/diagnostic_port as a program for
-Windows, DIAGIPC a diagipc.exe. Each runtime starts before there is a port, with a port that suspends and with one that does not. The
-example then asks it, sets a variable and lets it run; `DIAGIPC call trace-port` reads a stream, and stops it over another connection
-of the same runtime; `DIAGIPC server port:NAME` holds it to the protocol. Prints one line a check. Exits with 1 if a check fails, with 77
-if wine, a compiler for Windows or a runtime cannot be had here.
+Real .NET runtimes for Windows connect to our port, under wine: DIAGNOSTIC_PORT is examples/diagnostic_port as a program for Windows,
+DIAGIPC a diagipc.exe. Each runtime starts before the port, with a port that suspends and with one that does not. The example then queries
+it, sets a variable and resumes it; `DIAGIPC call trace-port` reads a stream, and stops it over another connection of the same runtime;
+`DIAGIPC server port:NAME` tests it. Prints one line per check. Exits with 1 if a check fails, with 77 if wine, a compiler for Windows or
+a runtime is not available here.
 
-The runtimes are the subjects of under_wine.py. Where none is there, 10.0.9 out of a public npm package takes their place.
+The runtimes are the subjects of under_wine.py. If there are none, 10.0.9 from a public npm package replaces them.
 """
 import json
 import os
@@ -27,7 +27,7 @@ VARIABLE = "MOOD=calm"
 
 
 def run(wine, *command):
-    """The exit status of a program of ours, and what it printed."""
+    """The exit status and output of one of our programs."""
     done = subprocess.run([wine.wine, *command], env=wine.environment, cwd=wine.directory, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LONGEST)
     said = done.stdout + done.stderr
@@ -35,7 +35,7 @@ def run(wine, *command):
 
 
 def asked_and_resumed(wine, example, name, runtime, comment):
-    """The port is there from now on: the runtime finds it by itself."""
+    """The port exists from now on: the runtime finds it by itself."""
     status, said = run(wine, example, name, VARIABLE)
     lines = said.splitlines()
     expect(f"{comment}: the example's exit status", status, 0)
@@ -54,7 +54,7 @@ def traced(wine, program, name, comment, provider):
                "mode": 0, "command": "CollectTracing5", "duration": 1500, "output": as_windows(output)}
     words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
     status, said = run(wine, program, "call", "--patience", "120000", "--pid", "4", "trace-port", *words)
-    expect(f"{comment}: exit status of the trace, and what it says", (status, said), (0, ""))
+    expect(f"{comment}: exit status and output of the trace", (status, said), (0, ""))
     if status:
         return
     with open(output, "rb") as file:
@@ -64,7 +64,7 @@ def traced(wine, program, name, comment, provider):
 
 
 def held_to_the_protocol(wine, program, name, comment, version):
-    """The cases that want one connection after another: a runtime has one at a time at a port."""
+    """The cases with one connection at a time, as a runtime has at a port."""
     only = [word for glob in ("scripts/process/*", "scripts/dump_profiler/*", "requests/*") for word in ("--only", glob)]
     status, said = run(wine, program, "server", f"port:{name}", "--json", *only)
     made = json.loads(said[said.index("{"):])
@@ -82,7 +82,7 @@ def connects(wine, example, program, version, start, provider):
             started = lambda: f"started {version} pid" in runtime.output()
             if provider == "Subject":
                 has_started = eventually(started) if tag == "nosuspend" else (time.sleep(1.5) or started())
-                expect(f"{comment}: it runs before there is a port", has_started, tag == "nosuspend")
+                expect(f"{comment}: it runs before the port exists", has_started, tag == "nosuspend")
             asked_and_resumed(wine, example, name, runtime, comment)
             if provider == "Subject":
                 expect(f"{comment}: it runs", eventually(started), True)
@@ -97,7 +97,7 @@ def try_all(wine, example, program):
     found = under_wine.archives()
     for version in sorted(set(SUBJECTS) - set(found)):
         print(f"SKIPPED: {version}: no win{version.replace('.', '_')}.tar.xz", file=sys.stderr)
-    # Beside each other, as most of it is waiting.
+    # In parallel, as most of it is waiting.
     with ThreadPoolExecutor() as pool:
         for done in [pool.submit(connects, wine, example, program, version, partial(wine.subject, version, archive), "Subject")
                      for version, archive in found.items()]:
@@ -114,7 +114,7 @@ def main():
     example, program = map(os.path.abspath, sys.argv[1:])
     for path in example, program:
         if not os.path.exists(path):
-            sys.exit(f"there is no {path}")
+            sys.exit(f"{path} not found")
     missing = under_wine.missing(*([] if under_wine.archives() else [RUNNING]))
     under_wine.play(missing, lambda wine: try_all(wine, example, program))
 

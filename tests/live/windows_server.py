@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """windows_server.py DIAGIPC [PROBE]
 
-Holds .NET runtimes for Windows to the protocol by `DIAGIPC server`, all of it under wine: DIAGIPC is a diagipc.exe. Nothing may fail;
-which deviations are named, and what a pipe cannot do, is written out here. PROBE is examples/probe as a program for Windows, which asks
-one of them too; and `DIAGIPC fuzz-server` has the last word with it. Prints one line a check. Exits with 1 if a check fails,
-with 77 if wine, a compiler for Windows or a runtime cannot be had here.
+Tests .NET runtimes for Windows with `DIAGIPC server`, all under wine: DIAGIPC is a diagipc.exe. Nothing may fail; this file lists the
+named deviations and what a pipe cannot do. PROBE is examples/probe as a program for Windows, which also queries one of them; `DIAGIPC
+fuzz-server` runs last. Prints one line per check. Exits with 1 if a check fails, with 77 if wine, a compiler for Windows or a runtime is
+not available here.
 """
 import json
 import os
@@ -21,28 +21,28 @@ LONGEST = 300  # seconds for a run
 PIECES = ["header-in-bytes", "header-cut-behind-the-magic", "header-cut-in-size", "header-last-byte-late", "payload-in-bytes",
           "payload-cut-in-two", "payload-with-the-headers-end", "wrong-magic-is-answered-behind-the-payload",
           "half-a-message-is-waited-for"]
-# What both runtimes do, and by which fact.
+# The behaviour of both runtimes, by fact.
 DEVIATIONS = {**{f"scripts/framing/{name}": "P-39" for name in PIECES}, "scripts/process/set-variable-without-a-name": "P-41"}
 NO_HALF_CLOSE, NO_RESET = "a pipe has no half-close", "a pipe has no reset"
-# Scripts that are not played, and why; requests are not played for the first reason alone.
+# Scripts that are not played, and why; requests are left out only for the first reason.
 NOT_PLAYED = {
     NO_HALF_CLOSE: ["eventpipe/half-close-of-the-stream", "framing/input-ends-behind-the-request"]
                    + [f"framing/input-ends-after-{count}" for count in (0, 1, 13, 14, 16, 19, 20, 21, 27)],
     NO_RESET: ["framing/bytes-behind-size", "framing/bytes-behind-size-after-an-error", "framing/second-request-with-the-first"],
 }
-# A session that begins while the start is held does not stream before it goes on, and 8.0.30 does not go on under wine.
+# A session created while the start is held streams only after it continues, and 8.0.30 does not continue under wine.
 WHILE_HELD = ["scripts/framing/*", "scripts/process/*", "scripts/dump_profiler/*", "requests/*"]
 
 
 def server(wine, program, *arguments):
-    """The exit status of `diagipc server`, and what it says."""
+    """The exit status and output of `diagipc server`."""
     done = subprocess.run([wine.wine, program, "server", *arguments, "--json"], env=wine.environment, cwd=wine.directory,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=LONGEST)
     return done.returncode, json.loads(done.stdout)
 
 
 def not_played(report):
-    """The cases that a pipe cannot play, by the reason."""
+    """The cases that a pipe cannot play, by reason."""
     seen = {}
     for reason in NOT_PLAYED:
         notes = [note for note in report["notes"] if f": {reason}" in note]
@@ -51,7 +51,7 @@ def not_played(report):
 
 
 def held_to_the_protocol(wine, program, endpoint, runtime, profile, only, fewest):
-    """Every read-only case that there is for this runtime."""
+    """Every read-only case for this runtime."""
     began = time.monotonic()
     status, report = server(wine, program, endpoint, *(word for glob in only for word in ("--only", glob)))
     print(f"{endpoint}: {report['counts']} in {time.monotonic() - began:.0f} s")
@@ -78,7 +78,7 @@ def held_to_the_protocol(wine, program, endpoint, runtime, profile, only, fewest
 
 
 def probed(wine, probe, runtime):
-    """What may be asked without harm, and that each reply encodes to its own bytes."""
+    """Harmless requests; each reply must encode to its own bytes."""
     done = subprocess.run([wine.wine, probe, runtime.pipe()], env=wine.environment, cwd=wine.directory, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, timeout=LONGEST)
     last = done.stdout.decode(errors="replace").strip().splitlines()[-1:]
@@ -88,7 +88,8 @@ def probed(wine, probe, runtime):
 
 
 def fuzzed(wine, program, runtime, profile):
-    """A campaign of a few cases, of which one kills: it knows the runtime and the fact, and says that there is none any more."""
+    """A campaign of a few cases, one of which kills the runtime: it names the runtime and the fact, and reports that the runtime is
+    lost."""
     done = subprocess.run([wine.wine, program, "fuzz-server", "--json", "--allow-harmful", "--cases", "30", runtime.pipe()],
                           env=wine.environment, cwd=wine.directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=LONGEST)
     summary = json.loads(done.stdout)
@@ -133,7 +134,7 @@ def main():
     program, probe = [*map(os.path.abspath, sys.argv[1:]), None][:2]
     for path in program, probe:
         if path and not os.path.exists(path):
-            sys.exit(f"there is no {path}")
+            sys.exit(f"{path} not found")
     under_wine.play(under_wine.missing(RUNNING, HELD_ONLY), lambda wine: try_all(wine, program, probe))
 
 

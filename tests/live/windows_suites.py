@@ -3,17 +3,17 @@
 
 The suites on Windows, under wine: DIAGIPC is a diagipc.exe, EXAMPLES the directory of probe.exe and info.exe.
 
-- `DIAGIPC server --spawn` with the subjects of under_wine.py, .NET 6.0.13 first: nothing may fail but what wine does in place of
-  Windows, and every deviation is named by its fact.
+- `DIAGIPC server --spawn` with the subjects of under_wine.py, .NET 6.0.13 first: nothing may fail except where wine differs from Windows,
+and every deviation is named by its fact.
 - A failed dump of 6.0.13 is a failure for `DIAGIPC call` too, though its code is 0 (F-127).
 - `DIAGIPC runtime`: probe, info, call and the server suite against it.
 - `DIAGIPC client` with `DIAGIPC call`.
 
-Of 6.0.13 some sections are played, of the client suite some scenarios; --all: every case with all four subjects, which takes half an
-hour, and all scenarios, but for those in which dumps are written; --dumps: these, a minute each. --write: with --all, puts the rows into
-spec/RUNTIMES.md. --evidence: keeps what each runtime did with each case in evidence/. VERSION: only these subjects, and none of the other
-suites.
-Prints one line a check. Exits with 1 if a check fails, with 77 if wine, a compiler for Windows or the subjects cannot be had here.
+By default it runs some sections with 6.0.13, and some scenarios of the client suite; --all: every case with all four subjects, which
+takes half an hour, and all scenarios, except those that write dumps; --dumps: these, a minute each. --write: with --all, puts the rows
+into spec/RUNTIMES.md. --evidence: keeps the outcome of each case for each runtime in evidence/. VERSION: only these subjects, without the
+other suites.
+Prints one line per check. Exits with 1 if a check fails, with 77 if wine, a compiler for Windows or the subjects are not available here.
 """
 import json
 import os
@@ -30,23 +30,23 @@ import under_wine
 from under_wine import HERE, as_windows, eventually, expect
 
 LONGEST = 3600  # seconds for a run
-# What wine 8 does and Windows does not: a variable that is not there can be deleted (F-126).
+# Unlike Windows, wine 8 can delete a missing variable (F-126).
 OF_WINE = {"scripts/process/set-variable-then-delete-twice": "wine 8"}
-# Under wine a createdump takes up to a minute, and whoever asks waits.
+# Under wine a createdump takes up to a minute, and the client waits.
 WRITTEN = ["requests/dump/*", "requests/tables/3300", "scripts/harmful/dump-absent-name"]
-# After a crash the pipe lasts until wine's debugger is done, which on a busy machine is many seconds.
+# After a crash the pipe exists until wine's debugger is done, many seconds on a busy machine.
 WHOLE = ["--jobs", "2", "--timeout", "60000", *(word for glob in WRITTEN for word in ("--except", glob))]
 DUMPS = ["--jobs", "2", "--timeout", "180000", *(word for glob in WRITTEN for word in ("--only", glob))]
 SHORT = ["--only", "scripts/process/*", "--only", "scripts/ports/*"]
 CHANGING = ["--allow-side-effects", "--allow-harmful"]
 CLIENT_SHORT = ["--only", "reply/ok-20/*", "--only", "tool_ports/*", "--only", "text/empty/*"]
-# Nobody waits for a reference runtime that a reply was not read from (F-118).
+# With the reference runtime no client waits because of an unread reply (F-118).
 BLOCKED = ["scripts/framing/half-a-header-blocks-others", "scripts/framing/half-a-payload-blocks-others",
            "scripts/ports/port-half-a-header-blocks-others"]
 
 
 def program(wine, *command, environment=None):
-    """The exit status of a program in this wine, and what it printed."""
+    """The exit status and output of a program in this wine."""
     done = subprocess.run([wine.wine, *command], env={**wine.environment, **(environment or {})}, cwd=wine.home,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LONGEST)
     return done.returncode, done.stdout.decode(errors="replace").replace("\r", ""), done.stderr.decode(errors="replace")
@@ -71,16 +71,16 @@ def failed(report):
 
 
 def subject_held(wine, diagipc, cases, version, archive, is_kept):
-    """A subject, started by the suite, again and again. Its row of the table."""
+    """A subject, started by the suite for each case. Its row of the table."""
     wine.unpack(version, archive)
     options = ["--name", f"win-net{version}", *CHANGING, *cases]
-    # wine refuses IL images where it has no mscoree.
+    # wine refuses IL images without mscoree.
     status, report = suite(wine, diagipc, "server", *options, "--spawn", "--", under_wine.subject(version),
                            environment={"WINEDLLOVERRIDES": "mshtml="})
     expect(f"{version}: the target", (report.get("runtime"), report.get("profile"), report.get("lost")),
            (f".NET {version}", f"coreclr-{version}", None))
     unknown = [case["name"] for case in report["cases"] if case["grade"] == "fail" and not matrix.known(case)]
-    expect(f"{version}: what failed by no known fault, but for what wine does", sorted(set(unknown) - set(OF_WINE)), [])
+    expect(f"{version}: failures without a known fault, except by wine", sorted(set(unknown) - set(OF_WINE)), [])
     expect(f"{version}: exit status", status, 1 if failed(report) else 0)
     named = {case["deviation"]["fact"] for case in report["cases"] if case.get("deviation")}
     print(f"{version}: facts: {', '.join(sorted(named))}")
@@ -90,7 +90,7 @@ def subject_held(wine, diagipc, cases, version, archive, is_kept):
 
 
 def failed_dump(wine, diagipc, archive):
-    """A dump of type 5, which there is not: .NET 6 answers an Error whose code is 0 (F-127)."""
+    """A dump of type 5, which does not exist: .NET 6 answers an Error with code 0 (F-127)."""
     with wine.subject("6.0.13", archive, {}) as runtime:
         expect("6.0.13: it runs", eventually(lambda: "started 6.0.13 pid" in runtime.output()), True)
         status, said, errors = program(wine, diagipc, "call", "--unchecked", "--patience", "60000", "--pid", str(runtime.pid), "dump",
@@ -101,7 +101,7 @@ def failed_dump(wine, diagipc, archive):
 
 
 def reference_runtime(wine, diagipc, examples, everything):
-    """The reference runtime, asked by the clients of this crate, and held to the protocol as a runtime of Windows."""
+    """The reference runtime, with the clients of this crate and with the server suite, as a runtime of Windows."""
     runtime = subprocess.Popen([wine.wine, diagipc, "runtime", "--profile", "coreclr-9", "--until-eof"], env=wine.environment,
                                cwd=wine.home, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
     try:
@@ -127,7 +127,7 @@ def reference_runtime(wine, diagipc, examples, everything):
 
 
 def client_held(wine, diagipc, everything):
-    """The client of this crate, told by vectors/clients/diagipc.toml."""
+    """The client of this crate, by vectors/clients/diagipc.toml."""
     with open(os.path.join(HERE, "../../vectors/clients/diagipc.toml"), encoding="utf-8") as file:
         operations = file.read()
     name = "Z:" + diagipc
@@ -170,7 +170,7 @@ def main():
     diagipc, examples, versions = os.path.abspath(words[0]), os.path.abspath(words[1]), words[2:]
     for path in diagipc, examples:
         if not os.path.exists(path):
-            sys.exit(f"there is no {path}")
+            sys.exit(f"{path} not found")
     under_wine.play(under_wine.missing(), partial(use, diagipc, examples, flags, versions))
 
 

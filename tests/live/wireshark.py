@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """wireshark.py [FILE]
 
-Captures net10.0.9 with `diagipc proxy --pcapng` while examples/probe asks it everything that can be asked without harm, and while it
-connects to a diagnostic port; tshark with spec/dotnet_ipc.lua must name every field. FILE: where to leave the capture. Exits with 1 if
-something differs, with 77 if tshark or the runtime cannot be had here.
+Captures net10.0.9 with `diagipc proxy --pcapng` while examples/probe sends it all harmless requests, and while it connects to a
+diagnostic port; tshark with spec/dotnet_ipc.lua must name every field. FILE: where to keep the capture. Exits with 1 if something
+differs, with 77 if tshark or the runtime is not available here.
 """
 import contextlib
 import os
@@ -41,14 +41,14 @@ def programs():
 
 @contextlib.contextmanager
 def proxy(diagipc, *arguments):
-    """A proxy that captures: the socket at which it listens."""
+    """A proxy that captures: the socket on which it listens."""
     process = subprocess.Popen([diagipc, "proxy", "--until-eof", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
     try:
         yield process.stdout.readline().rstrip("\n")
     finally:
         _, said = process.communicate(timeout=60)
-    check("the proxy ends well", process.returncode == 0, said)
+    check("the proxy exits normally", process.returncode == 0, said)
 
 
 def probed(diagipc, probe, path):
@@ -81,7 +81,7 @@ def connected(diagipc, path, directory):
 
 
 def messages_of(packets):
-    """Every message: what holds its fields."""
+    """Every message: the item with its fields."""
     for packet in packets:
         for proto in packet.iter("proto"):
             if any(child.get("name") == "diagipc.magic" for child in proto):
@@ -89,7 +89,7 @@ def messages_of(packets):
 
 
 def fields_of(message):
-    """The fields that the grammar gives a message; None if it does not know them all by name."""
+    """The fields of a message by the grammar; None if it does not name them all."""
     code, answers = int(shown(message, "command")[0], 16), shown(message, "answers")
     command = COMMANDS.get(next((name for name, row in COMMANDS.items() if int(row["code"], 16) == (int(answers[0], 16) if answers else code)), None))
     if code == 0xFFFF:
@@ -120,7 +120,7 @@ def default_port(diagipc, probe, path):
     messages = list(messages_of(packets))
     codes = {int(shown(message, "command")[0], 16) for message in messages}
     missing = {name for name in ASKED if names[name] not in codes}
-    check("every command that was asked is seen", not missing, str(missing))
+    check("every command that was sent is seen", not missing, str(missing))
     requests = [message for message in messages if int(shown(message, "command")[0], 16) < 0xFF00]
     replies = [message for message in messages if int(shown(message, "command")[0], 16) >= 0xFF00]
     check("every request leads to its reply", len(requests) == len(replies) and all(shown(one, "reply_in") for one in requests))
@@ -135,7 +135,7 @@ def default_port(diagipc, probe, path):
                  if entry.get("name") == "diagipc.environment.entry"]
     check("the environment has the variable that was set", ([MARK[0]], [MARK[1]]) in variables, str(variables))
     starts = [start for packet in packets for start in shown(packet, "stream.start")]
-    check("streams begin as they were asked for", set(starts) <= {"nettrace", "netperf"} and len(starts) >= 5, str(starts))
+    check("streams begin as requested", set(starts) <= {"nettrace", "netperf"} and len(starts) >= 5, str(starts))
     opened = [shown(packet, "connection")[0] for packet in packets if shown(packet, "packet.event") == ["0"]]
     ended = {shown(packet, "connection")[0] for packet in packets if shown(packet, "packet.event") == ["2"]}
     check("connections begin once and end", len(set(opened)) == len(opened) and set(opened) == ended, f"{opened} {ended}")
@@ -146,7 +146,7 @@ def default_port(diagipc, probe, path):
 def diagnostic_port(diagipc, path, directory):
     process_id = connected(diagipc, path, directory)
     packets = list(dissected.packets(path, "-2"))
-    # The runtime connects again and again, and what is left at the end may be cut.
+    # The runtime connects repeatedly, and the last data may be cut.
     advertises = [message for message in messages_of(packets) if message.get("showname") == "Advertise"]
     seen = {int(number, 0) for message in advertises for number in shown(message, "process_id")}
     check("the advertise names the process", seen == {process_id}, str(seen))
@@ -157,7 +157,7 @@ def diagnostic_port(diagipc, path, directory):
 
 def main():
     if not shutil.which("tshark"):
-        print("SKIPPED: there is no tshark", file=sys.stderr)
+        print("SKIPPED: tshark not found", file=sys.stderr)
         sys.exit(launch.SKIP)
     launch.fetch_or_skip(NAME)
     diagipc, probe = programs()

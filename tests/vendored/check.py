@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Takes the crate into other projects as README.md in "Vendor it" and tests/vendored/README.md say, and builds and runs a program with
-it: offline.
+"""Takes the crate into other projects as described in README.md, "Vendor it", and tests/vendored/README.md, and builds and runs a program
+with it, offline.
 
     python3 tests/vendored/check.py
 
-The commands and the manifest are those of the two pages. What is taken by git is the commit that is checked out.
+The commands and the manifest are those of the two pages. Git takes the checked-out commit.
 """
 import os
 import pathlib
@@ -31,15 +31,15 @@ edition = "2024"
 
 [dependencies]
 """
-# What the library needs. Cargo writes down what `zerocopy` would need for its macros as well, which nobody asks for.
+# The library's dependencies. Cargo also lists those of `zerocopy`'s macros, which are not used.
 NEEDED = {"byteorder", "dotnet-diagnostics-ipc", "hash32", "heapless", "program", "stable_deref_trait", "zerocopy"}
 WRITTEN_DOWN = NEEDED | {"proc-macro2", "quote", "syn", "unicode-ident", "zerocopy-derive"}
-# No network: the namespace of a command has none. Where that is not allowed, Cargo at least does not ask for any.
+# No network: the namespace of a command has none. If that is not allowed, Cargo at least does not use it.
 ALONE = ["unshare", "-rn"] if not subprocess.run(["unshare", "-rn", "true"], capture_output=True).returncode else []
 
 
 def section():
-    """What both pages say."""
+    """The texts of both pages."""
     text = (ROOT / "README.md").read_text()
     return text[text.index("## Vendor it"):] + (ROOT / "tests/vendored/README.md").read_text()
 
@@ -47,12 +47,12 @@ def section():
 def manifest():
     found = re.search(r"```toml\n# vendor/dotnet-diagnostics-ipc/Cargo.toml\n(.*?)```", section(), re.S)[1]
     if len(found.splitlines()) > 10:
-        sys.exit("README says that the manifest has ten lines")
+        sys.exit("the manifest in README does not have ten lines")
     return found
 
 
 def commands(word):
-    """The block of commands that has `word`."""
+    """The block of commands with `word`."""
     blocks = [block for block in re.findall(r"```sh\n(.*?)```", section(), re.S) if word in block]
     if len(blocks) != 1:
         sys.exit(f"{len(blocks)} blocks of commands have {word}, expected 1")
@@ -60,7 +60,7 @@ def commands(word):
 
 
 def git():
-    """A git that has `subtree`; not each comes with it."""
+    """A git with `subtree`; not every installation has it."""
     for program in ("git", "/usr/bin/git"):
         exec_path = subprocess.run([program, "--exec-path"], capture_output=True, text=True).stdout.strip() if shutil.which(program) else ""
         if (pathlib.Path(exec_path or "/nowhere") / "git-subtree").exists():
@@ -71,10 +71,10 @@ def git():
 def run(command, home):
     environment = {
         **os.environ,
-        # What does not differ from one way to the next is built once.
+        # Parts that are the same in all ways are built once.
         "CARGO_TARGET_DIR": str(home.parent / "target"),
         "CARGO_PROFILE_DEV_DEBUG": "none",
-        # A directory of Cargo whose checkouts are its own, with the crates that were downloaded before.
+        # A Cargo directory with its own checkouts, and the crates that were already downloaded.
         "CARGO_HOME": str(home / "cargo"),
         "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b",
     }
@@ -85,7 +85,7 @@ def run(command, home):
 
 
 def project(home):
-    """A project of somebody else, and a home of Cargo's. The versions that this crate was tested with are on this machine already."""
+    """Another project, and a Cargo home. The versions that this crate was tested with are already on this machine."""
     there, cargo = home / "project", home / "cargo"
     (there / "src").mkdir(parents=True)
     cargo.mkdir()
@@ -98,13 +98,13 @@ def project(home):
 
 
 def finish(what, home):
-    """Builds and runs the program, and looks at what its lock file lists."""
+    """Builds and runs the program, and checks its lock file."""
     said = run("RUSTFLAGS='-D warnings' cargo run --quiet --offline", home)
     if said != "vendored\n":
         sys.exit(f"{what}: the program says {said!r}")
     locked = set(re.findall(r'^name = "(.*)"', (home / "project/Cargo.lock").read_text(), re.M))
     if locked - WRITTEN_DOWN:
-        sys.exit(f"{what}: the lock file lists {sorted(locked - WRITTEN_DOWN)} as well")
+        sys.exit(f"{what}: the lock file also lists {sorted(locked - WRITTEN_DOWN)}")
     print(f"{what}: builds offline and runs; {len(locked)} packages in the lock file")
 
 
@@ -118,7 +118,7 @@ def copied(home):
 
 
 def repository(home):
-    """The commit that is checked out, as the branch `main` of a repository of its own."""
+    """The checked-out commit, as the branch `main` of a new repository."""
     subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=main", str(home / "origin")], check=True)
     subprocess.run(["git", "-C", str(ROOT), "push", "--quiet", str(home / "origin"), "HEAD:refs/heads/main"], check=True)
     return f"file://{home}/origin"
@@ -142,7 +142,7 @@ def vendored_by_cargo(home):
     there = project(home)
     (there / "Cargo.toml").write_text(MEMBER + "\n[workspace]\n")
     run(commands("cargo vendor").replace("URL", repository(home)), home)
-    # Nothing but what was vendored is there any more.
+    # Only the vendored crates remain.
     (home / "cargo/registry").unlink()
     shutil.rmtree(home / "cargo/git")
     finish("cargo vendor", home)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """check.py [--verdicts]
 
-Plays every vector that is sent on a connection through tshark with spec/dotnet_ipc.lua, whole and in pieces of seven bytes: a right
-one must show each of its fields with the value that the vectors' JSON says, a wrong one the vectors' fault, at its offset and in its
-field. `--verdicts` prints by tcId, as JSON, why a vector is out of reach; null where it is not. $DISSECTOR: another script than spec/dotnet_ipc.lua. Exits with 1 if something differs,
-with 77 if there is no tshark.
+Runs every vector that is sent on a connection through tshark with spec/dotnet_ipc.lua, whole and in pieces of seven bytes: a valid one
+must show each of its fields with the value in the vectors' JSON, an invalid one the vectors' fault, at its offset and in its field.
+`--verdicts` prints by tcId, as JSON, why a vector is out of reach; null if it is not. $DISSECTOR: another script than
+spec/dotnet_ipc.lua. Exits with 1 if something differs, with 77 without tshark.
 """
 import collections
 import json
@@ -19,18 +19,18 @@ import dissected
 from dissected import GRAMMAR, ROOT
 from pcapng import CLIENT, HALF_CLOSED, RUNTIME, Capture
 
-# Bytes of a piece; of what is long, so many pieces.
+# Bytes of a piece; the most pieces of a long message.
 PIECE, MOST_PIECES = 7, 40
 PLAYED = ["request", "reply", "error", "unknown", "advertise", "environment", "stream-start", "legacy-request"]
-NOT_ON_A_CONNECTION = "a piece of a payload, a name or a text: not sent on a connection by itself"
+NOT_ON_A_CONNECTION = "a piece of a payload, a name or a text: not sent separately"
 REASONS = {
     "old-request": "of the protocol before this one, which has neither magic nor size",
     "old-reply": "of the protocol before this one, which has neither magic nor size",
-    "legacy-error": "a number of the draft's error messages, shown as it is",
+    "legacy-error": "a number of the draft's error messages, shown unchanged",
 }
 # What a reader of a stream cannot refuse, and why.
-BEYOND = {2142: "the bytes behind the reply are the event stream"}
-# A fault that is marked as well: a dissector has read the message when it sees that more bytes come behind it.
+BEYOND = {2142: "the bytes after the reply are the event stream"}
+# A fault that is marked too: a dissector has read the message before it sees that more bytes follow.
 ALSO = {2121: "unexpected_end", 2122: "unexpected_end", 2506: "not_a_reply", 3111: "count_too_large", 9106: "unexpected_end"}
 COMMANDS = {command["name"]: command for command in GRAMMAR["commands"]}
 REPLIES = {reply["name"]: reply for reply in GRAMMAR["replies"]}
@@ -74,7 +74,7 @@ def play(capture, group, test, requests, piece):
         capture.data(connection, RUNTIME, message(b"\xff\0", (1).to_bytes(8, "little")))
     side = RUNTIME if runtime_speaks else CLIENT
     capture.data(connection, side, wire, piece and max(piece, len(wire) // MOST_PIECES))
-    # A block follows that is no part of the vector.
+    # A block follows that is not part of the vector.
     if (kind, command, test["result"] != "invalid") != ("reply", "Process/ProcessEnvironment", True):
         capture.end(connection, side, HALF_CLOSED)
     return connection
@@ -98,7 +98,7 @@ def environment_differs(items, value):
 
 
 def value_differs(group, test, items):
-    """How what is shown differs from the value; None if it does not."""
+    """How the shown items differ from the value; None if they do not."""
     kind, value = group["type"], test["value"]
     if kind == "environment":
         return environment_differs(items, value)
@@ -107,7 +107,7 @@ def value_differs(group, test, items):
         wanted = [] if value["start"] == "need-more" else [value["start"]]
         return None if starts == wanted else f"shows starts {starts}, expected {wanted}"
     magic = "ADVR_V1" if kind == "advertise" else "DOTNET_IPC_V1"
-    # The last message: before it is the request that it answers.
+    # The last message: the request that it answers is before it.
     messages = [proto for item in items for proto in item.iter("proto") if any(child.get("show") == magic for child in proto)]
     if not messages:
         return "no message is shown"
@@ -125,7 +125,7 @@ def faults_of(items):
 
 
 def wrong_of(group, test, items, piece):
-    """What is wrong with what is shown of a vector, and whether it was refused."""
+    """What is wrong with the items shown for a vector, and whether it was refused."""
     faults, error = faults_of(items), test.get("error")
     if test["result"] != "invalid" or test["tcId"] in BEYOND:
         wrong = f"marked {faults}" if faults else test["value"] is not None and value_differs(group, test, items)
@@ -156,7 +156,7 @@ def judge(vectors, requests, piece, draft, directory):
 
 def main():
     if not shutil.which("tshark"):
-        print("not here: tshark")
+        print("tshark not found")
         sys.exit(77)
     vectors = list(all_vectors())
     requests, out_of_reach, sent, wrong = shortest_requests(vectors), {}, [], []
@@ -164,7 +164,7 @@ def main():
         if group["type"] not in PLAYED:
             out_of_reach[test["tcId"]] = REASONS.get(group["type"], NOT_ON_A_CONNECTION)
         elif test["wire"] is None:
-            out_of_reach[test["tcId"]] = "no bytes: only writing can be tried"
+            out_of_reach[test["tcId"]] = "no bytes: only encoding can be tested"
         else:
             if test["tcId"] in BEYOND:
                 out_of_reach[test["tcId"]] = BEYOND[test["tcId"]]

@@ -1,4 +1,4 @@
-"""What tshark makes of a capture with spec/dotnet_ipc.lua."""
+"""The output of tshark for a capture with spec/dotnet_ipc.lua."""
 import json
 import os
 import pathlib
@@ -8,17 +8,17 @@ import subprocess
 import xml.etree.ElementTree as ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Another one to be tried, of a grammar that was changed.
+# Another script to test, from a changed grammar.
 SCRIPT = os.environ.get("DISSECTOR") or ROOT / "spec/dotnet_ipc.lua"
 GRAMMAR = json.loads((ROOT / "spec/grammar.json").read_text())
 FORMS = {kind["name"]: kind["value"] for kind in GRAMMAR["kinds"]}
-# Of a message, but not of its payload.
+# Fields of a message outside its payload.
 AROUND = {"magic", "size", "command_set", "command_id", "reserved", "command", "answers", "request_in", "reply_in", "part_in", "time",
           "fault", "leniency", "not_decoded"}
 
 
 def tshark(path, *options):
-    """What it prints. A script that fails says so on standard error, and tshark goes on."""
+    """Its output. A failing script reports it on standard error, and tshark continues."""
     done = subprocess.run(["tshark", "-X", f"lua_script:{SCRIPT}", "-r", path, *options], capture_output=True, text=True)
     if done.returncode or "Lua" in done.stderr or "lua" in done.stdout.lower().split("_ws.lua.fake")[0]:
         raise SystemExit(f"tshark: exit status {done.returncode}\n{done.stderr}{done.stdout[:2000]}")
@@ -26,7 +26,7 @@ def tshark(path, *options):
 
 
 def packets(path, *options):
-    """The dissector's items, a packet each."""
+    """The dissector's items, one list per packet."""
     root = ElementTree.fromstring(tshark(path, "-T", "pdml", *options))
     for packet in root.iter("packet"):
         if "Lua Error" in (text := ElementTree.tostring(packet, "unicode")):
@@ -40,7 +40,7 @@ def name_of(field):
 
 
 def shown(item, name):
-    """What is shown in the fields of that name, anywhere below."""
+    """The values of the fields with that name, anywhere below."""
     return [field.get("show") for field in item.iter() if field.get("name") == f"diagipc.{name}"]
 
 
@@ -53,7 +53,7 @@ def children(item):
 
 
 def as_shown(text):
-    """A text of the vectors as it is shown: what has no picture by its number."""
+    """A text of the vectors as shown: unprintable characters by number."""
     units = text["utf16"] if isinstance(text, dict) else None
     if units is None:
         data = text.encode("utf-16-le", "surrogatepass")

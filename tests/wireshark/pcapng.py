@@ -1,4 +1,4 @@
-"""Captures as spec/WIRESHARK.md lays them out, written without the crate."""
+"""Captures in the format of spec/WIRESHARK.md, written without the crate."""
 import struct
 
 OPENED, DATA, ENDED = 0, 1, 2
@@ -14,7 +14,7 @@ def block(kind, body):
 
 
 class Capture:
-    """Packets of one interface, a microsecond after each other."""
+    """Packets of one interface, one microsecond apart."""
 
     def __init__(self):
         self.blocks = [block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)), block(1, struct.pack("<HHI", USER0, 0, 0))]

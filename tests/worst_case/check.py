@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """check.py
 
-What does the dearest payload cost? Counts the instructions (callgrind) that it takes to decode payloads as long as a message can hold, and
-to walk through all that they hold, character by character. At most 30 a byte for the one, and 4 times that for the other. Exits with 1
-beyond that, and with 77 without valgrind.
+Measures the slowest payloads: counts the instructions (callgrind) to decode payloads as long as a message can hold, and to walk all their
+contents, character by character. At most 30 per byte for decoding, and 4 times that for walking. Exits with 1 if it is more, and with 77
+without valgrind.
 """
 
 import os
@@ -18,7 +18,7 @@ DECODE, WALK = 30, 4 * 30
 
 
 def instructions(program, payload, function):
-    """Those within `function`, and the length of the payload."""
+    """The instructions within `function`, and the length of the payload."""
     with tempfile.TemporaryDirectory() as scratch:
         counts = os.path.join(scratch, "counts")
         said = subprocess.run(
@@ -35,19 +35,19 @@ def instructions(program, payload, function):
 
 def main():
     if not shutil.which("valgrind"):
-        print("valgrind is not there")
+        print("valgrind not found")
         sys.exit(77)
     environment = {**os.environ}
     target = environment.setdefault("CARGO_TARGET_DIR", os.path.join(HERE, "target"))
     subprocess.run(["cargo", "build", "--quiet", "--release"], cwd=HERE, env=environment, check=True)
     program = os.path.join(target, "release", "worst-case")
     payloads = subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
-    print("| payload | bytes | instructions a byte to decode it | to walk through it |\n|---|---|---|---|")
+    print("| payload | bytes | instructions per byte to decode | to walk |\n|---|---|---|---|")
     most_decode = most_walk = 0
     for payload in payloads:
         decode, length = instructions(program, payload, "measured_decode")
         walk, _ = instructions(program, payload, "measured_walk")
-        # Else nothing was counted, and nothing shown.
+        # Otherwise nothing was counted, and nothing would be shown.
         assert decode > 50 and walk > 50, (payload, decode, walk)
         print(f"| {payload} | {length:,} | {decode / length:.2f} | {walk / length:.2f} |")
         most_decode, most_walk = max(most_decode, decode / length), max(most_walk, walk / length)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""build.py          writes the JSON files that are spelled in this directory and in exchanges/
-build.py --check    exits 1 if a committed file differs from what is spelled here, or is not spelled here at all
+"""build.py          writes the JSON files whose source is in this directory and in exchanges/
+build.py --check    exits 1 if a committed file differs from its source, or has none
 """
 import importlib
 import os
@@ -25,7 +25,7 @@ def main():
     for directory in (os.path.join(HERE, ".."), os.path.join(HERE, "..", "exchanges")):
         for name in sorted(os.listdir(directory)):
             if name.endswith(".json") and os.path.normpath(os.path.join(directory, name)) not in written:
-                print(f"{name} is spelled nowhere", file=sys.stderr)
+                print(f"{name} has no source", file=sys.stderr)
                 stale += 1
     sys.exit(1 if stale else 0)
 
@@ -40,7 +40,7 @@ def update(file, source):
     if committed == file.text():
         return 0
     if sys.argv[1:] == ["--check"]:
-        print(f"{os.path.basename(file.path())} is not what {source} spells", file=sys.stderr)
+        print(f"{os.path.basename(file.path())} differs from {source}", file=sys.stderr)
         return 1
     with open(file.path(), "w") as f:
         f.write(file.text())

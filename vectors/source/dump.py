@@ -3,12 +3,12 @@
 All three have one payload: string dumpName, uint dumpType, and a uint that is `diagnostics` in the first command and `flags`
 in the other two. The reply is an int32 hresult.
 
-A dump that is right can cost a runtime its socket (P-6): harmful. One whose type is refused cannot.
+A valid dump can cost a runtime its socket (P-6): harmful. One with a refused type cannot.
 """
 from notation import *
 
 FILE = File("dump", "Dump commands", 4000, 4999)
-MADE = "spelled field by field in source/dump.py from the document's list of fields"
+MADE = "written field by field in source/dump.py from the document's list of fields"
 
 # --- 0x0101 --------------------------------------------------------------------------------------------------------
 g = FILE.group("dump-generate-core-dump-request", type="request", source="derived", made=MADE, direction="client",
@@ -22,7 +22,7 @@ literal = hexa("444f544e45545f4950435f563100 3c00 01 01 0000"
                "0e000000 2f0074006d0070002f0063006f00720065002e00310032003300 0000"
                "02000000 01000000")
 assert literal == message(0x0101, string("/tmp/core.123"), u32(2), u32(1))
-g.valid(4002, "every byte spelled out: a dump with heap, diagnostics on", literal,
+g.valid(4002, "every byte written out: a dump with heap, diagnostics on", literal,
         {"dumpName": "/tmp/core.123", "dumpType": 2, "diagnostics": 1}, flags=["Literal"], hazard="harmful")
 
 g.valid(4003, "a path with Cyrillic letters and a character of two UTF-16 units, which the count counts twice",
@@ -67,7 +67,7 @@ g.invalid(4031, "the payload ends inside the name's count",
           message(0x0101, hexa("0200")), "payload", "unexpected_end", 20, "GenerateCoreDump.dumpName",
           flags=["Truncated"], hazard="harmful")
 
-g.invalid(4032, "the payload ends inside the name: of its last unit there is one byte",
+g.invalid(4032, "the payload ends inside the name: only one byte of its last unit is present",
           message(0x0101, u32(3), units(0x0061, 0x0062), hexa("00")), "payload", "count_too_large", 20,
           "GenerateCoreDump.dumpName", flags=["Truncated"], hazard="harmful")
 
@@ -91,7 +91,7 @@ g.invalid(4037, "the name has no NUL and the count does not count one",
           message(0x0101, u32(2), utf16("ab"), u32(1), u32(0)), "payload", "missing_terminator", 26,
           "GenerateCoreDump.dumpName", flags=["MissingTerminator"], hazard="harmful")
 
-g.invalid(4038, "the count is that of UTF-8 bytes, one more than there are units, so half of dumpType is taken for the NUL",
+g.invalid(4038, "the count is that of UTF-8 bytes, one more than the units, so half of dumpType is read as the NUL",
           message(0x0101, u32(8), utf16("/é.dmp"), u16(0), u32(1), u32(0)), "payload", "missing_terminator", 38,
           "GenerateCoreDump.dumpName", flags=["MissingTerminator", "ClientFault"], hazard="harmful")
 
@@ -102,7 +102,7 @@ g = FILE.group("dump-generate-core-dump2-request", type="request", source="deriv
 literal = hexa("444f544e45545f4950435f563100 2400 01 02 0000"
                "02000000 6300 0000 01000000 00000000")
 assert literal == message(0x0102, string("c"), u32(1), u32(0))
-g.valid(4101, "every byte spelled out: smallest, no flags", literal,
+g.valid(4101, "every byte written out: smallest, no flags", literal,
         {"dumpName": "c", "dumpType": 1, "flags": 0}, flags=["Literal", "Minimal"], hazard="harmful")
 
 g.valid(4102, "a triage dump, flag 1 (log)",
@@ -122,7 +122,7 @@ g.invalid(4120, "an absent name decodes, but no server may take it",
           message(0x0102, string(None), u32(4), u32(7)), "limits", "absent_name", 20, "GenerateCoreDump2.dumpName",
           value={"dumpName": None, "dumpType": 4, "flags": 7}, flags=["AbsentString", "Limit"], hazard="harmful")
 
-g.invalid(4121, "dump type 0xFFFFFFFF, which a signed comparison takes for -1",
+g.invalid(4121, "dump type 0xFFFFFFFF, which a signed comparison reads as -1",
           message(0x0102, string("c"), u32(0xFFFFFFFF), u32(0)), "limits", "unknown_dump_type", 28,
           "GenerateCoreDump2.dumpType", value={"dumpName": "c", "dumpType": 0xFFFFFFFF, "flags": 0},
           flags=["Limit", "MaxValue", "UnknownValue"], hazard="side-effect")
@@ -146,7 +146,7 @@ g = FILE.group("dump-generate-core-dump3-request", type="request", source="deriv
 literal = hexa("444f544e45545f4950435f563100 2800 01 03 0000"
                "04000000 2f0078007900 0000 04000000 07000000")
 assert literal == message(0x0103, string("/xy"), u32(4), u32(7))
-g.valid(4201, "every byte spelled out: a full dump with the three known flags", literal,
+g.valid(4201, "every byte written out: a full dump with the three known flags", literal,
         {"dumpName": "/xy", "dumpType": 4, "flags": 7}, flags=["Literal"], hazard="harmful")
 
 g.valid(4202, "an empty name, flag 2 (verbose)",
@@ -165,7 +165,7 @@ g.invalid(4220, "an absent name decodes, but no server may take it",
           message(0x0103, string(None), u32(1), u32(0)), "limits", "absent_name", 20, "GenerateCoreDump3.dumpName",
           value={"dumpName": None, "dumpType": 1, "flags": 0}, flags=["AbsentString", "Limit"], hazard="harmful")
 
-g.invalid(4221, "dump type 5; the error reply to it carries a text of one NUL",
+g.invalid(4221, "dump type 5; the error reply has a text of one NUL",
           message(0x0103, string("e"), u32(5), u32(0)), "limits", "unknown_dump_type", 28, "GenerateCoreDump3.dumpType",
           value={"dumpName": "e", "dumpType": 5, "flags": 0}, flags=["Limit", "UnknownValue"], hazard="side-effect")
 
@@ -184,7 +184,7 @@ g = FILE.group("dump-generate-core-dump-reply", type="reply", source="derived", 
 literal = hexa("444f544e45545f4950435f563100 1800 ff 00 0000 00000000")
 assert literal == message(OK, u32(0))
 
-g.valid(4302, "an OK message can carry the code of a failure: success is told by hresult alone",
+g.valid(4302, "an OK message can carry the code of a failure: only hresult says whether it succeeded",
         message(OK, u32(0x80004005)), {"hresult": "0x80004005"})
 
 g.valid(4303, "the generic OK of 20 bytes; it stays without payload when it is encoded again",

@@ -2,7 +2,7 @@
 from notation import *
 
 FILE = File("endpoints", "Names of sockets and pipes", 16000, 16499)
-MADE = "spelled in source/endpoints.py from section Naming and Location Conventions and the facts named in spec"
+MADE = "written in source/endpoints.py from section Naming and Location Conventions and the facts named in spec"
 NOW, DRAFT = "dotnet-diagnostic-", "dotnetcore-diagnostic-"
 
 
@@ -60,7 +60,7 @@ g = group("socket-name-invalid", "socket-name", ["F-61", "F-85"])
 g.invalid(16040, "nothing", text(""), "payload", "unknown_prefix", 0, None)
 g.invalid(16041, "another file of a runtime", text("clr-debug-pipe-12-345-in"), "payload", "unknown_prefix", 0, None)
 g.invalid(16042, "a capital letter", text("Dotnet-diagnostic-12-345-socket"), "payload", "unknown_prefix", 0, None, flags=["Case"])
-g.invalid(16043, "a path is no name", text("/tmp/dotnet-diagnostic-12-345-socket"), "payload", "unknown_prefix", 0, None)
+g.invalid(16043, "a path is not a name", text("/tmp/dotnet-diagnostic-12-345-socket"), "payload", "unknown_prefix", 0, None)
 g.invalid(16044, "no process id", text("dotnet-diagnostic-"), "payload", "bad_number", 18, None, flags=["Truncated"])
 g.invalid(16045, "a process id in letters", text("dotnet-diagnostic-self-345-socket"), "payload", "bad_number", 18, None)
 g.invalid(16046, "a negative process id", text("dotnet-diagnostic--12-345-socket"), "payload", "bad_number", 18, None)
@@ -69,15 +69,15 @@ g.invalid(16048, "a process id with a zero before it: no runtime writes it so", 
           "bad_number", 18, None)
 g.invalid(16049, "a process id of 33 bits", text("dotnet-diagnostic-4294967296-345-socket"), "payload", "bad_number", 18, None)
 g.invalid(16050, "the name of a pipe: no key", text("dotnet-diagnostic-12"), "payload", "missing_key", 20, None, flags=["Truncated"])
-g.invalid(16051, "something else than a hyphen behind the process id", text("dotnet-diagnostic-12_345-socket"), "payload", "missing_key",
+g.invalid(16051, "something other than a hyphen after the process id", text("dotnet-diagnostic-12_345-socket"), "payload", "missing_key",
           20, None)
 g.invalid(16052, "an empty key", text("dotnet-diagnostic-12--socket"), "payload", "bad_number", 21, None)
 g.invalid(16053, "a key of 65 bits", text("dotnet-diagnostic-12-18446744073709551616-socket"), "payload", "bad_number", 21, None)
-g.invalid(16054, "a key in hexadecimal: its digit ends where the x stands", text("dotnet-diagnostic-12-0x159-socket"), "payload",
+g.invalid(16054, "a key in hexadecimal: its digits end at the x", text("dotnet-diagnostic-12-0x159-socket"), "payload",
           "unknown_suffix", 22, None)
 g.invalid(16055, "-socket cut short", text("dotnet-diagnostic-12-345-sock"), "payload", "unknown_suffix", 24, None, flags=["Truncated"])
-g.invalid(16056, "something behind -socket", text("dotnet-diagnostic-12-345-socket~"), "payload", "unknown_suffix", 24, None)
-g.invalid(16057, "bytes that are no text", text("dotnet-diagnostic-12-345-") + hexa("ff"), "payload", "not_unicode", 25, None)
+g.invalid(16056, "something after -socket", text("dotnet-diagnostic-12-345-socket~"), "payload", "unknown_suffix", 24, None)
+g.invalid(16057, "bytes that are not text", text("dotnet-diagnostic-12-345-") + hexa("ff"), "payload", "not_unicode", 25, None)
 
 # --- pipes ---------------------------------------------------------------------------------------------------------
 g = group("pipe-name", "pipe-name", ["F-62"])
@@ -103,10 +103,10 @@ g.invalid(16122, "another pipe", text("\\\\.\\pipe\\clr-debug-pipe"), "payload",
 g.invalid(16123, "the name of a socket", text("dotnet-diagnostic-12-345-socket"), "payload", "unknown_suffix", 20, None)
 g.invalid(16124, "no process id", text("\\\\.\\pipe\\dotnet-diagnostic-"), "payload", "bad_number", 27, None)
 g.invalid(16125, "slashes in place of backslashes", text("//./pipe/dotnet-diagnostic-12"), "payload", "unknown_prefix", 0, None)
-g.invalid(16126, "a space behind the process id", text("dotnet-diagnostic-12 "), "payload", "unknown_suffix", 20, None, flags=["Spaces"])
+g.invalid(16126, "a space after the process id", text("dotnet-diagnostic-12 "), "payload", "unknown_suffix", 20, None, flags=["Spaces"])
 
 # --- /proc/PID/stat ------------------------------------------------------------------------------------------------
-# Fields 3 to 21, each with another number where the system has one.
+# Fields 3 to 21, with different numbers where the system has one.
 MIDDLE = "S 1 2 3 4 -1 6 7 8 9 10 11 12 13 14 15 16 17 18"
 
 
@@ -119,7 +119,7 @@ def told(start=345, pid=12):
 
 
 g = group("process-stat", "process-stat", ["F-61", "F-82"])
-g.valid(16200, "the shortest text: an empty name, zeros, and a newline behind field 22",
+g.valid(16200, "the shortest text: an empty name, zeros, and a newline after field 22",
         hexa("31 32 20 28 29 20 53 20 30 20 30 20 30 20 30 20 30 20 30 20 30 20 30 20 30 20 30 20 30 20 30 20 30 20 30 20 30 20 30 20 30"
              " 20 30 20 33 34 35 0a"), told(), flags=["Literal", "Minimal"])
 g.valid(16201, "the largest numbers", text("4294967295 () S" + " 0" * 18 + " 18446744073709551615\n"),
@@ -132,11 +132,11 @@ g.lenient(16206, "a name of opening parentheses", stat("((("), told())
 g.lenient(16207, "a newline in the name", stat("a\nb"), told())
 g.lenient(16208, "a newline and a parenthesis in the name: the last one counts", stat("a)\n13 (b"), told())
 g.lenient(16209, "an empty name", stat(""), told())
-g.lenient(16210, "a name that is no text", b"12 (" + hexa("ff fe 29 20") + b") " + text(MIDDLE + " 345 22\n"), told())
+g.lenient(16210, "a name that is not text", b"12 (" + hexa("ff fe 29 20") + b") " + text(MIDDLE + " 345 22\n"), told())
 g.lenient(16211, "a name of digits", stat("99 (98) 97"), told())
 g.lenient(16213, "a start time of 0", stat("dotnet", start=0), told(0))
 g.lenient(16214, "another state", stat("dotnet", middle=MIDDLE.replace("S", "R")), told())
-g.lenient(16215, "a newline at once behind field 22", stat("dotnet", tail="\n"), told())
+g.lenient(16215, "a newline directly after field 22", stat("dotnet", tail="\n"), told())
 
 g = group("process-stat-invalid", "process-stat", ["F-61"])
 g.invalid(16240, "nothing", text(""), "payload", "missing_name", 0, None, flags=["Truncated"])
@@ -146,7 +146,7 @@ g.invalid(16243, "the text ends before field 22", text("12 (dotnet) " + MIDDLE),
           flags=["Truncated"])
 g.invalid(16244, "the text ends with the space before field 22", text("12 (dotnet) " + MIDDLE + " "), "payload", "missing_field",
           13 + len(MIDDLE), None, flags=["Truncated"])
-g.invalid(16212, "nothing behind field 22: some of its digits may be missing", stat("dotnet", tail=""), "payload", "missing_field",
+g.invalid(16212, "nothing after field 22: some of its digits may be missing", stat("dotnet", tail=""), "payload", "missing_field",
           16 + len(MIDDLE), None, flags=["Truncated"])
 g.invalid(16245, "letters in field 22", stat("dotnet", start="soon"), "payload", "bad_number", 13 + len(MIDDLE), None)
 g.invalid(16246, "a negative start time", stat("dotnet", start=-1), "payload", "bad_number", 13 + len(MIDDLE), None)

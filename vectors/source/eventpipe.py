@@ -5,12 +5,12 @@ Offsets inside the messages, where nothing is cut:
   CollectTracing2  ... format 24, requestRundown 28, providers 29, first provider 33
   CollectTracing3  ... requestRundown 28, requestStackwalk 29, providers 30, first provider 34
   CollectTracing4  ... rundownKeyword 28, requestStackwalk 36, providers 37, first provider 41
-  a provider       keywords +0, logLevel +8, provider_name +12, arguments behind it
+  a provider       keywords +0, logLevel +8, provider_name +12, then arguments
 """
 from notation import *
 
 FILE = File("eventpipe", "EventPipe: StopTracing, CollectTracing, CollectTracing2 to 4", 5000, 5999)
-MADE = "spelled field by field in source/eventpipe.py from the document's list of fields"
+MADE = "written field by field in source/eventpipe.py from the document's list of fields"
 
 MAX64 = 0xFFFFFFFFFFFFFFFF
 
@@ -49,7 +49,7 @@ g = FILE.group("eventpipe-stop-tracing-reply", type="reply", source="derived", d
 LITERAL = hexa("444f544e45545f4950435f563100 1c00 ff 00 0000  0100000000000000")
 assert LITERAL == message(OK, u64(1))
 g.valid(5050, "session id 1", LITERAL, {"sessionId": "1"}, flags=["Minimal", "Literal"])
-g.valid(5051, "session id 0: an OK that echoes the 0 it was asked to stop", message(OK, u64(0)), {"sessionId": "0"})
+g.valid(5051, "session id 0: an OK that repeats the 0 of the request", message(OK, u64(0)), {"sessionId": "0"})
 g.valid(5052, "the largest session id", message(OK, u64(MAX64)), {"sessionId": "18446744073709551615"}, flags=["MaxValue"])
 g.lenient(5054, "eight bytes after the session id are ignored", message(OK, u64(1), u64(2)), {"sessionId": "1"},
           flags=["TrailingBytes"])
@@ -116,7 +116,7 @@ g.valid(5181, "session id 0: no error by itself", message(OK, u64(0)), {"session
 g.lenient(5184, "the generic OK of 20 bytes, without a session id", message(OK), {}, flags=["GenericOk"], canonical=True)
 g.lenient(5185, "one byte inside `size` after the session id is ignored and is not yet the stream", message(OK, u64(1), u8(0x4E)),
           {"sessionId": "1"}, flags=["TrailingBytes"])
-g.invalid(5186, "24 bytes: four payload bytes are no session id", message(OK, u32(1)), "payload", "unexpected_end", 20,
+g.invalid(5186, "24 bytes: four payload bytes are not a session id", message(OK, u32(1)), "payload", "unexpected_end", 20,
           "CollectTracing.sessionId", flags=["Truncated"])
 
 # --- CollectTracing2 -----------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ LITERAL = hexa("""444f544e45545f4950435f563100 4300 02 03 0000
                   0807060504030201 04000000 03000000 410062000000 04000000 6b003d0076000000""")
 assert LITERAL == message(0x0203, u32(256), u32(1), boolean(True),
                           array(u64(0x0102030405060708) + u32(4) + string("Ab") + string("k=v")))
-g.valid(5201, "rundown asked for; behind that one byte every number and every UTF-16 unit lies at an odd offset", LITERAL,
+g.valid(5201, "with rundown; after that one byte every number and every UTF-16 unit is at an odd offset", LITERAL,
         {"circularBufferMB": 256, "format": 1, "requestRundown": True,
          "providers": [provider(0x0102030405060708, 4, "Ab", "k=v")]}, flags=["Literal", "OddOffset"])
 g.valid(5202, "three providers, names and arguments outside of ASCII",
@@ -152,7 +152,7 @@ g.valid(5203, "arguments empty (length 1) in the first provider, absent (length 
 g.valid(5204, "every level, 0 to 5",
         message(0x0203, u32(250), u32(1), boolean(True), array(*(u64(1) + u32(n) + string("p") + string(None) for n in range(6)))),
         {"circularBufferMB": 250, "format": 1, "requestRundown": True, "providers": [provider(1, n, "p", None) for n in range(6)]})
-g.valid(5205, "keywords that a signed integer (bit 63) or a double (2^53 + 1) would spoil",
+g.valid(5205, "keywords that a signed integer (bit 63) or a double (2^53 + 1) cannot hold",
         message(0x0203, u32(250), u32(1), boolean(True), array(u64(0x8000000000000000) + u32(2) + string("a") + string(None),
                                                                u64(0x0020000000000001) + u32(2) + string("b") + string(None))),
         {"circularBufferMB": 250, "format": 1, "requestRundown": True,
@@ -162,7 +162,7 @@ g.valid(5206, "1000 providers are allowed; their keywords count from 0",
                 array(*(u64(n) + u32(0) + string("a") + string(None) for n in range(1000)))),
         {"circularBufferMB": 250, "format": 1, "requestRundown": False,
          "providers": [provider(n, 0, "a", None) for n in range(1000)]}, flags=["MaxValue"])
-g.valid(5207, "the largest message there is: arguments of 32,738 characters, `size` 65,535",
+g.valid(5207, "the largest message: arguments of 32,738 characters, `size` 65,535",
         message(0x0203, u32(250), u32(1), boolean(True), array(u64(1) + u32(2) + string("a") + string("x" * 32738))),
         {"circularBufferMB": 250, "format": 1, "requestRundown": True, "providers": [provider(1, 2, "a", "x" * 32738)]},
         flags=["MaxValue"])
@@ -186,7 +186,7 @@ g.invalid(5230, "a buffer of 0 MB",
           "limits", "zero_buffer", 20, "CollectTracing2.circularBufferMB",
           value={"circularBufferMB": 0, "format": 1, "requestRundown": True, "providers": [provider(1, 2, "a", None)]},
           flags=["Limit"], hazard="harmful")
-g.invalid(5231, "format 2 is none",
+g.invalid(5231, "format 2 does not exist",
           message(0x0203, u32(250), u32(2), boolean(True), array(u64(1) + u32(2) + string("a") + string(None))),
           "limits", "unknown_format", 24, "CollectTracing2.format",
           value={"circularBufferMB": 250, "format": 2, "requestRundown": True, "providers": [provider(1, 2, "a", None)]},
@@ -206,7 +206,7 @@ g.invalid(5233, "level 4294967295 in the second provider: above 5, not -1",
 g.invalid(5234, "no providers", message(0x0203, u32(250), u32(1), boolean(True), array()),
           "limits", "no_providers", 29, "CollectTracing2.providers",
           value={"circularBufferMB": 250, "format": 1, "requestRundown": True, "providers": []}, flags=["Limit"], hazard="harmful")
-g.invalid(5235, "1001 providers are one too many",
+g.invalid(5235, "1001 providers: one too many",
           message(0x0203, u32(250), u32(1), boolean(False),
                   array(*(u64(n) + u32(0) + string("a") + string(None) for n in range(1001)))),
           "limits", "too_many_providers", 29, "CollectTracing2.providers",
@@ -245,7 +245,7 @@ g.invalid(5252, "ends before requestRundown", message(0x0203, u32(250), u32(1)),
           "CollectTracing2.requestRundown", flags=["Truncated"], hazard="harmful")
 g.invalid(5253, "ends inside the number of providers", message(0x0203, u32(250), u32(1), boolean(True), u16(1)),
           "payload", "unexpected_end", 29, "CollectTracing2.providers", flags=["Truncated"], hazard="harmful")
-g.invalid(5254, "two providers announced, the payload ends after the first",
+g.invalid(5254, "a count of two providers, the payload ends after the first",
           message(0x0203, u32(250), u32(1), boolean(True), u32(2), u64(1), u32(2), string("MyEventSource"), string(None)),
           "payload", "unexpected_end", 81, "CollectTracing2.providers[1].keywords", flags=["Truncated"], hazard="harmful")
 g.invalid(5255, "ends inside the characters of the name",
@@ -257,7 +257,7 @@ g.invalid(5256, "the bool is missing: the payload of CollectTracing under this c
 g.invalid(5257, "requestRundown sent as a bool of four bytes",
           message(0x0203, u32(250), u32(1), u32(1), array(u64(100) + u32(2) + string("MyEventSource") + string(None))),
           "payload", "count_too_large", 29, "CollectTracing2.providers", flags=["ClientFault"], hazard="harmful")
-g.invalid(5261, "4294967295 providers announced, one there",
+g.invalid(5261, "a count of 4294967295 providers, one present",
           message(0x0203, u32(250), u32(1), boolean(True), u32(0xFFFFFFFF), u64(1), u32(2), string("a"), string(None)),
           "payload", "count_too_large", 29, "CollectTracing2.providers", flags=["HugeCount", "MaxValue"], hazard="harmful")
 g.invalid(5262, "214748365 providers: times 20 is 4 in 32 bits",
@@ -296,7 +296,7 @@ g.invalid(5270, "a buffer of 0 MB and a name without its NUL: the grammar comes 
 g = FILE.group("eventpipe-collect-tracing2-reply", type="reply", source="derived", direction="server",
                command="EventPipe/CollectTracing2", since="3.1", spec=["F-2"], made=MADE)
 g.valid(5290, "session id 1", message(OK, u64(1)), {"sessionId": "1"}, flags=["Minimal"])
-g.invalid(5291, "24 bytes: four payload bytes are no session id", message(OK, u32(1)), "payload", "unexpected_end", 20,
+g.invalid(5291, "24 bytes: four payload bytes are not a session id", message(OK, u32(1)), "payload", "unexpected_end", 20,
           "CollectTracing2.sessionId", flags=["Truncated"])
 
 # --- CollectTracing3 -----------------------------------------------------------------------------------------------
@@ -358,7 +358,7 @@ g.invalid(5352, "both bools sent as four bytes",
 g = FILE.group("eventpipe-collect-tracing3-reply", type="reply", source="derived", direction="server",
                command="EventPipe/CollectTracing3", since="9.0", spec=["F-2"], made=MADE)
 g.valid(5390, "session id 1", message(OK, u64(1)), {"sessionId": "1"}, flags=["Minimal"])
-g.invalid(5391, "24 bytes: four payload bytes are no session id", message(OK, u32(1)), "payload", "unexpected_end", 20,
+g.invalid(5391, "24 bytes: four payload bytes are not a session id", message(OK, u32(1)), "payload", "unexpected_end", 20,
           "CollectTracing3.sessionId", flags=["Truncated"])
 
 # --- CollectTracing4 -----------------------------------------------------------------------------------------------
@@ -373,7 +373,7 @@ LITERAL = hexa("""444f544e45545f4950435f563100 4b00 02 05 0000
                   0807060504030201 04000000 03000000 410062000000 04000000 6b003d0076000000""")
 assert LITERAL == message(0x0205, u32(256), u32(1), u64(0x80020139), boolean(True),
                           array(u64(0x0102030405060708) + u32(4) + string("Ab") + string("k=v")))
-g.valid(5401, "rundown keyword 0x80020139, as much as requestRundown was: bit 31 is not to be extended; stacks asked for", LITERAL,
+g.valid(5401, "rundown keyword 0x80020139, as much as requestRundown was: bit 31 is not extended; with stacks", LITERAL,
         {"circularBufferMB": 256, "format": 1, "rundownKeyword": "2147615033", "requestStackwalk": True,
          "providers": [provider(0x0102030405060708, 4, "Ab", "k=v")]}, flags=["Literal", "OddOffset"])
 g.valid(5402, "the largest rundown keyword, several providers, names and arguments outside of ASCII",
@@ -419,5 +419,5 @@ g.invalid(5453, "the bool requestRundown instead of rundownKeyword: the payload 
 g = FILE.group("eventpipe-collect-tracing4-reply", type="reply", source="derived", direction="server",
                command="EventPipe/CollectTracing4", since="9.0", spec=["F-2"], made=MADE)
 g.valid(5490, "session id 1", message(OK, u64(1)), {"sessionId": "1"}, flags=["Minimal"])
-g.invalid(5491, "24 bytes: four payload bytes are no session id", message(OK, u32(1)), "payload", "unexpected_end", 20,
+g.invalid(5491, "24 bytes: four payload bytes are not a session id", message(OK, u32(1)), "payload", "unexpected_end", 20,
           "CollectTracing4.sessionId", flags=["Truncated"])

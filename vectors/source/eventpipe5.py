@@ -5,13 +5,13 @@ Offsets inside the messages, where nothing is cut:
                 providers 41 (its count), first provider 45
   user_events   session_type 20, rundownKeyword 24, providers 32, first provider 36
   a provider    keywords +0, logLevel +8, provider_name +12, arguments, filter (enable, event_ids), and only for user_events
-                config (default_tracepoint_name, tracepoints) behind it
+                config (default_tracepoint_name, tracepoints) after it
 """
 from notation import *
 
 FILE = File("eventpipe5", "EventPipe: CollectTracing5 and 6, streaming and user_events", 6000, 6999)
-MADE = "spelled field by field in source/eventpipe5.py from the document's list of fields"
-MADE6 = ("spelled field by field in source/eventpipe5.py: CollectTracing5's list of fields, and for a streaming session "
+MADE = "written field by field in source/eventpipe5.py from the document's list of fields"
+MADE6 = ("written field by field in source/eventpipe5.py: CollectTracing5's list of fields, and for a streaming session "
          "sessionBufferMode at the end")
 
 MAX64 = 0xFFFFFFFFFFFFFFFF
@@ -61,7 +61,7 @@ LITERAL = hexa("""444f544e45545f4950435f563100 5c00 02 06 0000
 assert LITERAL == message(0x0206, u32(0), u32(256), u32(1), u64(0x80020139), boolean(True),
                           array(u64(0x0102030405060708) + u32(4) + string("Ab") + string("k=v")
                                 + boolean(False) + array(u32(4), u32(5))))
-g.valid(6001, "all events but 4 and 5 (enable false), stacks asked for", LITERAL,
+g.valid(6001, "all events but 4 and 5 (enable false), with stacks", LITERAL,
         streaming(256, 1, 0x80020139, True, provider(0x0102030405060708, 4, "Ab", "k=v", event_filter(False, 4, 5))),
         flags=["Literal", "OddOffset"])
 g.valid(6002, "four providers with all four kinds of filter: the 5 bytes of each move the next provider between odd and even offsets",
@@ -82,7 +82,7 @@ g.valid(6003, "only events 1, 2 and 3 (enable true)",
         message(0x0206, u32(0), u32(250), u32(1), u64(0), boolean(False),
                 array(u64(1) + u32(2) + string("a") + string(None) + boolean(True) + array(u32(1), u32(2), u32(3)))),
         streaming(250, 1, 0, False, provider(1, 2, "a", None, event_filter(True, 1, 2, 3))))
-g.valid(6004, "enable true and no ids disables every event: it is not the same as no filter",
+g.valid(6004, "enable true without ids disables every event, unlike no filter",
         message(0x0206, u32(0), u32(250), u32(1), u64(0), boolean(False),
                 array(u64(1) + u32(2) + string("a") + string(None) + boolean(True) + array())),
         streaming(250, 1, 0, False, provider(1, 2, "a", None, event_filter(True))))
@@ -121,7 +121,7 @@ g.invalid(6050, "a buffer of 0 MB",
                   array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array())),
           "limits", "zero_buffer", 24, "CollectTracing5.streaming_circularBufferMB",
           value=streaming(0, 1, 0, False, provider(1, 2, "a", None, NO_FILTER)), flags=["Limit"], hazard="harmful")
-g.invalid(6051, "format 2 is none",
+g.invalid(6051, "format 2 does not exist",
           message(0x0206, u32(0), u32(250), u32(2), u64(0), boolean(False),
                   array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array())),
           "limits", "unknown_format", 28, "CollectTracing5.streaming_format",
@@ -141,7 +141,7 @@ g.invalid(6054, "provider name absent; the provider is the smallest that the gra
           "limits", "empty_provider_name", 57, "CollectTracing5.providers[0].provider_name",
           value=streaming(250, 1, 0, False, provider(1, 2, None, None, NO_FILTER)), flags=["Limit", "AbsentString"],
           hazard="harmful")
-g.invalid(6055, "provider name empty (length 1) in the second provider, behind a filter with an id",
+g.invalid(6055, "provider name empty (length 1) in the second provider, after a filter with an id",
           message(0x0206, u32(0), u32(250), u32(1), u64(0), boolean(False),
                   array(u64(1) + u32(2) + string("a") + string(None) + boolean(True) + array(u32(7)),
                         u64(1) + u32(2) + string("") + string(None) + boolean(False) + array())),
@@ -161,7 +161,7 @@ g.invalid(6101, "session_type 2 before a payload that would do for streaming",
 g.invalid(6102, "session_type 4294967295 and nothing more: the type is refused before the end is noticed",
           message(0x0206, u32(0xFFFFFFFF)), "payload", "unknown_session_type", 20, "CollectTracing5.session_type",
           flags=["UnknownValue", "MaxValue", "Truncated", "Order"], hazard="harmful")
-g.invalid(6103, "no session_type: the payload of CollectTracing4 under this command, whose buffer size is taken for it",
+g.invalid(6103, "no session_type: the payload of CollectTracing4 under this command, whose buffer size is read as session_type",
           message(0x0206, u32(250), u32(1), u64(0), boolean(False), array(u64(1) + u32(2) + string("a") + string(None))),
           "payload", "unknown_session_type", 20, "CollectTracing5.session_type", flags=["WrongCommand", "UnknownValue"],
           hazard="harmful")
@@ -180,7 +180,7 @@ g.invalid(6107, "filter left out of a provider with a one-character name: 24 byt
           message(0x0206, u32(0), u32(250), u32(1), u64(0), boolean(False), u32(1), u64(100), u32(2), string("a"), string(None)),
           "payload", "count_too_large", 41, "CollectTracing5.providers", flags=["OmittedFilter"], hazard="harmful",
           taken_by=["net10.0.9"])
-g.invalid(6108, "filter cut behind enable",
+g.invalid(6108, "filter cut after enable",
           message(0x0206, u32(0), u32(250), u32(1), u64(0), boolean(False), u32(1),
                   u64(100), u32(2), string("a"), string("k=v"), boolean(True)),
           "payload", "unexpected_end", 78, "CollectTracing5.providers[0].filter.event_ids", flags=["Truncated"],
@@ -290,7 +290,7 @@ g.valid(6205, "a set with no ids between two with some",
         user_events(0, provider(1, 2, "a", None, NO_FILTER,
                                 config(None, tracepoint_set("s1", 1, 2), tracepoint_set("s2"), tracepoint_set("s3", 3)))),
         flags=["AbsentString"], hazard="harmful")
-g.valid(6206, "the same event id in two providers is no duplicate",
+g.valid(6206, "the same event id in two providers is not a duplicate",
         message(0x0206, u32(1), u64(0), array(
             u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array()
             + string(None) + array(string("s") + array(u32(7))),
@@ -303,7 +303,7 @@ g.valid(6207, "1 and 65537 are two event ids, although the record keeps only 16 
                 array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array()
                       + string("t") + array(string("s") + array(u32(1), u32(65537))))),
         user_events(0, provider(1, 2, "a", None, NO_FILTER, config("t", tracepoint_set("s", 1, 65537)))), hazard="harmful")
-# 6208 took a default tracepoint of 600 characters; it is refused now, and kills the process (P-19): 6258.
+# 6208 accepted a default tracepoint of 600 characters; now it is refused, and kills the process (P-19): 6258.
 g.valid(6211, "names of 436 bytes, the longest that can be registered: one byte a character, two, three and four",
         message(0x0206, u32(1), u64(0),
                 array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array()
@@ -403,7 +403,7 @@ g.invalid(6260, "the second set has a name of 219 characters of two bytes each: 
           value=user_events(0, provider(1, 2, "a", None, NO_FILTER,
                                         config("t", tracepoint_set("s", 1), tracepoint_set("é" * 219, 2)))),
           flags=["Limit", "LongName"], hazard="harmful")
-g.invalid(6261, "a set with a name of 437 bytes, and an id twice: the name stands first",
+g.invalid(6261, "a set with a name of 437 bytes, and an id twice: the name is first",
           message(0x0206, u32(1), u64(0),
                   array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array()
                         + string(None) + array(string("😀" * 109 + "t") + array(u32(7), u32(7))))),
@@ -411,7 +411,7 @@ g.invalid(6261, "a set with a name of 437 bytes, and an id twice: the name stand
           value=user_events(0, provider(1, 2, "a", None, NO_FILTER, config(None, tracepoint_set("😀" * 109 + "t", 7, 7)))),
           flags=["Limit", "LongName", "Order", "SurrogatePair"], hazard="harmful")
 # A runtime reads a name to its first NUL (seen on net10.0.9).
-g.valid(6262, "a name with a NUL inside, of 400 characters before it and 400 behind: it ends there, and so is not too long",
+g.valid(6262, "a name with a NUL inside, with 400 characters before it and 400 after it: the name ends there, so it is not too long",
         message(0x0206, u32(1), u64(0),
                 array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array()
                       + string("t" * 400 + "\0" + "t" * 400) + array())),
@@ -427,7 +427,7 @@ g.invalid(6300, "tracepoint_config left out of the only provider",
 g.invalid(6301, "tracepoint_config left out of a provider with a one-character name: 29 bytes are less than the smallest provider",
           message(0x0206, u32(1), u64(0), u32(1), u64(100), u32(2), string("a"), string(None), boolean(False), array()),
           "payload", "count_too_large", 32, "CollectTracing5.providers", flags=["OmittedConfig"], hazard="harmful")
-g.invalid(6302, "ends behind the default tracepoint, before the number of sets",
+g.invalid(6302, "ends after the default tracepoint, before the number of sets",
           message(0x0206, u32(1), u64(0), u32(1), u64(100), u32(2), string("a"), string(None), boolean(False), array(),
                   string("MyTracepoint")),
           "payload", "unexpected_end", 95, "CollectTracing5.providers[0].config.tracepoints", flags=["Truncated"],
@@ -475,19 +475,19 @@ g = FILE.group("eventpipe-collect-tracing5-reply", type="reply", source="derived
                command="EventPipe/CollectTracing5", since="10.0", spec=["F-2", "F-4"], made=MADE)
 LITERAL = hexa("444f544e45545f4950435f563100 1c00 ff 00 0000  0100000000000000")
 assert LITERAL == message(OK, u64(1))
-g.valid(6350, "session id 1; of a user_events session it comes after the file descriptor was read", LITERAL, {"sessionId": "1"},
+g.valid(6350, "session id 1; for a user_events session it is sent after the file descriptor was read", LITERAL, {"sessionId": "1"},
         flags=["Minimal", "Literal"])
 g.valid(6351, "the largest session id", message(OK, u64(MAX64)), {"sessionId": "18446744073709551615"}, flags=["MaxValue"])
 g.lenient(6352, "the generic OK of 20 bytes, without a session id", message(OK), {}, flags=["GenericOk"], canonical=True)
 g.lenient(6353, "four bytes inside `size` after the session id are ignored", message(OK, u64(1), u32(0)), {"sessionId": "1"},
           flags=["TrailingBytes"])
-g.invalid(6354, "24 bytes: four payload bytes are no session id", message(OK, u32(1)), "payload", "unexpected_end", 20,
+g.invalid(6354, "24 bytes: four payload bytes are not a session id", message(OK, u32(1)), "payload", "unexpected_end", 20,
           "CollectTracing5.sessionId", flags=["Truncated"])
 
 # --- CollectTracing6 -----------------------------------------------------------------------------------------------
 g = FILE.group("eventpipe-collect-tracing6-streaming-request", type="request", source="derived", direction="client",
                command="EventPipe/CollectTracing6", since="11.0", spec=["F-4", "F-30"], made=MADE6)
-g.valid(6400, "smallest: sessionBufferMode 0 (drop) behind one provider",
+g.valid(6400, "smallest: sessionBufferMode 0 (drop) after one provider",
         message(0x0207, u32(0), u32(1), u32(0), u64(0), boolean(False),
                 array(u64(0) + u32(0) + string("a") + string(None) + boolean(False) + array()), u32(0)),
         {**streaming(1, 0, 0, False, provider(0, 0, "a", None, NO_FILTER)), "sessionBufferMode": 0},
@@ -534,7 +534,7 @@ g.invalid(6452, "sessionBufferMode sent as one byte",
                   array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array()), u8(1)),
           "payload", "unexpected_end", 74, "CollectTracing6.sessionBufferMode", flags=["Truncated", "ClientFault"],
           hazard="harmful")
-g.invalid(6453, "sessionBufferMode before the providers instead of behind them",
+g.invalid(6453, "sessionBufferMode before the providers instead of after them",
           message(0x0207, u32(0), u32(250), u32(1), u64(0), boolean(False), u32(1),
                   array(u64(100) + u32(2) + string("MyEventSource") + string(None) + boolean(False) + array())),
           "payload", "count_too_large", 65, "CollectTracing6.providers[0].arguments", flags=["ClientFault"], hazard="harmful")
@@ -551,7 +551,7 @@ g.valid(6500, "user_events has no sessionBufferMode: the payload ends with the l
                       + string("t") + array(string("s") + array(u32(7))))),
         user_events(0, provider(1, 2, "a", None, NO_FILTER, config("t", tracepoint_set("s", 7)))), flags=["Minimal"],
         hazard="harmful")
-g.lenient(6501, "a sessionBufferMode behind user_events is bytes after the last field, even with a mode that does not exist",
+g.lenient(6501, "a sessionBufferMode after user_events is bytes after the last field, even with a mode that does not exist",
           message(0x0207, u32(1), u64(0),
                   array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array() + string("t") + array()), u32(2)),
           user_events(0, provider(1, 2, "a", None, NO_FILTER, config("t"))), flags=["TrailingBytes"], hazard="harmful")
@@ -577,5 +577,5 @@ g.invalid(6551, "a default tracepoint of 437 characters: one byte more than a co
 g = FILE.group("eventpipe-collect-tracing6-reply", type="reply", source="derived", direction="server",
                command="EventPipe/CollectTracing6", since="11.0", spec=["F-2"], made=MADE)
 g.valid(6590, "session id 1", message(OK, u64(1)), {"sessionId": "1"}, flags=["Minimal"])
-g.invalid(6591, "24 bytes: four payload bytes are no session id", message(OK, u32(1)), "payload", "unexpected_end", 20,
+g.invalid(6591, "24 bytes: four payload bytes are not a session id", message(OK, u32(1)), "payload", "unexpected_end", 20,
           "CollectTracing6.sessionId", flags=["Truncated"])

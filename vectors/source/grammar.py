@@ -1,11 +1,11 @@
-"""Pieces of payload by themselves: every wire type of the grammar, without a message around it.
+"""Single pieces of payload: every wire type of the grammar, without a message around it.
 
-A piece has no limits: what a server refuses (an empty provider name, no tracepoint) is a matter of whole requests.
+A piece has no limits: those of a server (an empty provider name, no tracepoint) apply to whole requests.
 """
 from notation import *
 
 FILE = File("grammar", "The grammar: integers, strings, arrays, GUIDs", 1000, 1999)
-MADE = "spelled field by field in source/grammar.py from the document's list of encodings"
+MADE = "written field by field in source/grammar.py from the document's list of encodings"
 TEN = ("net10.0.9", "net10.0.11")
 
 
@@ -14,7 +14,7 @@ def piece(name, type, spec=()):
 
 
 def literal(text, spelled):
-    """Bytes written out in full, which must be what the notation spells."""
+    """Bytes written out in full, which must equal those of the notation."""
     wire = hexa(text)
     assert wire == spelled, text
     return wire
@@ -39,7 +39,7 @@ g.invalid(1023, "one byte of two", hexa("34"), "payload", "unexpected_end", 0, N
 
 g = piece("uint", "uint")
 g.valid(1040, "zero", u32(0), 0, flags=["Minimal"])
-g.valid(1041, "low byte first: each byte has its own place", literal("78 56 34 12", u32(0x12345678)), 0x12345678, flags=["Literal"])
+g.valid(1041, "low byte first: each byte is different", literal("78 56 34 12", u32(0x12345678)), 0x12345678, flags=["Literal"])
 g.valid(1042, "top bit set: not negative", u32(0x80000000), 2147483648)
 g.valid(1043, "4294967295, not -1", u32(0xFFFFFFFF), 4294967295, flags=["MaxValue"])
 g.invalid(1045, "three bytes of four: the missing one is not taken as zero", hexa("78 56 34"), "payload", "unexpected_end", 0, None,
@@ -48,7 +48,7 @@ g.lenient(1046, "a fifth byte after it is ignored", u32(5) + u8(0xAA), 5, flags=
 
 g = piece("ulong", "ulong")
 g.valid(1060, "zero, as text", u64(0), "0", flags=["Minimal"])
-g.valid(1061, "low byte first: each byte has its own place", literal("ef cd ab 89 67 45 23 01", u64(0x0123456789ABCDEF)),
+g.valid(1061, "low byte first: each byte is different", literal("ef cd ab 89 67 45 23 01", u64(0x0123456789ABCDEF)),
         "81985529216486895", flags=["Literal"])
 g.valid(1063, "2 to the 53rd and one: a double loses the one", u64((1 << 53) + 1), "9007199254740993")
 g.valid(1064, "top bit set: not negative", u64(1 << 63), "9223372036854775808")
@@ -82,14 +82,14 @@ g.invalid(1124, "one byte of two", utf16("A")[:1], "payload", "unexpected_end", 
 g = piece("string", "string", ["F-8", "F-11", "F-24"])
 g.valid(1200, "absent: length 0 and nothing else", literal("00 00 00 00", string(None)), None,
         flags=["Minimal", "AbsentString", "Literal"])
-g.valid(1201, "empty: length 1 and a NUL, not the same as absent", literal("01 00 00 00 00 00", string("")), "",
+g.valid(1201, "empty: length 1 and a NUL, unlike absent", literal("01 00 00 00 00 00", string("")), "",
         flags=["EmptyString", "Literal"])
 g.valid(1202, "ASCII: two bytes a character, the NUL is counted",
         literal("06 00 00 00  48 00 65 00 6c 00 6c 00 6f 00 00 00", string("Hello")), "Hello", flags=["Literal"])
 g.valid(1203, "Cyrillic", string("Привет"), "Привет")
 g.valid(1204, "CJK", literal("03 00 00 00  3a 8a ad 65 00 00", string("\u8a3a\u65ad")), "\u8a3a\u65ad", flags=["Literal"])
-g.valid(1205, "U+FFFD that was really sent is no sign of an error", string("a\ufffdb"), "a\ufffdb")
-g.valid(1206, "U+FEFF at the front is kept: it is no byte order mark", string("\ufeffabc"), "\ufeffabc")
+g.valid(1205, "U+FFFD that was really sent is not an error", string("a\ufffdb"), "a\ufffdb")
+g.valid(1206, "U+FEFF at the front is kept: it is not a byte order mark", string("\ufeffabc"), "\ufeffabc")
 g.valid(1207, "U+FFFE at the front does not swap the byte order", string("\ufffeabc"), "\ufffeabc")
 g.valid(1208, "e and a combining accent stay two characters", string("e\u0301"), "e\u0301")
 g.valid(1209, "quote, backslash, tab, newline, U+001F, DEL", string("\"\\\t\n\x1f\x7f"), "\"\\\t\n\x1f\x7f")
@@ -116,7 +116,7 @@ g.lenient(1220, "two NULs and nothing else: a text of one NUL, not the empty one
 g.valid(1221, "300 characters: the count needs its second byte", string("x" * 300), "x" * 300)
 
 g.invalid(1230, "no NUL at the end", counted(0x61, 0x62, 0x63), "payload", "missing_terminator", 8, None, flags=["MissingTerminator"])
-g.invalid(1231, "one unit and it is no NUL", counted(0x61), "payload", "missing_terminator", 4, None, flags=["MissingTerminator"])
+g.invalid(1231, "one unit, not a NUL", counted(0x61), "payload", "missing_terminator", 4, None, flags=["MissingTerminator"])
 g.invalid(1232, "the last unit is U+0100: only its low byte is zero", counted(0x61, 0x0100), "payload", "missing_terminator", 6, None,
           flags=["MissingTerminator"])
 g.invalid(1233, "the NUL is written but not counted", u32(3) + utf16("abc\0"), "payload", "missing_terminator", 8, None,
@@ -126,7 +126,7 @@ g.invalid(1235, "units of four bytes: every other unit is a stray zero, the thir
 
 g.invalid(1240, "count 0x80000000: times two it is 0 in 32 bits", u32(0x80000000), "payload", "count_too_large", 0, None,
           flags=["HugeCount", "Wraparound"])
-g.invalid(1241, "count 0x80000001: times two it is 2 in 32 bits, and a NUL is there", u32(0x80000001) + u16(0),
+g.invalid(1241, "count 0x80000001: times two it is 2 in 32 bits, and a NUL follows", u32(0x80000001) + u16(0),
           "payload", "count_too_large", 0, None, flags=["HugeCount", "Wraparound"])
 g.invalid(1242, "count 0xFFFFFFFF: not -1, not absent", u32(0xFFFFFFFF) + utf16("ab\0"), "payload", "count_too_large", 0, None,
           flags=["HugeCount", "MaxValue"])
@@ -135,7 +135,7 @@ g.invalid(1243, "count 0x7FFFFFFF: times two it just fits 32 bits", u32(0x7FFFFF
 g.invalid(1244, "count one too large", u32(4) + utf16("ab\0"), "payload", "count_too_large", 0, None, flags=["Truncated"])
 g.invalid(1245, "an odd number of bytes left: the NUL is cut in half", u32(2) + utf16("a\0")[:3], "payload", "count_too_large", 0, None,
           flags=["Truncated"])
-g.invalid(1248, "the count's high byte comes first", hexa("00 00 00 02  61 00 00 00"), "payload", "count_too_large", 0, None,
+g.invalid(1248, "the count's high byte is first", hexa("00 00 00 02  61 00 00 00"), "payload", "count_too_large", 0, None,
           flags=["HugeCount", "Literal"])
 g.invalid(1249, "no bytes at all: not absent", b"", "payload", "unexpected_end", 0, None, flags=["Truncated"])
 g.invalid(1250, "the count is cut", hexa("02 00 00"), "payload", "unexpected_end", 0, None, flags=["Truncated"])
@@ -170,8 +170,8 @@ g.invalid(1322, "fourteen bytes, as the document prints it: s1 and s2 one byte e
 # --- arrays --------------------------------------------------------------------------------------------------------
 g = piece("array-byte", "array<byte>", ["F-9"])
 g.valid(1340, "no items", literal("00 00 00 00", array()), "", flags=["Minimal", "Literal"])
-g.valid(1341, "one zero byte: not the same as no items", literal("01 00 00 00  00", array(u8(0))), "00", flags=["Literal"])
-g.valid(1342, "bytes stay in their order and are no text", u32(6) + hexa("00 7f 80 ff 0a 00"), "007f80ff0a00")
+g.valid(1341, "one zero byte, unlike no items", literal("01 00 00 00  00", array(u8(0))), "00", flags=["Literal"])
+g.valid(1342, "bytes keep their order and are not text", u32(6) + hexa("00 7f 80 ff 0a 00"), "007f80ff0a00")
 g.valid(1343, "257 items: the count needs its second byte", u32(257) + b"\x5a" * 257, "5a" * 257)
 g.invalid(1344, "count one too large", u32(4) + hexa("01 02 03"), "payload", "count_too_large", 0, None, flags=["Truncated"])
 g.invalid(1345, "count 0xFFFFFFFF: added to the offset it wraps", u32(0xFFFFFFFF) + hexa("01 02 03"), "payload", "count_too_large", 0, None,
@@ -180,10 +180,10 @@ g.lenient(1347, "one byte more than counted is ignored", u32(2) + hexa("01 02 03
 
 g = piece("array-wchar", "array<wchar>", ["F-43"])
 g.valid(1360, "no items", array(), [], flags=["Minimal"])
-g.valid(1361, "no NUL at the end is needed: this is no string", literal("02 00 00 00  41 00 42 00", counted(0x41, 0x42)), [0x41, 0x42],
+g.valid(1361, "no NUL at the end is needed: this is not a string", literal("02 00 00 00  41 00 42 00", counted(0x41, 0x42)), [0x41, 0x42],
         flags=["Literal"])
 g.valid(1363, "half a pair, a NUL, 65535: all are kept as numbers", counted(0xD83D, 0, 0xFFFF), [0xD83D, 0, 0xFFFF], flags=["LoneSurrogate"])
-g.invalid(1364, "count 0x80000001: times two it is 2 in 32 bits, and one unit is there", u32(0x80000001) + units(0x41),
+g.invalid(1364, "count 0x80000001: times two it is 2 in 32 bits, and one unit follows", u32(0x80000001) + units(0x41),
           "payload", "count_too_large", 0, None, flags=["HugeCount", "Wraparound"])
 g.invalid(1365, "the second unit is cut in half", u32(2) + hexa("41 00 42"), "payload", "count_too_large", 0, None, flags=["Truncated"])
 
@@ -194,7 +194,7 @@ g.valid(1382, "neither sorted nor without equals: as sent", array(u32(9), u32(1)
 g.valid(1383, "the largest items", array(u32(0xFFFFFFFF), u32(0x80000000)), [4294967295, 2147483648], flags=["MaxValue"])
 g.invalid(1385, "count 0x40000000: times four it is 0 in 32 bits", u32(0x40000000), "payload", "count_too_large", 0, None,
           flags=["HugeCount", "Wraparound"])
-g.invalid(1386, "count 0x40000001: times four it is 4 in 32 bits, and one item is there", u32(0x40000001) + u32(7),
+g.invalid(1386, "count 0x40000001: times four it is 4 in 32 bits, and one item follows", u32(0x40000001) + u32(7),
           "payload", "count_too_large", 0, None, flags=["HugeCount", "Wraparound"])
 g.invalid(1388, "the last item lacks one byte", u32(2) + u32(7) + hexa("08 00 00"), "payload", "count_too_large", 0, None,
           flags=["Truncated"])
@@ -210,7 +210,7 @@ g.invalid(1405, "three items in eight bytes: no string is shorter than four", u3
           "payload", "count_too_large", 0, None, flags=["Limit"])
 g.invalid(1406, "count 0x40000000: times four it is 0 in 32 bits", u32(0x40000000) + string("a"), "payload", "count_too_large", 0, None,
           flags=["HugeCount", "Wraparound"])
-g.invalid(1407, "the count fits, but the second item is not there", u32(2) + string("a"), "payload", "unexpected_end", 12, "[1]",
+g.invalid(1407, "the count fits, but the second item is missing", u32(2) + string("a"), "payload", "unexpected_end", 12, "[1]",
           flags=["Truncated"])
 g.invalid(1409, "the second item's NUL is cut off", u32(2) + string("a") + u32(2) + utf16("b"), "payload", "count_too_large", 12, "[1]",
           flags=["Truncated"])
@@ -240,7 +240,7 @@ g.invalid(1509, "the second id is cut", boolean(True) + u32(2) + u32(1) + hexa("
           flags=["Truncated"], taken_by=TEN)
 g.invalid(1510, "count 0x3FFFFFFF: almost 4 GiB of ids", boolean(False) + u32(0x3FFFFFFF) + u32(1), "payload", "count_too_large", 1,
           "event_ids", flags=["HugeCount"])
-g.invalid(1511, "count 0x40000001: times four it is 4 in 32 bits, and one id is there", boolean(False) + u32(0x40000001) + u32(1),
+g.invalid(1511, "count 0x40000001: times four it is 4 in 32 bits, and one id follows", boolean(False) + u32(0x40000001) + u32(1),
           "payload", "count_too_large", 1, "event_ids", flags=["HugeCount", "Wraparound"])
 g.lenient(1513, "one byte after the ids is ignored", boolean(False) + array(u32(7)) + u8(1), {"enable": False, "event_ids": [7]},
           flags=["TrailingBytes"])
@@ -277,7 +277,7 @@ g.invalid(1565, "two sets in fifteen bytes: no set is shorter than eight", strin
 g.invalid(1566, "no count of sets after the default", string("T1"), "payload", "unexpected_end", 10, "tracepoints", flags=["Truncated"])
 g.invalid(1567, "sets: 0x20000000 of them, times eight it is 0 in 32 bits", string("T1") + u32(0x20000000), "payload", "count_too_large",
           10, "tracepoints", flags=["HugeCount", "Wraparound"])
-g.invalid(1568, "the count of sets fits, but the second set is not there", string("T1") + u32(2) + string("Low") + array(u32(1)),
+g.invalid(1568, "the count of sets fits, but the second set is missing", string("T1") + u32(2) + string("Low") + array(u32(1)),
           "payload", "unexpected_end", 34, "tracepoints[1].tracepoint_name", flags=["Truncated"])
 g.invalid(1569, "the second set's last id is cut",
           string("T1") + u32(2) + string("Low") + array(u32(1)) + string("H") + u32(2) + u32(900) + u16(0),
@@ -348,12 +348,12 @@ g.valid(1682, "every field set, text beyond the BMP at an odd offset",
         flags=["Full", "OddOffset", "SurrogatePair"])
 g.invalid(1683, "config left out", u64(0x10) + u32(4) + string("P") + string(None) + boolean(False) + array(),
           "payload", "unexpected_end", 29, "config.default_tracepoint_name", flags=["Truncated"])
-g.invalid(1684, "filter left out: the config's bytes are read as one, and then there is no config",
+g.invalid(1684, "filter omitted: the config's bytes are read as the filter, and the config is missing",
           u64(0x10) + u32(4) + string("P") + string(None) + string(None) + array(),
           "payload", "unexpected_end", 29, "config.default_tracepoint_name", flags=["Truncated"])
 g.invalid(1685, "ends inside the count of sets", u64(0x10) + u32(4) + string("P") + string(None) + boolean(False) + array()
           + string("t") + u16(1), "payload", "unexpected_end", 37, "config.tracepoints", flags=["Truncated", "OddOffset"])
-g.invalid(1686, "the first set's ids: 0x40000001 of them, times four it is 4 in 32 bits, and one is there",
+g.invalid(1686, "the first set's ids: 0x40000001 of them, times four it is 4 in 32 bits, and one follows",
           u64(0x10) + u32(4) + string("P") + string(None) + boolean(False) + array() + string(None) + u32(1)
           + string("Low") + u32(0x40000001) + u32(4),
           "payload", "count_too_large", 49, "config.tracepoints[0].event_ids", flags=["HugeCount", "Wraparound", "OddOffset"])

@@ -1,9 +1,9 @@
-"""The 20 bytes before every payload: magic, size, command, reserved; and what comes in pieces."""
+"""The 20 bytes before every payload: magic, size, command, reserved; and messages in pieces."""
 from notation import *
 
 FILE = File("header", "The 20-byte header and message sizes", 2000, 2999)
-MADE = "spelled field by field in source/header.py from the document's struct IpcHeader"
-# They read `size` bytes, answer, and never look at what follows.
+MADE = "written field by field in source/header.py from the document's struct IpcHeader"
+# They read `size` bytes, answer, and ignore what follows.
 SEEN = ("net8.0.30", "net9.0.5", "net9.0.7", "net10.0.9", "net10.0.11")
 
 
@@ -22,7 +22,7 @@ def unknowns(name, spec):
 
 
 def literal(text, spelled):
-    """Bytes written out in full, which must be what the notation spells."""
+    """Bytes written out in full, which must equal those of the notation."""
     wire = hexa(text)
     assert wire == spelled, text
     return wire
@@ -57,7 +57,7 @@ g.invalid(2009, "wrong magic and four bytes too few: the magic is named first", 
           "header", "bad_magic", 12, "header.magic", flags=["TwoFaults", "Truncated"], hazard="harmful")
 g.invalid(2010, "wrong magic, and only 19 bytes: the magic is named first", message(0x0400, magic=b"DOTNET_IPC_V2\0")[:19],
           "header", "bad_magic", 12, "header.magic", flags=["TwoFaults", "Truncated"], hazard="harmful")
-g.invalid(2011, "five bytes, the last one wrong: the magic is compared as far as it is there", b"DOTNX",
+g.invalid(2011, "five bytes, the last one wrong: the bytes of the magic that are present are compared", b"DOTNX",
           "header", "bad_magic", 4, "header.magic", flags=["TwoFaults", "Truncated"], hazard="harmful")
 
 g = replies("magic-reply", "Process/ProcessInfo", "5.0", ["F-71"])
@@ -72,14 +72,14 @@ g.invalid(2022, "an advertise where a reply is due",
 g = requests("size-request", "Process/ProcessInfo", "5.0", ["F-3", "F-69", "F-70"])
 g.invalid(2101, "0", message(0x0400, size=0), "transport", "size_too_small", 14, "header.size")
 g.invalid(2102, "19", message(0x0400, size=19), "transport", "size_too_small", 14, "header.size", flags=["Limit"])
-g.invalid(2103, "20, but one more byte comes", INFO + u8(0), "transport", "bytes_after_message", 20, "payload", taken_by=SEEN)
-g.invalid(2104, "20, but a second message comes at once", INFO + INFO, "transport", "bytes_after_message", 20, "payload",
+g.invalid(2103, "20, but one more byte follows", INFO + u8(0), "transport", "bytes_after_message", 20, "payload", taken_by=SEEN)
+g.invalid(2104, "20, but a second message follows at once", INFO + INFO, "transport", "bytes_after_message", 20, "payload",
           taken_by=SEEN)
 g.invalid(2105, "19, and bytes beyond the header: the size is named first", message(0x0400, u32(0), size=19),
           "transport", "size_too_small", 14, "header.size", flags=["TwoFaults"])
-g.invalid(2106, "21, one byte more than there is", message(0x0400, size=21), "transport", "end_of_input", 20, "payload",
+g.invalid(2106, "21, one byte more than the message has", message(0x0400, size=21), "transport", "end_of_input", 20, "payload",
           flags=["Truncated"], hazard="harmful")
-g.invalid(2107, "65535, and 20 bytes come", message(0x0400, size=65535), "transport", "end_of_input", 20, "payload",
+g.invalid(2107, "65535, with 20 bytes", message(0x0400, size=65535), "transport", "end_of_input", 20, "payload",
           flags=["Truncated", "MaxValue"], hazard="harmful")
 g.invalid(2108, "the high byte first: 0x0014 is read as 0x1400", b"DOTNET_IPC_V1\0" + hexa("00 14") + u8(0x04) + u8(0x00) + u16(0),
           "transport", "end_of_input", 20, "payload", flags=["Truncated"], hazard="harmful")
@@ -91,8 +91,8 @@ g.invalid(2121, "the size of the header only: eight bytes lie beyond it", messag
           "transport", "bytes_after_message", 20, "payload", hazard="harmful")
 g.invalid(2122, "the last byte lies beyond the size", message(0x0201, u64(1), size=27),
           "transport", "bytes_after_message", 27, "payload", hazard="harmful")
-g.invalid(2123, "the last byte does not come", STOP[:27], "transport", "end_of_input", 27, "payload", flags=["Truncated"], hazard="harmful")
-g.invalid(2124, "the payload does not come", STOP[:20], "transport", "end_of_input", 20, "payload", flags=["Truncated"], hazard="harmful")
+g.invalid(2123, "the last byte is missing", STOP[:27], "transport", "end_of_input", 27, "payload", flags=["Truncated"], hazard="harmful")
+g.invalid(2124, "the payload is missing", STOP[:20], "transport", "end_of_input", 20, "payload", flags=["Truncated"], hazard="harmful")
 g.invalid(2125, "the high byte first: 0x001C is read as 0x1C00",
           b"DOTNET_IPC_V1\0" + hexa("00 1c") + u8(0x02) + u8(0x01) + u16(0) + u64(1),
           "transport", "end_of_input", 28, "payload", flags=["Truncated"], hazard="harmful")
@@ -100,14 +100,14 @@ g.invalid(2125, "the high byte first: 0x001C is read as 0x1C00",
 g = replies("size-reply", "EventPipe/CollectTracing", "3.1", [])
 g.valid(2140, "28", message(OK, u64(1)), {"sessionId": "1"})
 g.invalid(2141, "19", message(OK, u64(1), size=19), "transport", "size_too_small", 14, "header.size", flags=["Limit"])
-g.invalid(2142, "the stream's first bytes come with the reply: they belong to what follows it, not to the message",
+g.invalid(2142, "the stream's first bytes arrive with the reply: they are not part of the message",
           message(OK, u64(1)) + b"Nettrace", "transport", "bytes_after_message", 28, "payload")
-g.invalid(2143, "the session's last byte does not come", message(OK, u64(1))[:27], "transport", "end_of_input", 27, "payload",
+g.invalid(2143, "the session's last byte is missing", message(OK, u64(1))[:27], "transport", "end_of_input", 27, "payload",
           flags=["Truncated"])
 
 # --- the largest message -------------------------------------------------------------------------------------------
 # 20 header, 4 attachTimeout, 16 profilerGuid, 4 + 2 * 3 profilerPath, 4 the count of clientData: 54. The rest is clientData.
-PATTERN = bytes(range(251))  # a length that divides no power of two, so that a block moved or repeated does not go unseen
+PATTERN = bytes(range(251))  # a length that divides no power of two, so that a moved or repeated block is noticed
 FULL = (PATTERN * 261)[:65535 - 54]
 OVER = (PATTERN * 261)[:65535 - 54 + 1]
 PROFILER = "00112233-4455-6677-8899-aabbccddeeff"
@@ -125,8 +125,8 @@ g._add(2161, "65536 bytes: cannot be encoded; the size would be 0 in 16 bits", N
 
 # --- bytes that end inside the header ------------------------------------------------------------------------------
 g = requests("cut-request", "Process/ProcessInfo", "5.0", ["F-69", "F-75"])
-g.invalid(2200, "nothing comes", b"", "transport", "end_of_input", 0, "header", flags=["Truncated"], hazard="harmful")
-g.invalid(2201, "one byte comes", INFO[:1], "transport", "end_of_input", 1, "header", flags=["Truncated"], hazard="harmful")
+g.invalid(2200, "nothing", b"", "transport", "end_of_input", 0, "header", flags=["Truncated"], hazard="harmful")
+g.invalid(2201, "one byte", INFO[:1], "transport", "end_of_input", 1, "header", flags=["Truncated"], hazard="harmful")
 g.invalid(2202, "the magic without its NUL", INFO[:13], "transport", "end_of_input", 13, "header", flags=["Truncated"], hazard="harmful")
 g.invalid(2203, "the magic and nothing else", INFO[:14], "transport", "end_of_input", 14, "header", flags=["Truncated"], hazard="harmful")
 g.invalid(2204, "19 bytes: half of reserved is missing", INFO[:19], "transport", "end_of_input", 19, "header", flags=["Truncated"],
@@ -158,12 +158,12 @@ g.valid(2403, "ProcessInfo's code as a little-endian number: 0x0400 becomes set 
         header(0, 20)[:16] + u16(0x0400) + u16(0), {"code": "0x0004", "payload": ""}, flags=["UnknownValue"])
 g.lenient(2404, "reserved 0x0100", message(0x6301, u8(1), reserved=0x0100), {"code": "0x6301", "payload": "01"},
           flags=["UnknownValue", "NonZeroReserved"])
-g.invalid(2405, "the payload is cut: an unknown command has a size all the same", message(0x6301, u8(1), size=22),
+g.invalid(2405, "the payload is cut: an unknown command has a size too", message(0x6301, u8(1), size=22),
           "transport", "end_of_input", 21, "payload", flags=["UnknownValue", "Truncated"], hazard="harmful")
 
 g = unknowns("unknown-id", ["F-5", "F-68", "F-74"])
 g.valid(2420, "Dump, id 0x00: reserved", message(0x0100), {"code": "0x0100", "payload": ""}, flags=["UnknownValue"])
-g.valid(2421, "Dump, id 0x04: the next one to come", message(0x0104), {"code": "0x0104", "payload": ""}, flags=["UnknownValue"])
+g.valid(2421, "Dump, id 0x04: the next free id", message(0x0104), {"code": "0x0104", "payload": ""}, flags=["UnknownValue"])
 g.valid(2422, "EventPipe, id 0x00: reserved", message(0x0200, u64(1)), {"code": "0x0200", "payload": "0100000000000000"},
         flags=["UnknownValue"])
 g.valid(2423, "EventPipe, id 0x08: the next one after CollectTracing6", message(0x0208), {"code": "0x0208", "payload": ""},
@@ -188,9 +188,9 @@ g.invalid(2460, "StopTracing's code as a little-endian number: 0x0201 becomes se
 
 # --- answers that are no replies -----------------------------------------------------------------------------------
 g = replies("not-a-reply", "EventPipe/StopTracing", "3.1", ["F-85"])
-g.invalid(2500, "the request comes back unchanged", STOP, "reply", "not_a_reply", 16, "header.command_set")
+g.invalid(2500, "the request returned unchanged", STOP, "reply", "not_a_reply", 16, "header.command_set")
 g.invalid(2501, "set 0xFE", message(0xFE00, u64(1)), "reply", "not_a_reply", 16, "header.command_set")
-g.invalid(2502, "set 0xFF, id 0x01: a server's command that nobody knows", message(0xFF01, u64(1)),
+g.invalid(2502, "set 0xFF, id 0x01: an unknown command of a server", message(0xFF01, u64(1)),
           "reply", "not_a_reply", 17, "header.command_id")
 g.invalid(2503, "set 0xFF, id 0xFE: close to Error is not Error", message(0xFFFE, u32(0x80131384)),
           "reply", "not_a_reply", 17, "header.command_id")
@@ -206,15 +206,15 @@ g = requests("pieces-request", "EventPipe/StopTracing", "3.1", ["F-69"])
 g.valid(2600, "byte by byte (3.1 refuses a header in pieces)", STOP, SESSION, flags=["Chunked", "Literal"], chunks=[1] * 28)
 g.valid(2601, "the header in two pieces, 13 and 7: 3.1 refuses it", STOP, SESSION, flags=["Chunked"], chunks=[13, 7, 8])
 g.valid(2602, "header and payload apart", STOP, SESSION, flags=["Chunked"], chunks=[20, 8])
-g.valid(2603, "15, 6 and 7: the size is split, the second piece goes past the header's end (3.1 refuses it)", STOP, SESSION,
+g.valid(2603, "15, 6 and 7: the size is split, the second piece extends past the header's end (3.1 refuses it)", STOP, SESSION,
         flags=["Chunked"], chunks=[15, 6, 7])
 
 g = replies("pieces-reply", "EventPipe/StopTracing", "3.1", [])
 g.valid(2620, "byte by byte", STOPPED, SESSION, flags=["Chunked", "Literal"], chunks=[1] * 28)
 g.valid(2621, "header and payload apart", STOPPED, SESSION, flags=["Chunked"], chunks=[20, 8])
-g.invalid(2622, "the magic's last byte is wrong and comes by itself", message(OK, u64(1), magic=b"DOTNET_IPC_V1 "),
+g.invalid(2622, "the magic's last byte is wrong and is a separate piece", message(OK, u64(1), magic=b"DOTNET_IPC_V1 "),
           "header", "bad_magic", 13, "header.magic", flags=["Chunked"], chunks=[13, 1, 14])
-g.invalid(2623, "two pieces, and the end comes inside the header", STOPPED[:19], "transport", "end_of_input", 19, "header",
+g.invalid(2623, "two pieces, and the end is inside the header", STOPPED[:19], "transport", "end_of_input", 19, "header",
           flags=["Chunked", "Truncated"], chunks=[10, 9])
 g.invalid(2624, "the last piece brings three bytes too many", STOPPED + b"abc", "transport", "bytes_after_message", 28, "payload",
           flags=["Chunked"], chunks=[20, 11])

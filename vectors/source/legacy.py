@@ -1,15 +1,15 @@
-"""What the 2019 editions had and later ones dropped: the protocol before this one, and the draft's error codes."""
+"""Parts of the 2019 editions that later ones dropped: the protocol before this one, and the draft's error codes."""
 from notation import *
 
 FILE = File("legacy", "The 2019 editions", 18500, 18999)
 OLD = "Current Implementation (OLD)"
-REQUESTS = "spelled in source/legacy.py from struct MessageHeader and enum DiagnosticMessageType"
-REPLIES = "spelled in source/legacy.py from the flow: a bare session id, whose width is printed nowhere; the number of bytes says it here"
-CODES = "spelled in source/legacy.py from enum DiagnosticServerErrorCode"
+REQUESTS = "written in source/legacy.py from struct MessageHeader and enum DiagnosticMessageType"
+REPLIES = "written in source/legacy.py from the flow: a bare session id, whose width is printed nowhere; here the number of bytes gives it"
+CODES = "written in source/legacy.py from enum DiagnosticServerErrorCode"
 
 
 def literal(text, spelled):
-    """Bytes written out in full, which must be what the notation spells."""
+    """Bytes written out in full, which must equal those of the notation."""
     wire = hexa(text)
     assert wire == spelled, text
     return wire
@@ -43,7 +43,7 @@ g.valid(18514, "a process id above 2^31", u32(1026) + u32(0x80000000), request(1
 g.valid(18515, "the two numbers in the wrong order are two other numbers", u32(12345) + u32(1026), request(12345, 1026),
         flags=["UnknownValue"])
 g.valid(18516, "byte by byte", u32(1026) + u32(12345), request(1026, 12345), flags=["Chunked"], chunks=[1] * 8)
-g.lenient(18517, "what follows is printed nowhere; here eight bytes that may say which session to stop", u32(1025) + u32(12345) + u64(7),
+g.lenient(18517, "the payload is printed nowhere; here eight bytes that may name the session to stop", u32(1025) + u32(12345) + u64(7),
           request(1025, 12345), flags=["TrailingBytes"])
 g.lenient(18518, "a request of the later protocol: 'DOTN' is a type, and 'ET_I' a process id", message(0x0400), request(0x4E544F44, 0x495F5445),
           flags=["TrailingBytes", "UnknownValue"])
@@ -57,12 +57,12 @@ g = FILE.group("old-reply", type="old-reply", source="derived", made=REPLIES)
 g.valid(18600, "a session id of 64 bits, in hexadecimal", literal("10 16 00 bc 0b 7f 00 00", u64(0x7F0BBC001610)), reply(64, "139688375490064"),
         flags=["Literal"])
 g.valid(18601, "a session id of 32 bits", u32(7), reply(32, "7"))
-g.valid(18602, "the same of 64 bits: nothing but the width tells them apart", u64(7), reply(64, "7"))
+g.valid(18602, "the same in 64 bits: only the width differs", u64(7), reply(64, "7"))
 g.valid(18603, "0 of 64 bits: the error; the runtime then closes", u64(0), reply(64, None), flags=["Error"])
 g.valid(18604, "0 of 32 bits: the error", u32(0), reply(32, None), flags=["Error"])
 g.valid(18605, "the largest of 64 bits", u64(0xFFFFFFFFFFFFFFFF), reply(64, "18446744073709551615"), flags=["MaxValue"])
 g.valid(18606, "the largest of 32 bits", u32(0xFFFFFFFF), reply(32, "4294967295"), flags=["MaxValue"])
-g.valid(18607, "64 bits of which the lower half is 0 are no error", u64(1 << 32), reply(64, "4294967296"))
+g.valid(18607, "64 bits whose lower half is 0 are not an error", u64(1 << 32), reply(64, "4294967296"))
 g.valid(18608, "64 bits, byte by byte", u64(7), reply(64, "7"), flags=["Chunked"], chunks=[1] * 8)
 g.invalid(18609, "nothing: the runtime closed without a word", b"", "payload", "unexpected_end", 0, "sessionId", flags=["Truncated"])
 g.invalid(18610, "three bytes", hexa("07 00 00"), "payload", "unexpected_end", 0, "sessionId", flags=["Truncated"])
@@ -83,7 +83,7 @@ g.lenient(18706, "the table at the end of the section: the code in 8 bytes, of w
 
 g = FILE.group("legacy-error", type="legacy-error", source="derived", made=CODES)
 g.valid(18720, "a code that the draft does not name is kept", u32(5), code(5), flags=["UnknownValue"])
-g.valid(18721, "a HRESULT of later editions is no code of the draft", u32(0x80131384), code(0x80131384), flags=["UnknownValue"])
+g.valid(18721, "a HRESULT of later editions is not a code of the draft", u32(0x80131384), code(0x80131384), flags=["UnknownValue"])
 g.valid(18722, "a code in big-endian is another code", hexa("00 00 00 01"), code(0x01000000), flags=["UnknownValue"])
 g.invalid(18723, "no code", b"", "payload", "unexpected_end", 0, None, flags=["Truncated"])
 g.invalid(18724, "three bytes of a code", hexa("01 00 00"), "payload", "unexpected_end", 0, None, flags=["Truncated"])

@@ -1,8 +1,8 @@
 """The notation in which the vectors are written.
 
-Every byte of a vector is spelled here field by field, in the order of the wire: `u32(250)`, `string("MyEventSource")`.
-Nothing in this directory knows a message: which fields a message has, and in which order, is written out in each test.
-It shares no code with the Rust crate, so that the crate is checked against something that it did not produce.
+Every byte of a vector is written here field by field, in the order of the wire: `u32(250)`, `string("MyEventSource")`.
+Nothing in this directory knows a message: each test writes out its fields in order. No code is shared with the Rust crate, so that the
+crate is checked against something that it did not produce.
 """
 import json
 import os
@@ -31,7 +31,7 @@ def u64(n):
 
 
 def boolean(b):
-    """One byte; an integer spells a byte other than 0 and 1."""
+    """One byte; an integer gives a byte other than 0 and 1."""
     return u8(int(b))
 
 
@@ -59,7 +59,7 @@ def array(*items):
 
 
 def guid(text):
-    """Three little-endian integers, then eight bytes as they stand in the text."""
+    """Three little-endian integers, then eight bytes in the order of the text."""
     return uuid.UUID(text).bytes_le
 
 
@@ -75,7 +75,7 @@ def header(code, size, reserved=0, magic=MAGIC):
 
 
 def message(code, *fields, size=None, reserved=0, magic=MAGIC):
-    """A header, then the fields. `size` only where it is to be wrong."""
+    """A header, then the fields. `size` only if it must be wrong."""
     payload = b"".join(fields)
     return header(code, 20 + len(payload) if size is None else size, reserved, magic) + payload
 
@@ -109,7 +109,7 @@ class File:
                 "groups": self.groups}
 
     def text(self):
-        """JSON with one line a test, so that a difference shows the tests that changed."""
+        """JSON with one line per test, so that a diff shows the changed tests."""
         def line(value):
             return json.dumps(value, ensure_ascii=True)
 
@@ -132,7 +132,7 @@ class Group:
 
     def _add(self, tc, comment, wire, value, result, flags, canonical, error, hazard, acceptable_on, chunks, refusals=None):
         assert self.file.first <= tc <= self.file.last, f"tcId {tc} is outside of {self.file.name}"
-        assert tc not in self.file.ids, f"tcId {tc} stands twice"
+        assert tc not in self.file.ids, f"tcId {tc} is used twice"
         assert hazard in (None, "side-effect", "harmful"), hazard
         assert chunks is None or sum(chunks) == len(wire), f"tcId {tc}: chunks do not add up"
         self.file.ids.add(tc)
@@ -149,7 +149,7 @@ class Group:
         self.tests.append(test)
 
     def valid(self, tc, comment, wire, value, *, flags=(), hazard=None, chunks=None, refusals=None):
-        """Decodes to `value`, and `value` encodes to exactly these bytes. `refusals`: the errors by which a server may refuse it."""
+        """Decodes to `value`, and `value` encodes to exactly these bytes. `refusals`: the errors with which a server may refuse it."""
         self._add(tc, comment, wire, value, "valid", flags, True, None, hazard, None, chunks, refusals)
 
     def lenient(self, tc, comment, wire, value, *, flags=(), canonical=False, hazard=None, chunks=None, refusals=None):
@@ -157,8 +157,8 @@ class Group:
         self._add(tc, comment, wire, value, "acceptable", flags, canonical, None, hazard, None, chunks, refusals)
 
     def invalid(self, tc, comment, wire, layer, kind, offset, field, *, value=None, flags=(), hazard=None, taken_by=(), chunks=None):
-        """Must be refused. `value` only at layer `limits`: the bytes do decode. `taken_by`: runtimes that take it all the same."""
-        # A server answers a wrong magic with UNKNOWN_MAGIC, and whatever else is wrong with the bytes with BAD_ENCODING.
+        """Must be refused. `value` only at layer `limits`: the bytes do decode. `taken_by`: runtimes that accept it."""
+        # A server answers a wrong magic with UNKNOWN_MAGIC, and any other fault of the bytes with BAD_ENCODING.
         if self.group["direction"] == "client" and kind == "bad_magic":
             flags = [*flags, "LayerMatters"]
         self._add(tc, comment, wire, value, "invalid", flags, value is not None and wire is not None, {"layer": layer, "kind": kind, "offset": offset,

@@ -2,7 +2,7 @@
 from notation import *
 
 FILE = File("ports", "Diagnostic ports: the variables that configure them", 15000, 15999)
-MADE = "spelled in source/ports.py from section Diagnostic Ports and the facts named in spec"
+MADE = "written in source/ports.py from section Diagnostic Ports and the facts named in spec"
 NET10 = ["net10.0.9"]
 
 
@@ -20,12 +20,12 @@ def ignored(offset, part, reason):
 
 
 def value(*ports, ignored=()):
-    """The ports in the order in which they are built: the last in the text comes first."""
+    """The ports in the order in which they are built: the last in the text is first."""
     return {"ports": list(ports), "ignored": list(ignored)}
 
 
 def allowed(*ports):
-    """The same of a text that the grammar allows."""
+    """The same for a text that the grammar allows."""
     return {"ports": list(ports)}
 
 
@@ -48,9 +48,9 @@ g.valid(15004, "two ports, the second with a tag", text("/tmp/a;/tmp/b,nosuspend
 g.valid(15005, "three ports", text("/tmp/a,nosuspend;/tmp/b;/tmp/c,nosuspend"),
         value(port("/tmp/c", False), port("/tmp/b"), port("/tmp/a", False)))
 g.valid(15006, "the same address twice makes two ports", text("/tmp/a,nosuspend;/tmp/a"), value(port("/tmp/a"), port("/tmp/a", False)))
-g.valid(15007, "an empty variable is as good as none", text(""), value(), flags=["Minimal"])
+g.valid(15007, "an empty variable is like an unset one", text(""), value(), flags=["Minimal"])
 g.valid(15008, "letters beyond ASCII in the address", text("/tmp/порт,nosuspend"), value(port("/tmp/порт", False)))
-g.valid(15009, "a name that is no path: on Windows a pipe, elsewhere a file beside the working directory", text("port,nosuspend"),
+g.valid(15009, "a name without a path: on Windows a pipe, elsewhere a file relative to the working directory", text("port,nosuspend"),
         value(port("port", False)))
 
 # --- as shipped: tags ----------------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ g.lenient(15066, "two commas before a tag", text("/tmp/a,,nosuspend"),
 g.lenient(15067, "a comma at the end", text("/tmp/a,nosuspend,"),
           value(port("/tmp/a", False), ignored=[ignored(17, "", "empty_field")]), flags=["EmptyPart"])
 g.lenient(15068, "nothing but commas: no address", text(",,"), value(ignored=[ignored(0, ",,", "no_address")]), flags=["EmptyPart"])
-g.lenient(15069, "commas beside a port", text("/tmp/a,nosuspend;,"),
+g.lenient(15069, "commas next to a port", text("/tmp/a,nosuspend;,"),
           value(port("/tmp/a", False), ignored=[ignored(17, ",", "no_address")]), flags=["EmptyPart"])
 g.lenient(15070, "an offset counts bytes: two for each of these letters", text("/tmp/порт,,nosuspend"),
           value(port("/tmp/порт", False), ignored=[ignored(14, "", "empty_field")]), flags=["EmptyPart"])
@@ -122,19 +122,19 @@ g.lenient(15070, "an offset counts bytes: two for each of these letters", text("
 g = shipped("spaces", ["F-78", "P-10"])
 g.lenient(15080, "a space before a tag: it is unknown, and the port suspends", text("/tmp/a, nosuspend"),
           value(port("/tmp/a"), ignored=[ignored(7, " nosuspend", "unknown_tag")]), flags=["Spaces"])
-g.lenient(15081, "a space behind a tag that is not the last", text("/tmp/a,nosuspend ,connect"),
+g.lenient(15081, "a space after a tag that is not the last", text("/tmp/a,nosuspend ,connect"),
           value(port("/tmp/a"), ignored=[ignored(7, "nosuspend ", "unknown_tag")]), flags=["Spaces"])
 g.valid(15082, "a space before an address is part of it", text(" port,nosuspend"), value(port(" port", False)), flags=["Spaces"])
-g.valid(15083, "a space behind an address is part of it", text("/tmp/a ,nosuspend"), value(port("/tmp/a ", False)), flags=["Spaces"])
+g.valid(15083, "a space after an address is part of it", text("/tmp/a ,nosuspend"), value(port("/tmp/a ", False)), flags=["Spaces"])
 g.valid(15084, "a space inside an address", text("/tmp/a b,nosuspend"), value(port("/tmp/a b", False)), flags=["Spaces"])
 g.lenient(15085, "a tab before a tag", text("/tmp/a,\tnosuspend"),
           value(port("/tmp/a"), ignored=[ignored(7, "\tnosuspend", "unknown_tag")]), flags=["Spaces"])
-g.valid(15086, "a space behind the semicolon is part of the address", text("/tmp/a,nosuspend; port,nosuspend"),
+g.valid(15086, "a space after the semicolon is part of the address", text("/tmp/a,nosuspend; port,nosuspend"),
         value(port(" port", False), port("/tmp/a", False)), flags=["Spaces"])
 
-g.lenient(15087, "a space behind the last tag: the end of the text is not trimmed either", text("/tmp/a,nosuspend "),
+g.lenient(15087, "a space after the last tag: the end of the text is not trimmed either", text("/tmp/a,nosuspend "),
           value(port("/tmp/a"), ignored=[ignored(7, "nosuspend ", "unknown_tag")]), flags=["Spaces"])
-g.lenient(15088, "an address of one space is none: no port, and nothing suspends", text(" "), value(ignored=[ignored(0, " ", "no_address")]),
+g.lenient(15088, "an address of one space is not an address: no port, and nothing suspends", text(" "), value(ignored=[ignored(0, " ", "no_address")]),
           flags=["Spaces"])
 g.lenient(15089, "an address of white space with a tag", text(" \t,suspend"), value(ignored=[ignored(0, " \t,suspend", "no_address")]),
           flags=["Spaces"])
@@ -152,22 +152,22 @@ g.valid(15101, "a variable is not expanded", text("$HOME/port,nosuspend"), value
 g.valid(15102, "quotes are part of the address", text('"/tmp/a",nosuspend'), value(port('"/tmp/a"', False)))
 g.valid(15103, "a backslash escapes nothing", text("/tmp/a\\,nosuspend"), value(port("/tmp/a\\", False)))
 g.valid(15104, "a Windows pipe, by its name", text("my-pipe"), value(port("my-pipe")))
-g.valid(15105, "a Windows pipe with the prefix that the document wants left out: the address has it", text("\\\\.\\pipe\\my-pipe,nosuspend"),
+g.valid(15105, "a Windows pipe with the prefix, which the document wants left out: the address has it", text("\\\\.\\pipe\\my-pipe,nosuspend"),
         value(port("\\\\.\\pipe\\my-pipe", False)), flags=["PipePrefix"])
-g.valid(15106, "a path that no sun_path holds is an address all the same", text("/" + "x" * 130 + ",nosuspend"),
+g.valid(15106, "a path too long for sun_path is an address too", text("/" + "x" * 130 + ",nosuspend"),
         value(port("/" + "x" * 130, False)), flags=["LongPath"])
 
 g = shipped("text", ["F-79"])
 g.lenient(15110, "a NUL, which no variable has: C's strings end there", text("/tmp/a,nosuspend\0;/tmp/b"),
           value(port("/tmp/a", False), ignored=[ignored(16, "\0;/tmp/b", "behind_nul")]))
-g.invalid(15111, "bytes that are no text: a runtime reads U+FFFD for them, and so another path", text("/tmp/") + hexa("ff"), "payload",
+g.invalid(15111, "bytes that are not text: a runtime reads U+FFFD for them, and so another path", text("/tmp/") + hexa("ff"), "payload",
           "not_unicode", 5, None, taken_by=NET10)
 
 # --- the document's examples ---------------------------------------------------------------------------------------
 PORTS_SECTION = "Diagnostic Ports"
 g = FILE.group("ports-printed", type="ports", source="table", made="as printed; the shell's work done by hand", edition="10",
                section=PORTS_SECTION, spec=["F-59", "F-60"])
-g.lenient(15120, "the example with the variable unset before, as a shell that took it would leave it: nobody expands the tilde",
+g.lenient(15120, "the example with the variable unset before, as a shell would set it if it accepted the line: the tilde is not expanded",
           text(";~/mydiagport.sock,nosuspend;"),
           value(port("~/mydiagport.sock", False), ignored=[ignored(0, "", "empty_port"), ignored(29, "", "empty_port")]),
           flags=["AsPrinted", "EmptyPart"])
@@ -181,7 +181,7 @@ g.lenient(15123, "tags alone: the first is the address, and its port suspends", 
           flags=["AsPrinted", "SpelledDefault"])
 
 g = FILE.group("ports-corrected", type="ports", source="corrected", edition="10", section=PORTS_SECTION, fact="F-60", spec=["F-60"],
-               made="the example with the path that the tilde stands for, and without the empty ports")
+               made="the example with the path for the tilde, and without the empty ports")
 g.valid(15124, "the example with the variable unset before: one port, that does not suspend", text("/home/user/mydiagport.sock,nosuspend"),
         value(port("/home/user/mydiagport.sock", False)))
 g.valid(15125, "the example with a port in the variable before", text("/tmp/a;/home/user/mydiagport.sock,nosuspend"),
@@ -192,7 +192,7 @@ g = strict("allowed", ["F-59"])
 g.valid(15200, "one port", hexa("2f 74 6d 70 2f 61"), allowed(port("/tmp/a")), flags=["Literal"])
 g.valid(15201, "two ports with tags", text("/tmp/a,nosuspend;/tmp/b"), allowed(port("/tmp/b"), port("/tmp/a", False)))
 g.lenient(15202, "both kinds of tags", text("/tmp/a,connect,suspend"), allowed(port("/tmp/a")), flags=["SpelledDefault"])
-g.lenient(15203, "two tags of a kind: the text says that the first counts", text("/tmp/a,nosuspend,suspend"),
+g.lenient(15203, "two tags of a kind: by the text the first counts", text("/tmp/a,nosuspend,suspend"),
           allowed(port("/tmp/a", False)))
 g.lenient(15204, "tags alone: the first is the address", text("nosuspend,connect"), allowed(port("nosuspend")),
           flags=["AsPrinted", "SpelledDefault"])
@@ -211,7 +211,7 @@ g.invalid(15227, "an unknown tag", text("/tmp/a,quickly"), "payload", "unknown_t
 g.invalid(15228, "a tag in other letters than printed", text("/tmp/a,NoSuspend"), "payload", "unknown_tag", 7, None, flags=["Case"],
           taken_by=NET10)
 g.invalid(15229, "a space before a tag", text("/tmp/a, nosuspend"), "payload", "unknown_tag", 7, None, flags=["Spaces"], taken_by=NET10)
-g.invalid(15230, "listen is no tag of the document", text("/tmp/a,listen"), "payload", "unknown_tag", 7, None, taken_by=NET10)
+g.invalid(15230, "listen is not a tag of the document", text("/tmp/a,listen"), "payload", "unknown_tag", 7, None, taken_by=NET10)
 g.invalid(15231, "the prefix of a pipe", text("\\\\.\\pipe\\my-pipe"), "payload", "prefixed_pipe_name", 0, None, flags=["PipePrefix"],
           taken_by=NET10)
 g.invalid(15232, "the prefix of a pipe, in the second port", text("my-pipe;\\\\.\\pipe\\other"), "payload", "prefixed_pipe_name", 8, None,
@@ -233,7 +233,7 @@ g = FILE.group("default-port-suspend", type="default-port-suspend", source="deri
 g.valid(15300, "1, as the document has it", hexa("31"), True, flags=["Literal"])
 g.valid(15301, "0, as the document has it", text("0"), False)
 g.lenient(15302, "empty is unset", text(""), False, flags=["Minimal"])
-g.lenient(15303, "true is no number", text("true"), False)
+g.lenient(15303, "true is not a number", text("true"), False)
 g.lenient(15304, "10 is sixteen", text("10"), True)
 g.lenient(15305, "hexadecimal digits, lower case", text("f"), True)
 g.lenient(15306, "hexadecimal digits, upper case", text("F"), True)
@@ -245,14 +245,14 @@ g.lenient(15311, "00 is zero", text("00"), False)
 g.lenient(15312, "zeros before the one", text("0001"), True)
 g.lenient(15313, "a space before the number", text(" 1"), True, flags=["Spaces"])
 g.lenient(15314, "a tab before the number", text("\t1"), True, flags=["Spaces"])
-g.lenient(15315, "a space behind the number", text("1 "), True, flags=["Spaces"])
-g.lenient(15316, "letters behind the number", text("1x"), True)
+g.lenient(15315, "a space after the number", text("1 "), True, flags=["Spaces"])
+g.lenient(15316, "letters after the number", text("1x"), True)
 g.lenient(15317, "false begins with a hexadecimal digit, and so suspends", text("false"), True)
 g.lenient(15318, "no hexadecimal digit at the front", text("x1"), False)
 g.lenient(15319, "a minus: not zero", text("-1"), True)
 g.lenient(15320, "a plus", text("+1"), True)
 g.lenient(15321, "minus zero", text("-0"), False)
 g.lenient(15322, "all 32 bits", text("FFFFFFFF"), True, flags=["MaxValue"])
-g.lenient(15323, "33 bits: no number that it takes", text("100000000"), False)
+g.lenient(15323, "33 bits: too large a number", text("100000000"), False)
 g.lenient(15324, "65 bits", text("10000000000000000"), False)
-g.lenient(15325, "yes is no number", text("yes"), False)
+g.lenient(15325, "yes is not a number", text("yes"), False)

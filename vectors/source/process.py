@@ -9,7 +9,7 @@ nIncomingBytes, ushort future. Every other reply is an int32 hresult.
 from notation import *
 
 FILE = File("process", "Process commands", 8000, 8999)
-MADE = "spelled field by field in source/process.py from the document's list of fields"
+MADE = "written field by field in source/process.py from the document's list of fields"
 
 COOKIE = "123e4567-e89b-12d3-a456-426614174000"
 COUNTING = "03020100-0504-0706-0809-0a0b0c0d0e0f"         # its bytes on the wire are 00 01 02 … 0f
@@ -66,15 +66,15 @@ g.lenient(8052, "a version, which only the reply has",
 g = request("set-environment-variable", "SetEnvironmentVariable", "6.0",
             ["F-7", "F-8", "F-11", "F-44", "F-72", "F-80", "F-95", "F-96", "F-126", "P-48"])
 
-# Setting a variable needs nothing that a machine may lack. A server that sets none at all says so; the document leaves open what becomes
-# of a name that no system has, and of a variable that is not there.
+# Setting a variable needs nothing that a machine may lack. A server that cannot set any reports it; the document does not define a name
+# that no system allows, or a missing variable.
 NOTSUPPORTED, INVALIDARG, NOT_FOUND = 0x80131515, 0x80070057, 0x800700CB
 SETS, DELETES, ODD = [NOTSUPPORTED], [NOTSUPPORTED, NOT_FOUND], [NOTSUPPORTED, INVALIDARG]
 
 literal = hexa("444f544e45545f4950435f563100 2a00 04 03 0000"
                "03000000 41004200 0000 04000000 310032003300 0000")
 assert literal == message(0x0403, string("AB"), string("123"))
-g.valid(8101, "every byte spelled out", literal, {"name": "AB", "value": "123"}, flags=["Literal"], hazard="side-effect", refusals=SETS)
+g.valid(8101, "every byte written out", literal, {"name": "AB", "value": "123"}, flags=["Literal"], hazard="side-effect", refusals=SETS)
 
 g.valid(8102, "an absent value (length 0) deletes the variable",
         message(0x0403, string("A"), string(None)), {"name": "A", "value": None},
@@ -86,7 +86,7 @@ g.valid(8103, "an empty value (length 1, its NUL) does not delete it",
 g.valid(8104, "an empty name: CoreCLR answers success and sets nothing, others refuse it as an argument",
         message(0x0403, string(""), string("v")), {"name": "", "value": "v"}, flags=["EmptyString"], hazard="side-effect", refusals=ODD)
 
-g.valid(8105, "a name and a value with characters of two units, in which both counts are more than there are characters",
+g.valid(8105, "a name and a value with characters of two units, in which both counts exceed the number of characters",
         message(0x0403, string("ПУТЬ_\U0001F511"), string("\U00010000\U0010FFFF")),
         {"name": "ПУТЬ_\U0001F511", "value": "\U00010000\U0010FFFF"}, flags=["Full", "SurrogatePair"], hazard="side-effect", refusals=SETS)
 
@@ -102,7 +102,7 @@ g.lenient(8108, "a value that ends with two NULs: only the last one is the termi
           message(0x0403, string("A"), u32(3), units(0x0061, 0, 0)), {"name": "A", "value": "a\0"},
           flags=["InnerNul", "DoubleTerminator"], canonical=True, hazard="side-effect", refusals=SETS)
 
-g.valid(8109, "a name that begins with an equals sign: bytes like any other, but no system takes it as a name",
+g.valid(8109, "a name that begins with an equals sign: bytes like any other, but no system accepts it as a name",
         message(0x0403, string("=C:"), string("C:\\a=b")), {"name": "=C:", "value": "C:\\a=b"}, hazard="side-effect", refusals=ODD)
 
 g.lenient(8110, "written by a client whose wide characters have four bytes: the name's spare zeroes are read as an absent value, "
@@ -119,7 +119,7 @@ g.valid(8112, "an equals sign alone for a name", message(0x0403, string("="), st
 g.valid(8113, "an empty name and an empty value", message(0x0403, string(""), string("")), {"name": "", "value": ""},
         flags=["EmptyString"], hazard="side-effect", refusals=ODD)
 
-g.valid(8114, "an empty name and an absent value: there is nothing to delete",
+g.valid(8114, "an empty name and an absent value: nothing to delete",
         message(0x0403, string(""), string(None)), {"name": "", "value": None}, flags=["AbsentString", "EmptyString"],
         hazard="side-effect", refusals=[*ODD, NOT_FOUND])
 
@@ -155,7 +155,7 @@ g.invalid(8133, "the payload ends inside the value",
           message(0x0403, string("A"), u32(4), utf16("12")), "payload", "count_too_large", 28,
           "SetEnvironmentVariable.value", flags=["Truncated"], hazard="harmful")
 
-g.invalid(8134, "a value count of 0x80000002, which doubled in 32 bits looks like the 2 units that are there",
+g.invalid(8134, "a value count of 0x80000002, which doubled in 32 bits looks like the 2 units present",
           message(0x0403, string("A"), u32(0x80000002), utf16("1"), u16(0)), "payload", "count_too_large", 28,
           "SetEnvironmentVariable.value", flags=["HugeCount"], hazard="harmful")
 
@@ -166,11 +166,11 @@ g.invalid(8135, "the value's NUL is neither counted nor written",
 # --- 0x0405 --------------------------------------------------------------------------------------------------------
 g = request("enable-perf-map", "EnablePerfMap", "8.0", ["F-7", "F-46", "F-72", "P-44", "P-45"])
 
-# A type that is taken kills 8 and 9 while they are suspended (P-45).
+# An accepted type kills 8 and 9 while they are suspended (P-45).
 
 literal = hexa("444f544e45545f4950435f563100 1800 04 05 0000 01000000")
 assert literal == message(0x0405, u32(1))
-g.valid(8201, "every byte spelled out: type 1, all", literal, {"perfMapType": 1}, flags=["Literal"], hazard="harmful")
+g.valid(8201, "every byte written out: type 1, all", literal, {"perfMapType": 1}, flags=["Literal"], hazard="harmful")
 g.valid(8202, "type 2, jitdump", message(0x0405, u32(2)), {"perfMapType": 2}, hazard="harmful")
 g.valid(8203, "type 3, perfmap", message(0x0405, u32(3)), {"perfMapType": 3}, hazard="harmful")
 
@@ -203,16 +203,16 @@ g = request("apply-startup-hook", "ApplyStartupHook", "8.0", ["F-7", "F-11", "F-
 literal = hexa("444f544e45545f4950435f563100 2600 04 07 0000"
                "07000000 2f0068002e0064006c006c00 0000")
 assert literal == message(0x0407, string("/h.dll"))
-g.valid(8301, "every byte spelled out", literal, {"startupHookPath": "/h.dll"}, flags=["Literal"], hazard="harmful")
+g.valid(8301, "every byte written out", literal, {"startupHookPath": "/h.dll"}, flags=["Literal"], hazard="harmful")
 
 g.valid(8302, "a path with spaces, accents and a character of two units",
         message(0x0407, string("/mes crochets/début-\U0001FA9D.dll")),
         {"startupHookPath": "/mes crochets/début-\U0001FA9D.dll"}, flags=["Full", "SurrogatePair"], hazard="harmful")
 
-g.valid(8310, "an empty path, which runtimes take",
+g.valid(8310, "an empty path, which runtimes accept",
         message(0x0407, string("")), {"startupHookPath": ""}, flags=["EmptyString"], hazard="side-effect")
 
-g.valid(8311, "a path that begins with NUL: a runtime ends it there, and takes it as it takes an empty one",
+g.valid(8311, "a path that begins with NUL: a runtime ends it there, and accepts it as an empty one",
         message(0x0407, u32(3), units(0, 0x68, 0)), {"startupHookPath": "\0h"}, flags=["InnerNul"], hazard="side-effect")
 
 g.invalid(8320, "an absent path decodes, but no server may take it",
@@ -236,7 +236,7 @@ literal = hexa("444f544e45545f4950435f563100 5600 ff 00 0000"
                "06000000 4c0069006e0075007800 0000"
                "04000000 780036003400 0000")
 assert literal == message(OK, u64(12345), guid(COOKIE), string("/a b"), string("Linux"), string("x64"))
-g.valid(8401, "every byte spelled out: the cookie's first three fields are little-endian, its last eight bytes are not", literal,
+g.valid(8401, "every byte written out: the cookie's first three fields are little-endian, its last eight bytes are not", literal,
         {"processId": "12345", "runtimeCookie": COOKIE, "commandLine": "/a b", "OS": "Linux", "arch": "x64"},
         flags=["Literal"])
 
@@ -247,7 +247,7 @@ g.valid(8402, "a process id above 32 bits, a cookie whose bytes count from 0 to 
          "commandLine": "\"C:\\Données\\приложение.exe\" --emoji \U0001F680", "OS": "Windows", "arch": "arm64"},
         flags=["Full", "SurrogatePair"])
 
-g.valid(8403, "the largest process id: it is unsigned, also where the document says int64",
+g.valid(8403, "the largest process id: it is unsigned, even where the document says int64",
         message(OK, u64(0xFFFFFFFFFFFFFFFF), guid("ffffffff-ffff-ffff-ffff-ffffffffffff"), string("a"),
                 string("macOS"), string("x64")),
         {"processId": "18446744073709551615", "runtimeCookie": "ffffffff-ffff-ffff-ffff-ffffffffffff", "commandLine": "a",
@@ -280,7 +280,7 @@ g.valid(8412, "the document's arm32",
         message(OK, u64(7), guid(COOKIE), string("a"), string("Linux"), string("arm32")),
         {"processId": "7", "runtimeCookie": COOKIE, "commandLine": "a", "OS": "Linux", "arch": "arm32"})
 
-g.valid(8407, "a command line that is no valid Unicode is kept, unit by unit",
+g.valid(8407, "a command line that is not valid Unicode is kept, unit by unit",
         message(OK, u64(7), guid(COOKIE), u32(4), units(0x0061, 0xDC80, 0x0062, 0), string("Linux"), string("x64")),
         {"processId": "7", "runtimeCookie": COOKIE, "commandLine": {"utf16": [0x0061, 0xDC80, 0x0062]}, "OS": "Linux",
          "arch": "x64"}, flags=["LoneSurrogate"])
@@ -341,7 +341,7 @@ literal = hexa("444f544e45545f4950435f563100 6c00 ff 00 0000"
                "04000000 610070007000 0000"
                "06000000 39002e0030002e003500 0000")
 assert literal == message(OK, u64(1), guid(COOKIE), string("a"), string("Linux"), string("x64"), string("app"), string("9.0.5"))
-g.valid(8501, "every byte spelled out", literal,
+g.valid(8501, "every byte written out", literal,
         {"processId": "1", "runtimeCookie": COOKIE, "commandLine": "a", "OS": "Linux", "arch": "x64",
          "managedEntrypointAssemblyName": "app", "clrProductVersion": "9.0.5"}, flags=["Literal"])
 
@@ -362,7 +362,7 @@ g.valid(8504, "an absent entry assembly is not an empty one",
         {"processId": "1", "runtimeCookie": COOKIE, "commandLine": "a", "OS": "Linux", "arch": "x64",
          "managedEntrypointAssemblyName": None, "clrProductVersion": None}, flags=["AbsentString"])
 
-g.invalid(8520, "ProcessInfo's reply to a ProcessInfo2 request: the last two strings are not there",
+g.invalid(8520, "ProcessInfo's reply to a ProcessInfo2 request: the last two strings are missing",
           message(OK, u64(1), guid(COOKIE), string("a"), string("Linux"), string("x64")), "payload", "unexpected_end", 80,
           "ProcessInfo2.managedEntrypointAssemblyName", flags=["Truncated"])
 
@@ -383,7 +383,7 @@ literal = hexa("444f544e45545f4950435f563100 8800 ff 00 0000"
                "0a000000 6c0069006e00750078002d00780036003400 0000")
 assert literal == message(OK, u32(1), u64(2), guid(COOKIE), string("a"), string("Linux"), string("x64"), string("app"),
                           string("9.0.5"), string("linux-x64"))
-g.valid(8601, "every byte spelled out: the version comes first", literal,
+g.valid(8601, "every byte written out: the version is first", literal,
         {"version": 1, "processId": "2", "runtimeCookie": COOKIE, "commandLine": "a", "OS": "Linux", "arch": "x64",
          "managedEntrypointAssemblyName": "app", "clrProductVersion": "9.0.5", "runtimeIdentifier": "linux-x64"},
         flags=["Literal"])
@@ -409,7 +409,7 @@ g.valid(8604, "smallest: version 1, every other number zero, every string absent
          "OS": None, "arch": None, "managedEntrypointAssemblyName": None, "clrProductVersion": None, "runtimeIdentifier": None},
         flags=["AbsentString", "Minimal"])
 
-g.valid(8605, "version 2 appends a field that nobody here knows: it is kept and written again",
+g.valid(8605, "version 2 appends an unknown field: it is kept and written again",
         message(OK, u32(2), u64(2), guid(COOKIE), string("a"), string("Linux"), string("x64"), string("app"), string("12.0.0"),
                 string("linux-x64"), string("new")),
         {"version": 2, "processId": "2", "runtimeCookie": COOKIE, "commandLine": "a", "OS": "Linux", "arch": "x64",
@@ -423,7 +423,7 @@ g.valid(8606, "a later version without anything appended: no tail",
          "managedEntrypointAssemblyName": "app", "clrProductVersion": "12.0.0", "runtimeIdentifier": "win-x64"},
         flags=["MaxValue", "UnknownValue"])
 
-g.lenient(8607, "version 1 with surplus bytes: they are kept as a tail all the same",
+g.lenient(8607, "version 1 with surplus bytes: they are kept as a tail too",
           message(OK, u32(1), u64(2), guid(COOKIE), string("a"), string("Linux"), string("x64"), string("app"), string("9.0.5"),
                   string("linux-x64"), hexa("c0ffee")),
           {"version": 1, "processId": "2", "runtimeCookie": COOKIE, "commandLine": "a", "OS": "Linux", "arch": "x64",
@@ -433,12 +433,12 @@ g.lenient(8607, "version 1 with surplus bytes: they are kept as a tail all the s
 longest = message(OK, u32(2), u64(12345), guid(COOKIE), string(LINE[:32700]), string("Linux"), string("x64"), string("app"),
                   string("9.0.5"), string("linux-x64"), hexa("7f"))
 assert len(longest) == 65535
-g.valid(8608, "a tail of one byte makes a reply of 65,535 bytes, the most that size can say", longest,
+g.valid(8608, "a tail of one byte makes a reply of 65,535 bytes, the most that size can hold", longest,
         {"version": 2, "processId": "12345", "runtimeCookie": COOKIE, "commandLine": LINE[:32700], "OS": "Linux", "arch": "x64",
          "managedEntrypointAssemblyName": "app", "clrProductVersion": "9.0.5", "runtimeIdentifier": "linux-x64", "tail": "7f"},
         flags=["MaxValue", "UnknownTail"])
 
-g.invalid(8620, "the version, then ProcessInfo2's fields: the runtime identifier is not there",
+g.invalid(8620, "the version, then ProcessInfo2's fields: the runtime identifier is missing",
           message(OK, u32(1), u64(2), guid(COOKIE), string("a"), string("Linux"), string("x64"), string("app"), string("9.0.5")),
           "payload", "unexpected_end", 112, "ProcessInfo3.runtimeIdentifier", flags=["Truncated"])
 
@@ -465,7 +465,7 @@ g.valid(8703, "the largest numbers; future is a field like any other and kept",
 g.lenient(8710, "the continuation counted into size: it is surplus there",
           message(OK, u32(4), u16(0), u32(0)), {"nIncomingBytes": 4, "future": 0}, flags=["TrailingBytes"])
 
-g.lenient(8711, "the generic OK of 20 bytes: no number of bytes to come",
+g.lenient(8711, "the generic OK of 20 bytes: no number of bytes that follow",
           message(OK), {}, flags=["GenericOk"], canonical=True)
 
 g.invalid(8720, "24 bytes: future left out",
@@ -477,9 +477,9 @@ assert literal == message(OK, u32(0))
 
 g = reply("set-environment-variable", "SetEnvironmentVariable", "6.0", ["F-12", "F-80"])
 g.valid(8811, "success", message(OK, u32(0)), {"hresult": "0x00000000"}, flags=["Minimal"])
-g.valid(8812, "no such variable to delete, a failure that stands in an OK message",
+g.valid(8812, "no such variable to delete: a failure in an OK message",
         message(OK, u32(0x800700CB)), {"hresult": "0x800700CB"})
-g.valid(8813, "a code that is no failure by its sign and not success either",
+g.valid(8813, "a code that is not a failure by its sign, and not success",
         message(OK, u32(0x0000FFFF)), {"hresult": "0x0000FFFF"})
 
 g = reply("enable-perf-map", "EnablePerfMap", "8.0", ["F-1", "F-46"])

@@ -6,7 +6,7 @@ StartupProfiler: CLSID profilerGuid, string profilerPath. The reply of both is a
 from notation import *
 
 FILE = File("profiler", "Profiler commands", 7000, 7999)
-MADE = "spelled field by field in source/profiler.py from the document's list of fields"
+MADE = "written field by field in source/profiler.py from the document's list of fields"
 
 RELEASED = ["net3.1.23", "net8.0.30", "net9.0.5", "net10.0.9"]  # whose check of the client data's length is inverted (F-54)
 ZERO = "00000000-0000-0000-0000-000000000000"
@@ -28,7 +28,7 @@ literal = hexa("444f544e45545f4950435f563100 4700 03 01 0000"
                "0a000000 2f006f00700074002f0070002e0073006f00 0000"
                "03000000 010203")
 assert literal == message(0x0301, u32(10000), guid(CLSID), string("/opt/p.so"), array(u8(1), u8(2), u8(3)))
-g.valid(7002, "every byte spelled out: ten seconds, three bytes of client data", literal,
+g.valid(7002, "every byte written out: ten seconds, three bytes of client data", literal,
         {"attachTimeout": 10000, "profilerGuid": CLSID, "profilerPath": "/opt/p.so", "clientData": "010203"},
         flags=["Literal", "Full"], hazard="side-effect")
 
@@ -51,7 +51,7 @@ g.valid(7006, "client data that could be a string is not one: its count is of by
         {"attachTimeout": 5000, "profilerGuid": CLSID, "profilerPath": "p", "clientData": "6b65793d76"},
         hazard="side-effect")
 
-g.valid(7007, "an absent path: four bytes of zeroes stand for it",
+g.valid(7007, "an absent path: four bytes of zeroes",
         message(0x0301, u32(5000), guid(CLSID), string(None), array(u8(0xFF))),
         {"attachTimeout": 5000, "profilerGuid": CLSID, "profilerPath": None, "clientData": "ff"},
         flags=["AbsentString"], hazard="side-effect")
@@ -66,7 +66,7 @@ g.valid(7010, "a path that begins with NUL: a runtime ends it there, and refuses
         {"attachTimeout": 5000, "profilerGuid": CLSID, "profilerPath": "\0p", "clientData": ""},
         flags=["InnerNul"], hazard="side-effect")
 
-g.valid(7009, "what a client that counts in seconds writes for ten of them: the bytes are good, the meaning is ten milliseconds",
+g.valid(7009, "what a client that counts in seconds writes for ten of them: the bytes are valid, and mean ten milliseconds",
         message(0x0301, u32(10), guid(CLSID), string("/opt/p.so"), array()),
         {"attachTimeout": 10, "profilerGuid": CLSID, "profilerPath": "/opt/p.so", "clientData": ""},
         flags=["ClientFault"], hazard="side-effect")
@@ -105,7 +105,7 @@ g.invalid(7025, "client data left out instead of written with length 0",
           message(0x0301, u32(5000), guid(CLSID), string("p")), "payload", "unexpected_end", 48,
           "AttachProfiler.clientData", flags=["Truncated"], hazard="harmful")
 
-g.invalid(7026, "client data of four bytes of which three are there; released runtimes take it and read past the end",
+g.invalid(7026, "client data of four bytes, three of them present; released runtimes accept it and read past the end",
           message(0x0301, u32(5000), guid(CLSID), string("p"), u32(4), hexa("010203")), "payload", "count_too_large", 48,
           "AttachProfiler.clientData", flags=["Truncated"], hazard="harmful", taken_by=RELEASED)
 
@@ -129,7 +129,7 @@ literal = hexa("444f544e45545f4950435f563100 3200 03 02 0000"
                "1e820dcf 9b29 0753 a3d8b283c03916dd"
                "05000000 70002e0073006f00 0000")
 assert literal == message(0x0302, guid(CLSID), string("p.so"))
-g.valid(7101, "every byte spelled out: no timeout before the CLSID, no client data after the path", literal,
+g.valid(7101, "every byte written out: no timeout before the CLSID, no client data after the path", literal,
         {"profilerGuid": CLSID, "profilerPath": "p.so"}, flags=["Literal"], hazard="side-effect")
 
 g.valid(7102, "a Windows path with accents and a character of two units",
@@ -175,7 +175,7 @@ g = FILE.group("profiler-attach-profiler-reply", type="reply", source="derived",
 
 literal = hexa("444f544e45545f4950435f563100 1800 ff 00 0000 6a131380")
 assert literal == message(OK, u32(0x8013136A))
-g.valid(7201, "every byte spelled out: a profiler is active already", literal, {"hresult": "0x8013136A"}, flags=["Literal"])
+g.valid(7201, "every byte written out: a profiler is active already", literal, {"hresult": "0x8013136A"}, flags=["Literal"])
 
 
 g.valid(7203, "the runtime does not run yet", message(OK, u32(0x8013135B)), {"hresult": "0x8013135B"})

@@ -1,10 +1,10 @@
 """Replies recorded from live runtimes: `recorded/*.json` holds the bytes, as `examples/probe.rs --record` wrote them, and those of
-Windows as `tests/live/windows.py --record` did (without the environment, which is that of the machine).
+Windows as `tests/live/windows.py --record` did (without the environment, which is the machine's).
 
-The createdump of net9.0.5 could not be executed, so that its dumps fail (P-6). `net9.0.5-createdump.json` has dumps of the same build
-whose createdump can be (P-47), as `tests/live/createdump.py --record` wrote them.
+The createdump of net9.0.5 could not be executed, so its dumps fail (P-6). `net9.0.5-createdump.json` has dumps of the same build whose
+createdump can be (P-47), as `tests/live/createdump.py --record` wrote them.
 
-What the bytes mean is read here, by a decoder of its own, so that the crate's decoder has something to differ from.
+The values are read here, by a separate decoder, to check the crate's decoder against it.
 """
 import json
 import os

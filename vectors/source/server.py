@@ -1,8 +1,8 @@
-"""What the runtime says: Error, the generic OK, OK with an HRESULT, and the advertise of a diagnostic port."""
+"""What the runtime sends: Error, the generic OK, OK with an HRESULT, and the advertise of a diagnostic port."""
 from notation import *
 
 FILE = File("server", "Server replies: OK and Error; Advertise", 9000, 9999)
-MADE = "spelled field by field in source/server.py from the document's sections Errors, Headers and Advertise Protocol"
+MADE = "written field by field in source/server.py from the document's sections Errors, Headers and Advertise Protocol"
 
 
 def errors(name, command, since, spec):
@@ -16,7 +16,7 @@ def replies(name, command, since, spec):
 
 
 def literal(text, spelled):
-    """Bytes written out in full, which must be what the notation spells."""
+    """Bytes written out in full, which must equal those of the notation."""
     wire = hexa(text)
     assert wire == spelled, text
     return wire
@@ -38,8 +38,8 @@ g.valid(9006, "NOT_YET_AVAILABLE: a hexadecimal letter, in upper case", message(
 g.valid(9007, "RUNTIME_UNINITIALIZED", message(ERROR, u32(0x80131371)), {"hresult": "0x80131371"})
 g.valid(9008, "INVALIDARG", message(ERROR, u32(0x80070057)), {"hresult": "0x80070057"})
 g.valid(9009, "INSUFFICIENT_BUFFER: listed, though no command returns it", message(ERROR, u32(0x8007007A)), {"hresult": "0x8007007A"})
-g.valid(9010, "a value that nobody lists is kept", message(ERROR, u32(0x8BADF00D)), {"hresult": "0x8BADF00D"}, flags=["UnknownValue"])
-g.valid(9011, "a positive value that nobody lists is kept", message(ERROR, u32(0x12345678)), {"hresult": "0x12345678"},
+g.valid(9010, "an unlisted value is kept", message(ERROR, u32(0x8BADF00D)), {"hresult": "0x8BADF00D"}, flags=["UnknownValue"])
+g.valid(9011, "a positive unlisted value is kept", message(ERROR, u32(0x12345678)), {"hresult": "0x12345678"},
         flags=["UnknownValue"])
 g.valid(9012, "0: an Error that says success is still an Error", message(ERROR, u32(0)), {"hresult": "0x00000000"},
         flags=["UnknownValue"])
@@ -51,7 +51,7 @@ g = errors("attach-profiler", "Profiler/AttachProfiler", "3.1", ["F-12", "F-56"]
 g.valid(9040, "a profiler is active already", message(ERROR, u32(0x8013136A)), {"hresult": "0x8013136A"})
 
 g = errors("set-environment-variable", "Process/SetEnvironmentVariable", "6.0", ["F-12", "F-80", "F-96"])
-g.valid(9062, "0x0000FFFF: what was read of NativeAOT, and never seen", message(ERROR, u32(0x0000FFFF)), {"hresult": "0x0000FFFF"}, flags=["UnknownValue"])
+g.valid(9062, "0x0000FFFF: from NativeAOT's source, never seen", message(ERROR, u32(0x0000FFFF)), {"hresult": "0x0000FFFF"}, flags=["UnknownValue"])
 g.valid(9063, "0xFFFFFFFF: what NativeAOT sends, the -1 of setenv", message(ERROR, u32(0xFFFFFFFF)), {"hresult": "0xFFFFFFFF"},
         flags=["UnknownValue"])
 
@@ -75,7 +75,7 @@ g.lenient(9107, "reserved 0xFFFF", message(ERROR, u32(0x80131384), reserved=0xFF
 g.valid(9108, "byte by byte", message(ERROR, u32(0x80131385)), {"hresult": "0x80131385"}, flags=["Chunked"], chunks=[1] * 24)
 
 g = errors("process-info-2", "Process/ProcessInfo2", "6.0", ["F-1", "F-68"])
-g.valid(9120, "an Error has its own shape, whatever the reply would have had", message(ERROR, u32(0x80131385)),
+g.valid(9120, "an Error has its own format, whatever the reply's would be", message(ERROR, u32(0x80131385)),
         {"hresult": "0x80131385"})
 
 # --- Error: GenerateCoreDump3's text -------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ g.valid(9301, "all zeros after the magic", advertise("00000000-0000-0000-0000-00
         told("00000000-0000-0000-0000-000000000000", 0), flags=["Minimal"])
 g.valid(9302, "all ones after the magic", advertise("ffffffff-ffff-ffff-ffff-ffffffffffff", (1 << 64) - 1, 0xFFFF),
         told("ffffffff-ffff-ffff-ffff-ffffffffffff", (1 << 64) - 1, 0xFFFF), flags=["MaxValue"])
-g.valid(9303, "a process id above 2 to the 32nd: each of its eight bytes has its own place", advertise(pid=0x0102030405060708),
+g.valid(9303, "a process id above 2 to the 32nd: each of its eight bytes is different", advertise(pid=0x0102030405060708),
         told(pid=72623859790382856))
 g.valid(9304, "a process id of 2 to the 53rd and one: a double loses the one", advertise(pid=(1 << 53) + 1), told(pid=9007199254740993))
 g.valid(9305, "future 0x1234 is a field and is kept", advertise(future=0x1234), told(future=0x1234), flags=["UnknownValue"])
@@ -175,7 +175,7 @@ g.invalid(9325, "a whole message of 34 bytes in its place", message(ERROR, u32(0
 g.invalid(9326, "a whole message of 20 bytes in its place: too short as well, the magic is named first", message(0x0400),
           "header", "bad_magic", 0, "Advertise.magic", flags=["TwoFaults", "Truncated"])
 
-g.invalid(9340, "nothing comes", b"", "transport", "end_of_input", 0, "Advertise", flags=["Truncated"])
+g.invalid(9340, "nothing", b"", "transport", "end_of_input", 0, "Advertise", flags=["Truncated"])
 g.invalid(9341, "the magic and nothing else", b"ADVR_V1\0", "transport", "end_of_input", 8, "Advertise", flags=["Truncated"])
 g.invalid(9342, "the process id in four bytes: 30 in all", b"ADVR_V1\0" + guid(COOKIE) + u32(4321) + u16(0),
           "transport", "end_of_input", 30, "Advertise", flags=["Truncated"])

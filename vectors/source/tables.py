@@ -1,9 +1,9 @@
 """Every table, header line and struct of the five editions that fixes bytes: as printed, and as corrected.
 
-Read a pair of groups together: `table-...` is what an edition prints, `corrected-...` the same with its mistake mended.
-A print that stands in several editions is spelled once, under the oldest; the comment names the others.
-Where a print can be turned into bytes in more than one way, each way that leads elsewhere is a test of its own.
-`command` of a request is what its header names, so what a receiver takes it for, not what the section is about.
+Read a pair of groups together: `table-...` is what an edition prints, `corrected-...` the same with its mistake corrected. A print in
+several editions is written once, under the oldest; the comment names the others. Where a print can be turned into bytes in several ways,
+each way with another result is a separate test. `command` of a request is what its header names, as a receiver reads it, not what the
+section is about.
 """
 from notation import *
 
@@ -11,13 +11,13 @@ FILE = File("tables", "Every message and payload table of the five editions, as 
 
 
 def literal(text, spelled):
-    """Bytes written out cell by cell. The same bytes, spelled with the helpers, must be equal: that checks the helpers."""
+    """Bytes written out cell by cell. The helpers must give the same bytes: that checks the helpers."""
     wire = hexa(text)
     assert wire == spelled, (wire.hex(), spelled.hex())
     return wire
 
 
-SESSION = 0x0102030405060708  # eight different bytes: a wrong byte order or a wrong width shows
+SESSION = 0x0102030405060708  # eight different bytes: shows a wrong byte order or width
 COOKIE = "123e4567-e89b-12d3-a456-426614174000"  # the cookie of the Advertise table
 PROFILER = "9a2f6c41-005b-004e-8c1f-0d2e4a6b8c90"  # both shorts below 256: they fit the single bytes of the printed CLSID
 EXAMPLE = {"keywords": "100", "logLevel": 2, "provider_name": "MyEventSource", "arguments": None}
@@ -28,12 +28,12 @@ ONE_TO_NINE = [1, 2, 3, 4, 5, 6, 7, 8, 9]
 g = FILE.group("table-generic-ok", type="reply", source="table", edition="2019-05", section="Messages", direction="server",
                command="EventPipe/StopTracing", since="3.1", spec=["F-2"],
                made="written cell by cell from the table; the command that it answers is chosen here")
-g.lenient(3000, "printed in all five editions: the generic OK, 20 bytes without payload; no current runtime sends it, clients take it",
+g.lenient(3000, "printed in all five editions: the generic OK, 20 bytes without payload; no current runtime sends it, clients accept it",
           literal("44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00"  # "DOTNET_IPC_V1": 13 characters in 14 bytes, so a NUL follows
                   "14 00"  # 20
                   "ff" "00" "00 00", message(OK)),
           {}, flags=["AsPrinted", "Literal", "GenericOk"], canonical=True)
-g.invalid(3001, "the magic as the 13 printed characters without the NUL that fills the 14th byte: the size stands in its place",
+g.invalid(3001, "the magic as the 13 printed characters without the NUL that fills the 14th byte: the size is in its place",
           b"DOTNET_IPC_V1" + u16(20) + u8(0xFF) + u8(0x00) + u16(0), "header", "bad_magic", 13, "header.magic",
           flags=["AsPrinted", "Truncated"])
 
@@ -95,7 +95,7 @@ g = FILE.group("table-collect-tracing-78-2019-legacy", type="legacy-request", so
 g.invalid(3060, "the 78-byte table by the draft's own grammar: 16 units of path end in logLevel, then the name's 14 counts providers",
           DRAFT_78, "payload", "count_too_large", 60, "CollectTracing.providers",
           flags=["AsPrinted", "Literal", "HugeCount"], hazard="harmful")
-g.invalid(3061, "the table's path length 16 kept, but two bytes a unit as the grammar says: 16 characters leave no room for the NUL",
+g.invalid(3061, "the table's path length 16 kept, but two bytes a unit as in the grammar: 16 characters leave no room for the NUL",
           message(0x0202, u32(250), u32(16), utf16("/tmp/foo.netperf"), u32(1), u64(100), u32(2), string("MyEventSource"), string(None)),
           "payload", "missing_terminator", 58, "CollectTracing.outputPath", flags=["AsPrinted", "MissingTerminator"], hazard="harmful")
 
@@ -130,9 +130,9 @@ DRAFT_ABSENT = literal("44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00" "50 00" "02 0
                        message(0x0202, u32(250), string(None), u32(1), u64(100), u32(2), string("MyEventSource"), string(None)))
 DRAFT_PATH = message(0x0202, u32(250), string("/tmp/foo.netperf"), u32(1), u64(100), u32(2), string("MyEventSource"), string(None))
 assert len(DRAFT_PATH) == 114
-g.valid(3090, "the draft's CollectTracing as its text wants it: outputPath 'should be 0 length', filter_data of length 0",
+g.valid(3090, "the draft's CollectTracing by its text: outputPath 'should be 0 length', filter_data of length 0",
         DRAFT_ABSENT, {"circularBufferMB": 250, "outputPath": None, "providers": [DRAFT_EXAMPLE]}, flags=["Literal", "AbsentString"])
-g.valid(3091, "the 78-byte table mended: with two bytes a unit, the NULs and filter_data it takes 114 bytes, and the path's length is 17",
+g.valid(3091, "the 78-byte table corrected: with two bytes a unit, the NULs and filter_data it takes 114 bytes, and the path's length is 17",
         DRAFT_PATH, {"circularBufferMB": 250, "outputPath": "/tmp/foo.netperf", "providers": [DRAFT_EXAMPLE]}, hazard="harmful")
 g.valid(3092, "filter_data with a text, in the place where the draft's table has nothing",
         message(0x0202, u32(250), string(None), u32(1), u64(100), u32(2), string("MyEventSource"), string("key=value")),
@@ -144,14 +144,14 @@ g = FILE.group("corrected-collect-tracing-2019", type="request", source="correct
                made="the bytes of the draft's corrected messages, as a receiver of today reads them")
 g.valid(3100, "the draft's message with an absent outputPath is a right CollectTracing of today: length 0 is format 0 (NetPerf)",
         DRAFT_ABSENT, {"circularBufferMB": 250, "format": 0, "providers": [EXAMPLE]}, flags=["Literal", "AbsentString"])
-g.invalid(3101, "the draft's message with a path is none today: its length 17 is the format, its first two characters the provider count",
+g.invalid(3101, "the draft's message with a path is invalid today: its length 17 is the format, its first two characters the provider count",
           DRAFT_PATH, "payload", "count_too_large", 28, "CollectTracing.providers", flags=["HugeCount"], hazard="harmful")
 
 # --- CollectTracing in 3.x and 5: the draft's table with a path that does not fit, beside a struct that has no path --
 g = FILE.group("table-collect-tracing-78-3.x", type="request", source="table", edition="3.x", section="Payloads", direction="client",
                command="EventPipe/CollectTracing", since="3.1", spec=["F-83"],
-               made="written cell by cell, one byte a unit; the path cell has 17 characters for 16 bytes and cannot be written as it stands: "
-                    "each test says what was done with the 17th")
+               made="written cell by cell, one byte a unit; the path cell has 17 characters for 16 bytes and cannot be written "
+                    "as printed: each test says what was done with the 17th")
 g.invalid(3110, "printed in 3.x and 5: a path in 78 bytes, the 17th character of '/tmp/foo.nettrace' cut off; true: no path but format",
           literal("44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00" "4e 00" "02 02" "00 00"
                   "fa 00 00 00" "10 00 00 00"
@@ -160,7 +160,7 @@ g.invalid(3110, "printed in 3.x and 5: a path in 78 bytes, the 17th character of
                   "4d 79 45 76 65 6e 74 53 6f 75 72 63 65 00",
                   message(0x0202, u32(250), u32(16), b"/tmp/foo.nettrac", u32(1), u64(100), u32(2), u32(14), b"MyEventSource\0")),
           "payload", "count_too_large", 28, "CollectTracing.providers", flags=["AsPrinted", "Literal", "HugeCount"], hazard="harmful")
-g.invalid(3111, "printed in 3.x and 5: all 17 characters of '/tmp/foo.nettrace' written and size 78 kept: one byte stands after the message",
+g.invalid(3111, "printed in 3.x and 5: all 17 characters of '/tmp/foo.nettrace' written and size 78 kept: one byte follows the message",
           message(0x0202, u32(250), u32(16), b"/tmp/foo.nettrace", u32(1), u64(100), u32(2), u32(14), b"MyEventSource\0", size=78),
           "transport", "bytes_after_message", 78, "payload", flags=["AsPrinted"], hazard="harmful")
 TABLE_PATH = literal("44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00" "74 00" "02 02" "00 00"  # 116, 0x0202
@@ -190,14 +190,14 @@ g.invalid(3121, "the table by the draft's grammar, the path of 18 units in two b
 g = FILE.group("corrected-collect-tracing-78-3.x-legacy", type="legacy-request", source="corrected", edition="3.x", section="Payloads",
                fact="F-83", direction="client", command="EventPipe/CollectTracing", since="3.1", spec=["F-83"],
                made="the table's values in the draft's grammar: two bytes a unit, every string with its NUL, filter_data present")
-g.valid(3122, "the table of 3.x and 5 mended by the draft's grammar: with a path of 18 units and filter_data it takes 116 bytes",
+g.valid(3122, "the table of 3.x and 5 corrected by the draft's grammar: with a path of 18 units and filter_data it takes 116 bytes",
         TABLE_PATH, {"circularBufferMB": 250, "outputPath": "/tmp/foo.nettrace", "providers": [DRAFT_EXAMPLE]}, flags=["Literal"],
         hazard="harmful")
 
 g = FILE.group("corrected-collect-tracing-3.x", type="request", source="corrected", edition="3.x", section="Payloads", fact="F-83",
                direction="client", command="EventPipe/CollectTracing", since="3.1", spec=["F-83"],
                made="the table's values in the struct of the same edition; format and filter_data chosen here")
-g.valid(3130, "the table of 3.x and 5 mended by their own struct: format in place of the path, two bytes a unit, filter_data present",
+g.valid(3130, "the table of 3.x and 5 corrected by their struct: format in place of the path, two bytes a unit, filter_data present",
         message(0x0202, u32(250), u32(1), u32(1), u64(100), u32(2), string("MyEventSource"), string("key=value")),
         {"circularBufferMB": 250, "format": 1,
          "providers": [{"keywords": "100", "logLevel": 2, "provider_name": "MyEventSource", "arguments": "key=value"}]})
@@ -212,11 +212,11 @@ g.invalid(3140, "printed in 3.x and 5: 'filter_data (optional)', here left out; 
 g = FILE.group("table-filter-data-left-out-2-3.x", type="request", source="table", edition="3.x", section="CollectTracing2",
                direction="client", command="EventPipe/CollectTracing2", since="3.1", spec=["F-83", "F-7"],
                made="the struct with 'string filter_data (optional)' taken as 'may be left out'; values of the table, the rest chosen here")
-g.invalid(3150, "printed in 3.x and 5: 'filter_data (optional)', here left out of the only provider; seen to kill 8.0, 9.0 and 10.0",
+g.invalid(3150, "printed in 3.x and 5: 'filter_data (optional)', here missing from the only provider; seen to kill 8.0, 9.0 and 10.0",
           message(0x0203, u32(250), u32(1), boolean(True), u32(1), u64(100), u32(2), string("MyEventSource")),
           "payload", "unexpected_end", 77, "CollectTracing2.providers[0].arguments", flags=["AsPrinted", "OmittedArguments", "OddOffset"],
           hazard="harmful")
-g.invalid(3151, "the same with two providers: the keywords of the second, 100, are taken for the length of the first one's arguments",
+g.invalid(3151, "the same with two providers: the keywords of the second, 100, are read as the length of the first one's arguments",
           message(0x0203, u32(250), u32(1), boolean(True), u32(2), u64(100), u32(2), string("MyEventSource"),
                   u64(100), u32(2), string("MyEventSource")),
           "payload", "count_too_large", 77, "CollectTracing2.providers[0].arguments", flags=["AsPrinted", "OmittedArguments", "HugeCount", "OddOffset"],
@@ -256,7 +256,7 @@ g.valid(3170, "printed in 10 and 10+: the first table of CollectTracing that is 
                 "00 00 00 00",  # 77 - 80  arguments length 0
                 message(0x0202, u32(250), u32(1), u32(1), u64(100), u32(2), string("MyEventSource"), string(None))),
         {"circularBufferMB": 250, "format": 1, "providers": [EXAMPLE]}, flags=["AsPrinted", "Literal", "AbsentString"])
-g.invalid(3171, "the same with the magic as the 13 printed characters: the low byte of size, 0x50, stands where the NUL belongs",
+g.invalid(3171, "the same with the magic as the 13 printed characters: the low byte of size, 0x50, is in the place of the NUL",
           b"DOTNET_IPC_V1" + u16(80) + u16(0x0202) + u16(0) + u32(250) + u32(1) + u32(1) + u64(100) + u32(2)
           + string("MyEventSource") + string(None),
           "header", "bad_magic", 13, "header.magic", flags=["AsPrinted"], hazard="harmful")
@@ -273,7 +273,7 @@ g.invalid(3180, "printed in 10 and 10+: CollectTracing3 as 0x0203, so CollectTra
 g = FILE.group("corrected-collect-tracing3", type="request", source="corrected", edition="10", section="CollectTracing3", fact="F-14",
                direction="client", command="EventPipe/CollectTracing3", since="9.0", spec=["F-14"],
                made="the same fields under the code that the section and the enum give")
-g.valid(3190, "CollectTracing3 is 0x0204; only the header line of 10 and 10+ says 0x0203",
+g.valid(3190, "CollectTracing3 is 0x0204; only the header line of 10 and 10+ has 0x0203",
         literal("44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00" "52 00" "02 04" "00 00"  # 82, 0x0204
                 "fa 00 00 00" "01 00 00 00"  # circularBufferMB 250, format 1
                 "01" "01"  # requestRundown, requestStackwalk
@@ -293,16 +293,16 @@ g = FILE.group("table-collect-tracing4", type="request", source="table", edition
 g.invalid(3200, "printed in 10 and 10+: a struct without requestStackwalk; the bool eats the count's first byte, keywords fill its last",
           message(0x0205, u32(250), u32(1), u64(0x80020139), u32(1), u64(100), u32(2), string("MyEventSource"), string(None)),
           "payload", "count_too_large", 37, "CollectTracing4.providers", flags=["AsPrinted", "HugeCount"], hazard="harmful")
-g.invalid(3201, "the same with keywords whose low byte is 0: it decodes, with no provider at all and 47 bytes after the last field",
+g.invalid(3201, "the same with keywords whose low byte is 0: it decodes, with no provider and 47 bytes after the last field",
           message(0x0205, u32(250), u32(1), u64(0x80020139), u32(1), u64(0x8000), u32(2), string("MyEventSource"), string(None)),
           "limits", "no_providers", 37, "CollectTracing4.providers",
           value={"circularBufferMB": 250, "format": 1, "rundownKeyword": "2147615033", "requestStackwalk": True, "providers": []},
           flags=["AsPrinted", "TrailingBytes"], hazard="harmful")
-g.tests[-1]["canonical"] = False  # the value does not hold the 47 bytes, so encoding it cannot give them back
+g.tests[-1]["canonical"] = False  # the value lacks the 47 bytes, so encoding it cannot return them
 
 g = FILE.group("corrected-collect-tracing4", type="request", source="corrected", edition="10", section="CollectTracing4", fact="F-15",
                direction="client", command="EventPipe/CollectTracing4", since="9.0", spec=["F-15"],
-               made="the same fields with requestStackwalk where the section's list has it")
+               made="the same fields with requestStackwalk in the place of the section's list")
 g.valid(3210, "CollectTracing4 with requestStackwalk after rundownKeyword, as the list has it and the struct of 10 and 10+ has not",
         literal("44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00" "59 00" "02 05" "00 00"  # 89, 0x0205
                 "fa 00 00 00" "01 00 00 00"  # circularBufferMB 250, format 1
@@ -320,7 +320,7 @@ g.valid(3210, "CollectTracing4 with requestStackwalk after rundownKeyword, as th
 
 g = FILE.group("table-collect-tracing5-filter-length-0", type="request", source="table", edition="10", section="CollectTracing5",
                direction="client", command="EventPipe/CollectTracing5", since="10.0", spec=["F-17", "F-73"],
-               made="streaming payload with 'event_filter filter: ... or (length = 0)' taken as one uint 0; values of the CollectTracing table")
+               made="streaming payload with 'event_filter filter: ... or (length = 0)' read as one uint 0; values of the CollectTracing table")
 g.invalid(3220, "printed in 10 and 10+: a filter 'or (length = 0)', here four zero bytes; true: never less than five, a bool and a count",
           message(0x0206, u32(0), u32(250), u32(1), u64(0x80020139), boolean(True), u32(1),
                   u64(100), u32(2), string("MyEventSource"), string(None), u32(0)),
@@ -350,14 +350,14 @@ g.valid(3230, "'no filter' is enable 0 and an empty array: five bytes, as the ev
 # --- event_filter and tracepoint_config ------------------------------------------------------------------------------
 g = FILE.group("table-event-filter", type="event_filter", source="table", edition="10", section="Event_filter", spec=["F-17"],
                made="written cell by cell from the tables")
-g.valid(3240, "printed in 10 and 10+, first table: enable=0, event_ids=[]: nothing is disabled, all events come",
+g.valid(3240, "printed in 10 and 10+, first table: enable=0, event_ids=[]: nothing is disabled, all events are sent",
         literal("00" "00 00 00 00", boolean(False) + array()), {"enable": False, "event_ids": []}, flags=["AsPrinted", "Literal", "Minimal"])
 g.valid(3241, "printed in 10 and 10+, second table: enable=0, event_ids=[4, 5]; the count cell is 2, the ids start at byte 6",
         literal("00" "02 00 00 00" "04 00 00 00" "05 00 00 00", boolean(False) + array(u32(4), u32(5))),
         {"enable": False, "event_ids": [4, 5]}, flags=["AsPrinted", "Literal"])
 g.valid(3242, "printed in 10 and 10+, third table: enable=1, event_ids=[]: not 'no filter' but all events disabled",
         literal("01" "00 00 00 00", boolean(True) + array()), {"enable": True, "event_ids": []}, flags=["AsPrinted", "Literal"])
-g.valid(3243, "printed in 10 and 10+, fourth table: enable=1, event_ids=[1, 2, 3]: 17 bytes, only these events come",
+g.valid(3243, "printed in 10 and 10+, fourth table: enable=1, event_ids=[1, 2, 3]: 17 bytes, only these events are sent",
         literal("01" "03 00 00 00" "01 00 00 00" "02 00 00 00" "03 00 00 00", boolean(True) + array(u32(1), u32(2), u32(3))),
         {"enable": True, "event_ids": [1, 2, 3]}, flags=["AsPrinted", "Literal"])
 
@@ -376,7 +376,7 @@ g.lenient(3261, "printed in 10 and 10+, second table: length 14 for 'MyTracepoin
           u32(14) + utf16("MyTracepoint") + units(0, 0) + array(LOW_EVENTS),
           {"default_tracepoint_name": "MyTracepoint\0", "tracepoints": [{"tracepoint_name": "LowEvents", "event_ids": ONE_TO_NINE}]},
           flags=["AsPrinted", "InnerNul", "DoubleTerminator"], canonical=True)
-g.valid(3262, "printed in 10 and 10+, third table: right as it stands; no default name (length 0), 'LowEvents' with 10 units, 72 bytes",
+g.valid(3262, "printed in 10 and 10+, third table: right as printed; no default name (length 0), 'LowEvents' with 10 units, 72 bytes",
         literal("00 00 00 00"  # 1 - 4    default_tracepoint_name: absent
                 "01 00 00 00"  # 5 - 8    one tracepoint_set
                 "0a 00 00 00"  # 9 - 12   10
@@ -386,22 +386,22 @@ g.valid(3262, "printed in 10 and 10+, third table: right as it stands; no defaul
                 string(None) + array(LOW_EVENTS)),
         {"default_tracepoint_name": None, "tracepoints": [{"tracepoint_name": "LowEvents", "event_ids": ONE_TO_NINE}]},
         flags=["AsPrinted", "Literal", "AbsentString"])
-g.invalid(3263, "first table, the printed length 14 before the 13 units that the name has: half of the count is taken for a second NUL",
+g.invalid(3263, "first table, the printed length 14 before the 13 units that the name has: half of the count is read as a second NUL",
           u32(14) + utf16("MyTracepoint") + units(0) + array(), "payload", "unexpected_end", 32, "tracepoints",
           flags=["AsPrinted", "Truncated"])
-g.invalid(3264, "second table, the printed length 14 before the 13 units that the name has: the count 1 stands where the NUL is due",
+g.invalid(3264, "second table, the printed length 14 before the 13 units that the name has: the count 1 is in the place of the NUL",
           u32(14) + utf16("MyTracepoint") + units(0) + array(LOW_EVENTS), "payload", "missing_terminator", 30,
           "default_tracepoint_name", flags=["AsPrinted", "MissingTerminator"])
 
 g = FILE.group("corrected-tracepoint-config", type="tracepoint_config", source="corrected", edition="10", section="Tracepoint_config",
                fact="F-24", spec=["F-24", "F-33"], made="the tables with length 13: 12 characters and the NUL")
-g.valid(3270, "first table with length 13: the set count stands at bytes 31-34, not 33-36; its type is array<tracepoint_set>, not <uint>",
+g.valid(3270, "first table with length 13: the set count is at bytes 31-34, not 33-36; its type is array<tracepoint_set>, not <uint>",
         literal("0d 00 00 00"  # 1 - 4    13
                 "4d 00 79 00 54 00 72 00 61 00 63 00 65 00 70 00 6f 00 69 00 6e 00 74 00 00 00"  # 5 - 30
                 "00 00 00 00",  # 31 - 34
                 string("MyTracepoint") + array()),
         {"default_tracepoint_name": "MyTracepoint", "tracepoints": []}, flags=["Literal"])
-g.valid(3271, "second table with length 13: everything after the name stands two bytes earlier, the last id ends at byte 98",
+g.valid(3271, "second table with length 13: everything after the name is two bytes earlier, the last id ends at byte 98",
         string("MyTracepoint") + array(LOW_EVENTS),
         {"default_tracepoint_name": "MyTracepoint", "tracepoints": [{"tracepoint_name": "LowEvents", "event_ids": ONE_TO_NINE}]})
 
@@ -424,7 +424,7 @@ g.lenient(3310, "printed in 3.x, 5, 10 and 10+: size 28 for an int32; true: 24. 
           literal("44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00" "1c 00" "ff" "00" "00 00" "00 00 00 00" "00 00 00 00",
                   message(OK, u32(0), u32(0))),
           {"hresult": "0x00000000"}, flags=["AsPrinted", "Literal", "TrailingBytes"])
-g.invalid(3311, "the printed size 28 before the printed int32 hresult: 24 bytes come, and the reader waits for four that never do",
+g.invalid(3311, "the printed size 28 before the printed int32 hresult: 24 bytes are sent, and the reader waits for four more",
           message(OK, u32(0), size=28), "transport", "end_of_input", 24, "payload", flags=["AsPrinted", "Truncated"])
 
 g = FILE.group("corrected-create-core-dump-reply", type="reply", source="corrected", edition="3.x", section="CreateCoreDump",
@@ -452,7 +452,7 @@ g.valid(3340, "a CLSID as shipped: u32, u16, u16 little-endian, then eight bytes
 g = FILE.group("table-attach-profiler-clsid", type="request", source="table", edition="3.x", section="AttachProfiler",
                direction="client", command="Profiler/AttachProfiler", since="3.1", spec=["F-52"],
                made="the section's list of fields with the 14-byte CLSID; values chosen here")
-g.invalid(3350, "printed in 3.x, 5, 10 and 10+: with 14 bytes of CLSID half of the path's length is taken for GUID, the other half for length",
+g.invalid(3350, "printed in 3.x, 5, 10 and 10+: with 14 bytes of CLSID half of the path's length is read as GUID, the other half for length",
           message(0x0301, u32(5000), PRINTED_CLSID, string("/tmp/p.so"), array(u8(1), u8(2), u8(3), u8(4))),
           "payload", "count_too_large", 40, "AttachProfiler.profilerPath", flags=["AsPrinted", "HugeCount"], hazard="harmful")
 
@@ -492,7 +492,7 @@ g.valid(3390, "the reply to AttachProfiler as shipped: size 24, one u32 hresult"
 g = FILE.group("table-process-info-request", type="request", source="table", edition="5", section="ProcessInfo", direction="client",
                command="Process/ProcessInfo", since="5.0", spec=["F-85"],
                made="header line { Magic; Size; 0x0400; 0x0000 } and 'There is no payload', so Size is 20")
-g.valid(3400, "printed in 5, 10 and 10+: the set's byte comes first, 04 then 00, and Size is 20",
+g.valid(3400, "printed in 5, 10 and 10+: the set's byte is first, 04 then 00, and Size is 20",
         literal("44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00" "14 00" "04" "00" "00 00", message(0x0400)), {},
         flags=["AsPrinted", "Literal", "Minimal"])
 
@@ -506,7 +506,7 @@ g.invalid(3410, "printed in 5, 10 and 10+: a struct with RuntimeCookie last; rea
 g = FILE.group("corrected-process-info-reply", type="reply", source="corrected", edition="5", section="ProcessInfo", fact="F-34",
                direction="server", command="Process/ProcessInfo", since="5.0", spec=["F-34", "F-35"],
                made="the same values in the order of the section's list")
-g.valid(3420, "ProcessInfo as shipped: the cookie comes after the process id, as the list above the struct has it",
+g.valid(3420, "ProcessInfo as shipped: the cookie follows the process id, as in the list above the struct",
         literal("44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00" "66 00" "ff" "00" "00 00"  # 102
                 "39 30 00 00 00 00 00 00"  # processId 12345
                 "67 45 3e 12" "9b e8" "d3 12" "a4 56 42 66 14 17 40 00"  # runtimeCookie
@@ -526,13 +526,13 @@ g.valid(3430, "printed in 5, 10 and 10+: the request is right, 20 bytes; the rep
 g = FILE.group("table-resume-runtime-reply", type="reply", source="table", edition="5", section="ResumeRuntime", direction="server",
                command="Process/ResumeRuntime", since="5.0", spec=["F-2", "F-41"],
                made="header line { Magic; size; 0xFF00; 0x0000; } and 'There is no payload', so size is 20")
-g.valid(3440, "printed in 5, 10 and 10+: 'There is no payload', so 20 bytes; true: 24, but a client takes both",
+g.valid(3440, "printed in 5, 10 and 10+: 'There is no payload', so 20 bytes; true: 24, but a client accepts both",
           message(OK), {}, flags=["AsPrinted", "GenericOk"])
 
 g = FILE.group("corrected-resume-runtime-reply", type="reply", source="corrected", edition="5", section="ResumeRuntime", fact="F-41",
                direction="server", command="Process/ResumeRuntime", since="5.0", spec=["F-41"],
                made="the header, and the u32 0 that runtimes send after it")
-g.valid(3450, "the reply to ResumeRuntime as shipped: 24 bytes, a u32 0 where the document says that there is no payload",
+g.valid(3450, "the reply to ResumeRuntime as shipped: 24 bytes, a u32 0 where the document says 'no payload'",
         message(OK, u32(0)), {"hresult": "0x00000000"})
 
 g = FILE.group("table-process-environment-reply", type="reply", source="table", edition="5", section="ProcessEnvironment",
@@ -560,7 +560,7 @@ g.valid(3480, "printed in 5 only: ProcessInfo2 as 0x0402, which is a right Proce
 g = FILE.group("corrected-process-info2-request", type="request", source="corrected", edition="5", section="ProcessInfo2", fact="F-84",
                direction="client", command="Process/ProcessInfo2", since="6.0", spec=["F-84"],
                made="the same header with the code that the section and the enum give")
-g.valid(3490, "ProcessInfo2 is 0x0404, as the header lines of 10 and 10+ have it; that of 5 says 0x0402",
+g.valid(3490, "ProcessInfo2 is 0x0404, as in the header lines of 10 and 10+; that of 5 has 0x0402",
         literal("44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00" "14 00" "04" "04" "00 00", message(0x0404)), {}, flags=["Literal"])
 
 g = FILE.group("table-process-info2-reply", type="reply", source="table", edition="5", section="ProcessInfo2", direction="server",
@@ -676,20 +676,20 @@ g.lenient(3703, "the draft's UnknownMagic in the same 8 bytes",
 
 g = FILE.group("corrected-error-2019", type="error", source="corrected", edition="2019-05", section="Errors", fact="F-1",
                direction="server", spec=["F-1"], made="the table with the uint32_t that the text above it gives to the code")
-g.valid(3710, "the draft's BadEncoding in four bytes: size 24; an unknown code is no reason to refuse the message",
+g.valid(3710, "the draft's BadEncoding in four bytes: size 24; a message with an unknown code is valid",
         message(ERROR, u32(1)), {"hresult": "0x00000001"}, flags=["UnknownValue"])
 g.valid(3711, "the draft's UnknownCommand in four bytes", message(ERROR, u32(2)), {"hresult": "0x00000002"}, flags=["UnknownValue"])
 g.valid(3712, "the draft's UnknownMagic in four bytes", message(ERROR, u32(3)), {"hresult": "0x00000003"}, flags=["UnknownValue"])
 
 g = FILE.group("table-error", type="error", source="table", edition="3.x", section="Errors", direction="server", spec=["F-1"],
-               made="written cell by cell, the code widened to the 8 bytes of its cell as each test says")
+               made="written cell by cell, the code widened to the 8 bytes of its cell as stated in each test")
 g.lenient(3720, "printed in 3.x, 5, 10 and 10+: BAD_ENCODING in 8 bytes, size 28; true: 4 bytes, size 24",
           literal("44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00" "1c 00" "ff" "ff" "00 00" "84 13 13 80 00 00 00 00",
                   message(ERROR, u64(0x80131384))),
           {"hresult": "0x80131384"}, flags=["AsPrinted", "Literal", "TrailingBytes"])
-g.lenient(3721, "the same with the sign of the printed int32_t carried into the upper four bytes, which are ignored all the same",
+g.lenient(3721, "the same with the sign of the printed int32_t extended into the upper four bytes, which are ignored too",
           message(ERROR, u64(0xFFFFFFFF80131384)), {"hresult": "0x80131384"}, flags=["AsPrinted", "TrailingBytes"])
-g.invalid(3722, "the printed size 28 before the int32_t of the text: 24 bytes come, and the reader waits for four that never do",
+g.invalid(3722, "the printed size 28 before the int32_t of the text: 24 bytes are sent, and the reader waits for four more",
           message(ERROR, u32(0x80131384), size=28), "transport", "end_of_input", 24, "payload", flags=["AsPrinted", "Truncated"])
 
 g = FILE.group("corrected-error", type="error", source="corrected", edition="3.x", section="Errors", fact="F-1", direction="server",
@@ -701,7 +701,7 @@ g.valid(3730, "an error as shipped: size 24, one u32",
 g = FILE.group("table-error-after-dump3", type="error", source="table", edition="10", section="Errors", direction="server",
                command="Dump/GenerateCoreDump3", since="7.0", spec=["F-1", "F-50"],
                made="the bytes of the error table, as the answer to the one command whose errors have a string after the code")
-g.valid(3740, "the printed 28 bytes once more: after GenerateCoreDump3 the upper half is no surplus but a message, absent",
+g.valid(3740, "the printed 28 bytes once more: after GenerateCoreDump3 the upper half is not surplus but an absent message",
         literal("44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00" "1c 00" "ff" "ff" "00 00" "84 13 13 80" "00 00 00 00",
                 message(ERROR, u32(0x80131384), string(None))),
         {"hresult": "0x80131384", "message": None}, flags=["AsPrinted", "Literal", "AbsentString"])

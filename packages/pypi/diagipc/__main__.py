@@ -1,4 +1,4 @@
-"""Runs the program that was installed beside this module."""
+"""Runs the program that was installed with this module."""
 import os
 import subprocess
 import sys

@@ -1,5 +1,5 @@
 /*
- * A codec of the .NET Diagnostic IPC Protocol in C99, behind the line protocol of vectors/adapters/README.md.
+ * A codec of the .NET Diagnostic IPC Protocol in C99, with the line protocol of vectors/adapters/README.md.
  *
  * Complete: every type of vectors/README.md, both ways. Written from that page, the vectors and spec/, with no code of another
  * codec, so that readings of the same text can be held against each other. One JSON object a line comes in, one goes out. It needs
@@ -18,7 +18,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Refusals: there is one way out of everything, and it goes to `answer_to`. */
+/* Refusals: every exit leads to `answer_to`. */
 
 static jmp_buf way_out;
 static const char *refused_layer; /* NULL: unsupported */
@@ -38,7 +38,7 @@ static void need(int condition) {
         refuse("payload");
 }
 
-/* Memory: all of it is given back at the end of a line. Every piece is one of malloc's, so that a sanitizer sees its ends. */
+/* Memory: all of it is freed at the end of a line. Every piece is from malloc, so that a sanitizer sees its bounds. */
 
 struct piece {
     struct piece *next;
@@ -64,7 +64,7 @@ static void give_all_back(void) {
     }
 }
 
-/* Room for one item more in an array that doubles. */
+/* Space for one more item in an array that doubles. */
 static void *grown(void *items, size_t count, size_t *room, size_t item) {
     if (count < *room)
         return items;
@@ -111,7 +111,7 @@ static void put_decimal(bytes *out, uint64_t number) {
         put(out, (unsigned char)digits[--count]);
 }
 
-/* UTF-16 units: what the strings of both JSON and the protocol are. */
+/* UTF-16 units: the strings of both JSON and the protocol. */
 
 typedef struct {
     uint16_t *data;
@@ -173,7 +173,7 @@ static bytes utf8_of(const uint16_t *text, size_t count) {
     return out;
 }
 
-/* The character at `*at`, which then stands behind it; -1 where there is no UTF-8. */
+/* The character at `*at`, which moves past it; -1 if it is not UTF-8. */
 static int32_t next_character(const uint8_t *text, size_t count, size_t *at) {
     unsigned first = text[(*at)++];
     unsigned more = first < 0x80 ? 0 : first < 0xE0 ? 1 : first < 0xF0 ? 2 : 3;
@@ -287,7 +287,7 @@ static json *field(const json *object, const char *key) {
     return NULL;
 }
 
-/* Text, or its units where they are no Unicode. */
+/* Text, or its units where they are not Unicode. */
 static json *new_string(const uint16_t *text, size_t count) {
     int is_text = is_unicode(text, count);
     json *list = new_json(is_text ? J_TEXT : J_LIST);
@@ -335,7 +335,7 @@ static void skip_space(struct text *in) {
         in->at++;
 }
 
-/* What is no JSON cannot be answered at all. */
+/* Input that is not JSON cannot be answered. */
 static void want(int condition) {
     if (!condition) {
         fputs("adapter: a line that is no JSON\n", stderr);
@@ -469,7 +469,7 @@ static void write_json(bytes *out, const json *value) {
             if (i > 0)
                 put(out, ',');
             if (value->shape == J_OBJECT) {
-                /* Every key that is written is one of those in this file. */
+                /* Every written key is in this file. */
                 put(out, '"');
                 put_text(out, value->keys[i]);
                 put_text(out, "\":");
@@ -481,7 +481,7 @@ static void write_json(bytes *out, const json *value) {
     }
 }
 
-/* Values that have to have a form. */
+/* Values of a required form. */
 
 static uint64_t number_of(const json *value, unsigned width) {
     need(value != NULL && value->shape == J_NUMBER && value->is_whole);
@@ -508,7 +508,7 @@ static unsigned hex_digit(unsigned unit) {
     return unit - 'a' + 10;
 }
 
-/* The number that the hexadecimal digits from `start` to `end` are. */
+/* The number of the hexadecimal digits from `start` to `end`. */
 static uint32_t hex_number(const units *text, size_t start, size_t end) {
     uint32_t number = 0;
     for (size_t i = start; i < end; i++)
@@ -598,7 +598,7 @@ static uint64_t take_number(reader *in, unsigned width) {
     return little(take_bytes(in, width), width);
 }
 
-/* A count, which what is left must be able to hold. */
+/* A count, which must fit the remaining bytes. */
 static size_t take_count(reader *in, size_t least) {
     uint64_t count = take_number(in, 4);
     need(count * least <= left(in));
@@ -908,7 +908,7 @@ struct message {
     reader payload;
 };
 
-/* Magic, as far as it is there; 20 bytes; a size that is neither less than these nor anything but what there is. */
+/* The present bytes of the magic; 20 bytes; a size of at least 20 that equals the number of bytes. */
 static struct message message_of(const bytes *wire) {
     size_t known = wire->count < sizeof magic ? wire->count : sizeof magic;
     if (known > 0 && memcmp(wire->data, magic, known) != 0)
@@ -937,7 +937,7 @@ static int has_session_type(const kind *request) {
     return request == &streaming5 || request == &streaming6;
 }
 
-/* The first field of CollectTracing5 and 6 says what the others are. */
+/* The first field of CollectTracing5 and 6 determines the others. */
 static const kind *session_kind(const kind *streaming, uint64_t session_type) {
     need(session_type <= 1);
     return session_type == 0 ? streaming : &user_events_session;
@@ -988,7 +988,7 @@ static int is_at_most(const json *object, const char *key, uint64_t least, uint6
     return number == NULL || (number->number >= least && number->number <= most);
 }
 
-/* What a server would refuse although it can be read. */
+/* What a server would refuse although it decodes. */
 static int is_within_limits(const struct command *command, const json *value) {
     const json *providers = field(value, "providers");
     if (!is_at_most(value, "circularBufferMB", 1, UINT32_MAX) || !is_at_most(value, "streaming_circularBufferMB", 1, UINT32_MAX) ||
@@ -1075,7 +1075,7 @@ static json *decode_reply(const char *type, const struct command *command, const
         return new_json(J_OBJECT);
     need(command != NULL);
     json *value = read_kind(command->reply, &message.payload);
-    /* What a later version has appended is kept. */
+    /* Fields appended by a later version are kept. */
     size_t tail = left(&message.payload);
     if (command->reply == &process_info3 && tail > 0)
         set(value, "tail", new_hex(take_bytes(&message.payload, tail), tail));
@@ -1123,7 +1123,7 @@ static void encode_advertise(const json *value, bytes *out) {
 
 /* What follows a reply. */
 
-/* A count of the block; where it cannot be one, an error message may stand in its place. */
+/* A count of the block; if impossible, it may be an error message in its place. */
 static size_t environment_count(reader *in, size_t least) {
     reader rest = *in;
     uint64_t count = take_number(in, 4);
@@ -1137,7 +1137,7 @@ static size_t environment_count(reader *in, size_t least) {
     return 0;
 }
 
-/* The text of a value that may be spelled in units although it is Unicode. */
+/* The text of a value that may be written as units although it is Unicode. */
 static json *plain_string(const json *value) {
     if (is_null(value))
         return new_json(J_NULL);
@@ -1145,7 +1145,7 @@ static json *plain_string(const json *value) {
     return new_string(text.data, text.count);
 }
 
-/* What stands before and behind the first `=` that is not the first unit. */
+/* The text before and after the first `=` that is not the first unit. */
 static json *split_entry(const uint16_t *text, size_t count) {
     size_t equals = 1;
     while (equals < count && text[equals] != '=')
@@ -1187,7 +1187,7 @@ static void encode_environment(const json *value, bytes *out) {
             for (size_t j = 0; j < content.count; j++)
                 put_unit(&text, content.data[j]);
         }
-        /* Otherwise it would be read as something else. */
+        /* Otherwise it would decode differently. */
         json *again = split_entry(text.data, text.count);
         need(is_same(field(again, "name"), plain_string(field(entry, "name"))));
         need(is_same(field(again, "value"), plain_string(field(entry, "value"))));
@@ -1305,7 +1305,7 @@ static void encode_tracepoint_command(const json *value, bytes *out) {
 
 enum { RECORD_LENGTH = 15 };
 
-/* The bytes that a __rel_loc names, which counts from its own end. */
+/* The bytes that a __rel_loc names, counted from its end. */
 static json *read_location(reader *in) {
     uint32_t location = (uint32_t)take_number(in, 4);
     size_t start = in->at + (location & 0xFFFF), length = location >> 16;
@@ -1384,7 +1384,7 @@ static void encode_extension(const json *value, bytes *out) {
             write_kind(&guid_kind, out, field(part, "guid"));
         } else {
             check_keys(part, "label", "rest", (char *)NULL);
-            /* It has no length of its own: what follows would be taken for a part of it. */
+            /* It has no length: the following bytes would be read as a part of it. */
             need(i + 1 == value->count);
             bytes rest = hex_of(field(part, "rest"));
             put_all(out, rest.data, rest.count);
@@ -1465,7 +1465,7 @@ static json *span_text(span span) {
     return new_string(text.data, text.count);
 }
 
-/* With `ignore_case` of ASCII alone. */
+/* `ignore_case`: only of ASCII. */
 static int is_word(span span, const char *word, int ignore_case) {
     if (span.count != strlen(word))
         return 0;
@@ -1574,7 +1574,7 @@ static json *decode_ports(const bytes *text) {
     }
     if (end < text->count)
         ignore(ignored, end, part(text, end, text->count), "behind_nul");
-    /* The last of the text is built first. */
+    /* The last in the text is built first. */
     reverse(ports);
     set(value, "ports", ports);
     set(value, "ignored", ignored);
@@ -1630,7 +1630,7 @@ static void encode_ports(const json *value, int strict, bytes *out) {
         put_text(out, bool_of(field(port, "suspend")) ? "" : ",nosuspend");
         put_text(out, i > 0 ? ";" : "");
     }
-    /* What is ignored is not written. */
+    /* Ignored parts are not written. */
     need(is_same(field(strict ? decode_strict_ports(out) : decode_ports(out), "ports"), ports));
 }
 
@@ -1648,7 +1648,7 @@ static json *decode_default_suspend(const bytes *text) {
         at += 2;
     for (; at < text->count && text->data[at] != 0 && strchr("0123456789abcdefABCDEF", text->data[at]) != NULL; at++) {
         number = number << 4 | hex_digit(text->data[at]);
-        /* Beyond 32 bits it is no number any more. */
+        /* Beyond 32 bits it is not a number. */
         if (number > UINT32_MAX)
             return new_bool(0);
     }
@@ -1732,14 +1732,14 @@ static int is_stat_space(unsigned byte) {
     return is_space(byte) && byte != '\v';
 }
 
-/* The end of what is white space, or of what is none. */
+/* The end of the white space, or of the other text. */
 static size_t run_end(const bytes *text, size_t at, int of_space) {
     while (at < text->count && !is_stat_space(text->data[at]) == !of_space)
         at++;
     return at;
 }
 
-/* The number that stands between two places. */
+/* The number between two places. */
 static uint64_t whole_number(const bytes *text, size_t start, size_t end, uint64_t most) {
     struct cursor in = {text, start};
     uint64_t number = take_plain(&in, most);
@@ -1747,7 +1747,7 @@ static uint64_t whole_number(const bytes *text, size_t start, size_t end, uint64
     return number;
 }
 
-/* The name, which may be any bytes, ends with the last parenthesis; fields are parted by white space. */
+/* The name, which may be any bytes, ends with the last parenthesis; white space separates fields. */
 static json *decode_process_stat(const bytes *text) {
     size_t name_end = text->count;
     while (name_end > 0 && text->data[name_end - 1] != ')')
@@ -1756,12 +1756,12 @@ static json *decode_process_stat(const bytes *text) {
     json *value = new_json(J_OBJECT);
     size_t pid_end = run_end(text, 0, 0);
     set(value, "pid", new_number(whole_number(text, 0, pid_end < name_end ? pid_end : name_end, UINT32_MAX)));
-    /* Field 3 stands behind the name. */
+    /* Field 3 follows the name. */
     size_t start = run_end(text, name_end, 1);
     for (int field_number = 3; field_number < 22; field_number++)
         start = run_end(text, run_end(text, start, 0), 1);
     size_t end = run_end(text, start, 0);
-    /* Without something behind it, some of its digits may be missing. */
+    /* If nothing follows it, some of its digits may be missing. */
     need(end < text->count);
     set(value, "startTime", new_decimal(whole_number(text, start, end, UINT64_MAX)));
     return value;
@@ -1908,7 +1908,7 @@ static void answer_to(const json *request, json *answer) {
 
 static void serve(const char *line, size_t count) {
     struct text in = {(const uint8_t *)line, count, 0};
-    /* Static: they are to have their values behind a jump. */
+    /* Static: they must keep their values after a jump. */
     static json *request, *answer;
     request = read_json(&in, 0);
     answer = new_json(J_OBJECT);

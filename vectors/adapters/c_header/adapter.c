@@ -1,6 +1,6 @@
 /*
- * `c/dotnet_ipc.h` behind the line protocol of vectors/adapters/README.md: requests, replies, errors and advertises, both ways, limits
- * among them, environment blocks and the start of streams. Of messages it knows nothing but what the header says; the rest is JSON.
+ * `c/dotnet_ipc.h` with the line protocol of vectors/adapters/README.md: requests, replies, errors and advertises, both ways, limits
+ * among them, environment blocks and the start of streams. It knows only what the header says about messages; the rest is JSON.
  *
  *     cc -std=c99 -I c -o adapter vectors/adapters/c_header/adapter.c
  *     diagipc codec -- ./adapter
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* One way out of a question that cannot be answered with a value. */
+/* The exit for a question that cannot be answered with a value. */
 static jmp_buf way_out;
 static const char *refused; /* a layer, or NULL: unsupported */
 
@@ -51,7 +51,7 @@ static void give_all_back(void) {
 /* JSON that is read. */
 typedef enum { J_NULL, J_FALSE, J_TRUE, J_NUMBER, J_TEXT, J_LIST, J_OBJECT } shape;
 typedef struct json {
-    struct json *next, *first; /* of a list or object: what is in it */
+    struct json *next, *first; /* of a list or object: its items */
     const char *key, *text;    /* text: UTF-8, half a surrogate pair as WTF-8; of a number its digits */
     size_t length, count;
     int is_valid; /* of a text: no half of a pair */
@@ -209,7 +209,7 @@ static void print_guid(bytes *out, const uint8_t *guid) {
         print_hex(out, guid + order[i], 1);
     }
 }
-/* What is open: an object or list at each depth. */
+/* The open object or list at each depth. */
 static void print_fields(bytes *out, dipc_cursor *c) {
     struct { char close; uint32_t left, item; } open[16];
     dipc_field f;
@@ -305,7 +305,7 @@ static void put_string(dipc_writer *w, const json *value) {
         dipc_put_units(w, units, count / 2);
     }
 }
-/* Puts the fields of an object for as long as the writer wants some of its depth; says how many. */
+/* Puts the fields of an object while the writer expects some at its depth; returns how many. */
 static void put_fields(dipc_writer *w, const json *object, unsigned depth, uint32_t item) {
     dipc_field f;
     size_t used = 0;
@@ -315,7 +315,7 @@ static void put_fields(dipc_writer *w, const json *object, unsigned depth, uint3
         uint32_t *numbers, nth = 0;
         uint8_t guid[16], *data;
         size_t count;
-        if (value == NULL) break; /* an optional one at the end, or the writer says what is missing */
+        if (value == NULL) break; /* an optional one at the end, or the writer reports what is missing */
         used++;
         switch (f.kind) {
         case DIPC_ULONG: dipc_put_number(w, number_of(value, J_TEXT)); break;
@@ -384,7 +384,7 @@ static int decode(bytes *out, const char *type, const json *question) {
     }
     if (strcmp(type, "reply") == 0 || strcmp(type, "error") == 0) {
         int status = dipc_read_reply(&c, code_of(text_of(question, "command")), data, count);
-        if (status == DIPC_E_UNEXPECTED_COMMAND) refuse("reply"); /* an OK with the payload of a command that is not known */
+        if (status == DIPC_E_UNEXPECTED_COMMAND) refuse("reply"); /* an OK with the payload of an unknown command */
         check(status);
         if (dipc_is_error(&c) != (type[0] == 'e')) refuse("reply");
         print_fields(out, &c);

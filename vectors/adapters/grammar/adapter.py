@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A codec that knows nothing but `spec/grammar.json`, behind the line protocol of `vectors/adapters/README.md`.
+"""A codec that only reads `spec/grammar.json`, with the line protocol of `vectors/adapters/README.md`.
 
 No command, reply, field of a payload, limit or fault is named below; `spec/GRAMMAR.md` says what the keys of the file mean.
 
@@ -35,7 +35,7 @@ class Reader:
         return count
 
 def least(name):
-    """The fewest bytes that a value of a type takes."""
+    """The smallest size of a value of a type, in bytes."""
     row = {**KINDS, **STRUCTS}[name]
     return least(row["count"]) if "count" in row else row.get("least", row.get("bytes", 0))
 
@@ -90,7 +90,7 @@ def write(name, items, value):
     return number.to_bytes(kind["bytes"], "little")
 
 def is_there(field, value, answers, more):
-    """Whether a field comes next: `more` says whether there is anything of it, if it need not be there."""
+    """Whether a field is next: for an optional one, `more` says whether any bytes of it are present."""
     when = field.get("when", {})
     rest = field["type"] in KINDS and not {"bytes", "count"} & set(KINDS[field["type"]])
     return (value.get(when.get("field")) == when.get("is") and answers in when.get("answers", [answers])
@@ -126,7 +126,7 @@ def is_within(limit, value):
     return len(values) == len(set(values))
 
 def broken(fields, value):
-    """The limits that the fields of a value are not within."""
+    """The limits that the fields of a value exceed."""
     for field in (field for field in fields if field["name"] in value):
         one, inner = value[field["name"]], STRUCTS.get(field.get("items", field["type"]))
         yield from (limit for limit in field.get("limits", []) if not is_within(limit, one))

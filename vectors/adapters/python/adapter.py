@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A codec of the .NET Diagnostic IPC Protocol in Python, behind the line protocol of `vectors/adapters/README.md`.
+"""A codec of the .NET Diagnostic IPC Protocol in Python, with the line protocol of `vectors/adapters/README.md`.
 
 Complete: every type of `vectors/README.md`, both ways. Written from that page, the vectors and `spec/`, with no code of another
-codec, so that readings of the same text can be held against each other. One JSON object a line comes in, one goes out.
+codec, so that readings of the same text can be compared. It reads one JSON object per line, and writes one.
 
     diagipc codec -- python3 vectors/adapters/python/adapter.py
 """
@@ -34,7 +34,7 @@ NAMES = {code: name for name, code in COMMANDS.items()}
 
 
 class Refused(Exception):
-    """Bytes that are no such thing, or a value that has no bytes; `layer` as in `vectors/README.md`."""
+    """Invalid bytes, or a value that cannot be encoded; `layer` as in `vectors/README.md`."""
 
     def __init__(self, layer, value=None):
         super().__init__(layer)
@@ -126,7 +126,7 @@ class Guid:
 
 
 def text_of(units):
-    """The value of a string without its NUL: text, or its units where they are no Unicode."""
+    """The value of a string without its NUL: text, or its units where they are not Unicode."""
     try:
         return struct.pack("<%dH" % len(units), *units).decode("utf-16-le")
     except UnicodeDecodeError:
@@ -143,7 +143,7 @@ def units_of(text):
 
 
 def count_of(reader, least):
-    """A count, which what is left must be able to hold."""
+    """A count, which must fit the remaining bytes."""
     count = reader.number(4)
     if count * least > reader.left():
         raise Refused("payload")
@@ -155,7 +155,7 @@ def write_units(units):
 
 
 class String:
-    """A count of units with the NUL. Absent (no units at all) is null, and is not the same as empty."""
+    """A count of units with the NUL. Absent (no units) is null, unlike empty."""
     least = 4
 
     def read(self, reader):
@@ -205,7 +205,7 @@ class Bytes:
 
 
 class Fields:
-    """Fields one after another, without padding."""
+    """Fields in order, without padding."""
 
     def __init__(self, *fields):
         self.fields = fields
@@ -252,7 +252,7 @@ USER_EVENTS = ("session_type", UINT), ("rundownKeyword", ULONG), ("providers", A
 
 
 class Session:
-    """The payload of CollectTracing5 and 6, of which the first field says what the others are."""
+    """The payload of CollectTracing5 and 6, whose first field determines the others."""
 
     def __init__(self, *more):
         self.kinds = {0: Fields(*STREAMING, *more), 1: Fields(*USER_EVENTS)}
@@ -299,7 +299,7 @@ INFO2 = *INFO, ("managedEntrypointAssemblyName", STRING), ("clrProductVersion", 
 
 
 class VersionedInfo(Fields):
-    """The reply to ProcessInfo3: what a later version has appended is kept."""
+    """The reply to ProcessInfo3: fields appended by a later version are kept."""
 
     def __init__(self):
         super().__init__(("version", UINT), *INFO2, ("runtimeIdentifier", STRING))
@@ -339,7 +339,7 @@ PIECES = {
 # Messages.
 
 def payload_of(wire):
-    """Set, id and payload of the one message that `wire` is."""
+    """Set, id and payload of the single message in `wire`."""
     if wire[:len(MAGIC)] != MAGIC[:len(wire)]:
         raise Refused("header")
     if len(wire) < HEADER_LENGTH:
@@ -389,7 +389,7 @@ def check_tracepoints(config):
 
 
 def within_limits(command, value):
-    """What a server would refuse although it can be read."""
+    """What a server would refuse although it decodes."""
     if command.startswith("EventPipe/CollectTracing"):
         for prefix in "", "streaming_":
             if value.get(prefix + "circularBufferMB") == 0 or value.get(prefix + "format", 0) > 1:
@@ -480,7 +480,7 @@ def is_error_message(data):
 
 
 def environment_count(reader, least):
-    """A count of the block; where it cannot be one, an error message may stand in its place."""
+    """A count of the block; if impossible, it may be an error message in its place."""
     rest = reader.data[reader.at:]
     count = reader.number(4)
     if count * least > reader.left():
@@ -519,7 +519,7 @@ def encode_environment(value):
         units = units_of(entry["name"])
         if entry["value"] is not None:
             units += [ord("=")] + units_of(entry["value"])
-        # It would be read otherwise.
+        # It would decode differently.
         parts = {key: text if text is None else text_of(units_of(text)) for key, text in entry.items() if key != "terminated"}
         if not is_same(split_entry(units), parts) or (not terminated and (entry["terminated"] is not False or units[-1:] == [0])):
             raise Refused("payload")
@@ -637,7 +637,7 @@ def encode_record(value):
     extension, payload = from_hex(value["extension"]), from_hex(value["payload"])
     if max(len(extension), len(payload)) > 0xFFFF:
         raise Refused("payload")
-    # An offset counts from the end of its own field: over the other field, and over the extension.
+    # An offset counts from the end of its field: over the other field, and over the extension.
     locations = struct.pack("<II", len(extension) << 16 | 4, len(payload) << 16 | len(extension))
     return UINT.write(value["write_index"]) + b"\x01" + USHORT.write(value["event_id"]) + locations + extension + payload
 
@@ -728,7 +728,7 @@ def ascii_lower(text):
 
 
 def read_port(offset, text, ignored):
-    """A port, or None where there is none; what is not looked at goes to `ignored`."""
+    """A port, or None; ignored parts go to `ignored`."""
     address, suspend, kind, here = None, None, None, []
 
     def ignore(place, part, reason):
@@ -792,7 +792,7 @@ def decode_strict_ports(wire):
 
 
 def encode_ports(value, strict):
-    # What is ignored is not written.
+    # Ignored parts are not written.
     check_keys(value, ["ports"] if strict else ["ports", "ignored"])
     if not isinstance(value["ports"], list):
         raise Refused("payload")
@@ -813,7 +813,7 @@ def encode_ports(value, strict):
 
 
 def decode_default_suspend(wire):
-    """C's strtoul, base 16, 32 bits: what goes beyond is no number."""
+    """C's strtoul, base 16, 32 bits: a larger value is not a number."""
     number = re.match(r"[ \t\n\v\f\r]*[+-]?(?:0[xX](?=[0-9A-Fa-f]))?([0-9A-Fa-f]+)", utf8(wire))
     return bool(number) and 0 < int(number[1], 16) <= 0xFFFFFFFF
 
@@ -859,10 +859,10 @@ def encode_pipe_name(value):
 
 
 def decode_process_stat(wire):
-    """The name, which may be any bytes, ends with the last parenthesis; fields are parted by white space."""
+    """The name, which may be any bytes, ends with the last parenthesis; white space separates fields."""
     front, parenthesis, rest = wire.rpartition(b")")
     pid = re.match(b"[^ \t\n\f\r]*", front)[0]
-    # Fields 3 to 22, and something behind that shows where the last of them ends.
+    # Fields 3 to 22, and white space that ends the last of them.
     fields = re.fullmatch(b"[ \t\n\f\r]*(?:[^ \t\n\f\r]+[ \t\n\f\r]+){19}([^ \t\n\f\r]+)[ \t\n\f\r].*", rest, re.DOTALL)
     if not parenthesis or not fields or not all(re.fullmatch(PLAIN.encode(), text) for text in (pid, fields[1])):
         raise Refused("payload")

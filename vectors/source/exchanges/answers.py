@@ -1,4 +1,4 @@
-"""What the scripts that play a runtime have in common: requests as the client under test must write them, with what it is told."""
+"""Common parts of the scripts that play a runtime: requests that the client under test must write, with its instructions."""
 from notation import array, boolean, message, string, u32, u64
 from script import accept, close, ended, expect, open_, send
 
@@ -33,7 +33,7 @@ def cut(received, end):
 
 
 def answered(request, *replies, on="a", **how):
-    """One connection: the request, what is answered, and the runtime closes."""
+    """One connection: the request, the answer, and the runtime closes."""
     return [accept(on), expect(on, request), [send(on, reply, **how) for reply in replies], close(on)]
 
 
@@ -42,7 +42,7 @@ def left_open(request, *replies, on="a"):
     return [accept(on), expect(on, request), [send(on, reply) for reply in replies], ended(on, "any", within=3000)]
 
 
-# One provider, in each form that there is.
+# One provider, in each form.
 PROVIDER = u64(1) + u32(4) + string("Provider") + string(None)
 PROVIDER_VALUE = {"keywords": "1", "logLevel": 4, "provider_name": "Provider", "arguments": None}
 NO_FILTER = boolean(False) + u32(0)

@@ -1,5 +1,5 @@
-"""vectors/exchanges/configuration.json: the variables that switch the server off, or suspend its start, with the values that are read in
-more than one way."""
+"""vectors/exchanges/configuration.json: the variables that switch the server off, or suspend its start, with values that are read in
+several ways."""
 from notation import array, boolean, header, message, string, u32, u64
 from script import (END_OF_NETTRACE, ScriptFile, alive, answers, deviation, drain, ended, expect, expect_any_of, nettrace, no_connection, nothing,
                     ok_head, open_, port, same, send, session, socket, target, wait)
@@ -17,7 +17,7 @@ RUNS = [expect_any_of("s", *nettrace()), drain("s"), open_("t"), send("t", heade
 
 # --- what suspends ---------------------------------------------------------------------------------------------------
 def suspends(sc, name, value, comment, is_held, others=None):
-    """`others`: whether NativeAOT is held, where it is not as CoreCLR is."""
+    """`others`: whether NativeAOT is held, where it differs from CoreCLR."""
     held, runs = [*BEGUN, nothing("s", 1000), *RESUMED, *RUNS], [*BEGUN, *RUNS]
     deviations = []
     if others is not None:
@@ -31,20 +31,20 @@ def suspends(sc, name, value, comment, is_held, others=None):
 suspends(20720, "with-a-zero-in-front", "01", "a number that is not 0", True)
 suspends(20721, "in-hexadecimal", "f", "a hexadecimal digit", True)
 suspends(20722, "with-a-prefix", "0x1", "a number with its prefix", True, others=False)
-suspends(20723, "behind-a-space", " 1", "white space may stand in front", True, others=False)
-suspends(20724, "negative", "-1", "a sign may stand in front", True, others=False)
-suspends(20725, "with-17-digits", "0" * 16 + "1", "zeroes in front count for nothing", True, others=False)
+suspends(20723, "behind-a-space", " 1", "white space may precede it", True, others=False)
+suspends(20724, "negative", "-1", "a sign may precede it", True, others=False)
+suspends(20725, "with-17-digits", "0" * 16 + "1", "leading zeroes are ignored", True, others=False)
 suspends(20726, "with-a-letter-behind", "1x", "what follows the number is ignored", True, others=False)
-suspends(20727, "true", "true", "no number, as if it were unset", False)
+suspends(20727, "true", "true", "not a number, as if it were unset", False)
 suspends(20728, "beyond-32-bits", "100000000", "its last 32 bits are 0, and it is too large", False)
-suspends(20729, "beyond-32-bits-with-a-rest", "1ffffffff", "too large, and so as if it were unset", False, others=True)
+suspends(20729, "beyond-32-bits-with-a-rest", "1ffffffff", "too large, as if it were unset", False, others=True)
 suspends(20730, "zero", "0", "it suspends nothing", False)
 suspends(20731, "empty", "", "as if it were unset", False)
 
 
 # --- what switches the server off --------------------------------------------------------------------------------------
 def off(sc, name, variable, value, comment, *, aot_listens, ports=()):
-    # As long as a runtime takes to be there, on a busy machine as well.
+    # As long as a runtime takes to start, on a busy machine too.
     steps = [no_connection(3000, one["id"]) for one in ports] or [wait(3000)]
     deviations = [deviation(AOT, "F-107", "it has a server", 0, socket("there", within=30000), alive())] if aot_listens else []
     FILE.client(sc, f"diagnostics-off-{name}", comment, since="6.0", hazard="side-effect", habit="F-63", deviations=deviations,
@@ -57,12 +57,12 @@ def on(sc, name, variable, value, comment):
                 needs=target(environment={variable: value}), spec=["F-63", "F-107", "P-51", "R-TRN-018"], steps=[answers("a"), alive()])
 
 
-off(20740, "by-0", ENABLE, "0", f"{ENABLE}=0: there is no socket, and the program runs", aot_listens=False)
-off(20741, "ports", ENABLE, "0", f"{ENABLE}=0: no port is connected to, and none holds the start", aot_listens=False,
+off(20740, "by-0", ENABLE, "0", f"{ENABLE}=0: no socket, and the program runs", aot_listens=False)
+off(20741, "ports", ENABLE, "0", f"{ENABLE}=0: the runtime connects to no port, and no port holds the start", aot_listens=False,
     ports=[port("p", suspend=True)])
 off(20742, "by-0x0", ENABLE, "0x0", f"{ENABLE}=0x0: a number with its prefix", aot_listens=True)
-off(20743, "ipc", ENABLE + "_IPC", "0", f"{ENABLE}_IPC=0: the server alone is switched off", aot_listens=True)
-off(20744, "old-name", "COMPlus_EnableDiagnostics", "0", "COMPlus_EnableDiagnostics=0: the old prefix is read as well", aot_listens=True)
-on(20745, "by-false", ENABLE, "false", f"{ENABLE}=false: it begins with a hexadecimal digit that is not 0, and so the server is there")
-on(20746, "by-nothing", ENABLE, "", f"{ENABLE} set to nothing: the server is there")
-on(20747, "debugger", ENABLE + "_Debugger", "0", f"{ENABLE}_Debugger=0: the server is there")
+off(20743, "ipc", ENABLE + "_IPC", "0", f"{ENABLE}_IPC=0: only the server is switched off", aot_listens=True)
+off(20744, "old-name", "COMPlus_EnableDiagnostics", "0", "COMPlus_EnableDiagnostics=0: the old prefix is read too", aot_listens=True)
+on(20745, "by-false", ENABLE, "false", f"{ENABLE}=false: it begins with a hexadecimal digit that is not 0, so the server exists")
+on(20746, "by-nothing", ENABLE, "", f"{ENABLE} empty: the server exists")
+on(20747, "debugger", ENABLE + "_Debugger", "0", f"{ENABLE}_Debugger=0: the server exists")

@@ -33,60 +33,60 @@ for sc, kind in ((20504, 0), (20505, 5)):
            exchange(message(DUMP3, string("core.dmp"), u32(kind), u32(0)), message(ERROR, u32(E_FAIL), string(""))), "7.0")
 # --- profilers -----------------------------------------------------------------------------------------------------
 NO_LIBRARY = "/no/such/profiler.so"
-script(20520, "attach-profiler-no-library", "A library that is not there",
+script(20520, "attach-profiler-no-library", "A missing library",
        ["P-5", "F-52", "F-53", "R-PRF-001", "R-PRF-002", "R-PRF-010"],
        exchange(message(ATTACH, u32(1000), SOME, string(NO_LIBRARY), array()), error(0x8007007E), within=15000), "3.0")
 script(20521, "attach-profiler-no-path", "An absent path", ["P-5"],
        exchange(message(ATTACH, u32(1000), SOME, string(None), array()), error(E_FAIL), within=15000), "3.0")
 script(20522, "attach-profiler-while-suspended", "Too early: the runtime does not run yet", ["F-56", "P-5", "R-ERR-018"],
        exchange(message(ATTACH, u32(1000), SOME, string(NO_LIBRARY), array()), error(0x8013135B), within=15000), "5.0", SUSPENDED)
-script(20523, "startup-profiler-while-suspended", "A profiler for the start: success, whether its library is there or not",
+script(20523, "startup-profiler-while-suspended", "A profiler for the start: success, even if its library is missing",
        ["F-51", "P-4", "R-PRF-011"],
        [wait(1500), exchange(message(STARTUP, NIL, string(NO_LIBRARY)), SUCCESS)], "6.0", SUSPENDED)
-script(20524, "startup-profiler-too-late", "A profiler for the start of a runtime that runs already: success as well",
+script(20524, "startup-profiler-too-late", "A profiler for the start of a runtime that already runs: success too",
        ["P-4", "R-PRF-011"],
        exchange(message(STARTUP, NIL, string(NO_LIBRARY)), SUCCESS), "6.0", target(environment={"DIAG_SCRIPT": "alone"}))
-INVERTED = deviation(["net10.0.9", "net9.0.5", "net8.0.30", "net3.1.23"], "F-54", "bytes behind the client data are refused", 2,
+INVERTED = deviation(["net10.0.9", "net9.0.5", "net8.0.30", "net3.1.23"], "F-54", "bytes after the client data are refused", 2,
                      expect("a", error(BAD_ENCODING), within=15000), ended("a"), answers())
-script(20526, "attach-profiler-with-bytes-behind", "Bytes behind the client data are passed over", ["F-4", "F-54"],
+script(20526, "attach-profiler-with-bytes-behind", "Bytes after the client data are ignored", ["F-4", "F-54"],
        exchange(message(ATTACH, u32(1000), SOME, string(NO_LIBRARY), array(), u32(0)), error(0x8007007E), within=15000), "3.0",
        deviations=[INVERTED])
-script(20527, "attach-profiler-with-bytes-behind-while-suspended", "Too early, whatever is behind the client data",
+script(20527, "attach-profiler-with-bytes-behind-while-suspended", "Too early, with any bytes after the client data",
        ["F-54", "F-56", "P-5"],
        exchange(message(ATTACH, u32(1000), SOME, string(NO_LIBRARY), array(), u32(0)), error(0x8013135B), within=15000), "5.0",
        SUSPENDED)
 # --- dumps ---------------------------------------------------------------------------------------------------------
-# 9.0.5 comes with a createdump that may not be executed, and cannot be reached any more once it has tried.
+# 9.0.5 has a createdump that cannot be executed, and is unreachable after an attempt.
 ALONE = target(environment={"DIAG_SCRIPT": "alone"}, platform="linux")
 IN_TURN = target(environment={"DIAG_SCRIPT": "alone"}, platform="linux", wants=["one-client-at-a-time"])
 
 
 def dumped(request):
-    """The reply, the end, and what was written: an ELF file of type 4, a core."""
+    """The reply, the end, and the written file: an ELF file of type 4, a core."""
     return [open_("a"), send("a", request), expect("a", SUCCESS, within=30000), ended("a"),
             file("core.dmp", b"\x7fELF", anything(12), u16(4))]
 
 
-UNUSABLE = deviation(["net9.0.5"], "P-6", "its createdump may not be executed", 2,
+UNUSABLE = deviation(["net9.0.5"], "P-6", "its createdump cannot be executed", 2,
                      expect("a", MAGIC, anything(2, "size"), hexa("ffff0000"), counted("size", less=20), within=30000), ended("a"))
-OPEN = deviation(["net8.0.30"], "P-30", "a child that does not end holds the connection open", 3, nothing("a", 1500))
+OPEN = deviation(["net8.0.30"], "P-30", "a child that does not end keeps the connection open", 3, nothing("a", 1500))
 NONE = deviation(["net3.1.23"], "P-40", "it has no createdump, and leaves the connection open", 2, expect("a", error(E_FAIL)),
                  nothing("a"), answers())
 for sc, name, code, since in ((20510, "dump", DUMP, "3.0"), (20511, "dump2", DUMP2, "6.0"), (20512, "dump3", DUMP3, "7.0")):
-    script(sc, f"{name}-full", "A full dump to a file in the target's directory: the reply comes when it is written",
+    script(sc, f"{name}-full", "A full dump to a file in the target's directory: the reply is sent when it is written",
            ["F-49", "F-50", "R-DMP-001", "R-DMP-002", "R-DMP-008", "R-DMP-009"],
            dumped(message(code, string("core.dmp"), u32(4), u32(0))), since, ALONE,
            [UNUSABLE, OPEN, *([NONE] if code == DUMP else [])])
-script(20516, "dump-where-a-crash-writes-one", "DOTNET_DbgEnableMiniDump=1, which has a crash write a dump: one that is asked for is written as before",
+script(20516, "dump-where-a-crash-writes-one", "DOTNET_DbgEnableMiniDump=1, which makes a crash write a dump: a requested one is written as before",
        ["F-49", "F-98", "R-DMP-001", "R-DMP-009"], dumped(message(DUMP, string("core.dmp"), u32(4), u32(0))), "3.0",
        target(environment={"DOTNET_DbgEnableMiniDump": "1"}, platform="linux"), [UNUSABLE, OPEN, NONE])
 script(20513, "dump-in-progress-blocks-others", "While a dump is written, no other client is served", ["F-75", "R-DMP-009"],
        [open_("a"), send("a", message(DUMP, string("core.dmp"), u32(4), u32(0))), wait(50), open_("b"), send("b", message(INFO2)),
         nothing("b", 100),
         expect("a", SUCCESS, within=30000), expect("b", process_info2_reply()), ended("b")], "6.0", IN_TURN,
-       [deviation(["net9.0.5"], "P-6", "its createdump may not be executed, and its socket goes", 2,
+       [deviation(["net9.0.5"], "P-6", "its createdump cannot be executed, and its socket is removed", 2,
                   expect("a", error(E_FAIL), within=30000), ended("a"))])
-script(20514, "dump-of-one-file", "A normal dump: a runtime that is one file may refuse it, or say OK and write none",
+script(20514, "dump-of-one-file", "A normal dump: a single-file runtime may refuse it, or reply OK and write none",
        ["F-81", "R-DMP-004"],
        [open_("a"), send("a", message(DUMP, string("core.dmp"), u32(1), u32(0))),
         expect_any_of("a", ("done", [SUCCESS]), ("refused", [error(E_FAIL)]), within=30000)], "3.0", ALONE)

@@ -1,4 +1,4 @@
-"""vectors/exchanges/environment.json: the block behind the reply to ProcessEnvironment."""
+"""vectors/exchanges/environment.json: the block after the reply to ProcessEnvironment."""
 from answers import GENERIC_OK, answered, ask, error_is, left_open, malformed, ok
 from notation import message, string, u16, u32, units
 from script import E_FAIL, ScriptFile, accept, close, ended, error, expect, repeated, reset, send
@@ -20,7 +20,7 @@ def script(sc, name, comment, spec, steps, outcome, **keys):
 
 
 def block(sc, name, comment, spec, bytes_, entries, size=None, close_it=True, steps=None, **keys):
-    """The reply and the block; what the client takes of it."""
+    """The reply and the block; what the client accepts of it."""
     size = len(bytes_) if size is None else size
     left = {key: keys.pop(key) for key in ("error", "hresult", "cut") if key in keys}
     script(sc, name, comment, spec, steps or (answered if close_it else left_open)(REQUEST, reply(size),
@@ -39,12 +39,12 @@ block(21100, "environment-of-two", "Two variables", ["F-43", "R-ENV-006", "R-ENV
 block(21101, "environment-empty", "nIncomingBytes 4 and a count of 0: an empty environment", ["F-88", "R-ENV-008"], u32(0), [])
 block(21102, "environment-in-bytes", "A block that arrives byte by byte", ["R-ENV-006"], TWO, [FIRST_VALUE, SECOND_VALUE],
       steps=[accept("a"), expect("a", REQUEST), send("a", reply(len(TWO)), TWO, chunks=[1] * (26 + len(TWO))), close("a")])
-block(21103, "environment-in-one-write", "Reply and block in one write: what is behind the reply is not lost",
+block(21103, "environment-in-one-write", "Reply and block in one write: the bytes after the reply are not lost",
       ["R-ENV-005", "R-HDR-016"], TWO, [FIRST_VALUE, SECOND_VALUE],
       steps=[accept("a"), expect("a", REQUEST), send("a", reply(len(TWO)), TWO), close("a")])
-block(21104, "environment-and-no-end", "A whole block, and the connection stays open: the client need not wait", ["R-ENV-003"], TWO,
+block(21104, "environment-and-no-end", "A complete block, and the connection stays open: the client need not wait", ["R-ENV-003"], TWO,
       [FIRST_VALUE, SECOND_VALUE], close_it=False)
-block(21105, "environment-odd-entries", "Entries without an equals sign, with one in front, empty, and double",
+block(21105, "environment-odd-entries", "Entries without an equals sign, with a leading one, empty, and double",
       ["F-79", "R-ENV-009"],
       u32(5) + string("NOEQUALS") + string("=C:=C:\\") + string("=") + string("A=1") + string("A=2"),
       [{"name": "NOEQUALS", "value": None}, {"name": "=C:", "value": "C:\\"}, {"name": "=", "value": None},
@@ -65,20 +65,20 @@ block(21108, "environment-larger-than-a-message", "A block of 66,202 bytes: more
 # --- blocks that break off -----------------------------------------------------------------------------------------
 block(21110, "environment-cut-in-an-entry", "The runtime closes inside the second entry", ["R-ENV-010", "R-ERR-003"], TWO[:20],
       [FIRST_VALUE], size=len(TWO), cut="closed")
-block(21111, "environment-cut-at-once", "The runtime closes behind the reply", ["R-ENV-010", "R-ERR-003"], b"", [], size=len(TWO),
+block(21111, "environment-cut-at-once", "The runtime closes after the reply", ["R-ENV-010", "R-ERR-003"], b"", [], size=len(TWO),
       cut="closed")
 block(21112, "environment-cut-in-the-count", "The runtime closes inside the count of entries", ["R-ENV-010"], TWO[:3], [],
       size=len(TWO), cut="closed")
-block(21113, "environment-reset", "The connection is reset behind the first entry", ["R-ENV-010", "R-ERR-003"], TWO[:16],
+block(21113, "environment-reset", "The connection is reset after the first entry", ["R-ENV-010", "R-ERR-003"], TWO[:16],
       [FIRST_VALUE], size=len(TWO), cut="reset",
       steps=[accept("a"), expect("a", REQUEST[:19]), send("a", reply(len(TWO)), TWO[:16]), reset("a")])
-block(21114, "environment-stops", "Behind the first entry nothing more comes", ["R-ENV-010", "R-ERR-004"], TWO[:16], [FIRST_VALUE],
+block(21114, "environment-stops", "Nothing follows the first entry", ["R-ENV-010", "R-ERR-004"], TWO[:16], [FIRST_VALUE],
       size=len(TWO), cut="timed_out",
       close_it=False, patience_ms=300)
-block(21115, "environment-error-for-the-block", "An error message stands where the block should begin", ["F-43", "R-ENV-010"],
+block(21115, "environment-error-for-the-block", "An error message in place of the block", ["F-43", "R-ENV-010"],
       error(E_FAIL), [], size=len(TWO),
       **fault("reply", "error_message", 0, E_FAIL))
-block(21116, "environment-error-for-an-entry", "An error message stands where the second entry should begin", ["F-43", "R-ENV-010"],
+block(21116, "environment-error-for-an-entry", "An error message in place of the second entry", ["F-43", "R-ENV-010"],
       TWO[:16] + error(E_FAIL),
       [FIRST_VALUE], size=len(TWO), **fault("reply", "error_message", 16, E_FAIL))
 block(21117, "environment-error-in-pieces", "An error message in place of the second entry, byte by byte, and no end",
@@ -92,32 +92,32 @@ block(21118, "environment-count-too-large", "A count of entries that the block c
 block(21119, "environment-entry-too-large", "An entry that is longer than the block", ["R-ENV-010", "R-GRM-007"],
       u32(1) + u32(5) + FIRST[4:], [],
       close_it=False, **fault("payload", "count_too_large", 4))
-block(21120, "environment-entry-missing", "A count of two, and the block ends behind the first", ["R-ENV-010"], u32(2) + FIRST,
+block(21120, "environment-entry-missing", "A count of two, and the block ends after the first", ["R-ENV-010"], u32(2) + FIRST,
       [FIRST_VALUE], close_it=False,
       **fault("payload", "unexpected_end", 16))
-block(21121, "environment-bytes-left-over", "A count of one, and the block goes on", ["R-ENV-010"], u32(1) + FIRST + SECOND,
+block(21121, "environment-bytes-left-over", "A count of one, and the block continues", ["R-ENV-010"], u32(1) + FIRST + SECOND,
       [FIRST_VALUE], close_it=False,
       **fault("transport", "bytes_after_message", 16))
 block(21122, "environment-of-0-bytes", "nIncomingBytes 0: not even a count", ["F-88", "R-ENV-010"], b"", [], close_it=False,
       **fault("payload", "unexpected_end", 0))
 script(21123, "environment-refused", "An error in place of the first reply", ["R-ERR-005"], answered(REQUEST, error(E_FAIL)),
        error_is(E_FAIL))
-script(21124, "environment-generic-ok", "The generic OK: nobody knows what follows", ["F-2", "R-CMD-036"],
+script(21124, "environment-generic-ok", "The generic OK: what follows is unknown", ["F-2", "R-CMD-036"],
        left_open(REQUEST, GENERIC_OK), ok({}, "unknown"))
 script(21125, "environment-reply-without-future", "A reply of 24 bytes, without `future`", ["F-43", "R-ENV-002"],
        left_open(REQUEST, message(0xFF00, u32(4))),
        malformed("payload", "unexpected_end", 24))
 
 # --- the client's limits -------------------------------------------------------------------------------------------
-block(21130, "environment-over-the-limit-of-bytes", "A block that says it has 4 GiB: refused before a byte of it", ["R-ENV-003"],
+block(21130, "environment-over-the-limit-of-bytes", "A block with a size of 4 GiB: refused before its first byte", ["R-ENV-003"],
       b"", [], size=0xFFFFFFFF, close_it=False,
       limits={"environment_bytes": 65536}, **fault("limits", "limit_exceeded", 0))
-block(21131, "environment-over-the-limit-of-entries", "A block of more entries than the client takes", ["R-ENV-006"], TWO, [],
+block(21131, "environment-over-the-limit-of-entries", "A block of more entries than the client accepts", ["R-ENV-006"], TWO, [],
       close_it=False,
       limits={"environment_entries": 1}, **fault("limits", "limit_exceeded", 0))
 block(21132, "environment-entry-over-the-limit",
-      "An entry that is larger than the client's room is passed over, the next one is taken", ["R-ENV-006"],
+      "An entry larger than the client's buffer is skipped, the next one is accepted", ["R-ENV-006"],
       u32(2) + SECOND + FIRST, ["too_long", FIRST_VALUE], limits={"entry_bytes": 21})
-block(21133, "environment-entry-at-the-limit", "An entry of just the client's room is taken", ["R-ENV-006"],
+block(21133, "environment-entry-at-the-limit", "An entry of exactly the client's buffer is accepted", ["R-ENV-006"],
       u32(2) + SECOND + FIRST, [SECOND_VALUE, FIRST_VALUE],
       limits={"entry_bytes": 22})

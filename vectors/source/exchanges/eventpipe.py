@@ -11,7 +11,7 @@ SUCCESS = message(0xFF00, u32(0))
 NETPERF = u32(20) + b"!FastSerialization.1"
 END_OF_OBJECTS = b"\x01"  # the NullReferenceTag with which netperf ends, if it is complete
 
-# One provider that nobody has: the stream has its head alone, and nothing comes until the stop.
+# A provider that does not exist: the stream has only its head, and nothing follows until the stop.
 QUIET = u64(0) + u32(4) + string("No-Such-Provider") + string(None)
 # The runtime itself: loader and JIT at level 5. With its rundown the stream is far longer than a socket holds.
 BUSY = u64(0x18) + u32(5) + string("Microsoft-Windows-DotNETRuntime") + string(None)
@@ -23,13 +23,13 @@ def collect2(provider=QUIET, megabytes=1, form=1, rundown=False):
 
 
 def begun(on, request, name="session", head=None):
-    """The session is there, and the stream has begun right behind the reply. Without `head` it is nettrace."""
+    """The session exists, and the stream has begun directly after the reply. Without `head` it is nettrace."""
     came = expect(on, session(name), head) if head else expect_any_of(on, *nettrace(*session(name)))
     return [open_(on), send(on, request), came]
 
 
 def stopped(on, name="session", within=None):
-    """StopTracing on a connection of its own; the id comes back."""
+    """StopTracing on a separate connection; the reply has the same id."""
     return [open_(on), send(on, header(STOP, 28), same(name)), expect(on, ok_head(8), same(name), within=within), ended(on)]
 
 
@@ -52,7 +52,7 @@ FILE.client(20202, "collect-tracing3", "A session by CollectTracing3, code 0x020
 FILE.client(20203, "collect-tracing4", "A session by CollectTracing4, with requestStackwalk", since="9.0",
             spec=["F-15", "R-EVP-034", "R-EVP-035", "R-EVP-036", "R-EVP-040", "R-EVP-041", *FLOW],
             steps=whole(message(C4, u32(1), u32(1), u64(0), boolean(False), array(QUIET))))
-FILE.client(20204, "collect-tracing5", "A streaming session by CollectTracing5, with a filter that is none", since="10.0",
+FILE.client(20204, "collect-tracing5", "A streaming session by CollectTracing5, with an empty filter", since="10.0",
             spec=["F-17", "R-EVP-043", "R-EVP-045", "R-EVP-050", "R-EVP-054", "R-EVP-055", *FLOW],
             steps=whole(message(C5, u32(0), u32(1), u32(1), u64(0), boolean(False), array(QUIET + NO_FILTER))))
 FILE.client(20205, "collect-tracing5-filters", "Two providers with arguments and filters of event ids", since="10.0",
@@ -81,12 +81,12 @@ FILE.client(20209, "netperf", "A session with format 0: the stream is netperf", 
             needs=target(wants=["netperf"]), spec=["R-EVP-004", "R-EVP-015", "R-FLW-008"],
             steps=whole(collect2(form=0), head=NETPERF, last=END_OF_OBJECTS))
 FILE.client(20210, "rundown",
-            "A session of the runtime's own provider, with its rundown: the stop's reply comes after it, the stream is whole",
+            "A session of the runtime's own provider, with its rundown: the stop's reply is sent after it, the stream is complete",
             since="3.0", spec=["F-76", "R-EVP-018", "R-EVP-022"],
             steps=[begun("a", collect2(BUSY, 64, rundown=True)), drain("a"), stopped("b", within=20000),
                    ended("a", last=END_OF_NETTRACE, within=20000)])
 FILE.client(20211, "session-while-suspended",
-            "A session begins while the runtime is suspended: the reply comes at once, the stream only when the runtime goes on",
+            "A session begins while the runtime is suspended: the reply is sent at once, the stream only when the runtime resumes",
             since="5.0", hazard="side-effect",
             needs=target(suspended=True), spec=["R-PRC-013", "R-EVP-014"],
             steps=[open_("a"), send("a", collect2(BUSY, 16)), expect("a", session()), nothing("a", 500), open_("b"),
@@ -96,13 +96,13 @@ FILE.client(20211, "session-while-suspended",
 
 # --- stops ---------------------------------------------------------------------------------------------------------
 for sc, name, session_id in ((20220, "unknown", 0x1122334455667788), (20221, "zero", 0), (20222, "largest", 2 ** 64 - 1)):
-    FILE.client(sc, f"stop-id-{name}", f"StopTracing of id {session_id:#x}, which no session has: OK, and the id comes back",
+    FILE.client(sc, f"stop-id-{name}", f"StopTracing of id {session_id:#x}, which no session has: OK with the same id",
                 spec=["F-31", "R-EVP-061", "R-EVP-064"], habit="F-31",
                 steps=[open_("a"), send("a", message(STOP, u64(session_id))), expect("a", message(0xFF00, u64(session_id))),
                        ended("a")])
-FILE.client(20223, "stop-twice", "The second stop of a session is as good as one of an unknown id", since="3.0", spec=["F-31"], habit="F-31",
+FILE.client(20223, "stop-twice", "The second stop of a session is like one of an unknown id", since="3.0", spec=["F-31"], habit="F-31",
             steps=[whole(collect2()), stopped("c")])
-FILE.client(20224, "two-sessions", "Two sessions have two ids; the stop of one leaves the other", since="3.0",
+FILE.client(20224, "two-sessions", "Two sessions have two ids; the stop of one does not affect the other", since="3.0",
             spec=["R-EVP-062", "F-32"],
             steps=[begun("a", collect2(), "first"),
                    open_("b"), send("b", collect2()),
@@ -110,16 +110,16 @@ FILE.client(20224, "two-sessions", "Two sessions have two ids; the stop of one l
                    drain("a"), stopped("c", "first"), ended("a", last=END_OF_NETTRACE), drain("b"), stopped("d", "second"),
                    ended("b", last=END_OF_NETTRACE)])
 FILE.client(20225, "stop-on-the-streaming-connection",
-            "StopTracing on the connection that streams is ignored, and only one on another stops", since="3.0",
+            "StopTracing on the connection that streams is ignored; only one on another connection stops", since="3.0",
             spec=["F-76", "R-FLW-010"], habit="F-76",
             steps=[begun("a", collect2()), drain("a"), send("a", header(STOP, 28), same("session")), wait(500), send("a", b"\0"),
                    stopped("b"),
                    ended("a", "any", last=END_OF_NETTRACE)])
 FILE.client(20226, "half-close-of-the-stream",
-            "A half-close of the streaming connection is no end: the stream goes on until the stop", since="3.0", spec=["F-76"], habit="F-76",
+            "A half-close of the streaming connection is not an end: the stream continues until the stop", since="3.0", spec=["F-76"], habit="F-76",
             steps=[begun("a", collect2()), half_close("a"), drain("a"), wait(500), stopped("b"), ended("a", last=END_OF_NETTRACE)])
 FILE.client(20227, "stop-waits-for-a-stream-that-nobody-reads",
-            "The stop's reply waits until the stream was read, and so do all other clients",
+            "The stop's reply waits until the stream is read; so do all other clients",
             since="6.0", needs=IN_TURN, habit="F-75", spec=["F-31", "F-75", "R-ERR-004"],
             steps=[begun("a", collect2(BUSY, 64, rundown=True)), open_("b"), send("b", header(STOP, 28), same("session")),
                    nothing("b", 1000),
@@ -127,22 +127,22 @@ FILE.client(20227, "stop-waits-for-a-stream-that-nobody-reads",
                    expect("b", ok_head(8), same("session"), within=20000),
                    ended("b"), expect("c", process_info2_reply()), ended("c"), ended("a", last=END_OF_NETTRACE, within=20000)],
             deviations=[deviation(["aot8.0.31", "aot9.0.20"], "F-104",
-                                  "there is no rundown: an idle program has buffered less than the socket takes, and the stop's reply comes at once", 5,
+                                  "there is no rundown: an idle program has buffered less than the socket holds, and the stop's reply is sent at once", 5,
                                   expect("b", ok_head(8), same("session")), ended("b"), drain("a"), ended("a", last=END_OF_NETTRACE))])
-FILE.client(20228, "stream-closed-by-the-client", "A client that closes the streaming connection leaves the runtime as it was",
+FILE.client(20228, "stream-closed-by-the-client", "A client that closes the streaming connection does not affect the runtime",
             since="6.0",
             spec=["R-ERR-002", "F-31"], steps=[begun("a", collect2()), close("a"), answers(), stopped("b")])
-FILE.client(20229, "streaming-connection-is-silent-and-open", "Between two blocks of events neither a byte nor the end comes",
+FILE.client(20229, "streaming-connection-is-silent-and-open", "Between two blocks of events neither a byte nor the end arrives",
             since="3.0",
             spec=["R-EVP-017"], steps=[begun("a", collect2()), drain("a"), wait(1000), stopped("b"),
                                        ended("a", last=END_OF_NETTRACE)])
 FILE.client(20230, "stop-while-suspended",
-            "A session that is begun and stopped while the runtime is suspended has a stream of no bytes at all", since="5.0",
+            "A session that is started and stopped while the runtime is suspended has a stream of no bytes", since="5.0",
             hazard="side-effect",
             needs=target(suspended=True), spec=["R-EVP-062"],
             steps=[open_("a"), send("a", collect2()), expect("a", session()), stopped("b"), ended("a")])
 LIMIT = 64
-FILE.client(20231, "sessions-are-64", "The 65th session is refused with FAIL; once one has ended, there is room again", since="3.0",
+FILE.client(20231, "sessions-are-64", "The 65th session is refused with FAIL; once one has ended, a new one can start", since="3.0",
             hazard="harmful",
             spec=["F-32", "R-ERR-017"], habit="F-32",
             steps=[[begun(f"s{n}", collect2(), f"id{n}") for n in range(LIMIT)],
@@ -150,7 +150,7 @@ FILE.client(20231, "sessions-are-64", "The 65th session is refused with FAIL; on
                    drain("s7"), stopped("stop", "id7"), ended("s7"), begun("again", collect2(), "id_again"), alive()])
 SOME_SESSIONS = LIMIT + 2
 FILE.client(20232, "sessions-one-after-another",
-            "66 sessions, each stopped before the next begins: a place that is not given back is missed by the last", since="3.0",
+            "66 sessions, each stopped before the next begins: the last fails if one is not released", since="3.0",
             hazard="harmful", spec=["F-32", "R-EVP-017", "R-EVP-062"],
             steps=[[begun(f"s{n}", collect2(), f"id{n}"), drain(f"s{n}"), stopped(f"t{n}", f"id{n}"),
                     ended(f"s{n}", last=END_OF_NETTRACE)] for n in range(SOME_SESSIONS)])
@@ -163,7 +163,7 @@ def refused(sc, name, comment, request, since, spec, open_on):
     FILE.client(sc, name, comment + ": the error, and the end", since=since, hazard="harmful",
                 spec=["F-5", "F-74", "R-ERR-002", "R-ERR-008", *spec],
                 steps=[open_("a"), send("a", request), expect("a", error(BAD_ENCODING)), ended("a"), answers()],
-                deviations=[deviation(open_on, "F-74", "the connection stays open, at the price of one descriptor", 3, STILL_OPEN)])
+                deviations=[deviation(open_on, "F-74", "the connection stays open, and costs one descriptor", 3, STILL_OPEN)])
 
 
 BAD_LEVEL = u64(0) + u32(6) + string("No-Such-Provider") + string(None)

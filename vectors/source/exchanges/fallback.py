@@ -1,4 +1,4 @@
-"""vectors/exchanges/fallback.json: UNKNOWN_COMMAND, and the older command that says the same."""
+"""vectors/exchanges/fallback.json: UNKNOWN_COMMAND, and the older command for the same request."""
 from answers import (OK_VALUE, SUCCESS, COOKIE, COLLECT2, COLLECT_USER, COLLECT_USER_VALUE, answered, ask, collect3, collect4,
                      collect4_value,
                      collect5, collect5_value, collect6, collect6_value, error_is, no_reply, ok, session_ok)
@@ -11,7 +11,7 @@ SESSION = session_ok(42)
 
 
 def script(sc, name, comment, spec, command, value, exchanges, outcome, further=False):
-    """`exchanges` are pairs of a request and its reply, each on a connection of its own."""
+    """`exchanges` are pairs of a request and its reply, each on a separate connection."""
     names = "abcdef"
     steps = [answered(request, reply, on=names[n]) for n, (request, reply) in enumerate(exchanges)]
     FILE.runtime(sc, name, comment, spec=["R-ERR-009", "F-68", *spec], ask=ask(command, value, fallback=True),
@@ -30,7 +30,7 @@ def streams(asked):
 STANDS = error_is(UNKNOWN_COMMAND)
 
 # --- CollectTracing ------------------------------------------------------------------------------------------------
-script(21300, "fallback-6-to-2", "CollectTracing6 to 2: each older command says the same", ["F-30", "R-EVP-037"],
+script(21300, "fallback-6-to-2", "CollectTracing6 to 2: each older command can express the request", ["F-30", "R-EVP-037"],
        "EventPipe/CollectTracing6", collect6_value(),
        [(collect6(), UNKNOWN), (collect5(), UNKNOWN), (collect4(), UNKNOWN), (collect3(), UNKNOWN), (COLLECT2, SESSION)],
        streams(tracing(6, 5, 4, 3, 2)))
@@ -41,27 +41,27 @@ script(21302, "fallback-6-to-5", "One step down", ["F-30"], "EventPipe/CollectTr
 script(21303, "fallback-no-rundown", "Rundown keyword 0 is requestRundown false", ["R-EVP-038"], "EventPipe/CollectTracing4",
        collect4_value(0),
        [(collect4(0), UNKNOWN), (collect3(rundown=False), SESSION)], streams(tracing(4, 3)))
-script(21304, "fallback-blocking-buffer", "CollectTracing6 that blocks: no older command says so", ["F-30"],
+script(21304, "fallback-blocking-buffer", "CollectTracing6 that blocks: no older command can express it", ["F-30"],
        "EventPipe/CollectTracing6", collect6_value(1),
        [(collect6(1), UNKNOWN)], {**STANDS, "asked": tracing(6)}, further=True)
 FILTER, FILTER_VALUE = boolean(True) + array(u32(7)), {"enable": True, "event_ids": [7]}
 script(21305, "fallback-filters", "CollectTracing5 with a filter: no older command has one", ["R-EVP-050"],
        "EventPipe/CollectTracing5", collect5_value(event_filter=FILTER_VALUE),
        [(collect5(event_filter=FILTER), UNKNOWN)], {**STANDS, "asked": tracing(5)}, further=True)
-script(21307, "fallback-rundown-of-its-own", "CollectTracing4 with a rundown keyword that no bool says", ["R-EVP-037"],
+script(21307, "fallback-rundown-of-its-own", "CollectTracing4 with a rundown keyword that no bool can express", ["R-EVP-037"],
        "EventPipe/CollectTracing4", collect4_value(0x10),
        [(collect4(0x10), UNKNOWN)], {**STANDS, "asked": tracing(4)}, further=True)
-script(21308, "fallback-without-stacks", "CollectTracing3 without stack traces: CollectTracing2 always takes them", ["R-EVP-030"],
+script(21308, "fallback-without-stacks", "CollectTracing3 without stack traces: CollectTracing2 always collects them", ["R-EVP-030"],
        "EventPipe/CollectTracing5", collect5_value(stacks=False),
        [(collect5(stacks=False), UNKNOWN), (collect4(stacks=False), UNKNOWN), (collect3(stacks=False), UNKNOWN)],
        {**STANDS, "asked": tracing(5, 4, 3)}, further=True)
-script(21309, "fallback-to-the-last", "Not even CollectTracing2 is known", ["R-ERR-013"], "EventPipe/CollectTracing4",
+script(21309, "fallback-to-the-last", "Even CollectTracing2 is unknown", ["R-ERR-013"], "EventPipe/CollectTracing4",
        collect4_value(),
        [(collect4(), UNKNOWN), (collect3(), UNKNOWN), (COLLECT2, UNKNOWN)], {**STANDS, "asked": tracing(4, 3, 2)}, further=True)
-script(21310, "fallback-not-for-other-errors", "BAD_ENCODING does not say that the command is unknown", ["R-ERR-012"],
+script(21310, "fallback-not-for-other-errors", "BAD_ENCODING does not mean that the command is unknown", ["R-ERR-012"],
        "EventPipe/CollectTracing5", collect5_value(),
        [(collect5(), error(BAD_ENCODING))], {**error_is(BAD_ENCODING), "asked": tracing(5)}, further=True)
-script(21311, "fallback-then-another-error", "An older command is known and fails: that is the answer", ["F-32"],
+script(21311, "fallback-then-another-error", "An older command is known and fails: that is the result", ["F-32"],
        "EventPipe/CollectTracing5", collect5_value(),
        [(collect5(), UNKNOWN), (collect4(), error(E_FAIL))], {**error_is(E_FAIL), "asked": tracing(5, 4)}, further=True)
 
@@ -102,7 +102,7 @@ script(21331, "fallback-process-info-3-to-2", "ProcessInfo3 to 2", ["R-PRC-017"]
 script(21332, "fallback-process-info-none", "No Process set at all, as before .NET 5", ["R-CMD-039"], INFO3, {},
        [(message(0x0408), UNKNOWN), (message(0x0404), UNKNOWN), (message(0x0400), UNKNOWN)],
        {**STANDS, "asked": [INFO3, INFO2, INFO]}, further=True)
-FILE.runtime(21333, "no-fallback-unless-told", "A client that was not told to fall back gives the error", spec=["R-ERR-013"],
+FILE.runtime(21333, "no-fallback-unless-told", "A client without fallback returns the error", spec=["R-ERR-013"],
              ask=ask(INFO3), since="8.0",
              steps=[answered(message(0x0408), UNKNOWN), no_connection(300)], outcome=STANDS)
 FILE.runtime(21334, "fallback-user-events-none", "A user_events session: older commands only stream", spec=["F-68", "R-EVP-059"],

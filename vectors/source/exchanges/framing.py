@@ -1,4 +1,4 @@
-"""vectors/exchanges/framing.json: headers and payloads in pieces, cut, too long, wrong; and who waits for whom."""
+"""vectors/exchanges/framing.json: headers and payloads in pieces, cut, too long, wrong; and which side waits."""
 from notation import MAGIC, hexa, header, message, string, u16, u32, u64
 from script import (BAD_ENCODING, IN_TURN, UNKNOWN_COMMAND, UNKNOWN_MAGIC, ScriptFile, answers, any_reply_head, close, counted, deviation, drain,
                     ended, error,
@@ -10,7 +10,7 @@ ASK = message(INFO2)
 SUCCESS = message(0xFF00, u32(0))
 MAGIC2 = b"DOTNET_IPC_V2\0"
 LIVE = ["net10.0.9", "net9.0.5", "net8.0.30"]
-# What it reads has to be there whole: the header, and then the payload.
+# It reads the header, then the payload, and each must arrive in one piece.
 OLD = ["net3.1.23"]
 
 
@@ -30,7 +30,7 @@ STOP42 = message(STOP, u64(42))
 
 
 def pieces(chunks):
-    """So far apart that a server which takes what is there has taken the first before the second comes, also on a busy machine."""
+    """So far apart that a server which reads what has arrived has read the first before the second arrives, on a busy machine too."""
     if len(chunks) > 2:
         return [send("a", STOP42, chunks=chunks, may_fail=True)]
     return [send("a", STOP42[:chunks[0]]), wait(400), send("a", STOP42[chunks[0]:], may_fail=True)]
@@ -49,7 +49,7 @@ for sc, name, chunks in ((20104, "in-bytes", [1] * 28), (20105, "after-the-heade
 # --- the end of the input ------------------------------------------------------------------------------------------
 for sc, n in ((20110, 0), (20111, 1), (20112, 13), (20113, 14), (20114, 16), (20115, 19)):
     FILE.client(sc, f"input-ends-after-{n}",
-                f"The client's input ends after {n} bytes of the header: it is answered BAD_ENCODING all the same",
+                f"The client's input ends after {n} bytes of the header: it is answered with BAD_ENCODING too",
                 spec=["F-69", "R-ERR-008", "R-HDR-007"], habit="F-69",
                 steps=[open_("a"), [send("a", ASK[:n])] if n else [], half_close("a"), expect("a", error(BAD_ENCODING)), ended("a"),
                        answers()])
@@ -57,7 +57,7 @@ for sc, n in ((20116, 20), (20117, 21), (20118, 27)):
     FILE.client(sc, f"input-ends-after-{n}", f"The client's input ends after {n} of the 28 bytes that `size` says",
                 spec=["F-69", "R-ERR-008", "R-HDR-009"], habit="F-69",
                 steps=[open_("a"), send("a", STOP42[:n]), half_close("a"), expect("a", error(BAD_ENCODING)), ended("a"), answers()])
-FILE.client(20119, "input-ends-behind-the-request", "The client's input ends behind a whole request: it is answered", since="6.0",
+FILE.client(20119, "input-ends-behind-the-request", "The client's input ends after a complete request: it is answered", since="6.0",
             spec=["F-69"],
             steps=[open_("a"), send("a", ASK), half_close("a"), expect("a", process_info2_reply()), ended("a")])
 FILE.client(20120, "closed-without-a-word", "A client that closes before it has sent anything is forgotten",
@@ -72,31 +72,31 @@ FILE.client(20123, "closed-before-the-reply", "A client that closes before it ha
 
 # --- size ----------------------------------------------------------------------------------------------------------
 for sc, size in ((20130, 0), (20131, 19)):
-    FILE.client(sc, f"size-{size}", f"A `size` of {size} is less than the header itself", spec=["F-3", "R-HDR-015", "R-ERR-012"],
+    FILE.client(sc, f"size-{size}", f"A `size` of {size} is less than the header", spec=["F-3", "R-HDR-015", "R-ERR-012"],
                 steps=refused(header(INFO2, size), BAD_ENCODING))
-FILE.client(20132, "size-19-and-a-wrong-magic", "`size` is looked at before the magic", spec=["F-3", "F-69"], habit="F-69",
+FILE.client(20132, "size-19-and-a-wrong-magic", "`size` is checked before the magic", spec=["F-3", "F-69"], habit="F-69",
             steps=refused(header(INFO2, 19, magic=MAGIC2), BAD_ENCODING))
-FILE.client(20133, "bytes-behind-size", "Bytes behind `size` are never read: the reply, and then a reset", since="6.0",
+FILE.client(20133, "bytes-behind-size", "Bytes after `size` are never read: the reply, and then a reset", since="6.0",
             spec=["F-70", "R-HDR-016"], habit="F-70",
             steps=[open_("a"), send("a", ASK, bytes(4)), expect("a", process_info2_reply()), ended("a", "reset")])
-FILE.client(20134, "second-request-with-the-first", "Of two requests in one write the first alone is served", since="6.0",
+FILE.client(20134, "second-request-with-the-first", "Of two requests in one write only the first is served", since="6.0",
             spec=["F-70", "R-FLW-018"], habit="F-70", steps=[open_("a"), send("a", ASK, ASK), expect("a", process_info2_reply()),
                                                ended("a", "reset")])
 FILE.client(20135, "second-request-after-the-reply", "A second request on a connection is never served", since="6.0",
             spec=["F-70", "R-FLW-018"], habit="F-70",
             steps=[open_("a"), send("a", ASK), expect("a", process_info2_reply()), send("a", ASK, may_fail=True),
                    ended("a", "any")])
-FILE.client(20136, "bytes-behind-size-after-an-error", "Bytes behind `size` of a refused request: the error, and then a reset",
+FILE.client(20136, "bytes-behind-size-after-an-error", "Bytes after `size` of a refused request: the error, and then a reset",
             spec=["F-70", "R-ERR-002"], habit="F-70", steps=refused(header(INFO2, 19) + bytes(4), BAD_ENCODING, how="reset"))
-FILE.client(20137, "payload-bytes-behind-the-last-field", "Bytes behind the last field, inside `size`, are passed over",
+FILE.client(20137, "payload-bytes-behind-the-last-field", "Bytes after the last field, inside `size`, are ignored",
             spec=["F-4"], habit="F-31",
             steps=[open_("a"), send("a", message(STOP, u64(42), u32(7))), expect("a", message(0xFF00, u64(42))), ended("a")])
-FILE.client(20138, "reserved-of-any-value", "`reserved` is not looked at", since="6.0", spec=["F-4", "R-HDR-014"],
+FILE.client(20138, "reserved-of-any-value", "`reserved` is ignored", since="6.0", spec=["F-4", "R-HDR-014"],
             steps=[open_("a"), send("a", message(INFO2, reserved=0xFFFF)), expect("a", process_info2_reply()), ended("a")])
 FILE.client(20139, "largest-message", "A message of 65,535 bytes is read to its end", spec=["R-HDR-011", "R-ERR-013"],
             steps=[open_("a"), send("a", header(0x6301, 65535), repeated(b"\xa5", 65515)), expect("a", error(UNKNOWN_COMMAND)),
                    ended("a")])
-FILE.client(20140, "longest-variable", "A variable whose value is as long as one can be: 65,534 bytes of message", since="6.0",
+FILE.client(20140, "longest-variable", "A variable with a value of the largest length: 65,534 bytes of message", since="6.0",
             hazard="side-effect",
             spec=["R-HDR-011", "R-ENV-012"],
             steps=[open_("a"), send("a", header(SET, 65534), string("DIAG_LONG"), u32(32743), repeated(b"v\0", 32742), u16(0)),
@@ -110,9 +110,9 @@ FILE.client(20146, "wrong-magic-first-byte", "A magic whose first byte is wrong"
             steps=refused(message(INFO2, magic=b"d" + MAGIC[1:]), UNKNOWN_MAGIC))
 FILE.client(20147, "wrong-magic-last-byte", "A magic without its NUL: all 14 bytes count", spec=["F-69", "R-HDR-010"],
             steps=refused(message(INFO2, magic=MAGIC[:13] + b"1"), UNKNOWN_MAGIC))
-FILE.client(20148, "wrong-magic-and-unknown-command", "The magic is looked at before the command", spec=["F-69"], habit="F-69",
+FILE.client(20148, "wrong-magic-and-unknown-command", "The magic is checked before the command", spec=["F-69"], habit="F-69",
             steps=refused(message(0x6301, magic=MAGIC2), UNKNOWN_MAGIC))
-FILE.client(20149, "wrong-magic-is-answered-behind-the-payload", "A wrong magic is noticed only when the whole payload has come",
+FILE.client(20149, "wrong-magic-is-answered-behind-the-payload", "A wrong magic is detected only after the whole payload",
             spec=["F-3", "F-69"], habit="F-69",
             steps=[open_("a"), send("a", header(INFO2, 40, magic=MAGIC2)), nothing("a"), send("a", bytes(19)), nothing("a"),
                    send("a", bytes(1)), expect("a", error(UNKNOWN_MAGIC)), ended("a")],
@@ -132,7 +132,7 @@ FILE.client(20161, "unknown-command-with-a-payload", "The payload of an unknown 
                    expect("a", error(UNKNOWN_COMMAND)), ended("a")])
 for sc, code in ((20162, 0x0300), (20163, 0x0303)):
     FILE.client(sc, f"unknown-id-{code:04x}",
-                f"An unknown id of the profiler set: the error, and the end. Who waits for the end alone may wait for ever",
+                f"An unknown id of the profiler set: the error, and the end. A client that waits only for the end may wait forever",
                 hazard="harmful", spec=["F-5", "F-74", "R-ERR-002", "R-ERR-009"], steps=refused(message(code), UNKNOWN_COMMAND),
                 deviations=[deviation(LIVE, "F-74", "the connection stays open", 3, nothing("a"), answers()),
                             deviation(OLD, "F-68", "the set has no unknown ids: BAD_ENCODING", 2, expect("a", error(BAD_ENCODING)),
@@ -140,24 +140,24 @@ for sc, code in ((20162, 0x0300), (20163, 0x0303)):
 
 # --- who waits for whom --------------------------------------------------------------------------------------------
 def blocks(*first):
-    """What `first` began on "a" keeps a client on "b" waiting until "a" is closed."""
+    """After `first` on "a", a client on "b" waits until "a" is closed."""
     return [open_("a"), *first, open_("b"), send("b", ASK), nothing("b", 500), close("a"), expect("b", process_info2_reply()),
             ended("b")]
 
 
-FILE.client(20170, "silent-client-blocks-others", "While a client that has connected says nothing, no other is served", since="6.0",
+FILE.client(20170, "silent-client-blocks-others", "While a connected client is silent, no other is served", since="6.0",
             needs=IN_TURN, spec=["F-6", "F-75", "R-ERR-004"], steps=blocks())
-FILE.client(20171, "half-a-header-blocks-others", "While half a header is there, no other client is served", since="6.0",
+FILE.client(20171, "half-a-header-blocks-others", "With half a header received, no other client is served", since="6.0",
             needs=IN_TURN, spec=["F-6", "F-75", "R-ERR-004"], steps=blocks(send("a", ASK[:10])))
-FILE.client(20172, "half-a-payload-blocks-others", "While half a payload is there, no other client is served", since="6.0",
+FILE.client(20172, "half-a-payload-blocks-others", "With half a payload received, no other client is served", since="6.0",
             needs=IN_TURN, spec=["F-6", "F-75", "R-ERR-004"], steps=blocks(send("a", STOP42[:24])))
-FILE.client(20173, "half-a-message-is-waited-for", "Half a message gets neither a reply nor the end, and the whole one its reply",
+FILE.client(20173, "half-a-message-is-waited-for", "Half a message gets neither a reply nor the end; the complete one gets its reply",
             since="6.0",
             spec=["F-6", "F-75"],
             steps=[open_("a"), send("a", ASK[:19]), nothing("a", 1500), send("a", ASK[19:]), expect("a", process_info2_reply()),
                    ended("a")])
 FILE.client(20174, "clients-are-served-in-turn",
-            "Two clients that have asked are served one after the other, in the order in which they connected",
+            "Two clients that sent requests are served one after the other, in the order of their connections",
             since="6.0", needs=IN_TURN, spec=["F-75"],
             steps=[open_("a"), open_("b"), send("b", ASK), nothing("b"), send("a", ASK), expect("a", process_info2_reply()),
                    ended("a"),

@@ -1,4 +1,4 @@
-"""vectors/exchanges/harmful.json: what kills a live runtime, or makes it give away its memory."""
+"""vectors/exchanges/harmful.json: requests that kill a live runtime, or disclose its memory."""
 from notation import array, boolean, header, message, string, u32, u64
 from script import (BAD_ENCODING, INVALIDARG, ScriptFile, answers, anything, counted, dead, deviation, drain, ended, error, expect,
                     expect_any_of, nothing, open_, process_info2_reply, repeated, send, session, target)
@@ -41,28 +41,28 @@ script(20613, "stop-without-payload", "StopTracing without the payload that it n
 # --- fields that are cut, left out, or out of bounds ---------------------------------------------------------------
 script(20620, "stop-cut", "StopTracing with two of the eight bytes of its id", ["F-7", "R-ERR-008"], message(0x0201, b"\x2a\x00"),
        None,
-       deviation([*LIVE, OLD], "F-7", "OK, with the two bytes and six of old memory", 2,
+       deviation([*LIVE, OLD], "F-7", "OK, with the two bytes and six bytes of old memory", 2,
                  expect("a", header(0xFF00, 28), b"\x2a\x00", anything(6)), ended("a"), answers()))
-script(20621, "process-info-with-payload", "ProcessInfo2 with a payload of 8 bytes, which a server passes over", ["F-71", "F-4"],
+script(20621, "process-info-with-payload", "ProcessInfo2 with a payload of 8 bytes, which a server ignores", ["F-71", "F-4"],
        message(0x0404, b"PAYLOAD!"), "6.0",
        deviation(LIVE, "F-71", "raw bytes without a header: the payload, and then memory", 2,
                  expect("a", b"PAYLOAD!", anything(20)), ended("a"), answers()),
        reply=process_info2_reply())
-script(20622, "environment-with-payload", "ProcessEnvironment with a payload of 8 bytes, which a server passes over",
+script(20622, "environment-with-payload", "ProcessEnvironment with a payload of 8 bytes, which a server ignores",
        ["F-71", "F-4"],
        message(0x0402, b"PAYLOAD!"), "5.0",
        deviation(LIVE, "F-71", "raw bytes without a header: the payload, then memory, then the block", 2,
                  expect("a", b"PAYLOAD!", anything(20)), drain("a"), ended("a"), answers()),
        reply=[header(0xFF00, 26), anything(4, "block"), anything(2), counted("block")])
-script(20623, "dump-absent-name", "A dump whose name is absent: nobody knows how it is meant to be refused", ["F-72", "R-DMP-003"],
+script(20623, "dump-absent-name", "A dump whose name is absent: how to refuse it is unknown", ["F-72", "R-DMP-003"],
        message(0x0101, string(None), u32(1), u32(0)), "3.0", dies([*LIVE, OLD]),
        either=[("no encoding", [error(BAD_ENCODING)]), ("no argument", [error(INVALIDARG)])])
 script(20624, "collect-tracing2-filter-data-left-out", "A provider without its last string, as \"optional\" may be read",
        ["F-83", "R-EVP-024"],
        message(0x0203, u32(1), u32(1), boolean(False), array(u64(0) + u32(4) + string("No-Such-Provider"))), "3.0",
-       deviation([*LIVE, OLD], "F-83", "read from the memory behind the payload: taken where that is zero, refused where it is not", 2,
+       deviation([*LIVE, OLD], "F-83", "read from the memory after the payload: accepted if that is zero, refused otherwise", 2,
                  expect_any_of("a", ("taken", [session()]), ("refused", [error(BAD_ENCODING)])), answers()))
-script(20625, "collect-tracing4-as-printed", "CollectTracing4 as the struct is printed, without requestStackwalk", ["F-15", "F-84"],
+script(20625, "collect-tracing4-as-printed", "CollectTracing4 as in the printed struct, without requestStackwalk", ["F-15", "F-84"],
        message(0x0205, u32(1), u32(1), u64(0), array(QUIET)), "9.0", stays_open(LIVE[:2]))
 script(20626, "collect-tracing3-as-printed", "CollectTracing3 with the code of its header line, 0x0203: read as CollectTracing2",
        ["F-14", "F-84"],
@@ -73,7 +73,7 @@ script(20628, "collect-tracing2-format-2", "CollectTracing2 with format 2", ["F-
        message(0x0203, u32(1), u32(2), boolean(False), array(QUIET)), "3.0", stays_open(LIVE[:1]), dies(LIVE[1:]))
 script(20629, "string-of-2-gib-units", "A string of 0x80000001 units, whose length in bytes is 2 in 32 bits", ["F-8", "R-GRM-007"],
        message(0x0403, u32(0x80000001), b"A\0", string("x")), "6.0")
-script(20630, "filter-of-2-to-the-30-ids", "An event_filter that says it has 0x3FFFFFFF ids", ["F-9", "F-72", "R-GRM-007"],
+script(20630, "filter-of-2-to-the-30-ids", "An event_filter with a count of 0x3FFFFFFF ids", ["F-9", "F-72", "R-GRM-007"],
        message(0x0206, u32(0), u32(1), u32(1), u64(0), boolean(False), array(QUIET + boolean(True) + u32(0x3FFFFFFF))), "10.0",
        deviation(LIVE[:1], "F-72", "memory for the count is filled, and the process dies", 2, ended("a", "any", within=20000, while_memory_grows=True),
                  dead(within=60000)))

@@ -1,11 +1,11 @@
-"""vectors/exchanges/lifetime.json: how a runtime is told to end, and what remains of it.
+"""vectors/exchanges/lifetime.json: signals that end a runtime, and its socket after them.
 
-The document does not say when a socket goes. A program may handle a signal itself, and end well by it: where the runtime has no handler
-of its own, both ways are right.
+The document does not say when a socket is removed. A program may handle a signal itself, and exit normally: where the runtime has no
+handler, both are right.
 """
 from script import ScriptFile, alive, answers, dead, deviation, signal, socket, target
 
-FILE = ScriptFile("lifetime", "Signals, and what becomes of the socket, played against a runtime that was started for it", 20700, 20719)
+FILE = ScriptFile("lifetime", "Signals, and the socket after them, played against a runtime that was started for it", 20700, 20719)
 ALONE = target(environment={"DIAG_SCRIPT": "alone"}, platform="linux")
 NET10, AOT = ["net10.0.9", "net10.0.11", "net10.0.12"], ["aot8.0.31", "aot9.0.20"]
 HABIT = "F-61"
@@ -24,7 +24,7 @@ def ends_by(name, presence):
 
 
 def behind_the_end(steps):
-    """The number of the last step: what becomes of the socket."""
+    """The number of the last step, about the socket."""
     return sum(len(one) if isinstance(one, list) else 1 for one in steps) - 1
 
 

@@ -1,4 +1,4 @@
-"""vectors/exchanges/ports.json: diagnostic ports, at which the script listens and to which the runtime connects."""
+"""vectors/exchanges/ports.json: diagnostic ports, on which the script listens and to which the runtime connects."""
 from notation import array, boolean, hexa, header, message, string, u16, u32, u64
 from script import (END_OF_NETTRACE, UNKNOWN_COMMAND, UNKNOWN_MAGIC, ScriptFile, accept, any_reply_head, anything, close, deviation, drain,
                     ended, error, expect, expect_any_of, listen, nettrace,
@@ -22,7 +22,7 @@ def advertised(on, at="p", within=None):
 
 
 def advertised_again(on, at="p", within=None):
-    """A later one says the same."""
+    """A later advertise, equal to the first."""
     return [accept(on, at, within), expect(on, ADVR, same("cookie"), same("pid"), anything(2))]
 
 
@@ -35,7 +35,7 @@ def default(on, request=ASK, *reply):
 
 
 def held(on):
-    """A session over the default port: it is there at once, and streams nothing while the start is held (F-112)."""
+    """A session over the default port: it starts at once, and streams nothing while the start is held (F-112)."""
     return [open_(on), send(on, message(C2, u32(1), u32(1), boolean(False), array(QUIET))), expect(on, session()), nothing(on, 500)]
 
 
@@ -44,7 +44,7 @@ def still_held(on, ms=1000):
 
 
 def runs(on):
-    """The session that was silent streams, and its stop is answered."""
+    """The silent session streams now, and its stop is answered."""
     stop = on + "_stop"
     return [expect_any_of(on, *nettrace()), drain(on), default(stop, [header(STOP, 28), same("session")], ok_head(8), same("session")),
             ended(on, last=END_OF_NETTRACE)]
@@ -54,13 +54,13 @@ def script(sc, name, comment, spec, steps, needs=ONE, hazard=None, since="6.0", 
     FILE.client(sc, name, comment, since=since, hazard=hazard, needs=needs, spec=spec, steps=steps, habit=habit, deviations=deviations)
 
 
-# The document does not say when the stream of a session that began before the start begins.
+# The document does not say when the stream begins for a session created before the start.
 SILENT = "F-112"
 
 
 # --- one port ------------------------------------------------------------------------------------------------------
 script(20400, "port-advertise",
-       "The runtime connects to the port and says cookie and process id, as ProcessInfo does on the same connection",
+       "The runtime connects to the port and sends the cookie and process id that ProcessInfo gives on the same connection",
        ["R-ADV-001", "R-ADV-002", "R-ADV-003", "R-ADV-004", "R-ADV-005", "R-PRT-005", "R-PRT-006", "R-PRC-005"],
        [advertised("a"), send("a", message(INFO)), expect("a", any_reply_head(), same("pid"), same("cookie"), text("cmd"),
                                                           text("os"), text("arch"), until("size", 0)),
@@ -69,9 +69,9 @@ script(20401, "port-one-command-a-connection",
        "Each command uses up a connection, and each connection begins with the same advertise",
        ["R-FLW-012", "R-FLW-014", "R-PRT-007"],
        [advertised("a"), asked("a"), advertised_again("b"), asked("b"), advertised_again("c"), asked("c")])
-script(20402, "port-connects-again-at-once", "The next connection comes with the command, and no delay", ["R-FLW-013", "F-77"],
+script(20402, "port-connects-again-at-once", "The next connection follows the command without delay", ["R-FLW-013", "F-77"],
        [advertised("a"), send("a", ASK), advertised_again("b", within=1000), expect("a", process_info2_reply()), ended("a")],
-       deviations=[deviation(WINDOWS, "F-118", "the reply must be read first: one that nobody reads blocks the server", 3,
+       deviations=[deviation(WINDOWS, "F-118", "the reply must be read first: an unread one blocks the server", 3,
                              expect("a", process_info2_reply()), advertised_again("b", within=1000), ended("a"))])
 script(20403, "port-second-command-is-not-served", "A second command on a port's connection is not served",
        ["F-70", "R-FLW-018", "R-FLW-012"],
@@ -81,14 +81,14 @@ script(20404, "port-idle-connection-closed",
        "When the tool closes a connection without a command, the runtime connects again at once", ["F-77", "R-PRT-030"],
        [advertised("a"), close("a"), advertised_again("b", within=1000), close("b"), advertised_again("c", within=1000),
         asked("c")])
-script(20405, "port-never-two-waiting", "While one connection waits for a command, no other comes", ["F-77"],
+script(20405, "port-never-two-waiting", "While one connection waits for a command, no other is opened", ["F-77"],
        [advertised("a"), no_connection(1500, "p"), asked("a"), advertised_again("b"), no_connection(1500, "p")])
 script(20406, "port-waits-without-a-timeout", "Between the advertise and the command any time may pass",
        ["R-FLW-016", "R-PRT-029", "R-ADV-009"],
        [advertised("a"), nothing("a", 3000), asked("a")])
 script(20407, "port-command-in-pieces", "A command arrives on a port's connection byte by byte", ["F-69", "R-FLW-017"],
        [advertised("a"), send("a", ASK, chunks=[1] * 20), expect("a", process_info2_reply()), ended("a")])
-script(20408, "port-default-beside-it", "The default port answers, and a waiting port's connection stays as it is",
+script(20408, "port-default-beside-it", "The default port answers, and a waiting port's connection does not change",
        ["R-PRT-016", "R-PRT-027"],
        [advertised("a"), default("b"), default("c"), nothing("a"), asked("a")])
 script(20409, "port-unknown-command", "An unknown command on a port: the error, the end, and the next connection",
@@ -99,28 +99,28 @@ script(20410, "port-wrong-magic", "A wrong magic on a port: the error, the end, 
        [advertised("a"), asked("a", message(INFO2, magic=b"DOTNET_IPC_V2\0"), error(UNKNOWN_MAGIC)), advertised_again("b"),
         asked("b")])
 script(20411, "port-nothing-answers-an-advertise",
-       "What a tool sends is a command from its first byte: an answer to the advertise is taken for a header",
+       "What a tool sends is a command from its first byte: an answer to the advertise is read as a header",
        ["R-ADV-008"], [advertised("a"), asked("a", hexa("06") + b"Thank you!!!!" + u16(20) + bytes(4), error(UNKNOWN_MAGIC)),
                        advertised_again("b")])
 script(20412, "port-half-a-header-closed", "A tool that closes inside the header: the runtime connects again", ["R-PRT-030"],
        [advertised("a"), send("a", ASK[:10]), close("a"), advertised_again("b"), asked("b"), default("z")])
-script(20413, "port-half-a-header-blocks-others", "While half a header is there, the default port answers nobody", ["F-6", "F-75"],
+script(20413, "port-half-a-header-blocks-others", "While half a header is there, the default port does not answer", ["F-6", "F-75"],
        [advertised("a"), send("a", ASK[:10]), open_("b"), send("b", ASK), nothing("b", 500), close("a"),
         expect("b", process_info2_reply()), ended("b")],
        needs=target(ports=[port("p")], wants=["one-client-at-a-time"]))
 script(20414, "port-session",
-       "A session over a port: while it streams the runtime connects again, and the stop goes over that connection",
+       "A session over a port: while it streams the runtime connects again, and the stop is sent over that connection",
        ["R-FLW-010", "R-FLW-013", "F-76", "F-77"],
        [advertised("a"), send("a", message(C2, u32(1), u32(1), boolean(False), array(QUIET))), expect_any_of("a", *nettrace(*session())),
         drain("a"),
         advertised_again("b"), send("b", header(STOP, 28), same("session")), expect("b", ok_head(8), same("session")), ended("b"),
         ended("a", last=END_OF_NETTRACE), advertised_again("c")])
 script(20415, "port-that-comes-late",
-       "Nobody listens at first: the default port answers meanwhile, and the runtime connects soon after somebody does",
+       "At first no tool listens: the default port answers meanwhile, and the runtime connects soon after a tool listens",
        ["R-FLW-015", "R-PRT-026", "R-PRT-027", "R-PRT-028", "F-77"],
        [default("z"), wait(1500), default("y"), listen("p"), advertised("a", within=2000), asked("a")],
        needs=target(ports=[port("p", listening=False)]))
-script(20416, "port-that-goes-away", "The listener goes away and comes again", ["R-PRT-030", "F-77"],
+script(20416, "port-that-goes-away", "The listener stops and starts again", ["R-PRT-030", "F-77"],
        [advertised("a"), unlisten("p"), asked("a"), wait(1000), default("z"), listen("p"), advertised_again("b", within=2000),
         asked("b")])
 script(20417, "printed-dataflow", "The printed dataflow of target and monitor: advertise, command, reply; and again",
@@ -137,7 +137,7 @@ script(20430, "port-suspends", "A suspending port holds the start until it has s
         runs("s")],
        needs=target(ports=[port("p", suspend=True)]), hazard="side-effect", habit=SILENT)
 script(20431, "port-resume-elsewhere-counts-for-nothing",
-       "A resume over the default port is answered with success, and the start is still held", SUSPEND,
+       "A resume over the default port succeeds, and the start is still held", SUSPEND,
        [advertised("a"), held("s"), default("c", message(RESUME), SUCCESS), still_held("s", 1500),
         asked("a", message(RESUME), SUCCESS), runs("s")], needs=target(ports=[port("p", suspend=True)]),
        hazard="side-effect", habit=SILENT)
@@ -145,7 +145,7 @@ script(20432, "two-ports-suspend", "Two suspending ports: the start is held unti
        [advertised("a", "p"), advertised_again("b", "q"), held("s"), asked("a", message(RESUME), SUCCESS), still_held("s", 1500),
         asked("b", message(RESUME), SUCCESS), runs("s")],
        needs=target(ports=[port("p", suspend=True), port("q", suspend=True)]), hazard="side-effect", habit=SILENT)
-script(20433, "two-resumes-over-one-port", "The second resume over one of two ports counts for nothing", SUSPEND,
+script(20433, "two-resumes-over-one-port", "The second resume over one of two ports has no effect", SUSPEND,
        [advertised("a", "p"), advertised_again("b", "q"), held("s"), asked("a", message(RESUME), SUCCESS),
         advertised_again("d", "p"),
         asked("d", message(RESUME), SUCCESS), still_held("s", 1500), asked("b", message(RESUME), SUCCESS),
@@ -171,26 +171,26 @@ script(20437, "commands-while-a-port-suspends", "A suspended runtime serves othe
         asked("c", message(RESUME), SUCCESS)],
        needs=target(ports=[port("p", suspend=True)]), hazard="side-effect")
 script(20438, "port-that-never-comes-suspends",
-       "A suspending port at which nobody listens holds the start; once somebody does, it can be resumed",
+       "A suspending port without a listener holds the start; once a tool listens, it can resume the runtime",
        ["R-PRT-020", "R-PRT-026"],
        [held("s"), still_held("s", 1000), listen("p"), advertised("a", within=2000),
         asked("a", message(RESUME), SUCCESS), runs("s")],
        needs=target(ports=[port("p", suspend=True, listening=False)]), hazard="side-effect", habit=SILENT)
 HOLDS = ["net9.0.5", "net10.0.9"]
 script(20439, "port-with-a-path-too-long",
-       "A suspending port whose path no socket can have is none: it does not hold the start, and the default port answers",
+       "A suspending port whose path no socket can have is ignored: it does not hold the start, and the default port answers",
        ["P-13", "F-129"],
        [open_("s"), send("s", message(C2, u32(1), u32(1), boolean(False), array(QUIET))), expect("s", session()), runs("s"), default("a")],
        needs=target(environment={"DOTNET_DiagnosticPorts": "/tmp/" + "p" * 200}, platform="unix", wants=["ports", "suspension"]), hazard="side-effect",
-       deviations=[deviation(HOLDS, "P-13", "the start is held for good, whatever is sent to the default port", 3,
+       deviations=[deviation(HOLDS, "P-13", "the start is held forever, whatever is sent to the default port", 3,
                              still_held("s"), default("a"), default("b", message(RESUME), SUCCESS), still_held("s"), default("c"))])
 script(20440, "default-port-suspend-false",
-       "DOTNET_DefaultDiagnosticPortSuspend=false: it begins with a hexadecimal digit, and so it suspends",
+       "DOTNET_DefaultDiagnosticPortSuspend=false: it begins with a hexadecimal digit, so it suspends",
        ["F-86", "P-14"],
        [held("s"), still_held("s"), default("c", message(RESUME), SUCCESS), runs("s")],
        needs=target(environment={"DOTNET_DefaultDiagnosticPortSuspend": "false"}, wants=["suspension"]), hazard="side-effect",
        habit="F-86",
-       deviations=[deviation(["aot8.0.31", "aot9.0.20"], "F-106", "the value is no number of hexadecimal digits alone: nothing suspends", 3,
+       deviations=[deviation(["aot8.0.31", "aot9.0.20"], "F-106", "the value has more than hexadecimal digits: nothing suspends", 3,
                              runs("s"))])
 script(20441, "port-tag-behind-a-space", "A space before nosuspend makes it an unknown tag: the port suspends", ["F-78"],
        [held("s"), still_held("s")],

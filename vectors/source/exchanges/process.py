@@ -11,7 +11,7 @@ NOT_FOUND = 0x800700CB
 
 
 def exchange(on, request, *reply):
-    """A connection of its own for a request, its reply, and the end that the runtime makes."""
+    """A separate connection for a request, its reply, and the end by the runtime."""
     return [open_(on), send(on, request), expect(on, *reply), ended(on)]
 
 
@@ -20,7 +20,7 @@ def variable(on, name, value, *reply):
 
 
 # --- ProcessInfo ---------------------------------------------------------------------------------------------------
-FILE.client(20001, "process-info", "ProcessInfo: one reply, whose fields fill it, and the end", since="5.0",
+FILE.client(20001, "process-info", "ProcessInfo: one reply, which its fields fill, and the end", since="5.0",
             spec=["F-34", "F-35", "R-PRC-001", "R-PRC-002", "R-PRC-003", "R-FLW-003", "R-FLW-004", "R-FLW-006"],
             steps=exchange("a", message(INFO), process_info_reply()))
 FILE.client(20002, "process-info2", "ProcessInfo2: two fields more than ProcessInfo", since="6.0",
@@ -55,10 +55,10 @@ FILE.client(20005, "process-info3-or-unknown",
                    expect_any_of("a", ("known", [any_reply_head(), counted("size", less=20)]), ("older", [error(0x80131385)])),
                    ended("a")])
 QUIET = message(0x0203, u32(1), u32(1), boolean(False), array(u64(0) + u32(4) + string("No-Such-Provider") + string(None)))
-# The stream of a session that began before the start begins with it (F-112): whether the runtime is held is seen by that.
+# The stream of a session created before the start begins with the start (F-112): it shows whether the runtime is held.
 HELD = [open_("s"), send("s", QUIET), expect("s", session()), nothing("s", 500)]
 FILE.client(20006, "process-info-of-a-suspended-runtime",
-            "A suspended runtime answers; the stream of a session that began meanwhile begins once it runs", since="6.0",
+            "A suspended runtime answers; the stream of a session started meanwhile begins once it runs", since="6.0",
             needs=target(suspended=True), hazard="side-effect", habit="F-112", spec=["F-112", "P-12", "R-PRC-008", "R-PRC-013"],
             steps=[HELD, exchange("a", message(INFO2), process_info2_reply()), nothing("s"),
                    exchange("b", message(RESUME), SUCCESS), expect("s", b"Nettrace"), close("s"),
@@ -66,13 +66,13 @@ FILE.client(20006, "process-info-of-a-suspended-runtime",
 
 # --- the environment -----------------------------------------------------------------------------------------------
 FILE.client(20010, "process-environment",
-            "The reply says how many bytes the block behind it has; they come, and the end. 0x0402 is never ProcessInfo2",
+            "The reply has the number of bytes of the block after it; they follow, and the end. 0x0402 is never ProcessInfo2",
             since="5.0",
             spec=["F-43", "F-84", "R-PRC-016", "R-ENV-001", "R-ENV-002", "R-ENV-003", "R-ENV-005", "R-FLW-005"],
             steps=exchange("a", message(ENVIRONMENT), ok_head(6), anything(4, "block"), anything(2), counted("block")))
 FILE.client(20011, "process-environment-begins-with-entries",
             "The block begins with a count of entries and the count of the first one", since="5.0",
-            # Of the NULs of the entries it says nothing: a pattern does not look into each.
+            # It does not check the NULs of the entries: a pattern cannot.
             spec=["R-ENV-006"],
             steps=[open_("a"), send("a", message(ENVIRONMENT)), expect("a", ok_head(6), anything(4, "block"), anything(2)),
                    expect("a", anything(4, "entries", [u32(0)]), text("first"), until("block", 4000000)), ended("a")])
@@ -80,7 +80,7 @@ FILE.client(20012, "set-variable", "A variable is set", since="6.0", hazard="sid
             spec=["R-ENV-011", "R-ENV-012", "R-ENV-015"],
             steps=variable("a", "DIAG_SCRIPT", "x", SUCCESS))
 FILE.client(20013, "set-variable-then-delete-twice",
-            "Absent deletes: what was set can be deleted once, and is not there the second time", since="6.0",
+            "Absent deletes: a variable that was set can be deleted once, and is missing the second time", since="6.0",
             hazard="side-effect", spec=["F-44", "F-80", "R-ENV-014", "R-ERR-022"],
             steps=[variable("a", "DIAG_DELETED", "x", SUCCESS), variable("b", "DIAG_DELETED", None, SUCCESS),
                    variable("c", "DIAG_DELETED", None, error(NOT_FOUND))])
@@ -92,11 +92,11 @@ FILE.client(20015, "set-variable-without-a-name", "An absent name is refused", s
 FILE.client(20016, "set-variable-with-an-empty-name", "An empty name: OK, and nothing is set", since="6.0", hazard="side-effect",
             spec=["F-80"], habit="F-80",
             steps=variable("a", "", "x", SUCCESS))
-FILE.client(20017, "set-variable-name-with-a-nul", "A NUL cuts the name: what stands before it was set", since="6.0",
+FILE.client(20017, "set-variable-name-with-a-nul", "A NUL cuts the name: the part before it was set", since="6.0",
             hazard="side-effect", spec=["F-80"], habit="F-80",
             steps=[variable("a", "DIAG_CUT\0REST", "x", SUCCESS), variable("b", "DIAG_CUT", None, SUCCESS)])
 
-# What was set is in the environment that the runtime tells, at once (F-94), entry by entry: with its count, and with its NUL.
+# A set variable is at once in the environment that the runtime sends (F-94), as an entry with its count and its NUL.
 SHOWN = "F-94"
 
 
@@ -104,22 +104,22 @@ def environment(on, has=(), lacks=()):
     return exchange(on, message(ENVIRONMENT), ok_head(6), anything(4, "block"), anything(2), counted("block", has=has, lacks=lacks))
 
 
-FILE.client(20050, "variable-set-is-told", "A variable that was set is in the environment, and one that was set anew has its new value alone",
+FILE.client(20050, "variable-set-is-told", "A variable that was set is in the environment, and one that was set again has only its new value",
             since="6.0", hazard="side-effect", habit=SHOWN, spec=["F-94", "R-ENV-012", "R-ENV-016"],
             steps=[environment("a", lacks=[string("DIAG_TOLD=x")]), variable("b", "DIAG_TOLD", "x", SUCCESS),
                    environment("c", has=[string("DIAG_TOLD=x")]), variable("d", "DIAG_TOLD", "y", SUCCESS),
                    environment("e", has=[string("DIAG_TOLD=y")], lacks=[string("DIAG_TOLD=x")])])
-FILE.client(20051, "variable-deleted-is-not-told", "A variable that was deleted is not in the environment any more", since="6.0",
+FILE.client(20051, "variable-deleted-is-not-told", "A deleted variable is no longer in the environment", since="6.0",
             hazard="side-effect", habit=SHOWN, spec=["F-44", "F-95", "R-ENV-014", "R-ENV-016"],
             steps=[variable("a", "DIAG_GOES", "x", SUCCESS), environment("b", has=[string("DIAG_GOES=x")]),
                    variable("c", "DIAG_GOES", None, SUCCESS), environment("d", lacks=[string("DIAG_GOES=x")])])
-FILE.client(20052, "variable-empty-is-told", "A variable that was set to nothing is in the environment", since="6.0",
+FILE.client(20052, "variable-empty-is-told", "A variable that was set to an empty value is in the environment", since="6.0",
             hazard="side-effect", habit=SHOWN, spec=["F-11", "F-44", "R-ENV-014", "R-ENV-016"],
             steps=[variable("a", "DIAG_NOTHING", "", SUCCESS), environment("b", has=[string("DIAG_NOTHING=")])])
-FILE.client(20053, "variable-with-an-equals-sign-in-its-name", "A name with an equals sign inside is set as it is", since="6.0",
+FILE.client(20053, "variable-with-an-equals-sign-in-its-name", "A name with an equals sign inside is set unchanged", since="6.0",
             hazard="side-effect", habit="P-48", spec=["F-96", "P-48", "R-ENV-017"],
             steps=[variable("a", "DIAG_A=B", "x", SUCCESS), environment("b", has=[string("DIAG_A=B=x")])])
-FILE.client(20054, "variable-without-name-and-value", "An absent name and an absent value are refused as an absent name is", since="6.0",
+FILE.client(20054, "variable-without-name-and-value", "An absent name and an absent value are refused like an absent name", since="6.0",
             hazard="side-effect", spec=["F-80", "F-96", "R-ENV-013"], steps=variable("a", None, None, error(INVALIDARG)))
 
 # --- an environment that is not UTF-8 --------------------------------------------------------------------------------
@@ -129,15 +129,15 @@ def told(sc, name, comment, value, entry, *deviations, hazard):
                 steps=[environment("a", has=[string("DIAG_BYTES=" + entry)]), exchange("b", message(INFO), process_info_reply())])
 
 
-told(20060, "environment-in-latin-1", "A byte that begins nothing, inside an entry: U+FFFD stands for it", b"caf\xe9 x", "caf\ufffd x", hazard="harmful")
-told(20061, "environment-of-bytes", "Bytes that are no character at all: U+FFFD for each", b"\xff\xfe\x80", "\ufffd\ufffd\ufffd", hazard="harmful")
+told(20060, "environment-in-latin-1", "A byte that begins no character, inside an entry: U+FFFD replaces it", b"caf\xe9 x", "caf\ufffd x", hazard="harmful")
+told(20061, "environment-of-bytes", "Bytes that are not characters: U+FFFD for each", b"\xff\xfe\x80", "\ufffd\ufffd\ufffd", hazard="harmful")
 told(20062, "environment-cut-in-a-character", "A character that is cut at the end of an entry: one U+FFFD", b"a\xe2\x82", "a\ufffd",
      deviation(["aot8.0.31", "aot9.0.20"], "F-97", "it is left out", 0, environment("a", has=[string("DIAG_BYTES=a")]),
                exchange("b", message(INFO), process_info_reply())), hazard="harmful")
 told(20063, "environment-in-utf-8", "Characters of two, three and four bytes", "é€\U0001F600".encode(), "é€\U0001F600", hazard="side-effect")
 
 # --- perf map ------------------------------------------------------------------------------------------------------
-# A type that is taken is harmful to a suspended runtime (P-45); these run.
+# An accepted type is harmful to a suspended runtime (P-45); these run.
 for sc, name, kind in ((20020, "all", 1), (20021, "jitdump", 2), (20022, "perfmap", 3)):
     FILE.client(sc, f"perf-map-{name}", f"EnablePerfMap with type {kind}, then DisablePerfMap", since="8.0", hazard="harmful",
                 spec=["F-45", "R-PRC-022", "R-PRC-023", "R-PRC-026", "R-PRC-027", "R-PRC-029"],
@@ -158,7 +158,7 @@ FILE.client(20030, "startup-hook-empty", "ApplyStartupHook with an empty path: O
             habit="P-1", spec=["P-1", "R-PRC-030", "R-PRC-033"], steps=exchange("a", message(HOOK, string("")), SUCCESS))
 FILE.client(20031, "startup-hook-absent", "ApplyStartupHook with an absent path is refused", since="8.0", hazard="side-effect",
             spec=["P-1", "R-PRC-031"], steps=exchange("a", message(HOOK, string(None)), error(INVALIDARG)))
-FILE.client(20032, "startup-hook-while-suspended", "A suspended runtime takes a hook for later, also one that cannot be loaded",
+FILE.client(20032, "startup-hook-while-suspended", "A suspended runtime accepts a hook for later, even one that cannot be loaded",
             since="8.0",
             hazard="side-effect", needs=target(suspended=True), spec=["F-47", "R-PRC-030", "R-PRC-032", "R-PRC-033"],
             steps=[exchange("a", message(HOOK, string("/no/such/hook.dll")), SUCCESS),
@@ -169,14 +169,14 @@ FILE.client(20040, "resume-what-runs", "ResumeRuntime of a runtime that runs: su
             hazard="side-effect",
             spec=["F-41", "R-PRC-011", "R-PRC-012", "R-PRC-014"],
             steps=[exchange("a", message(RESUME), SUCCESS), exchange("b", message(RESUME), SUCCESS)])
-FILE.client(20041, "suspended-until-resumed", "A suspended runtime stays so: a session that began meanwhile streams nothing", since="6.0",
+FILE.client(20041, "suspended-until-resumed", "A suspended runtime stays so: a session started meanwhile streams nothing", since="6.0",
             hazard="side-effect", habit="F-112",
             needs=target(suspended=True), spec=["F-112", "R-PRC-008", "R-PRC-015"],
             steps=[HELD, exchange("a", message(INFO2), process_info2_reply()), nothing("s", 1000)])
-FILE.client(20042, "resume-twice", "A suspended runtime is resumed, and then once more", since="5.0", hazard="side-effect",
+FILE.client(20042, "resume-twice", "A suspended runtime is resumed twice", since="5.0", hazard="side-effect",
             needs=target(suspended=True), spec=["F-41", "R-PRC-013", "R-PRC-014"],
             steps=[exchange("a", message(RESUME), SUCCESS), exchange("b", message(RESUME), SUCCESS)])
-FILE.client(20043, "environment-of-a-suspended-runtime", "A suspended runtime says its environment, and takes a variable",
+FILE.client(20043, "environment-of-a-suspended-runtime", "A suspended runtime sends its environment, and accepts a variable",
             since="6.0",
             hazard="side-effect", needs=target(suspended=True), spec=["R-ENV-001", "R-ENV-012"],
             steps=[exchange("a", message(ENVIRONMENT), ok_head(6), anything(4, "block"), anything(2), counted("block")),

@@ -1,7 +1,7 @@
 """The notation in which the exchange scripts are written, on top of that of the vectors.
 
-A conversation is a list of steps, each made by one function here. Bytes are spelled field by field, as in the vectors; what a
-reader cannot know beforehand is a part of its own: `anything(8, "id")`, `same("id")`. Nothing here knows a message.
+A conversation is a list of steps, each made by one function here. Bytes are written field by field, as in the vectors;
+what a reader cannot know in advance is a separate part: `anything(8, "id")`, `same("id")`. Nothing here knows a message.
 """
 import json
 import os
@@ -10,15 +10,15 @@ import re
 from notation import ERROR, HERE, MAGIC, message, u8, u16, u32, u64
 
 WITHIN = 5000
-# Names of runtimes: where each script was seen to go as it says. tests/live/exchanges.py --record writes it.
+# Names of the runtimes that followed each script. tests/live/exchanges.py --record writes it.
 SEEN = os.path.join(HERE, "exchanges", "seen.json")
 CITABLE = re.compile(r"^\| ([FP]-[0-9]+) \||^id = \"(R-[A-Z]{3}-[0-9]{3})\"", re.MULTILINE)
 
 
 # --- parts ---------------------------------------------------------------------------------------------------------
 def anything(length, name=None, differs_from=(), has=(), lacks=()):
-    """So many bytes of any value. `differs_from`: bytes or `same(…)` that they are not. `has`, `lacks`: what stands somewhere among them,
-    and what nowhere."""
+    """So many bytes of any value. `differs_from`: bytes or `same(…)` that they are not. `has`, `lacks`: bytes that they contain, and do
+    not contain."""
     part = {"any": length}
     if name:
         part["as"] = name
@@ -29,7 +29,7 @@ def anything(length, name=None, differs_from=(), has=(), lacks=()):
 
 
 def counted(number, times=1, less=0, name=None, has=(), lacks=()):
-    """As many bytes as the captured number says."""
+    """As many bytes as the captured number."""
     length = {"of": number}
     if times != 1:
         length["times"] = times
@@ -39,7 +39,7 @@ def counted(number, times=1, less=0, name=None, has=(), lacks=()):
 
 
 def text(count):
-    """A string of any length, absent as well; its count is captured."""
+    """A string of any length, or absent; its count is captured."""
     return anything(4, count), counted(count, times=2)
 
 
@@ -56,7 +56,7 @@ def until(number, most):
 
 
 def parts(given):
-    """Bytes that stand beside each other become one part."""
+    """Adjacent bytes become one part."""
     out = []
     for part in flat(given):
         if isinstance(part, bytes):
@@ -173,7 +173,7 @@ def socket(presence, within=None):
 
 
 def file(name, *begins, within=None):
-    """The target has written a file in its current directory, which begins so."""
+    """The target has written a file in its current directory, with these first bytes."""
     return step(within, expect_file=name, begins=parts(begins))
 
 
@@ -184,7 +184,7 @@ ZERO_ID = u64(0)
 
 
 def error(hresult):
-    """24 bytes, whatever the document prints (F-1)."""
+    """24 bytes, despite the document (F-1)."""
     return message(ERROR, u32(hresult))
 
 
@@ -209,7 +209,7 @@ def process_info2_reply(cmd="cmd"):
 
 
 def answers(on="z"):
-    """Another client is served; by a runtime before .NET 6 with an error, as it does not know ProcessInfo2."""
+    """Another client is served; a runtime before .NET 6 answers with an error, as it lacks ProcessInfo2."""
     return [open_(on), send(on, message(0x0404)),
             expect_any_of(on, ("ProcessInfo2", process_info2_reply()), ("an older runtime", [error(UNKNOWN_COMMAND)])), ended(on)]
 
@@ -225,13 +225,13 @@ def session(name="session"):
 
 # --- streams -------------------------------------------------------------------------------------------------------
 def nettrace(*before):
-    """What a nettrace stream begins with, behind `before`: up to version 5 the name of its serializer, from version 6 on a zero and the
-    major and minor version."""
+    """The start of a nettrace stream, after `before`: up to version 5 the name of its serializer, from version 6 on a zero and the major
+    and minor version."""
     return [("nettrace", [*before, b"Nettrace" + u32(20) + b"!FastSerialization.1"]),
             ("nettrace from version 6 on", [*before, b"Nettrace" + u32(0), anything(8)])]
 
 
-# What it ends with if it is complete: up to version 5 the NullReferenceTag, from version 6 on an EndOfStream block without content.
+# Its end if it is complete: up to version 5 the NullReferenceTag, from version 6 on an EndOfStream block without content.
 END_OF_NETTRACE = [b"\x01", bytes(4)]
 
 
@@ -255,7 +255,7 @@ def port(name, suspend=False, listening=True):
 
 
 def deviation(on, fact, says, begin, *steps):
-    """From step `begin` on, these runtimes do something else."""
+    """From step `begin` on, these runtimes differ."""
     return {"on": list(on), "fact": fact, "text": says, "from": begin, "steps": list(flat(steps))}
 
 
@@ -313,7 +313,7 @@ class ScriptFile:
                 "scripts": self.scripts}
 
     def text(self):
-        """JSON with one line a step, so that a difference shows the steps that changed."""
+        """JSON with one line per step, so that a diff shows the changed steps."""
         def line(value):
             return json.dumps(value, ensure_ascii=True)
 
@@ -344,10 +344,10 @@ class ScriptFile:
 
 
 def check(sc, steps, script):
-    """What the schema cannot say: names are there before they are used, chunks add up, alternatives can be told apart."""
+    """What the schema cannot express: names are captured before use, the sum of chunks, distinguishable alternatives."""
     where = f"scId {sc}"
     connections, drained = set(), set()
-    captured = {}  # name: length, None where it is not known
+    captured = {}  # name: length, None if unknown
     ports = {one["id"] for one in script.get("target", {}).get("ports",
                                                                ())} | ({script["ask"]["port"]} if "port" in script.get("ask",
                                                                    {}) else set())
@@ -381,7 +381,7 @@ def check(sc, steps, script):
 
 
 def front(pattern):
-    """The bytes with which a pattern begins, as far as their places are known; None for any byte."""
+    """The first bytes of a pattern, as far as their positions are known; None for any byte."""
     out = []
     for part in pattern:
         if isinstance(part, str):

@@ -53,15 +53,15 @@ script(21205, "session-collect-tracing6", "The same with CollectTracing6", ["F-3
        "CollectTracing6", collect6_value(), "11.0", **AFTER)
 
 # --- orders and ends -----------------------------------------------------------------------------------------------
-script(21210, "stop-reply-before-the-end", "The stop's reply comes, and the stream ends after it", FLOW,
+script(21210, "stop-reply-before-the-end", "The stop's reply arrives, and the stream ends after it", FLOW,
        [begun(), stop_asked(), send("a", TAIL), send("b", session_ok(ID)), close("b"), wait(300), close("a")], COMPLETE, **AFTER)
-script(21211, "stop-reply-after-the-end", "The stream ends, and the stop's reply comes after it", FLOW,
+script(21211, "stop-reply-after-the-end", "The stream ends, and the stop's reply arrives after it", FLOW,
        [begun(), stop_asked(), send("a", TAIL), close("a"), wait(300), send("b", session_ok(ID)), close("b")], COMPLETE, **AFTER)
-script(21212, "stop-reply-before-the-rest", "The stop's reply comes, and then the rest of the stream: it is read to its end",
+script(21212, "stop-reply-before-the-rest", "The stop's reply arrives, then the rest of the stream: it is read to its end",
        [*FLOW, "R-EVP-017"],
        [begun(), stop_asked(), send("b", session_ok(ID)), close("b"), wait(300), send("a", TAIL), close("a")], COMPLETE, **AFTER)
 script(21213, "stream-is-read-while-the-stop-waits",
-       "The stop is answered only when a long stream was read: whoever waits for that reply first waits for ever",
+       "The stop is answered only after a long stream was read: a client that waits for that reply first waits forever",
        ["F-31", "F-75", "R-EVP-017"],
        [begun(), stop_asked(), [send("a", repeated(b"\xee", 65535)) for _ in range(16)], send("b", session_ok(ID)), close("b"),
         close("a")],
@@ -72,36 +72,36 @@ script(21214, "reply-and-stream-in-one-write", "The reply and the first bytes of
 script(21215, "session-in-bytes", "Reply and stream arrive byte by byte", ["R-EVP-014"],
        [accept("a"), expect("a", COLLECT2), send("a", session_ok(ID), HEAD, chunks=[1] * (28 + len(HEAD))), REST], COMPLETE,
        **AFTER)
-script(21216, "stop-of-an-empty-stream", "A stream of no bytes at all", ["R-EVP-017"],
+script(21216, "stop-of-an-empty-stream", "A stream of no bytes", ["R-EVP-017"],
        [accept("a"), expect("a", COLLECT2), send("a", session_ok(ID)), stop_asked(), send("b", session_ok(ID)), close("b"),
         close("a")], stream(0, "complete", "ok"), stop_after=0)
 script(21217, "largest-session-id", "A session whose id has all 64 bits", ["R-EVP-013", "R-EVP-061"],
        [begun(session_id=2 ** 64 - 1), stop_asked(2 ** 64 - 1), send("b", session_ok(2 ** 64 - 1)), close("b"), close("a")],
        stream(len(HEAD), "complete", "ok", 2 ** 64 - 1), **AFTER)
-script(21218, "half-closed-stream", "The runtime ends its sending side alone: that is the end of the stream", ["R-EVP-017"],
+script(21218, "half-closed-stream", "The runtime ends only its sending side: that is the end of the stream", ["R-EVP-017"],
        [begun(), stop_asked(), send("a", TAIL), half_close("a"), send("b", session_ok(ID)), close("b")], COMPLETE, **AFTER)
 script(21219, "no-second-stop", "A session is stopped once, by one connection", ["R-FLW-010"],
        [begun(), stop_asked(), no_connection(500), send("a", TAIL), send("b", session_ok(ID)), close("b"), close("a")], COMPLETE,
        **AFTER)
 
 # --- streams that are not whole ------------------------------------------------------------------------------------
-script(21220, "stream-without-a-stop", "The stream ends, and nobody has stopped it: it is incomplete", ["R-EVP-019"],
+script(21220, "stream-without-a-stop", "The stream ends without a stop: it is incomplete", ["R-EVP-019"],
        [begun(), close("a")], stream(len(HEAD), "incomplete"))
-script(21221, "stream-ends-before-the-stop", "The target ends before the client wanted to stop: no stop is sent any more",
+script(21221, "stream-ends-before-the-stop", "The target ends before the client's stop: no stop is sent",
        ["R-EVP-019"],
        [begun(), close("a"), no_connection(500)], stream(len(HEAD), "incomplete"), stop_after=1000)
 script(21222, "stream-reset", "The connection is reset inside the stream", ["R-EVP-019", "R-ERR-003"],
        [accept("a"), expect("a", COLLECT2[:-1]), send("a", session_ok(ID)), send("a", HEAD), reset("a")],
        stream(len(HEAD), "incomplete"))
-script(21223, "stream-reset-behind-the-stop", "The connection is reset where the rest of the stream should come",
+script(21223, "stream-reset-behind-the-stop", "The connection is reset before the rest of the stream",
        ["R-EVP-019", "R-ERR-003"],
        [accept("a"), expect("a", COLLECT2[:-1]), send("a", session_ok(ID)), send("a", HEAD), stop_asked(),
         send("b", session_ok(ID)), close("b"), reset("a")],
        stream(len(HEAD), "incomplete", "ok"), **AFTER)
-script(21224, "stream-over-the-limit", "More bytes than the client takes: it closes", ["R-EVP-017"],
+script(21224, "stream-over-the-limit", "More bytes than the client accepts: it closes", ["R-EVP-017"],
        [begun(), send("a", TAIL), ended("a", "any", within=3000)],
        stream(len(HEAD), "too_long"), limits={"stream_bytes": len(HEAD)})
-script(21225, "stream-at-the-limit", "Just as many bytes as the client takes", ["R-EVP-017"], [begun(), REST], COMPLETE,
+script(21225, "stream-at-the-limit", "Exactly as many bytes as the client accepts", ["R-EVP-017"], [begun(), REST], COMPLETE,
        limits={"stream_bytes": WHOLE}, **AFTER)
 script(21226, "session-closed-at-once", "The session begins, and the stream ends before its first byte", ["R-EVP-019"],
        [accept("a"), expect("a", COLLECT2), send("a", session_ok(ID)), close("a")], stream(0, "incomplete"))
@@ -117,7 +117,7 @@ stop_goes(21230, "stop-refused", "The stop is refused, and the stream ends later
           {"hresult": "0x80004005"})
 stop_goes(21231, "stop-refused-and-no-end", "The stop is refused, and its connection stays open", ["F-5", "R-EVP-019"],
           [send("b", error(BAD_ENCODING)), ended("b", "any", within=3000)], "incomplete", {"hresult": "0x80131384"})
-stop_goes(21232, "stop-of-another-session", "The reply to the stop has the id of another session: nobody knows what was stopped",
+stop_goes(21232, "stop-of-another-session", "The reply to the stop has the id of another session: it is unknown what was stopped",
           ["F-31", "R-EVP-064"],
           [send("b", session_ok(OTHER)), close("b")], "incomplete", {"another_session": "43"})
 stop_goes(21233, "stop-generic-ok", "The reply to the stop is the generic OK", ["F-2", "R-CMD-036"],
@@ -126,7 +126,7 @@ stop_goes(21234, "stop-unanswered", "The stop's connection ends without a reply"
           "incomplete", "no_reply")
 stop_goes(21235, "stop-reply-cut", "The reply to the stop is cut", ["R-ERR-003", "R-EVP-019"],
           [send("b", session_ok(ID)[:24]), close("b")], "incomplete", "no_reply")
-stop_goes(21236, "stop-raw-bytes", "What answers the stop is no message", ["F-71"],
+stop_goes(21236, "stop-raw-bytes", "The answer to the stop is not a message", ["F-71"],
           [send("b", bytes(28)), ended("b", "any", within=3000)], "incomplete",
           {"malformed": {"layer": "header", "kind": "bad_magic", "offset": 0}})
 
@@ -141,7 +141,7 @@ script(21242, "session-generic-ok", "The generic OK: a stream follows, and it ca
        ok({}, "stream", stream={"bytes": len(HEAD), "end": "incomplete"}, stop="not_sent"), **AFTER)
 script(21243, "session-half-an-id", "An OK with half an id", ["R-EVP-013"], left_open(COLLECT2, message(0xFF00, u32(ID))),
        malformed("payload", "unexpected_end", 20))
-script(21244, "stream-without-a-reply", "The stream comes without a reply", ["R-EVP-014", "R-HDR-010"],
+script(21244, "stream-without-a-reply", "The stream arrives without a reply", ["R-EVP-014", "R-HDR-010"],
        left_open(COLLECT2, HEAD + TAIL), malformed("header", "bad_magic", 0))
 
 # --- user_events ---------------------------------------------------------------------------------------------------
@@ -153,12 +153,12 @@ def user_events(sc, name, comment, spec, steps, outcome):
 DESCRIPTOR = expect("a", anything(1), with_fd=True)
 HELD = ok({"sessionId": "42"}, "user_events")
 user_events(21250, "user-events-session",
-            "The descriptor comes behind the request, on a byte of its own, and the client does not wait for a reply first",
+            "The descriptor follows the request, on a separate byte, and the client does not wait for a reply first",
             ["F-19", "F-20", "R-EVP-056", "R-UEV-003", "R-UEV-004"], [DESCRIPTOR, send("a", session_ok(ID)), close("a")], HELD)
 user_events(21251, "user-events-refused", "The registration fails: FAIL, and the end", ["F-21"],
             [DESCRIPTOR, send("a", error(E_FAIL)), close("a")], error_is(E_FAIL))
 user_events(21252, "user-events-refused-at-once", "BAD_ENCODING before the descriptor was read, and the connection stays open",
             ["F-21", "F-74", "P-7"],
             [send("a", error(BAD_ENCODING)), DESCRIPTOR, ended("a", "any", within=3000)], error_is(BAD_ENCODING))
-user_events(21253, "user-events-closed-without-a-reply", "The runtime closes behind the descriptor", ["R-ERR-003"],
+user_events(21253, "user-events-closed-without-a-reply", "The runtime closes after the descriptor", ["R-ERR-003"],
             [DESCRIPTOR, close("a")], no_reply("closed"))

@@ -22,7 +22,7 @@ script(21401, "tool-port-advertise-in-bytes", "The advertise arrives byte by byt
        [send("a", ADVERTISE, chunks=[1] * 34), *ANSWERED], DONE)
 script(21402, "tool-port-advertise-in-pieces", "The advertise arrives in pieces that end inside of fields", ["R-ADV-002"],
        [send("a", ADVERTISE, chunks=[7, 10, 16, 1]), *ANSWERED], DONE)
-script(21403, "tool-port-late-advertise", "The advertise comes a second after the connection", ["R-FLW-016"],
+script(21403, "tool-port-late-advertise", "The advertise arrives a second after the connection", ["R-FLW-016"],
        [wait(1000), send("a", ADVERTISE), *ANSWERED], DONE)
 script(21404, "tool-port-future", "`future` of any value is kept", ["R-ADV-006"],
        [send("a", ADVERTISE[:32], u16(0xBEEF)), *ANSWERED],
@@ -33,38 +33,38 @@ script(21405, "tool-port-nil-cookie", "A cookie of zeros and the largest process
                                "future": 0}))
 for sc, at in ((21406, 0), (21407, 6), (21408, 7)):
     wrong = bytes(byte ^ (n == at) for n, byte in enumerate(ADVERTISE))
-    script(sc, f"tool-port-wrong-magic-{at}", f"Byte {at} of the magic is wrong: the tool says nothing and closes", ["R-ADV-003"],
+    script(sc, f"tool-port-wrong-magic-{at}", f"Byte {at} of the magic is wrong: the tool sends nothing and closes", ["R-ADV-003"],
            [send("a", wrong), ended("a", "any", within=3000)],
            {"outcome": "bad_advertise", "error": {"layer": "header", "kind": "bad_magic", "offset": at}})
-script(21409, "tool-port-request-for-an-advertise", "Somebody takes the port for a runtime's, and sends a request", ["R-ADV-003"],
+script(21409, "tool-port-request-for-an-advertise", "A client mistakes the port for a runtime's, and sends a request", ["R-ADV-003"],
        [send("a", message(0x0404)), ended("a", "any", within=3000)],
        {"outcome": "bad_advertise", "error": {"layer": "header", "kind": "bad_magic", "offset": 0}})
 for sc, n in ((21410, 0), (21411, 7), (21412, 8), (21413, 33)):
     script(sc, f"tool-port-cut-after-{n}", f"The connection is closed after {n} of 34 bytes", ["R-ADV-001", "R-ERR-003"],
            [*([send("a", ADVERTISE[:n])] if n else []), close("a")],
            {"outcome": "cut_advertise", "received": n, "end": "closed"})
-script(21414, "tool-port-advertise-stops", "After 20 of 34 bytes nothing more comes", ["R-ADV-001", "R-ERR-004"],
+script(21414, "tool-port-advertise-stops", "After 20 of 34 bytes nothing follows", ["R-ADV-001", "R-ERR-004"],
        [send("a", ADVERTISE[:20]), ended("a", "any", within=3000)],
        {"outcome": "cut_advertise", "received": 20, "end": "timed_out"}, patience_ms=300)
 script(21415, "tool-port-refused", "The runtime refuses the command", ["R-ERR-009"],
        [send("a", ADVERTISE), expect("a", RESUME), send("a", error(UNKNOWN_COMMAND)), close("a")],
        error_is(UNKNOWN_COMMAND, advertise=VALUE))
 script(21416, "tool-port-reply-with-the-advertise",
-       "Advertise and reply in one write, as if the runtime knew what would be asked: each is taken for itself",
+       "Advertise and reply in one write, as if the runtime knew the request: each is read separately",
        ["R-ADV-001", "R-HDR-016"],
        [send("a", ADVERTISE, SUCCESS), expect("a", RESUME), close("a")], DONE)
 script(21417, "tool-port-next-connection",
-       "The runtime connects again while the command runs: the second connection waits for a command of its own",
+       "The runtime connects again while the command runs: the second connection waits for its own command",
        ["R-FLW-013", "R-FLW-014", "F-77"],
        [send("a", ADVERTISE), expect("a", RESUME), open_("b", "p"), send("b", ADVERTISE), send("a", SUCCESS), close("a"),
         nothing("b"), close("b")], DONE)
-script(21418, "tool-port-session", "A session over a port: the stop goes over the next connection of the same runtime",
+script(21418, "tool-port-session", "A session over a port: the stop is sent over the next connection of the same runtime",
        ["R-FLW-010", "R-FLW-014", "F-76"],
        [send("a", ADVERTISE), expect("a", COLLECT2), open_("b", "p"), send("b", ADVERTISE), send("a", session_ok(42), b"Nettrace"),
         expect("b", stop(42)), send("a", b"rest"),
         send("b", session_ok(42)), close("b"), close("a")],
        ok({"sessionId": "42"}, "stream", advertise=VALUE, stream={"bytes": 12, "end": "complete"}, stop="ok"),
        "EventPipe/CollectTracing2", COLLECT2_VALUE, stop_after=8)
-script(21419, "tool-port-closed-behind-the-advertise", "The runtime ends behind its advertise, before the command",
+script(21419, "tool-port-closed-behind-the-advertise", "The runtime ends after its advertise, before the command",
        ["R-ERR-003", "R-PRT-030"],
        [send("a", ADVERTISE), expect("a", RESUME), close("a")], no_reply("closed"))
