@@ -229,7 +229,7 @@ mod tests {
     fn comes_goes_and_is_handed_out<R: Readiness>() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("port");
-        let options = PortOptions { advertise: Duration::from_millis(200), most_silent: 3, ..PortOptions::DEFAULT };
+        let options = PortOptions { advertise: Duration::from_secs(2), most_silent: 3, ..PortOptions::DEFAULT };
         let port = PortListener::start(Listener::bind(&path).unwrap(), Box::new(()), options, Sockets::<R>::new).unwrap();
         let until = Until { deadline: Instant::now().checked_add(Duration::from_secs(10)), canceller: None };
         let counted = |done: fn(PortCounts) -> bool| {
