@@ -53,7 +53,7 @@ fn imports_point_downwards() {
 }
 
 #[test]
-fn files_use_each_other_without_circles() {
+fn files_have_no_import_cycles() {
     let files = read(Path::new(env!("CARGO_MANIFEST_DIR")));
     let mut wrong = String::new();
     for circle in circles(files.len(), &edges(&files)) {
@@ -64,7 +64,7 @@ fn files_use_each_other_without_circles() {
 }
 
 #[test]
-fn every_module_has_a_floor() {
+fn every_module_has_a_layer() {
     let files = read(Path::new(env!("CARGO_MANIFEST_DIR")));
     let modules: BTreeSet<_> = files.iter().filter_map(|file| file.module.first()).map(String::as_str).collect();
     let ordered: BTreeSet<_> = FLOORS.concat().into_iter().collect();
@@ -73,7 +73,7 @@ fn every_module_has_a_floor() {
 
 /// The reader itself: each kind of line that names another file is seen.
 #[test]
-fn each_way_of_naming_a_file_is_seen() {
+fn every_form_of_import_is_found() {
     let parse = |module: &[&str], text: &str| {
         let module: Module = module.iter().map(ToString::to_string).collect();
         let path = PathBuf::from(format!("src/{}.rs", module.join("/")));

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn structure_that_ends_early_is_refused() {
+    fn structure_truncated_is_refused() {
         for len in 0..USER_UNREG_LEN {
             let error = UserUnreg::decode(&mut Reader::new(&BYTES[..len])).unwrap_err();
             assert!(

@@ -43,13 +43,13 @@ fn decode_error_reply_needs_no_request() {
 
 /// As .NET 6.0.13 answered a dump that failed (F-127).
 #[test]
-fn decode_error_whose_code_is_0_is_a_failure() {
+fn decode_error_with_code_0_is_a_failure() {
     let said = text(&run(&["decode", "--hex", "444f544e45545f4950435f563100 1800 ffff 0000 00000000"], b"", 0));
     assert!(said.ends_with("  a failure all the same: .NET 6 gives this code for a dump that failed (F-127)\n\n"), "{said}");
 }
 
 #[test]
-fn decode_continuation_is_no_message() {
+fn decode_continuation_is_not_a_message() {
     // A session's stream goes on to the end; an environment block has as many bytes as were announced.
     let stream = decode(&["--hex", &format!("{STOPPED}4e6574747261636500"), "--request", "CollectTracing2"], 0);
     assert_eq!((&stream[1]["kind"], &stream[1]["value"]), (&json!("continuation"), &json!({ "bytes": "4e6574747261636500" })));
@@ -179,7 +179,7 @@ fn input_large_or_binary_is_refused_with_reason() {
 }
 
 #[test]
-fn output_closed_by_reader_is_no_error() {
+fn output_closed_by_reader_is_not_an_error() {
     let bytes = hex::decode(STOP).unwrap().repeat(20_000);
     let mut child = diagipc(&["decode", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();

@@ -63,7 +63,7 @@ fn decode(arguments: &[&str], status: i32) -> Value {
 
 /// As `head` does.
 #[test]
-fn output_whose_reader_is_gone_is_no_error() {
+fn output_without_reader_is_not_an_error() {
     for arguments in [&["check", "--json", "--only", "vectors/grammar/*"][..], &["vectors", "list", "--json"], &["scripts", "list"]]
     {
         let mut child = diagipc(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
@@ -76,7 +76,7 @@ fn output_whose_reader_is_gone_is_no_error() {
 
 /// What comes from a file or a message moves no cursor.
 #[test]
-fn text_from_outside_is_spelled_out() {
+fn text_from_file_or_message_is_escaped() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("operations\u{202e}.toml");
     std::fs::write(&file, "[operations]\n\"na\u{9b}me\" = []\n").unwrap();

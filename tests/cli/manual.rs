@@ -37,7 +37,7 @@ fn matches(printed: &[&str], expected: &[&str]) -> bool {
 }
 
 #[test]
-fn manual_output_is_what_the_tool_prints() {
+fn manual_output_equals_tool_output() {
     assert!(matches(&["a", "bc", "d"], &["a", "b…", "d"]) && matches(&["a", "b", "c"], &["…", "c"]));
     assert!(!matches(&["a", "b"], &["a"]) && !matches(&["a"], &["a", "b"]) && !matches(&["ab"], &["b…"]));
 

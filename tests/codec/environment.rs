@@ -332,13 +332,13 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_judged_as_the_view_judges_them(block in prop_oneof![blocks(), prop::collection::vec(0_u8..4, 0..64)]) {
+    fn any_bytes_decode_as_in_view(block in prop_oneof![blocks(), prop::collection::vec(0_u8..4, 0..64)]) {
         let heard = whole(&block);
         prop_assert_eq!(heard.end, Environment::decode(&block).map(|_| ()));
     }
 
     #[test]
-    fn what_is_read_is_written_the_same(block in blocks()) {
+    fn decoded_block_reencodes_identically(block in blocks()) {
         if let Ok(environment) = Environment::decode(&block) {
             let mut again = Vec::new();
             environment.encode(&mut again).unwrap();
@@ -348,7 +348,7 @@ proptest! {
     }
 
     #[test]
-    fn name_and_value_put_together_are_the_entry(units in entry_units()) {
+    fn name_and_value_join_to_the_entry(units in entry_units()) {
         let entry = Entry::from_units(&units);
         let mut joined: Vec<u16> = entry.name().units().collect();
         if let Some(value) = entry.value() {

@@ -467,7 +467,7 @@ fn says(what: impl ToString, words: &str) {
 
 /// The text is that of the cause, so a source would say it twice.
 #[test]
-fn respond_error_says_its_cause_and_has_no_source() {
+fn respond_error_prints_cause_without_source() {
     let (misuse, encode) = (MisuseError::NotAsked, EncodeError::BufferTooSmall { needed: 24 });
     for (error, cause) in [(RespondError::from(misuse), misuse.to_string()), (RespondError::from(encode), encode.to_string())] {
         assert_eq!(error.to_string(), cause);
@@ -476,7 +476,7 @@ fn respond_error_says_its_cause_and_has_no_source() {
 }
 
 #[test]
-fn end_name_is_that_of_the_vectors() {
+fn end_name_equals_vectors() {
     assert_eq!([End::Closed, End::Reset, End::TimedOut].map(End::name), ["closed", "reset", "timed_out"]);
 }
 
@@ -496,7 +496,7 @@ fn refusal_reason_hresult_by_kind() {
 }
 
 #[test]
-fn positions_of_faults_are_told() {
+fn fault_positions_are_reported() {
     assert_eq!(WritePorts::new(&[PortConfig::new("/a"), PortConfig::new("/b;c")]).unwrap_err().index(), 1);
     assert_eq!("01234567-89ab-cdef-0123-456789abcdeg".parse::<Guid>().unwrap_err().offset(), 35);
     assert!(DiagnosticPort::<[Slot<()>; 0]>::new([], SameCookie::Replace).is_ok());

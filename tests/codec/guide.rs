@@ -23,7 +23,7 @@ fn numbers<'a>(cell: &'a str, kind: &str) -> impl Iterator<Item = u32> + 'a {
 }
 
 #[test]
-fn every_trap_is_shown_by_a_vector_or_script_that_cites_its_fact() {
+fn every_trap_has_a_vector_or_script_citing_its_fact() {
     let files = vectors::files().unwrap();
     let groups = files.iter().flat_map(|file| &file.groups);
     let tests: BTreeMap<u32, &[String]> =

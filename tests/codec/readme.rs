@@ -11,7 +11,7 @@ fn read(path: &str) -> String {
 }
 
 #[test]
-fn readme_features_are_those_of_the_manifest() {
+fn readme_features_equal_manifest() {
     let manifest: toml::Table = read("Cargo.toml").parse().unwrap();
     let section = README.split("\n## Features\n").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("a section");
     let rows: Vec<_> = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |")).collect();
@@ -22,7 +22,7 @@ fn readme_features_are_those_of_the_manifest() {
 }
 
 #[test]
-fn readme_versions_are_that_of_the_manifest() {
+fn readme_versions_equal_manifest() {
     let version = env!("CARGO_PKG_VERSION");
     let (minor, _) = version.rsplit_once('.').unwrap();
     assert!(README.contains(&format!("`dotnet-diagnostics-ipc = \"{minor}\"`")), "the dependency is not {minor}");
@@ -50,7 +50,7 @@ fn layers_picture_names_every_module() {
 
 /// As rustdoc takes them into a page: HTML ends at a blank line there.
 #[test]
-fn pictures_can_be_part_of_a_page() {
+fn pictures_can_be_embedded_in_rustdoc() {
     for name in ["layers", "exchange"] {
         let picture = read(&format!("src/pictures/{name}.svg"));
         assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"), "{name}");

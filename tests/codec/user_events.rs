@@ -84,7 +84,7 @@ fn likely_extension() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_without_contradiction(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+    fn any_bytes_decode_consistently(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
         total(&bytes, UserReg::decode, |again, _| assert_eq!(again, &bytes[..again.len()]));
         total(&bytes, UserUnreg::decode, |again, _| assert_eq!(again, &bytes[..16]));
         total(&bytes, RelLoc::decode, |again, _| assert_eq!(again, &bytes[..4]));
@@ -97,7 +97,7 @@ proptest! {
 
     /// Of each size: what is taken is written as it was, and what is refused has another size, padding that is not zero, or an end.
     #[test]
-    fn registration_is_as_long_as_its_size_says(bytes in likely_registration()) {
+    fn registration_length_equals_its_size(bytes in likely_registration()) {
         let len = usize::from(bytes[0]);
         let whole = len == 28 || len == 32 && bytes.get(28..32) == Some(&[0; 4]);
         prop_assert_eq!(UserReg::decode(&mut Reader::new(&bytes)).is_ok(), whole);
@@ -105,13 +105,13 @@ proptest! {
     }
 
     #[test]
-    fn record_keeps_its_meaning(bytes in likely_record()) {
+    fn record_reencoded_means_the_same(bytes in likely_record()) {
         total(&bytes, WrittenRecord::decode, |again, record| assert_eq!(written(again), *record));
         total(&bytes[4..], Record::decode, |again, record| assert_eq!(Record::decode(&mut Reader::new(again)), Ok(*record)));
     }
 
     #[test]
-    fn extension_has_one_form(bytes in likely_extension()) {
+    fn extension_has_one_encoding(bytes in likely_extension()) {
         total(&bytes, Extension::decode, |again, extension| {
             assert_eq!(again, bytes);
             let items: Vec<_> = extension.iter().collect();
@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn command_is_made_of_every_name_that_it_can_be_read_back_from(name in "[a-zß診😀 \0:;]{0,6}", more in 0..440usize) {
+    fn command_accepts_exactly_names_that_roundtrip(name in "[a-zß診😀 \0:;]{0,6}", more in 0..440usize) {
         let name = name + &"n".repeat(more);
         let possible = !name.is_empty() && !name.contains([' ', '\0']) && name.len() <= 436;
         match TracepointCommand::new(IpcString::new(&name)) {
@@ -135,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn location_is_resolved_to_where_it_was_made_for(end in 0..1000usize, distance in 0..70_000usize, len in 0..70_000usize, more in 0..9usize) {
+    fn location_resolves_to_its_original_range(end in 0..1000usize, distance in 0..70_000usize, len in 0..70_000usize, more in 0..9usize) {
         let (start, stop) = (end + distance, end + distance + len);
         match RelLoc::new(distance, len) {
             Ok(location) => {

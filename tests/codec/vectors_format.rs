@@ -43,7 +43,7 @@ fn for_each_test(mut check: impl FnMut(&Group, &Test) -> Option<String>) {
 }
 
 #[test]
-fn every_file_is_valid_by_the_schema() {
+fn every_file_matches_the_schema() {
     let schema = Schema::load("vectors.schema.json");
     for (name, text) in files_on_disk() {
         let document = text.parse().unwrap_or_else(|error| panic!("{name}: {error}"));

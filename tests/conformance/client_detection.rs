@@ -12,14 +12,14 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The command also holds the section "Clients" of `spec/DETECTION.md` to what the run gives.
 #[test]
-fn planted_client_faults_are_named_alone() {
+fn client_planted_faults_are_named_without_others() {
     let script = Path::new(ROOT).join("tests/clients/detect.py");
     let ran = tool::python().arg(script).args(["--check", "--diagipc", DIAGIPC]).output().unwrap();
     assert!(ran.status.success(), "{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
 }
 
 #[test]
-fn client_fault_each_is_planted() {
+fn client_every_fault_is_planted() {
     let text = fs::read_to_string(Path::new(ROOT).join("tests/clients/faults.toml")).unwrap();
     let planted: toml::Table = toml::from_str(&text).unwrap();
     let planted: BTreeSet<&str> = planted["faults"].as_table().unwrap().keys().map(String::as_str).collect();

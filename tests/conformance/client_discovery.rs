@@ -38,7 +38,7 @@ fn faults(case: &Case) -> Vec<&str> {
 }
 
 #[test]
-fn client_that_looks_where_the_process_does_passes_beside_each_decoy() {
+fn client_using_tmpdir_of_process_passes_with_each_decoy() {
     let cases = cases(&[], &["*"]);
     // Only root can give a socket to another user.
     assert_eq!(cases.len(), if rustix::process::geteuid().is_root() { 7 } else { 6 });
@@ -49,13 +49,13 @@ fn client_that_looks_where_the_process_does_passes_beside_each_decoy() {
 
 /// The document does not say that a client reads the TMPDIR of the process.
 #[test]
-fn client_that_looks_in_its_own_tmpdir_alone_is_informational() {
+fn client_using_only_own_tmpdir_is_informational() {
     let [case] = <[Case; 1]>::try_from(cases(&["--taste", "looks-in-its-own-tmpdir"], &["other-tmpdir"])).unwrap();
     assert_eq!((case.grade, faults(&case)), (Grade::Informational, vec!["process-not-found"]), "{case:?}");
 }
 
 #[test]
-fn client_that_asks_another_process_fails_in_each_directory() {
+fn client_asking_other_process_fails_in_each_directory() {
     for case in cases(&["--fault", "another-process-reached"], &["later-key", "other-tmpdir"]) {
         assert_eq!((case.grade, faults(&case)), (Grade::Fail, vec!["another-process-reached"]), "{case:?}");
     }

@@ -19,7 +19,7 @@ fn files() -> (Vec<PathBuf>, Vec<PathBuf>) {
 }
 
 #[test]
-fn client_operation_files_of_the_project_are_read() {
+fn client_operation_files_of_project_parse() {
     let (known, operations) = files();
     assert!(operations.len() >= 6 && !known.is_empty(), "{operations:?} {known:?}");
     for path in operations {
@@ -35,7 +35,7 @@ fn client_operation_files_of_the_project_are_read() {
 }
 
 #[test]
-fn client_files_of_the_project_are_in_its_readme() {
+fn client_files_of_project_are_in_readme() {
     let readme = fs::read_to_string(Path::new(ROOT).join("vectors/clients/README.md")).unwrap();
     let (known, operations) = files();
     for path in operations.iter().chain(&known) {
@@ -46,7 +46,7 @@ fn client_files_of_the_project_are_in_its_readme() {
 
 /// The limits of a line, of the file where the line has none, and of both kinds where one is absent.
 #[test]
-fn deadline_of_an_operation_goes_before_that_of_the_file() {
+fn operation_deadline_overrides_file_deadline() {
     let text = "timeout_ms = 5000\ndeadline_ms = 8000\n[operations.resume]\ncommand = 'x'\n\
         [operations.dump]\ncommand = 'x'\ntimeout_ms = 100\ndeadline_ms = 200\n";
     let operations = Operations::parse("x.toml", text).unwrap();
@@ -64,7 +64,7 @@ fn deadline_of_an_operation_goes_before_that_of_the_file() {
 
 /// What failed is apart from what explains it, and a cause shows what the client sent and what it was answered.
 #[test]
-fn text_report_of_a_client_tells_what_failed_from_how_it_ended() {
+fn client_text_report_separates_failure_from_explanation() {
     let directory = tempfile::tempdir().unwrap();
     let client = Path::new(ROOT).join("tests/fixtures/clients/client.py");
     let file = directory.path().join("client.toml");

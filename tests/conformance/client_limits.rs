@@ -31,7 +31,7 @@ fn played(limits: &str, scenario: &str) -> Case {
 
 /// The whole of a reply takes longer than a client waits for it, and no byte does.
 #[test]
-fn deadline_ms_is_a_limit_for_the_whole_reply() {
+fn deadline_ms_limits_whole_reply() {
     const SLOW: &str = "replies/reply-in-bytes";
     let case = played("timeout_ms = 20000\ndeadline_ms = 100", SLOW);
     let found = &case.detail.as_ref().unwrap().found;
@@ -45,7 +45,7 @@ fn deadline_ms_is_a_limit_for_the_whole_reply() {
 
 /// The client waits 20 s for a byte that never comes, where it says that it waits a moment for all of the reply.
 #[test]
-fn deadline_ms_alone_is_how_long_silence_may_last() {
+fn deadline_ms_alone_limits_silence() {
     // How long the kit waits for a client that says nothing of its limits.
     const DEFAULT_MS: u32 = 10_000;
     let case = played("deadline_ms = 300", "silence/at-once/process-info");
@@ -59,7 +59,7 @@ fn deadline_ms_alone_is_how_long_silence_may_last() {
 
 /// Who reads the JSON of a pass sees what was said.
 #[test]
-fn json_report_has_the_bytes_of_cases_that_pass() {
+fn json_report_has_bytes_of_passing_cases() {
     let case = played("timeout_ms = 20000", "replies/reply-in-bytes");
     assert_eq!(case.grade, Grade::Pass);
     let turns = case.detail.as_ref().and_then(Detail::turns).expect("a conversation");

@@ -98,12 +98,12 @@ fn named_alone_among(fault: ClientFault, only: &[&str]) {
 }
 
 #[test]
-fn client_reply_magic_unchecked_is_named_alone_in_all_scenarios() {
+fn client_reply_magic_unchecked_is_only_fault_in_all_scenarios() {
     named_alone_among(ClientFault::ReplyMagicUnchecked, &[]);
 }
 
 #[test]
-fn client_reply_of_24_insisted_on_is_named_alone_in_all_replies() {
+fn client_reply_of_24_insisted_on_is_only_fault_in_all_replies() {
     named_alone_among(ClientFault::ReplyOf24InsistedOn, &["replies", "reply", "size-field"]);
 }
 

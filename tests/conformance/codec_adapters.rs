@@ -469,7 +469,7 @@ fn adapter_failures_are_counted_by_cause() {
 }
 
 #[test]
-fn adapter_another_layer_fails_only_for_wrong_magic() {
+fn adapter_wrong_layer_fails_only_for_wrong_magic() {
     let (cases, _) = cases_with_fault("another layer", "*", &[], 0);
     let grades = |wanted| cases.iter().filter(|case| case.grade == wanted).count();
     assert_eq!((grades(Grade::Pass), grades(Grade::Informational)), (6, 1), "{cases:?}");
@@ -481,7 +481,7 @@ fn adapter_another_layer_fails_only_for_wrong_magic() {
 }
 
 #[test]
-fn adapter_taking_without_showing_fails_for_invalid_bytes_alone() {
+fn adapter_taking_without_value_fails_only_for_invalid_bytes() {
     let only = ["--only", "reply/decode", "--only", "*/StopTracing/encode"];
     let report = Faulty::new("taken", "reply").report(&only, 1);
     let [(name, failures)] = causes(&report)[..] else { panic!("{:?}", report.causes) };
@@ -516,7 +516,7 @@ fn adapter_writing_empty_for_absent_arguments_passes_leniently() {
 
 /// It would be the same with every question: one is enough.
 #[test]
-fn adapter_that_no_question_can_reach_is_lost_with_its_reason() {
+fn adapter_unreachable_is_lost_with_reason() {
     let all = listed(&["--only", "wchar"]).len();
     for (fault, reason) in [
         ("byte order mark", "the answer begins with the byte order mark of UTF-8: expected UTF-8 without a byte order mark"),

@@ -98,7 +98,7 @@ fn conformance_decisions_read_no_display_text() {
 }
 
 #[test]
-fn decisions_on_display_text_are_found() {
+fn conformance_decisions_on_display_text_are_found() {
     for line in [
         r#"let waits = text.ends_with("behind 0 bytes ") && begun.elapsed() > LOOK;"#,
         r#"_ if note.len == 4 && note.text.starts_with("length ") => What::StringLength,"#,

@@ -119,7 +119,7 @@ fn campaign_without_allow_harmful_sends_nothing() {
 }
 
 #[test]
-fn target_that_is_not_there_is_lost() {
+fn campaign_missing_target_is_lost() {
     let directory = tempfile::tempdir().unwrap();
     fuzz(&["--allow-harmful", directory.path().join("none").to_str().unwrap()], 3);
     let summary = against(&[], &["false"], 3);
@@ -256,7 +256,7 @@ fn campaign_foreign_target_dies_once() {
 }
 
 #[test]
-fn campaign_vanished_endpoint_is_no_hang() {
+fn campaign_vanished_endpoint_is_not_a_hang() {
     let summary = of_one_fault("vanishes", &["--seed", "1", "--cases", "100", "--timeout", &scaled(400)], 1);
     assert_eq!((&summary["cases"], &summary["lost"]), (&100.into(), &Value::Null));
     let [only] = findings(&summary) else { panic!("{summary}") };
@@ -335,7 +335,7 @@ fn campaign_text_counts_cases_by_cause() {
 
 /// .NET 10 is known to die of much (F-72). That excuses nobody who only has its version text.
 #[test]
-fn campaign_version_text_alone_excuses_nothing() {
+fn campaign_version_text_alone_is_no_excuse() {
     let summary = of_one_fault("claims-to-be-net10", &["--seed", "1", "--cases", "60", "--tries", "16"], 1);
     assert_eq!((&summary["runtime"], &summary["profile"]), (&".NET 10.0.9".into(), &"strict".into()));
     let [only] = findings(&summary) else { panic!("{summary}") };

@@ -40,7 +40,7 @@ fn name(test: &str) -> String {
 }
 
 #[test]
-fn windows_campaign_against_right_server_finds_nothing() {
+fn windows_campaign_correct_server_no_findings() {
     let name = name("right");
     let (mut listener, shutdown) = (PipeListener::bind(&name).unwrap(), Canceller::new().unwrap());
     thread::scope(|scope| {
@@ -57,7 +57,7 @@ fn windows_campaign_against_right_server_finds_nothing() {
 
 /// As one that gives away its memory in place of a reply (F-71).
 #[test]
-fn windows_campaign_names_answer_without_magic() {
+fn windows_campaign_answer_without_magic_is_named() {
     let name = name("leaks");
     let mut listener = PipeListener::bind(&name).unwrap();
     let over = Canceller::new().unwrap();

@@ -33,7 +33,7 @@ fn report(types: &[&str], program: &[&str]) -> Report {
 }
 
 #[test]
-fn grammar_committed_files_are_what_the_command_prints() {
+fn grammar_committed_files_equal_command_output() {
     for (format, file) in
         [("json", "spec/grammar.json"), ("c", "c/dotnet_ipc.h"), ("ksy", "spec/dotnet_ipc.ksy"), ("lua", "spec/dotnet_ipc.lua")]
     {
@@ -45,7 +45,7 @@ fn grammar_committed_files_are_what_the_command_prints() {
 }
 
 #[test]
-fn grammar_json_is_valid_by_its_schema_and_another_key_is_not() {
+fn grammar_json_matches_schema_and_unknown_key_is_refused() {
     let schema = Schema::at(Path::new("spec/grammar.schema.json"));
     let good: Value = read("spec/grammar.json").parse().unwrap();
     assert_eq!(schema.objection(&good), None);

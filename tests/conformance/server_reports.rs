@@ -22,7 +22,7 @@ fn text(output: &[u8]) -> String {
 }
 
 #[test]
-fn except_leaves_out_what_only_chose() {
+fn except_removes_cases_chosen_by_only() {
     let listed = |options: &[&str]| text(&server(&[&["--list", "--only", "scripts/process"], options].concat()).stdout);
     let (all, some) = (listed(&[]), listed(&["--except", "*process-info*", "--except", "resume*"]));
     assert!(all.contains("scripts/process/process-info2\n") && all.contains("scripts/process/process-environment\n"), "{all}");
@@ -37,7 +37,7 @@ fn except_leaves_out_what_only_chose() {
 
 /// Each thing that it does not have is a line, with the number of cases that want it.
 #[test]
-fn text_report_lists_what_target_does_not_have() {
+fn text_report_lists_what_target_lacks() {
     let only = ["--only", "scripts/eventpipe/collect-tracing3", "--only", "requests/eventpipe/530*", "--min-judged", "0"];
     let output = server(&[&only[..], &["--spawn", "--", "python3", &fixture("engine.py")]].concat());
     let said = text(&output.stdout);
@@ -67,7 +67,7 @@ fn json_report_has_the_dump_of_a_cause() {
 
 /// A socket of another user is asked only where that is allowed.
 #[test]
-fn socket_of_another_owner_is_asked_with_any_owner_only() {
+fn socket_of_other_owner_needs_any_owner_option() {
     const NOBODY: u32 = 65_534;
     if !rustix::process::geteuid().is_root() {
         eprintln!("SKIPPED {}:{}: only root starts a process of another user", file!(), line!());

@@ -175,7 +175,7 @@ fn fact_of(case: &Case) -> Option<&str> {
 
 /// What nobody saw is held to the document, and the report says so.
 #[test]
-fn family_that_nobody_saw_is_held_to_the_document() {
+fn family_never_recorded_is_held_to_the_document() {
     let only = ["--allow-harmful", "--profile", "nativeaot-10", "--only", "scripts/framing/unknown-id-0300"];
     let report = against(&only, &["--profile", "nativeaot-9"], 1);
     assert_eq!(report.failures().map(fact_of).collect::<Vec<_>>(), [None]);
@@ -291,7 +291,7 @@ fn required_case_missing_fails() {
 }
 
 #[test]
-fn target_that_is_not_there_is_lost() {
+fn target_missing_is_lost() {
     let directory = tempfile::tempdir().unwrap();
     let nobody = directory.path().join("nobody").display().to_string();
     let report = report(&["--timeout", "500", &nobody], 3);

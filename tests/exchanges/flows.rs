@@ -83,7 +83,7 @@ fn flows_name_every_command_once() {
 }
 
 #[test]
-fn flows_general_row_is_the_three_arrows_of_the_document() {
+fn flows_general_row_equals_three_arrows_of_document() {
     assert_eq!(rows()["general"].steps, ["> request", "< reply", "(`<> continuation`)", "<> close"]);
 }
 
@@ -315,7 +315,7 @@ fn flows_old_protocol_streams_after_a_bare_session_id() {
 }
 
 #[test]
-fn flows_reply_deadline_is_that_of_the_row() {
+fn flows_reply_deadline_equals_row() {
     let rows = rows();
     let seconds = Duration::from_secs;
     for (command, _, flow) in commands() {

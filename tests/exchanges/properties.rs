@@ -84,7 +84,7 @@ fn peers() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn client_hears_the_same_however_it_arrives(
+    fn client_outcome_is_same_for_any_pieces(
         (command, continuation) in commands(), peer in peers(), pieces in pieces(), room in 24..200usize,
     ) {
         let client = client(command, continuation);
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_client_takes_for_a_reply_is_one((command, continuation) in commands(), peer in peers()) {
+    fn client_outcome_agrees_with_decoder((command, continuation) in commands(), peer in peers()) {
         let (outcome, taken, buffer) = hear(client(command, continuation), &peer, &Pieces::all_at_once(), End::Reset, 65_535);
         let decoded = Message::decode(&buffer[..taken]).and_then(|message| message.reply_to(Some(command)));
         match outcome {
@@ -203,7 +203,7 @@ fn lent(content: &[u8], len: usize) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn client_takes_any_acknowledgement_and_refuses_those_it_did_not_ask_for(
+    fn client_refuses_unasked_acknowledgement(
         (command, continuation) in commands(), content in peers(), said in prop::collection::vec(to_client(), 1..40),
     ) {
         let mut client = client(command, continuation);
@@ -225,7 +225,7 @@ proptest! {
     }
 
     #[test]
-    fn server_takes_any_acknowledgement_and_refuses_those_it_did_not_ask_for(
+    fn server_refuses_unasked_acknowledgement(
         strict in any::<bool>(), content in requests(), said in prop::collection::vec(to_server(), 1..60),
     ) {
         let mut server = server(strict);
@@ -307,7 +307,7 @@ fn judged(mut server: Server, peer: &[u8], pieces: &Pieces) -> (Result<Command, 
 
 proptest! {
     #[test]
-    fn server_judges_the_same_however_it_arrives(peer in requests(), cut in any::<prop::sample::Index>(), pieces in pieces()) {
+    fn server_outcome_is_same_for_any_pieces(peer in requests(), cut in any::<prop::sample::Index>(), pieces in pieces()) {
         let peer = &peer[..=cut.index(peer.len())];
         let at_once = judged(server(false), peer, &Pieces::all_at_once());
         prop_assert_eq!(&at_once, &judged(server(false), peer, &pieces));

@@ -136,7 +136,7 @@ proptest! {
 proptest! {
     /// For a codec under test: what is made is a message, what is nearly one is refused where it is none.
     #[test]
-    fn strategies_give_messages_and_what_is_nearly_one(
+    fn strategies_give_messages_and_near_messages(
         request in prop_oneof![strategies::requests().boxed(), strategies::boundary_requests().boxed()],
         reply in prop_oneof![strategies::replies().boxed(), strategies::boundary_replies().boxed()],
         nearly in strategies::hostile_messages(),
@@ -153,7 +153,7 @@ proptest! {
     }
 
     #[test]
-    fn strategies_give_values_of_one_type_and_what_is_nearly_one(
+    fn strategies_give_values_of_one_type_and_near_values(
         plain in strategies::valid::<ProviderConfig<'_>>(),
         edge in strategies::boundary::<ProviderConfig<'_>>(),
         nearly in strategies::hostile::<ProviderConfig<'_>>(),
@@ -218,7 +218,7 @@ fn arbitrary_values_keep_type_promises() {
 
 /// A generator that gives the same few values again and again would pass all of the above.
 #[test]
-fn arbitrary_meets_every_kind_of_value() {
+fn arbitrary_generates_every_kind_of_value() {
     let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let (mut counts, mut kinds) = (BTreeMap::new(), BTreeMap::<String, u32>::new());
     let (mut deep, mut refused, mut taken, mut over, mut limits) = (0, 0, 0, 0, 0);

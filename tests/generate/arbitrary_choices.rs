@@ -43,7 +43,7 @@ fn borrowed<'a, T: Arbitrary<'a>>(chosen: &'a [u8]) -> Option<T> {
 }
 
 #[test]
-fn string_is_absent_text_or_no_text() {
+fn string_is_absent_text_or_not_text() {
     often(
         &met(|chosen| {
             let string: IpcString<'_> = borrowed(chosen)?;

@@ -45,7 +45,7 @@ async fn tokio_call_is_answered() {
 }
 
 #[tokio::test]
-async fn tokio_bytes_after_reply_are_the_callers() {
+async fn tokio_bytes_after_reply_go_to_caller() {
     let providers = [ProviderConfig::new("P", 1, EventLevel::ERROR)];
     let request = CollectTracing2 {
         circular_buffer_mb: 1,
@@ -63,7 +63,7 @@ async fn tokio_bytes_after_reply_are_the_callers() {
 }
 
 #[tokio::test]
-async fn tokio_environment_comes_by_entry() {
+async fn tokio_environment_is_read_by_entry() {
     for room in ROOM {
         let says = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x18\0\0\0\0\0\x02\0\0\0\x04\0\0\0A\0=\0b\0\0\0\x02\0\0\0=\0\0\0";
         let mut entries = Vec::new();
@@ -135,7 +135,7 @@ async fn tokio_call_over_limit_is_sent_only_unchecked() {
 }
 
 #[tokio::test]
-async fn tokio_reply_of_any_length_comes_whole() {
+async fn tokio_reply_of_any_length_is_read_whole() {
     // 20 + 8 + 16 + (4 + 2 × 20,000) + 4 + 4
     static SAYS: LazyLock<Vec<u8>> = LazyLock::new(|| {
         let length = &20_000u32.to_le_bytes();
@@ -157,7 +157,7 @@ async fn tokio_environment_ok_without_size_is_malformed() {
 }
 
 #[tokio::test]
-async fn tokio_gone_peer_is_heard() {
+async fn tokio_closed_peer_is_reported() {
     let (ours, mut theirs) = tokio::io::duplex(64);
     theirs.write_all(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x84\x13\x13\x80").await.unwrap();
     drop(theirs);
@@ -293,7 +293,7 @@ async fn tokio_phase_ends_at_its_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tokio_fallback_deadline_is_for_all_connections() {
+async fn tokio_fallback_deadline_covers_all_connections() {
     /// Takes its time, and knows nothing.
     struct Slow;
     impl AsyncConnect for Slow {
@@ -371,7 +371,7 @@ async fn tokio_silent_trace_can_be_read_again() {
 }
 
 #[tokio::test]
-async fn tokio_stop_after_trace_was_dropped_is_not_sent() {
+async fn tokio_stop_after_dropped_trace_is_not_sent() {
     let peer = Peer::saying(&[SESSION, SESSION]);
     let client = AsyncClient::new(&peer);
     let trace = client.trace(&COLLECT).await.unwrap();
@@ -428,7 +428,7 @@ async fn tokio_endpoint_is_checked_before_sending() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn tokio_endpoint_with_full_backlog_is_waited_for() {
+async fn tokio_endpoint_full_backlog_is_waited_for() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("socket");
     let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();

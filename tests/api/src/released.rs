@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_trait_is_a_break_and_new_one_is_none() {
+    fn lost_trait_is_a_break_and_new_trait_is_not() {
         assert_breaks("impl for a::Open: Clone + Debug", &["impl for a::Open: Debug + Eq"], &["- impl Clone for a::Open"]);
         assert_breaks("impl for a::Open: Clone + Debug", &["impl for a::Open: Clone + Debug + Eq"], &[]);
     }

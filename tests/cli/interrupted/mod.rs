@@ -138,7 +138,7 @@ fn silent(options: &[&str]) -> Run {
 }
 
 #[test]
-fn interrupted_run_says_so_in_every_form() {
+fn interrupted_run_is_reported_in_every_format() {
     let directory = tempfile::tempdir().unwrap();
     let [junit, html] = ["report.xml", "report.html"].map(|name| directory.path().join(name));
     let run = silent(&["--junit", junit.to_str().unwrap(), "--html", html.to_str().unwrap()]);
@@ -169,7 +169,7 @@ fn second_signal_ends_at_once() {
 }
 
 #[test]
-fn killed_run_takes_its_target_with_it() {
+fn killed_run_ends_its_target() {
     let run = silent(&[]);
     run.signal("-KILL");
     let Run { child, tmpdir } = run;
@@ -183,7 +183,7 @@ fn killed_run_takes_its_target_with_it() {
 
 /// What `check` starts are programs of its own, which end by themselves.
 #[test]
-fn killed_check_takes_its_programs_with_it() {
+fn killed_check_ends_its_programs() {
     let run = Run::start(diagipc(&["check", "--json"]));
     until("it starts nothing", || {
         let there = processes_in(run.tmpdir.path());

@@ -209,7 +209,7 @@ fn recording(left: &Left<'_>) -> bool {
 }
 
 #[test]
-fn every_subcommand_is_ended_here_or_instant() {
+fn every_subcommand_is_interrupted_here_or_instant() {
     let help = diagipc(&["--help"]).output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
     let names: Vec<&str> = help
@@ -277,7 +277,7 @@ fn record_interrupted_leaves_nothing_but_its_recording() {
 
 /// A client that writes its last word when it is told to end.
 #[test]
-fn record_interrupted_tells_its_client_to_end() {
+fn record_interrupted_terminates_its_client() {
     let (peer, out) = (Runtime::start(&[]), tempfile::tempdir().unwrap());
     let [began, ended] = ["began", "ended"].map(|name| out.path().join(name));
     let client =
@@ -376,7 +376,7 @@ fn trace_interrupted_is_complete() {
 }
 
 #[test]
-fn subcommand_that_reads_ends_by_the_signal() {
+fn subcommand_reading_input_ends_by_signal() {
     for arguments in [&["adapter"][..], &["decode", "-"], &["encode", "-"], &["stand-in"]] {
         interrupted(arguments, Ends::BySignal, nothing, unread);
     }

@@ -319,7 +319,7 @@ fn record_port_is_reversed() {
 }
 
 #[test]
-fn record_without_runtime_turns_client_away() {
+fn record_without_runtime_refuses_client() {
     let directory = TempDir::new().unwrap();
     let nobody = directory.path().join("nobody");
     let client = steps(&format!(
@@ -348,7 +348,7 @@ fn record_other_bytes_are_kept_as_harmful() {
 }
 
 #[test]
-fn record_hazard_is_that_of_vectors() {
+fn record_hazard_equals_vectors() {
     let hazard = |request: &str, answer: &str| {
         let runtime = r#"[{ "accept": "a" }, { "on": "a", "expect": ["REQUEST"] }, { "on": "a", "send": ["ANSWER"] },
             { "on": "a", "end": "close" }]"#;

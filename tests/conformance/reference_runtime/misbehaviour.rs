@@ -77,7 +77,7 @@ fn wrong(text: &str) -> (ReferenceRuntime, tempfile::TempDir) {
 }
 
 #[test]
-fn misbehaviour_each_has_a_test() {
+fn misbehaviour_every_one_has_a_test() {
     let here: BTreeSet<_> =
         REPLIES.iter().map(|(text, ..)| text.split('=').next().unwrap()).chain(OTHERS.iter().copied()).collect();
     let all: BTreeSet<_> = MisbehaviourKind::ALL.iter().map(|kind| kind.name()).collect();
@@ -107,7 +107,7 @@ fn misbehaviour_trickle_sends_single_bytes() {
 }
 
 #[test]
-fn misbehaviour_late_is_late() {
+fn misbehaviour_late_delays_reply() {
     let (runtime, _directory) = wrong("late=900");
     let mut stream = UnixStream::connect(runtime.socket()).unwrap();
     stream.write_all(&request(RESUME)).unwrap();
@@ -140,7 +140,7 @@ fn misbehaviour_dump_gets_second_reply() {
 }
 
 #[test]
-fn misbehaviour_dump_costs_socket() {
+fn misbehaviour_dump_removes_socket() {
     let (runtime, _directory) = wrong("socket-gone");
     let mut waiting = UnixStream::connect(runtime.socket()).unwrap();
     waiting.write_all(&message(0x0101, &[1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0])).unwrap();
@@ -176,7 +176,7 @@ fn session(runtime: &ReferenceRuntime) -> (u64, UnixStream) {
 }
 
 #[test]
-fn misbehaviour_reply_and_stream_come_together() {
+fn misbehaviour_one_write_sends_reply_with_stream() {
     let (runtime, _directory) = wrong("one-write");
     let mut stream = UnixStream::connect(runtime.socket()).unwrap();
     stream.write_all(&collect()).unwrap();

@@ -69,7 +69,7 @@ fn start(configure: impl FnOnce(&mut Config)) -> (ReferenceRuntime, tempfile::Te
 
 /// Ports are counted in the variable, and a runtime has room for so many; a socket may be somebody else's.
 #[test]
-fn runtime_start_failure_says_why() {
+fn runtime_start_failure_has_reason() {
     let directory = tempfile::tempdir().unwrap();
     let refused = |config: Config| {
         let error = ReferenceRuntime::start(config).unwrap_err();
@@ -92,7 +92,7 @@ fn runtime_start_failure_says_why() {
 }
 
 #[test]
-fn runtime_cookie_is_its_own() {
+fn runtime_cookie_is_unique() {
     let (one, _one) = start(|_| {});
     let (two, _two) = start(|_| {});
     assert_ne!(one.cookie(), two.cookie());
@@ -107,7 +107,7 @@ fn runtime_cookie_is_its_own() {
 
 /// R-TRN-011: what a client of a sandboxed macOS application does is to put the container in place of `TMPDIR`.
 #[test]
-fn runtime_in_group_container_is_reached_by_its_path() {
+fn runtime_in_group_container_is_reached_by_path() {
     let home = tempfile::tempdir().unwrap();
     let container = home.path().join("Library/Group Containers/TEAM.group");
     DirBuilder::new().recursive(true).mode(0o700).create(&container).unwrap();

@@ -13,7 +13,7 @@ use dotnet_diagnostics_ipc::vectors::{self, Direction};
 use crate::reference_runtime::{End, ask, message, request, start};
 
 #[test]
-fn profile_environment_is_recorded_one_and_additions() {
+fn profile_environment_is_recorded_plus_additions() {
     let (runtime, _directory) = start(|config| config.environment = vec!["no equals sign".into(), "=C:=C:\\".into()]);
     let (reply, _) = ask(runtime.socket(), &request(0x0402));
     let recorded = vectors::files()
@@ -53,7 +53,7 @@ fn profile_version_decides_commands() {
 }
 
 #[test]
-fn native_aot_lacks_what_it_was_seen_to_lack() {
+fn native_aot_lacks_what_recordings_lack() {
     let not_supported = message(0xffff, &[0x15, 0x15, 0x13, 0x80]);
     // An empty name, a type of 4 and flags of 0; a perf map of type 1; an empty path.
     let dump = message(0x0101, &[1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0]);
@@ -102,7 +102,7 @@ fn error(hresult: u32) -> (Vec<u8>, End) {
 
 /// P-5, P-43: a runtime ends a string at its first NUL, and so finds none.
 #[test]
-fn string_that_begins_with_nul_is_empty() {
+fn string_beginning_with_nul_is_empty() {
     for profile in [Profile::CORECLR_8, Profile::CORECLR_9, Profile::CORECLR_10] {
         let (runtime, _directory) = start(|config| config.profile = profile);
         for path in [&[0; 4][..], &[1, 0, 0, 0, 0, 0], &[3, 0, 0, 0, 0, 0, b'p', 0, 0, 0]] {
@@ -119,7 +119,7 @@ fn string_that_begins_with_nul_is_empty() {
 
 /// F-54: the check of the client data's length is inverted.
 #[test]
-fn client_data_longer_than_sent_are_taken_and_bytes_behind_refused() {
+fn client_data_too_long_is_accepted_and_surplus_refused() {
     let path = [3, 0, 0, 0, b'/', 0, b'!', 0, 0, 0];
     let (no_module, not_yet) = (error(0x8007_007e), error(0x8013_135b));
     for profile in [Profile::CORECLR_3_1, Profile::CORECLR_8, Profile::CORECLR_9, Profile::CORECLR_10] {
@@ -195,7 +195,7 @@ fn profile_3_1_refuses_payload_in_pieces() {
 
 /// P-46.
 #[test]
-fn dump_that_cannot_be_written_is_refused_as_by_net10() {
+fn dump_unwritable_is_refused_as_net10() {
     let (runtime, directory) = start(|config| config.profile = Profile::CORECLR_10);
     assert_eq!(ask(runtime.socket(), &dump(0x0101, "/no/such/directory/core", 4)), error(0x8000_4005));
     assert_eq!(ask(runtime.socket(), &dump(0x0102, directory.path().to_str().unwrap(), 4)), error(0x8000_4005));

@@ -81,7 +81,7 @@ fn kill(program: &Program, signal: &str) {
 
 /// F-109, P-49: what remains of a runtime that has no handler of its own for a signal.
 #[test]
-fn runtime_that_dies_leaves_its_socket_as_its_build_does() {
+fn runtime_death_leaves_socket_as_its_build_does() {
     for (profile, signal, number, is_left) in [
         ("nativeaot-9", "TERM", 15, true),
         ("nativeaot-9", "INT", 2, true),
@@ -100,7 +100,7 @@ fn runtime_that_dies_leaves_its_socket_as_its_build_does() {
 
 /// P-50.
 #[test]
-fn runtime_that_is_suspended_runs_on_at_sigterm_as_its_build_does() {
+fn runtime_suspended_survives_sigterm_as_its_build_does() {
     let directory = tempfile::tempdir().unwrap();
     let mut program = start(directory.path(), &["--dies", "--suspended", "--profile", "coreclr-9"]);
     kill(&program, "TERM");
@@ -113,7 +113,7 @@ fn runtime_that_is_suspended_runs_on_at_sigterm_as_its_build_does() {
 
 /// F-107, P-51.
 #[test]
-fn runtime_whose_diagnostics_are_off_has_no_socket() {
+fn runtime_with_diagnostics_off_has_no_socket() {
     for (profile, entry, listens) in [
         ("coreclr-9", "DOTNET_EnableDiagnostics=0", false),
         ("coreclr-9", "DOTNET_EnableDiagnostics=0x0", false),
@@ -151,7 +151,7 @@ fn runtime_whose_diagnostics_are_off_has_no_socket() {
 
 /// F-97, P-52.
 #[test]
-fn environment_that_is_not_utf_8_is_told_or_kills_as_its_build_does() {
+fn environment_not_utf_8_is_sent_or_fatal_as_in_build() {
     for (profile, bytes, told) in [
         (Profile::CORECLR_9, &b"caf\xe9 x"[..], Some("caf\u{fffd} x")),
         (Profile::CORECLR_9, b"a\xe2\x82", Some("a\u{fffd}")),
@@ -173,7 +173,7 @@ fn environment_that_is_not_utf_8_is_told_or_kills_as_its_build_does() {
 }
 
 #[test]
-fn dump_is_written_where_it_may_be() {
+fn dump_is_written_only_as_new_file_in_its_directory() {
     let directory = tempfile::tempdir().unwrap();
     let dumps = Some(directory.path().to_owned());
     let config = Config { profile: Profile::CORECLR_10, dumps, ..Config::new(directory.path().join("socket")) };
@@ -207,7 +207,7 @@ fn program_ends_with_its_input() {
 }
 
 #[test]
-fn program_dies_only_if_told() {
+fn program_dies_only_with_dies_option() {
     let directory = tempfile::tempdir().unwrap();
     let program = start(directory.path(), &[]);
     assert_eq!(ask(&program.socket, &deadly()), (message(0xffff, &[0x84, 0x13, 0x13, 0x80]), End::Closed));
@@ -269,7 +269,7 @@ fn counted(providers: u32, name: u32, event_ids: u32) -> Vec<u8> {
 
 /// F-72: only a count of event ids kills .NET 10. Any other is refused, however large.
 #[test]
-fn program_dies_of_huge_count_of_event_ids_alone() {
+fn program_dies_only_of_huge_count_of_event_ids() {
     let directory = tempfile::tempdir().unwrap();
     let mut program = start(directory.path(), &["--dies", "--profile", "coreclr-10"]);
     let bad_encoding = message(0xffff, &[0x84, 0x13, 0x13, 0x80]);

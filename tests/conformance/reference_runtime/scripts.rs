@@ -148,7 +148,7 @@ const NATIVE_AOT_DIFFERS: &[&str] = &[
 ];
 
 #[test]
-fn scripts_harmless_pass_as_native_aot_but_for_what_it_lacks() {
+fn scripts_harmless_pass_as_native_aot_except_missing_parts() {
     for (profile, at_least) in [(Profile::NATIVE_AOT_8, 90), (Profile::NATIVE_AOT_9, 95)] {
         let scripts = scripts();
         let played = play_all(profile, &scripts, |script| {
@@ -198,7 +198,7 @@ fn scripts_harmful_pass_as_net10() {
 }
 
 #[test]
-fn scripts_pass_where_nothing_deviates() {
+fn scripts_pass_as_strict() {
     let scripts = scripts();
     let played = play_all(Profile::STRICT, &scripts, |script| has(Profile::STRICT, script).then(|| script.steps.iter().collect()));
     assert!(played >= 150, "{played}");

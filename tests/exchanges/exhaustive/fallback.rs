@@ -117,7 +117,7 @@ fn refuses<R: FallbackRequest>(fallback: &Fallback<R>, commands: KnownCommands) 
 }
 
 #[test]
-fn fallback_every_state_steps_down_to_what_the_server_knows() {
+fn fallback_every_state_steps_down_to_known_command() {
     let mut walked = Walked::default();
     let (none, yes) = (DroppedFields::NONE, |is_lost, loss| if is_lost { loss } else { DroppedFields::NONE });
     for allowed in allowed() {

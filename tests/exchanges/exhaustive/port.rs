@@ -320,7 +320,7 @@ impl Product for Meeting {
 }
 
 #[test]
-fn port_every_state_comes_to_a_request() {
+fn port_every_state_reaches_a_request() {
     for policy in [RetryPolicy::AsShipped, RetryPolicy::AsPrinted] {
         let port = ConnectPort::new(ADVERTISE, policy);
         let start = Meeting { port, buffer: [0; 34], connections: vec![], is_connected: false, failed: 0, steps: vec![] };

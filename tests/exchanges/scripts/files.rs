@@ -37,7 +37,7 @@ fn for_each(mut check: impl FnMut(&Script) -> Vec<String>) {
 }
 
 #[test]
-fn every_file_is_valid_by_the_schema() {
+fn every_file_matches_the_schema() {
     let schema = Schema::load("exchanges.schema.json");
     for (name, text) in files_on_disk() {
         let document = text.parse().unwrap_or_else(|error| panic!("{name}: {error}"));

@@ -80,7 +80,7 @@ fn plays(sizes: &[u64], more: &str) -> (u128, bool) {
 }
 
 #[test]
-fn step_waits_on_while_memory_grows() {
+fn step_keeps_waiting_while_memory_grows() {
     const GROWS: &str = r#", "while_memory_grows": true"#;
     // Five waits, and the end in the sixth.
     assert_eq!(plays(&[10, 20, 30, 40, 50, 60], GROWS), (600, true));

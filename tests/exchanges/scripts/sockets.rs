@@ -268,7 +268,7 @@ fn player_port_runtime_advertises_first() {
 }
 
 #[test]
-fn player_target_life_is_asked_of_process() {
+fn player_target_life_is_read_from_process() {
     let directory = TempDir::new().unwrap();
     let network = || SocketNetwork::to_socket(directory.path().join("nobody"));
     let (alive, dead) = (r#"[{ "expect_target": "alive" }]"#, r#"[{ "expect_target": "dead" }]"#);

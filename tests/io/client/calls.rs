@@ -78,7 +78,7 @@ fn call_ok_with_failed_result_is_refused() {
 
 /// As .NET 6.0.13 answers a dump that failed (F-127): the header says that it is an error.
 #[test]
-fn call_error_with_code_0_is_a_failure_and_not_success() {
+fn call_error_with_code_0_is_a_failure() {
     let peer = Peer::saying(&[b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\0\0\0\0"]);
     let dump = GenerateCoreDump { dump_name: "/d".into(), dump_type: DumpType::NORMAL, diagnostics: false.into() };
     let error = Client::new(&peer).generate_core_dump(&dump).unwrap_err();
@@ -290,7 +290,7 @@ impl Connect for Closing<'_> {
 }
 
 #[test]
-fn user_events_early_refusal_is_heard() {
+fn user_events_early_refusal_is_reported() {
     let peer = Peer::saying(&[FAILED]);
     let error = Client::new(Closing(&peer)).user_events(&USER_EVENTS, tempfile::tempfile().unwrap()).unwrap_err();
     assert_eq!((error.phase(), error.hresult()), (Phase::Reply, Some(HResult::FAIL)));

@@ -63,7 +63,7 @@ fn busy() -> (UnixListener, UnixStream, Endpoint, tempfile::TempDir) {
 }
 
 #[test]
-fn endpoint_with_full_backlog_is_waited_for() {
+fn endpoint_full_backlog_is_waited_for() {
     let (_listener, _first, endpoint, _directory) = busy();
     let deadlines = Deadlines { connect: Some(Duration::from_millis(60)), ..Deadlines::DEFAULT };
     let error = Client::new(endpoint).with_deadlines(deadlines).process_info().unwrap_err();

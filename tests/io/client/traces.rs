@@ -45,7 +45,7 @@ fn stopper_clone_stops_once() {
 }
 
 #[test]
-fn trace_empty_read_is_no_end() {
+fn trace_empty_read_is_not_the_end() {
     let peer = Peer::saying(&[&streaming(b"Nettrace")]);
     let mut trace = Client::new(&peer).trace(&COLLECT).unwrap();
     assert_eq!(trace.read(&mut []).unwrap(), 0);
@@ -149,7 +149,7 @@ fn trace_of_ended_process_is_incomplete() {
 
 /// The session ends with its connection, and another one may have its id by then.
 #[test]
-fn stop_after_trace_was_dropped_is_not_sent() {
+fn stop_after_dropped_trace_is_not_sent() {
     let peer = Peer::saying(&[&streaming(b"Nettrace"), SESSION]);
     let client = Client::new(&peer);
     let trace = client.trace(&COLLECT).unwrap();
@@ -190,7 +190,7 @@ fn trace_silent_past_deadline_can_be_read_again() {
 }
 
 #[test]
-fn connection_given_traces() {
+fn connection_in_hand_can_trace() {
     let peer = Peer::saying(&[&streaming(b"Nettrace"), SESSION]);
     let mut trace = Connection::new(peer.connect(&Until::FOREVER).unwrap()).trace(&COLLECT).unwrap();
     assert_eq!(trace.session_id(), Some(42));
@@ -215,7 +215,7 @@ impl Connect for Noting<'_> {
 }
 
 #[test]
-fn fallback_whole_deadline_is_for_all_connections() {
+fn fallback_deadline_covers_all_connections() {
     let unknown = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
     let peer = Peer::saying(&[unknown, unknown, SESSION]);
     let deadlines = Deadlines { connect: None, whole: Some(Duration::from_secs(60)), ..Deadlines::DEFAULT };

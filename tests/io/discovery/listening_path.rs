@@ -144,7 +144,7 @@ fn bind_concurrent_takeover_has_one_winner() {
 
 /// Whoever can read a directory can lock it, as all can `/tmp`.
 #[test]
-fn bind_in_directory_that_others_lock_succeeds() {
+fn bind_in_directory_locked_by_others_succeeds() {
     use rustix::fs::{FlockOperation, flock};
     let home = directory();
     let locked = fs::File::open(home.path()).unwrap();
@@ -186,7 +186,7 @@ fn unbind_waits_for_the_lock() {
 }
 
 #[test]
-fn bind_makes_no_directory_where_others_could_replace_it() {
+fn bind_refuses_to_create_replaceable_directory() {
     let home = directory();
     chmod(home.path(), 0o777);
     let path = home.path().join("private/port");

@@ -229,7 +229,7 @@ fn discovery_full_backlog_is_listening() {
 }
 
 #[test]
-fn discovery_process_id_prefix_is_no_match() {
+fn discovery_process_id_prefix_is_not_a_match() {
     let home = directory();
     let process = Process::idle(home.path());
     let longer = process.id() * 10 + 3;

@@ -51,7 +51,7 @@ fn resume_of_running_runtime_is_ok() {
 
 #[test]
 #[ignore = "needs a runtime: tests/live/runtime_tests.py"]
-fn environment_is_that_of_start() {
+fn environment_equals_that_at_start() {
     let target = target();
     let Some(block) = target.knows(5, target.client.environment()) else { return };
     let announced = block.unwrap().n_incoming_bytes();

@@ -55,7 +55,7 @@ fn session_writer_counts_bytes() {
 }
 
 #[test]
-fn server_request_of_any_length_comes_whole() {
+fn server_request_of_any_length_is_read_whole() {
     let value = "v".repeat(30_000);
     let request =
         AnyRequest::SetEnvironmentVariable(SetEnvironmentVariable { name: "N".into(), value: IpcString::new(value.as_str()) });

@@ -168,7 +168,7 @@ fn failing(errors: Vec<io::Error>) -> (Failing, std::path::PathBuf, tempfile::Te
 }
 
 #[test]
-fn listener_passing_failure_is_survived() {
+fn listener_transient_failure_is_survived() {
     let lacks = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE, rustix::io::Errno::NOBUFS, rustix::io::Errno::NOMEM];
     let mut errors: Vec<io::Error> = lacks.map(io::Error::from).into();
     errors.push(io::ErrorKind::TimedOut.into());
@@ -187,7 +187,7 @@ fn listener_passing_failure_is_survived() {
 }
 
 #[test]
-fn listener_failing_for_good_ends_server() {
+fn listener_permanent_failure_ends_server() {
     let (mut listener, ..) = failing(vec![io::ErrorKind::PermissionDenied.into()]);
     let shutdown = Canceller::new().unwrap();
     let error = serve(&mut listener, &Runtime::default(), &ServeOptions::DEFAULT, &shutdown).unwrap_err();

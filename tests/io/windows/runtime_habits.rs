@@ -15,7 +15,7 @@ const OK: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
 
 /// F-114: a runtime reads the header once, and the payload once. What it does not have then it takes for malformed.
 #[test]
-fn pipe_request_comes_in_one_read_of_header_and_one_of_payload() {
+fn pipe_request_is_read_as_header_then_payload() {
     for len in [1, 10_000, 32_000] {
         let mut listener = PipeListener::bind(&name(&format!("one-write-{len}"))).unwrap();
         let path = listener.path().to_owned();
@@ -58,7 +58,7 @@ fn pipe_reply_is_read_after_failed_write() {
 
 /// F-116: a default port disconnects (233), a reverse port closes (109): the end is the same.
 #[test]
-fn pipe_end_is_same_by_disconnect_and_by_close() {
+fn pipe_end_by_disconnect_equals_close() {
     for disconnects in [true, false] {
         let (mut server, mut client) = pair(&format!("end-is-{disconnects}"));
         send_all(&mut server, b"reply");
@@ -79,7 +79,7 @@ fn pipe_end_is_same_by_disconnect_and_by_close() {
 
 /// F-118: a runtime waits until its reply is read, and serves nobody else meanwhile. A call that was given up lets it go.
 #[test]
-fn pipe_call_given_up_lets_flushing_server_go() {
+fn pipe_call_given_up_releases_flushing_server() {
     let mut listener = PipeListener::bind(&name("flush")).unwrap();
     let path = listener.path().to_owned();
     let runtime = thread::spawn(move || {

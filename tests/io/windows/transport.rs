@@ -30,7 +30,7 @@ fn pipe_bytes_go_both_ways() {
 }
 
 #[test]
-fn pipe_end_comes_after_last_byte() {
+fn pipe_end_follows_last_byte() {
     for server_leaves in [true, false] {
         let (server, client) = pair(&format!("end-{server_leaves}"));
         let (mut leaves, mut stays) = if server_leaves { (server, client) } else { (client, server) };
@@ -144,7 +144,7 @@ fn pipe_write_past_deadline_is_the_last() {
 
 /// What one of two ends did is true of the other one: it is the same pipe.
 #[test]
-fn pipe_clone_sends_nothing_behind_a_write_that_was_cut() {
+fn pipe_clone_sends_nothing_after_cut_write() {
     let (mut server, mut client) = pair("clone-cut");
     let mut clone = client.try_clone().unwrap();
     assert_eq!(clone.send(b"before", &patience()).unwrap(), 6);

@@ -390,7 +390,7 @@ fn pair_every_state_of_every_flow_agrees() {
 }
 
 #[test]
-fn pair_every_state_with_other_means_agrees() {
+fn pair_every_state_with_other_options_agrees() {
     let requests: BTreeMap<_, _> = flows::requests().into_iter().collect();
     let none = KnownCommands::UpTo(DotnetVersion { major: 3, minor: 0 });
     let strict = ServerOptions { order: CheckOrder::Strict, ..ServerOptions::DEFAULT };
