@@ -1,4 +1,4 @@
-//! `diagipc explain`: every name that a report uses is explained.
+//! `diagipc explain`: it explains every name that a report uses.
 
 use dotnet_diagnostics_ipc::conformance::client::{self, ClientFault};
 use dotnet_diagnostics_ipc::conformance::codec;
@@ -65,7 +65,7 @@ fn explain_unknown_name_suggests_names_containing_it() {
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "diagipc: nothing is called no-such-name\n");
 }
 
-/// One name of each kind would hide that a suite's names are made otherwise: a name of each section is asked for.
+/// One name of each kind would hide that a suite's names are built differently: this asks for a name of each section.
 #[test]
 fn explain_knows_every_section_fault_flag_and_word() {
     let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
@@ -94,7 +94,7 @@ fn explain_codec_fault_prints_fix() {
     assert!(said.contains("\n  to mend it: Look at how that field is read"), "{said}");
 }
 
-/// Two suites may have a fault of one name: both are explained, each with what it is against.
+/// Two suites may have faults of the same name: both are explained, each with its kind of target.
 #[test]
 fn explain_client_fault_prints_fix() {
     let said = text(&run(&["explain", "attach-timeout-in-seconds"], b"", 0));

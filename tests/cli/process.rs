@@ -1,4 +1,4 @@
-//! `ps`, `info`, `env`, `trace` and `dump`, as people meet them, beside a reference runtime.
+//! `ps`, `info`, `env`, `trace` and `dump`, as people use them, against a reference runtime.
 #![cfg(unix)]
 
 use std::fs;

@@ -23,7 +23,7 @@ use dotnet_diagnostics_ipc::port::{PortConfig, SuspensionError, WritePorts};
 use dotnet_diagnostics_ipc::user_events::UserEventsErrorKind;
 use dotnet_diagnostics_ipc::wire::{Array, Decode as _, DecodeErrorKind, EncodeError, Guid, IpcString, Layer, LimitKind, Reader};
 
-/// What prints no errors of the crate: the program prints those of the others.
+/// Sources that print no errors of the crate: the program prints those of the others.
 const LEFT_OUT: &[&str] = &["bin", "testing"];
 
 /// The lines of the file, as the code has them now.
@@ -164,7 +164,7 @@ fn exchanges(texts: &mut Texts) {
     texts.all([SlotsError::InUse { index: 7 }, SlotsError::TooMany]);
 }
 
-/// A part of its own, which is there with the feature alone.
+/// A separate part, present only with the feature.
 #[cfg(all(feature = "io-adapters", unix))]
 fn io(texts: &mut Texts) {
     use dotnet_diagnostics_ipc::io::discovery::EndpointState;
@@ -407,12 +407,12 @@ fn error_texts_equal_snapshot() {
     }
     let file = fs::read_to_string(&path).unwrap();
     for (name, lines) in parts {
-        // Without its feature a part is not there.
+        // Without its feature a part is absent.
         assert!(lines.is_empty() && name != "core" || lines == part(&file, name), "{name}: {lines:#?}");
     }
 }
 
-/// The variants of every public enum that is printed, from the source: none is left out of the file.
+/// The variants of every public enum that is printed, from the source: the file must have all of them.
 #[test]
 fn snapshot_has_every_kind() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -465,7 +465,7 @@ fn says(what: impl ToString, words: &str) {
     assert_eq!(what.to_string(), words);
 }
 
-/// The text is that of the cause, so a source would say it twice.
+/// The text is that of the cause, so a source would repeat it.
 #[test]
 fn respond_error_prints_cause_without_source() {
     let (misuse, encode) = (MisuseError::NotAsked, EncodeError::BufferTooSmall { needed: 24 });

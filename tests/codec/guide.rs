@@ -1,4 +1,4 @@
-//! `spec/GUIDE.md`: the traps name vectors and scripts that are there, and that rest on the facts beside them.
+//! `spec/GUIDE.md`: the traps name existing vectors and scripts, which cite the facts next to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The front page: what `README.md` and its pictures say of the crate is what `Cargo.toml` and `src/` have.
+//! The front page: `README.md` and its pictures agree with `Cargo.toml` and `src/`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -48,7 +48,7 @@ fn layers_picture_names_every_module() {
     assert!(count >= 16, "{count}");
 }
 
-/// As rustdoc takes them into a page: HTML ends at a blank line there.
+/// rustdoc embeds them in a page: there HTML ends at a blank line.
 #[test]
 fn pictures_can_be_embedded_in_rustdoc() {
     for name in ["layers", "exchange"] {

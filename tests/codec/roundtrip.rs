@@ -1,4 +1,4 @@
-//! What is encoded decodes to the same, of every message, and no bytes whatever make decoding panic.
+//! Every encoded message decodes to the same value, and decoding never panics.
 
 use crate::strategies::{any_command, guid, payload, replies, requests, string, units};
 use dotnet_diagnostics_ipc::advertise::Advertise;
@@ -20,7 +20,7 @@ use dotnet_diagnostics_ipc::wire::{Array, Decode, DecodeError, Encode, EncodeErr
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Encodes a message into buffers of every kind of size, and gives its bytes.
+/// Encodes a message into buffers of every kind of size, and returns its bytes.
 fn encoded<T: Encode>(command: Command, payload: &T) -> Result<Vec<u8>, TestCaseError> {
     let len = HEADER_LEN + payload.encoded_len().unwrap();
     let mut roomy = vec![0xaa; len + 3];
@@ -104,7 +104,7 @@ fn check_by_type(request: AnyRequest<'_>, bytes: &[u8], message: &Message<'_>) -
     Ok(())
 }
 
-/// Reads `bytes` in every way there is; what can be read must survive being written.
+/// Reads `bytes` in every way; what can be read must roundtrip.
 fn read_every_way(bytes: &[u8]) -> Result<(), TestCaseError> {
     fn refused(error: &DecodeError, len: usize) -> Result<(), TestCaseError> {
         prop_assert!(error.offset() <= len && !error.to_string().is_empty(), "{error} in {len} bytes");
@@ -152,7 +152,7 @@ fn read_every_way(bytes: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Reads a piece from `bytes`; if it is one, it must survive being written.
+/// Reads a piece from `bytes`; if it is valid, it must roundtrip.
 fn piece<'a, T: Decode<'a> + Encode + PartialEq + std::fmt::Debug>(
     bytes: &'a [u8],
     again: &'a mut [u8],
@@ -170,7 +170,7 @@ fn piece<'a, T: Decode<'a> + Encode + PartialEq + std::fmt::Debug>(
 }
 
 proptest! {
-    // The failing case is printed whole; files of seeds in the tree would only be left behind.
+    // The failing case is printed whole; seed files in the tree would only be left over.
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
@@ -276,7 +276,7 @@ proptest! {
     #[test]
     fn decode_any_bytes_does_not_panic(bytes in vec(any::<u8>(), 0..80)) {
         read_every_way(&bytes)?;
-        // And with the beginnings without which nothing more is looked at.
+        // And after the beginnings without which decoding stops early.
         read_every_way(&[b"DOTNET_IPC_V1\0", &bytes[..]].concat())?;
         read_every_way(&[b"ADVR_V1\0", &bytes[..]].concat())?;
     }
@@ -325,7 +325,7 @@ fn message_over_65535_bytes_is_refused() {
     assert_eq!(message.request(), Ok(sent(&bytes[..65_515])));
 
     assert_eq!(encode(command, &sent(&bytes), &mut buffer), Err(EncodeError::MessageTooLarge { len: 65_536 }));
-    // No buffer helps, so the size needed is not what to say about a small one.
+    // No buffer helps, so the error is not the size needed.
     assert_eq!(encode(command, &sent(&bytes), &mut [0; 30]), Err(EncodeError::MessageTooLarge { len: 65_536 }));
     assert_eq!(encode(command, &sent(&bytes[..65_515]), &mut [0; 30]), Err(EncodeError::BufferTooSmall { needed: 65_535 }));
 }

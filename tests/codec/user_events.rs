@@ -1,4 +1,4 @@
-//! `user_events`: what is written is read, nothing read panics, and a whole session from request to reader.
+//! `user_events`: roundtrips, no panics, and a whole session from request to reader.
 
 use dotnet_diagnostics_ipc::message::eventpipe::{
     EventFilter, EventLevel, TracepointConfig, TracepointSet, UserEventsProviderConfig,
@@ -24,7 +24,7 @@ fn written(bytes: &[u8]) -> WrittenRecord<'_> {
     WrittenRecord::decode(&mut Reader::new(bytes)).unwrap()
 }
 
-/// What decodes encodes, and then decodes to the same; a fault is inside of the bytes.
+/// What decodes also encodes, and then decodes to the same; the offset of a fault is inside the bytes.
 fn total<'a, T: Encode, K: WireErrorKind>(
     bytes: &'a [u8],
     decode: impl Fn(&mut Reader<'a>) -> Result<T, WireError<K>>,
@@ -36,7 +36,7 @@ fn total<'a, T: Encode, K: WireErrorKind>(
     }
 }
 
-/// Bytes that begin like something, often enough.
+/// Bytes that often begin like something valid.
 fn likely_record() -> impl Strategy<Value = Vec<u8>> {
     let location = || (0..24u16, 0..24u16);
     (
@@ -95,7 +95,7 @@ proptest! {
         let _ = Metadata::new(&bytes).split_provider_name();
     }
 
-    /// Of each size: what is taken is written as it was, and what is refused has another size, padding that is not zero, or an end.
+    /// Of each size: what is accepted is written unchanged, and what is refused has another size, nonzero padding, or an early end.
     #[test]
     fn registration_length_equals_its_size(bytes in likely_registration()) {
         let len = usize::from(bytes[0]);
@@ -190,8 +190,8 @@ fn user_event_reaches_reader() {
     }
 }
 
-/// The records that a real runtime wrote, in their order: each event has its metadata before it comes without, and one id has two
-/// versions, which a record alone does not tell apart (P-20, P-23).
+/// The records that a real runtime wrote, in their order: each event first has its metadata, then none, and one id has two
+/// versions, which a record alone does not distinguish (P-20, P-23).
 #[cfg(feature = "vectors")]
 #[test]
 fn user_events_recorded_records_have_metadata() {
@@ -199,7 +199,7 @@ fn user_events_recorded_records_have_metadata() {
     use std::collections::BTreeMap;
 
     const METHOD_LOAD: u16 = 143;
-    /// Behind the provider's name: id u32, name, keywords u64, version u32.
+    /// After the provider's name: id u32, name, keywords u64, version u32.
     fn version(metadata: Metadata<'_>) -> u32 {
         let (_, own) = metadata.split_provider_name().unwrap();
         let name = own[4..].chunks_exact(2).position(|unit| unit == [0, 0]).unwrap();
@@ -219,7 +219,7 @@ fn user_events_recorded_records_have_metadata() {
 
     let files = vectors::files().unwrap();
     let group = files.iter().flat_map(|file| &file.groups).find(|group| group.name == "net10.0.9-user-events-record").unwrap();
-    // By id, the versions of the metadata in the order in which they come.
+    // By id, the versions of the metadata in order of appearance.
     let mut versions: BTreeMap<u16, Vec<u32>> = BTreeMap::new();
     let (mut without, mut ambiguous) = (0, Vec::new());
     for test in &group.tests {
@@ -245,7 +245,7 @@ fn user_events_recorded_records_have_metadata() {
     assert_eq!(ambiguous, [(METHOD_LOAD, 1), (METHOD_LOAD, 2)]);
 }
 
-/// The vectors of these types with one byte wrong: typed and by value form the codec says the same, and its notes have no gap.
+/// The vectors of these types with one byte wrong: the typed and the value form of the codec agree, and its notes have no gap.
 #[cfg(feature = "vectors")]
 #[test]
 fn user_events_interfaces_agree_on_changed_bytes() {

@@ -1,4 +1,4 @@
-//! Every fault that clients are known for is planted in a client, and named alone; clients that differ in taste pass.
+//! Every known fault of clients is planted in a client, and no other is named. Clients that only differ in taste pass.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::tool::{self, DIAGIPC};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// The command also holds the section "Clients" of `spec/DETECTION.md` to what the run gives.
+/// The command also compares the section "Clients" of `spec/DETECTION.md` with the results of the run.
 #[test]
 fn client_planted_faults_are_named_without_others() {
     let script = Path::new(ROOT).join("tests/clients/detect.py");
@@ -29,7 +29,7 @@ fn client_every_fault_is_planted() {
     assert!(missing.is_empty(), "client.py has none of {missing:?}");
 }
 
-/// What a fault is against is a fact or a requirement that the specification has.
+/// A fault cites an existing fact or requirement.
 #[test]
 fn client_faults_are_unique_and_cite_spec() {
     let names: BTreeSet<&str> = ClientFault::ALL.iter().map(|fault| fault.name()).collect();

@@ -1,4 +1,4 @@
-//! Which socket a client finds beside others, and what is said of one that looks elsewhere.
+//! Which socket a client finds among others, and what the report says of one that looks elsewhere.
 
 use std::fs;
 use std::path::Path;
@@ -9,12 +9,12 @@ use dotnet_diagnostics_ipc::conformance::{Case, Grade, Report};
 use crate::load::slower;
 use crate::tool;
 
-/// What `client.py` with `habit` does in the scenarios of `only`, which ask who the process is.
+/// What `client.py` with `habit` does in the scenarios of `only`, which ask for the process info.
 fn cases(habit: &[&str], only: &[&str]) -> Vec<Case> {
     cases_in("", habit, only)
 }
 
-/// The same, started by the words of `wrapper`.
+/// The same, started through the words of `wrapper`.
 fn cases_in(wrapper: &str, habit: &[&str], only: &[&str]) -> Vec<Case> {
     let directory = tempfile::tempdir().unwrap();
     let client = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/clients/client.py");
@@ -61,8 +61,8 @@ fn client_asking_other_process_fails_in_each_directory() {
     }
 }
 
-/// The words of `vectors/clients/README.md`: a client that looks in `/tmp` alone finds the socket there. Where the system allows no such
-/// namespace, the report has what `unshare` says of that.
+/// The words of `vectors/clients/README.md`: a client that looks in `/tmp` alone finds the socket there. If the system allows no such
+/// namespace, the report has the error of `unshare`.
 #[test]
 fn client_with_fixed_paths_finds_the_socket_in_a_mount_namespace() {
     let readme = include_str!("../../vectors/clients/README.md");

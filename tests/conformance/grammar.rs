@@ -1,4 +1,4 @@
-//! `diagipc grammar`: what it prints is what is committed, and says enough to write a codec.
+//! `diagipc grammar`: its output equals the committed files, and is enough to write a codec.
 
 use std::path::{Path, PathBuf};
 
@@ -70,7 +70,7 @@ fn grammar_json_matches_schema_and_unknown_key_is_refused() {
     }
 }
 
-/// Whoever has the file and nothing else can write a codec: this one has 200 lines at most.
+/// The file alone is enough to write a codec: this one has 200 lines at most.
 #[test]
 fn grammar_interpreter_in_python_passes_every_message() {
     let program = here("vectors/adapters/grammar/adapter.py").display().to_string();
@@ -80,12 +80,12 @@ fn grammar_interpreter_in_python_passes_every_message() {
     let report = report(&types, &["python3", &program]);
     assert_eq!((report.counts.fail, report.counts.informational, report.counts.unimplemented), (0, 0, 0), "{:?}", report.causes);
     assert!(report.counts.pass > 1200 && report.lost.is_none(), "{:?}", report.counts);
-    // Limits are refused, not taken leniently: what is taken leniently is acceptable.
+    // Limits are refused, not accepted leniently: what is accepted leniently is acceptable.
     let lenient = report.cases.iter().filter(|case| case.grade == Grade::PassLenient);
     assert!(lenient.filter_map(|case| case.detail.as_ref()).all(|detail| detail.found == ["a leniency is taken"]));
 }
 
-/// It has no knowledge of its own: with a changed grammar it reads and writes what that says.
+/// It knows only the grammar: with a changed grammar it reads and writes by that.
 #[test]
 fn grammar_interpreter_follows_a_changed_file() {
     let directory = tempfile::tempdir().unwrap();

@@ -71,7 +71,7 @@ fn windows_runtime_streams_until_stopped_on_another_connection() {
     assert!(rest.len() > 500_000, "{} bytes are no rundown", rest.len());
 }
 
-/// The next instance of the tool's pipe is ready before the one before is used (F-124): no delay comes between two commands.
+/// The next instance of the tool's pipe is ready before the previous one is used (F-124): two commands follow each other without delay.
 #[test]
 fn windows_runtime_connects_to_port_again_after_each_command() {
     let name = pipe("port");

@@ -1,5 +1,5 @@
-//! `diagipc server` and servers that nobody here wrote: a profile is concluded from what a server does, what it does not have is
-//! found out or declared, and a right server in a taste of its own has no failure.
+//! `diagipc server` and third-party servers: the profile is derived from a server's behaviour, what it does not have is
+//! detected or declared, and a correct server with its own taste has no failure.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -32,7 +32,7 @@ fn report(arguments: &[&str], status: i32) -> Report {
     Report::parse(&text).unwrap()
 }
 
-/// All that does not kill the engine of the fixtures, which is started with `engine`.
+/// All cases that do not kill the engine of the fixtures, which is started with `engine`.
 #[track_caller]
 fn engine(options: &[&str], engine: &[&str], status: i32) -> Report {
     let path = fixture("engine.py");
@@ -53,7 +53,7 @@ fn found(case: &Case) -> String {
     case.detail.as_ref().map(|detail| detail.found.join("; ")).unwrap_or_default()
 }
 
-/// What is recognised, by how a reference runtime of each kind behaves.
+/// What is recognised, by the behaviour of each kind of reference runtime.
 #[test]
 fn auto_derives_profile_from_behaviour() {
     for (profile, concluded, why) in [
@@ -101,7 +101,7 @@ right_servers! {
     server_correct_one_command_has_no_failure: 20, ["--commands", "ProcessInfo"];
 }
 
-/// The engine that was green for a right and a broken one alike.
+/// The engine that once passed both correct and broken.
 #[test]
 fn server_broken_other_version_fails() {
     let report = engine(&["--only", "scripts/process", "--only", "scripts/framing"], &["--wrong-size"], 1);
@@ -120,7 +120,7 @@ fn server_correct_passes_side_effect_and_harmful_cases() {
     assert!(found(case(&report, "scripts/process/suspended-until-resumed")).contains("suspension at the start"));
 }
 
-/// Written in another language and from `spec/` and `vectors/` alone. It serves clients beside each other and knows 12 commands.
+/// Written in another language and from `spec/` and `vectors/` alone. It serves clients in parallel and knows 12 commands.
 #[test]
 fn server_in_another_language_has_no_failure() {
     if let Err(error) = std::process::Command::new("node").arg("--version").output() {
@@ -161,7 +161,7 @@ fn target_file_declares_claims() {
     assert_eq!(found(case(&report, "scripts/process/process-info2")), "ProcessInfo2: not claimed");
     assert_eq!(found(case(&report, "scripts/eventpipe/netperf")), "streams in the netperf format: not claimed");
     assert_eq!(case(&report, "scripts/process/process-info").grade, Grade::Pass);
-    // What is claimed and not there fails.
+    // A claimed but missing part fails.
     let path = file(
         "commands = [\"ProcessInfo\", \"ProcessInfo2\", \"ProcessInfo3\", \"CollectTracing2\", \"StopTracing\"]\n[abilities]\nnetperf = true\n",
     );
@@ -196,14 +196,14 @@ fn run_with_too_few_judged_cases_fails() {
     assert!(String::from_utf8_lossy(&text.stdout).contains("TOO FEW JUDGED  only "));
 }
 
-/// Its silence is waited for once in full, and then as long as its own speed says.
+/// Its silence is waited for in full once, and then by its own speed.
 #[test]
 fn server_silent_on_unknown_commands_is_waited_for_once() {
     let began = Instant::now();
     let options = ["--timeout", "10000", "--only", "scripts/framing/unknown*", "--only", "scripts/eventpipe/collect-tracing*"];
     let report = engine(&options, &["--silent-on-unknown"], 1);
     assert!(report.counts.fail >= 10, "{:?}", report.counts);
-    // 16 cases with 10 s each, and as much again for the second try of each.
+    // 16 cases of 10 s each, and the same again for the second try of each.
     assert!(began.elapsed().as_secs() < 160, "{:?}", began.elapsed());
 }
 
@@ -246,7 +246,7 @@ fn case_that_lost_target_is_named() {
     assert!(reason.starts_with("by requests/process/"), "{reason}");
 }
 
-/// `diagipc server --spawn -- ./my-server`, as README has it.
+/// `diagipc server --spawn -- ./my-server`, as in README.
 #[test]
 fn spawned_target_runs_in_current_directory() {
     let directory = tempfile::tempdir().unwrap();
@@ -266,7 +266,7 @@ fn spawned_target_runs_in_current_directory() {
         ]);
         command.args(["--spawn", "--", "./my-server"]).output().unwrap()
     };
-    // A target that is asked for a dump runs elsewhere: nothing is written here.
+    // A target that is asked for a dump runs in another directory: nothing is written here.
     for only in ["scripts/process/process-info", "scripts/dump_profiler/dump-full"] {
         let output = run(only);
         assert_eq!(output.status.code(), Some(0), "{only}: {}", String::from_utf8_lossy(&output.stdout));

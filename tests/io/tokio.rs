@@ -1,4 +1,4 @@
-//! The client's half over tokio: nothing is lost, nothing too much is read, and a call ends.
+//! The client's half over tokio: nothing is lost, nothing is read too far, and a call ends.
 
 use std::collections::VecDeque;
 use std::io;
@@ -23,13 +23,13 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, Du
 
 const ROOM: [usize; 3] = [1, 7, 4096];
 
-/// A runtime that reads `len` bytes of request, says `says`, and closes. The pipe between holds `room` bytes.
+/// A runtime that reads `len` bytes of request, sends `says`, and closes. The pipe between holds `room` bytes.
 fn peer(room: usize, len: usize, says: &'static [u8]) -> DuplexStream {
     let (ours, mut theirs) = tokio::io::duplex(room);
     tokio::spawn(async move {
         let mut request = vec![0; len];
         theirs.read_exact(&mut request).await.unwrap();
-        // A client that has gone is no concern here.
+        // A client that has gone does not matter here.
         let _ = theirs.write_all(says).await;
     });
     ours
@@ -163,7 +163,7 @@ async fn tokio_closed_peer_is_reported() {
     drop(theirs);
     let error = AsyncConnection::new(ours).call(&ResumeRuntime {}).await.unwrap_err();
     assert_eq!(error.hresult(), Some(HResult::BAD_ENCODING));
-    // One that said nothing.
+    // One that sent nothing.
     let (ours, theirs) = tokio::io::duplex(64);
     drop(theirs);
     let error = AsyncConnection::new(ours).call(&ResumeRuntime {}).await.unwrap_err();
@@ -171,7 +171,7 @@ async fn tokio_closed_peer_is_reported() {
     assert_eq!(error.to_string(), "waiting for the reply: the connection was closed");
 }
 
-/// Takes everything, and fails once it is read.
+/// Accepts all writes, and fails at the first read.
 struct Reset;
 
 impl AsyncRead for Reset {
@@ -199,7 +199,7 @@ async fn tokio_reset_differs_from_close() {
     assert_eq!(error.to_string(), "waiting for the reply: the connection was reset");
 }
 
-/// Answers each request with the next of `says`, whatever it is, over a pipe in memory. What is not sent yet comes over the ends that
+/// Answers any request with the next of `says`, over a pipe in memory. More can be sent over the ends that
 /// it keeps.
 #[derive(Default)]
 struct Peer {
@@ -294,7 +294,7 @@ async fn tokio_phase_ends_at_its_deadline() {
 
 #[tokio::test(start_paused = true)]
 async fn tokio_fallback_deadline_covers_all_connections() {
-    /// Takes its time, and knows nothing.
+    /// Takes its time, and knows no command.
     struct Slow;
     impl AsyncConnect for Slow {
         type Stream = DuplexStream;
@@ -392,7 +392,7 @@ async fn tokio_dropped_stop_can_be_repeated() {
     assert_eq!(stopper.stop().await.unwrap(), StopOutcome::Answered);
 }
 
-/// The same discovery and trust as of the blocking half.
+/// The same discovery and trust as in the blocking half.
 #[cfg(unix)]
 #[tokio::test]
 async fn tokio_endpoint_is_checked_before_sending() {
@@ -446,7 +446,7 @@ async fn tokio_endpoint_full_backlog_is_waited_for() {
     drop(connected.unwrap());
 }
 
-/// What is spawned must be `Send`.
+/// A spawned future must be `Send`.
 #[tokio::test]
 async fn tokio_calls_can_be_spawned() {
     let client = AsyncClient::new(Peer::saying(&[DONE, STREAM, SESSION]));

@@ -17,7 +17,7 @@ const OK: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
 
 /// What a block is, and its contents.
 type Block = (u32, Vec<u8>);
-/// When, in nanoseconds, and what.
+/// The time in nanoseconds, and the data.
 type Packet = (u64, Vec<u8>);
 
 fn blocks(file: &[u8]) -> (Vec<Block>, Vec<Packet>) {
@@ -44,7 +44,7 @@ fn packet(event: u8, side: u8, detail: u8, rest: &[u8]) -> Vec<u8> {
     [&b"DIPC\x01"[..], &[event, side, detail, 0, 0, 0, 0], rest].concat()
 }
 
-/// Captures one connection with `options` that name who listens: a request, a byte with a descriptor if `passes`, and an answer.
+/// Captures one connection with `options` that name the listener: a request, a byte with a descriptor if `passes`, and an answer.
 fn captured([at_option, to_option]: [&str; 2], passes: bool, answer: &'static [u8]) -> Vec<u8> {
     let directory = TempDir::new().unwrap();
     let [at, to, file] = ["at", "to", "said.pcapng"].map(|name| directory.path().join(name));
@@ -131,7 +131,7 @@ fn capture_describes_descriptor_at_its_byte() {
 #[test]
 fn capture_of_port_shows_runtime_connecting() {
     let (sides, others) = sorted(&blocks(&captured(["--port", "--to-port"], false, OK)).1);
-    // Who connects is the runtime, whatever it says.
+    // The runtime is the one that connects, whatever it sends.
     assert_eq!(sides, [OK.to_vec(), RESUME.to_vec()]);
     assert_eq!(others[0], packet(0, 1, 0, b""));
 }

@@ -94,7 +94,7 @@ fn record_client_finds_runtime_by_process() {
     assert_eq!(status, Some(3), "{said}");
 }
 
-/// A file that is there, or that a symbolic link leads to, stays as it is: the recording takes another name.
+/// An existing file, or the target of a symbolic link, is kept: the recording takes another name.
 #[test]
 fn record_keeps_existing_files_and_links() {
     let directory = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! `diagipc runtime`: the reference runtime as a process of its own.
+//! `diagipc runtime`: the reference runtime as a separate process.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
@@ -15,7 +15,7 @@ use dotnet_diagnostics_ipc::vectors::{self, script::Plays};
 use crate::reference_runtime::{End, ask, message, request};
 use crate::tool;
 
-/// Ended with the test, however that ends.
+/// Ends with the test, however that ends.
 struct Program {
     child: Child,
     socket: PathBuf,
@@ -79,7 +79,7 @@ fn kill(program: &Program, signal: &str) {
     assert!(sent.success());
 }
 
-/// F-109, P-49: what remains of a runtime that has no handler of its own for a signal.
+/// F-109, P-49: what remains of a runtime without a handler for a signal.
 #[test]
 fn runtime_death_leaves_socket_as_its_build_does() {
     for (profile, signal, number, is_left) in [
@@ -137,7 +137,7 @@ fn runtime_with_diagnostics_off_has_no_socket() {
         let runtime = ReferenceRuntime::start(config).unwrap();
         assert_eq!((runtime.listens(), runtime.socket().exists()), (listens, listens), "{profile} {entry}");
     }
-    // What is to have no socket says none, and runs until it is ended.
+    // Without a socket it prints none, and runs until it is ended.
     let directory = tempfile::tempdir().unwrap();
     let mut command = tool::diagipc();
     command.arg("runtime").env("TMPDIR", directory.path()).env("DOTNET_EnableDiagnostics", "0").stdout(Stdio::piped());
@@ -187,7 +187,7 @@ fn dump_is_written_only_as_new_file_in_its_directory() {
     assert_eq!(ask(runtime.socket(), &dump("core.dmp")).0, done);
     let head = std::fs::read(directory.path().join("core.dmp")).unwrap();
     assert_eq!((&head[..4], &head[16..]), (&b"\x7fELF"[..], &[4, 0][..]));
-    // Not over a file that is there, and nowhere else.
+    // It does not overwrite an existing file, and writes nowhere else.
     std::fs::write(directory.path().join("mine"), "mine").unwrap();
     assert_eq!(ask(runtime.socket(), &dump("mine")).0, done);
     assert_eq!(std::fs::read(directory.path().join("mine")).unwrap(), b"mine");
@@ -230,7 +230,7 @@ fn program_unknown_option_is_refused() {
     }
 }
 
-/// Scripts of which the recorded runtimes die (F-72, P-45), and how they go then.
+/// Scripts that kill the recorded runtimes (F-72, P-45), and their outcome.
 #[test]
 fn program_dies_of_recorded_deaths() {
     for (profile, of) in [(Profile::CORECLR_8, 18), (Profile::CORECLR_9, 20), (Profile::CORECLR_10, 17)] {
@@ -282,7 +282,7 @@ fn program_dies_only_of_huge_count_of_event_ids() {
     assert_eq!(program.status().signal(), Some(6));
 }
 
-/// P-27: it ends behind the reply to the resume, but not where startup hooks are not supported.
+/// P-27: it ends after the reply to the resume, but not where startup hooks are not supported.
 #[test]
 fn program_dies_of_missing_hook_after_resume() {
     let hook = message(0x0407, &[3, 0, 0, 0, b'/', 0, b'!', 0, 0, 0]);

@@ -1,4 +1,4 @@
-//! What an endpoint keeps from one connection to the next, and when it looks anew.
+//! What an endpoint keeps from one connection to the next, and when it checks again.
 
 use std::fs::{self, Permissions};
 use std::io::{Read as _, Write as _};
@@ -57,7 +57,7 @@ fn endpoint_recreated_socket_is_found() {
         connect(&endpoint).unwrap();
         listener.accept().unwrap();
         fs::remove_file(&path).unwrap();
-        // Whoever still listens there is not reached by that path.
+        // A listener that still exists cannot be reached by that path.
         let error = connect(&endpoint).unwrap_err();
         assert!(matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotFound(_))), "{error:?}");
     }
@@ -113,7 +113,7 @@ fn endpoint_with_other_policy_is_checked_again() {
     mode(directory.path(), 0o777);
     let lenient = Endpoint::socket(&path).trusting(TrustPolicy::CHECKED.allowing_shared_directory());
     connect(&lenient).unwrap();
-    // A clone has what was found with it.
+    // A clone shares the result of the search.
     connect(&lenient.clone()).unwrap();
     assert!(matches!(distrust(&lenient.trusting(TrustPolicy::CHECKED)), Distrust::SharedDirectory { .. }));
 }
@@ -125,7 +125,7 @@ fn endpoint_without_listener_is_reported() {
     let endpoint = Endpoint::socket(&path);
     connect(&endpoint).unwrap();
     drop(listener);
-    // A process that another test starts holds the listener until it has become another program.
+    // A process that another test starts holds the listener until its `exec`.
     let began = std::time::Instant::now();
     let error = loop {
         match connect(&endpoint) {

@@ -31,7 +31,7 @@ fn stopper_clone_stops_once() {
     let error = stopper.stop().unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::AlreadyStopped)), "{error:?}");
     assert!(matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::AlreadyStopped)), "{error:?}");
-    // Its end is still to come.
+    // Its end has not arrived yet.
     assert!(matches!(trace.check_complete().unwrap_err().kind(), ErrorKind::Unsupported(_)));
     peer.hang_up();
     let mut stream = Vec::new();
@@ -77,7 +77,7 @@ fn trace_waiting_read_is_cancelled() {
         assert!(matches!((inner.phase(), inner.kind()), (Phase::Continuation, ErrorKind::Cancelled)), "{error:?}");
         assert_eq!(error.to_string(), "reading what follows the reply: cancelled");
     });
-    // No end of the session: that its connection is closed ends it.
+    // Not the end of the session: that ends when its connection is closed.
     assert!(trace.outcome().is_none());
 }
 
@@ -147,7 +147,7 @@ fn trace_of_ended_process_is_incomplete() {
     assert_eq!(error.to_string(), "stopping the session: the session is over");
 }
 
-/// The session ends with its connection, and another one may have its id by then.
+/// The session ends with its connection, and then another one may have its id.
 #[test]
 fn stop_after_dropped_trace_is_not_sent() {
     let peer = Peer::saying(&[&streaming(b"Nettrace"), SESSION]);
@@ -165,7 +165,7 @@ fn trace_of_dead_process_has_its_error() {
     let peer = Peer::saying(&[&streaming(b"Nettrace")]);
     let client = Client::new(&peer);
     let mut trace = client.trace(&COLLECT).unwrap();
-    // It dies with the request unread: the connection is reset once the stream was read.
+    // It dies with the request unread: the connection is reset after the stream was read.
     peer.connections.lock().unwrap().clear();
     assert_eq!(trace.read(&mut [0; 8]).unwrap(), 8);
     let error = trace.read(&mut [0; 8]).unwrap_err();
@@ -202,7 +202,7 @@ fn connection_in_hand_can_trace() {
     assert_eq!(error.to_string(), "sending the request: that is no session that streams");
 }
 
-/// Connects to the peer, and notes until when.
+/// Connects to the peer, and records the deadline.
 struct Noting<'p>(&'p Peer, std::sync::Mutex<Vec<Option<std::time::Instant>>>);
 
 impl Connect for Noting<'_> {
