@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_has_its_place() {
+    fn fields_are_at_their_offsets() {
         let record = Record::V1(example());
         let written = WrittenRecord { write_index: 7, record };
         assert_eq!(encode(&written).unwrap(), WRITTEN);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_is_refused() {
+    fn every_truncation_is_refused() {
         for len in 0..WRITTEN.len() {
             let error = WrittenRecord::decode(&mut Reader::new(&WRITTEN[..len])).unwrap_err();
             assert!(error.offset() <= len, "{len}: {error}");

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_has_its_place() {
+    fn fields_are_at_their_offsets() {
         for (size, form) in [(32, UserRegSize::Padded), (28, UserRegSize::Packed)] {
             let reg = UserReg { size: form, ..example() };
             let mut bytes = vec![0xff; size.into()];

@@ -202,7 +202,7 @@ fn client_idle_or_endless_fails_in_time() {
 }
 
 #[test]
-fn client_lone_command_is_trace() {
+fn client_command_without_file_is_trace() {
     let client = fixture("client.py");
     let output = diagipc(&[
         "--json",

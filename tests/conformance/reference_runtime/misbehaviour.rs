@@ -77,7 +77,7 @@ fn wrong(text: &str) -> (ReferenceRuntime, tempfile::TempDir) {
 }
 
 #[test]
-fn misbehaviour_every_one_has_a_test() {
+fn misbehaviour_each_kind_has_a_test() {
     let here: BTreeSet<_> =
         REPLIES.iter().map(|(text, ..)| text.split('=').next().unwrap()).chain(OTHERS.iter().copied()).collect();
     let all: BTreeSet<_> = MisbehaviourKind::ALL.iter().map(|kind| kind.name()).collect();

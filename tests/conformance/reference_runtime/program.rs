@@ -56,7 +56,7 @@ fn deadly() -> Vec<u8> {
 }
 
 #[test]
-fn program_is_found_and_ends_well() {
+fn program_is_found_and_ends_with_success() {
     for signal in ["TERM", "INT"] {
         let directory = tempfile::tempdir().unwrap();
         let mut program = start(directory.path(), &["--profile", "8"]);
@@ -232,7 +232,7 @@ fn program_unknown_option_is_refused() {
 
 /// Scripts that kill the recorded runtimes (F-72, P-45), and their outcome.
 #[test]
-fn program_dies_of_recorded_deaths() {
+fn program_dies_in_recorded_cases() {
     for (profile, of) in [(Profile::CORECLR_8, 18), (Profile::CORECLR_9, 20), (Profile::CORECLR_10, 17)] {
         let mut died = 0;
         for file in vectors::script_files().unwrap() {

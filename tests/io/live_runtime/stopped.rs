@@ -194,7 +194,7 @@ fn stopped_runtime_call_and_stream_are_cancelled() {
 
 #[test]
 #[ignore = "needs a runtime: tests/live/runtime_tests.py"]
-fn stopped_runtime_call_goes_on_with_it() {
+fn stopped_runtime_call_continues_after_sigcont() {
     let target = target();
     let patient = target.client.clone().with_deadlines(Deadlines::NONE);
     let stopped = Stopped::new(target.process_id);
