@@ -31,7 +31,7 @@ const FEATURES: [(&str, &[&str]); 8] = [
 ];
 
 fn main() -> ExitCode {
-    // With all causes, but without the backtrace, which would end the log.
+    // With all causes, but without the backtrace, which would be the end of the log.
     match compare_or_write() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
