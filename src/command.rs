@@ -298,7 +298,7 @@ mod tests {
     use std::string::ToString;
 
     #[test]
-    fn every_known_command_is_found_by_its_text_and_its_code() {
+    fn known_command_parses_from_text_and_code() {
         assert_eq!(Command::known().len(), 21);
         for command in Command::known() {
             assert_eq!(command.to_string().parse(), Ok(command));
@@ -309,14 +309,14 @@ mod tests {
     }
 
     #[test]
-    fn text_that_names_nothing_is_refused() {
+    fn unknown_text_is_refused() {
         for text in ["", "/", "CollectTracing9", "Dump/CollectTracing", "0x", "0x203", "0xzzzz", "Server/OK"] {
             assert!(text.parse::<Command>().is_err(), "{text}");
         }
     }
 
     #[test]
-    fn code_is_two_bytes_in_reading_order() {
+    fn code_is_set_then_id() {
         assert_eq!(Command { set: 2, id: 3 }.code(), 0x0203);
         assert_eq!(Command::from_code(0x6301).to_string(), "0x63/0x01");
         assert_eq!(Command::OK.to_string(), "Server/OK");

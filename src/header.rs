@@ -139,7 +139,7 @@ mod tests {
     use crate::wire::WireErrorKind as _;
 
     #[test]
-    fn errors_say_where() {
+    fn errors_have_kind_and_offset() {
         let good = Header { size: 28, command: Command::STOP_TRACING, reserved: 0 }.to_bytes();
         for (at, value, kind, offset) in [(12, b'2', "bad_magic", 12), (13, b' ', "bad_magic", 13), (14, 19, "size_too_small", 14)]
         {

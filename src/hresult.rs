@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_codes_are_negative_numbers() {
+    fn documented_codes_are_negative_as_i32() {
         assert_eq!(HResult::BAD_ENCODING.to_i32(), -2_146_233_468);
         assert_eq!(HResult::from(-2_146_233_468), HResult::BAD_ENCODING);
     }

@@ -1,4 +1,4 @@
-//! What the conveniences that allocate take: never more than a constant times the bytes that are there, whatever their counts claim.
+//! The conveniences that allocate take at most a constant times the bytes that are present, whatever the counts claim.
 
 use allocation_counter::{AllocationInfo, measure};
 use dotnet_diagnostics_ipc::advertise::Advertise;
@@ -9,14 +9,14 @@ use dotnet_diagnostics_ipc::message::{Message, encode_to_vec};
 use dotnet_diagnostics_ipc::vectors;
 use dotnet_diagnostics_ipc::wire::{Decode as _, Encode, EncodeError, Guid, IpcString, Reader};
 
-/// What a lie in a count may cost at most: nothing that a real count of the same bytes would not.
+/// Wrong counts. They may cost no more than a real count of the same bytes.
 const CLAIMS: [u32; 2] = [u32::MAX, 0x0000_2000];
 
 fn bytes_max(run: impl FnOnce()) -> usize {
     usize::try_from(measure(run).bytes_max).unwrap()
 }
 
-/// A string of these units as it stands on the wire.
+/// A string of these units in wire form.
 fn wire(units: impl Iterator<Item = u16>) -> Vec<u8> {
     let units: Vec<u8> = units.chain([0]).flat_map(u16::to_le_bytes).collect();
     [&u32::try_from(units.len() / 2).unwrap().to_le_bytes()[..], &units].concat()
@@ -39,7 +39,7 @@ fn message_decode_allocates_nothing() {
     }
 }
 
-/// Three bytes of UTF-8 for two of UTF-16 at most, in a string that grows to twice its length and is moved when it grows.
+/// At most three bytes of UTF-8 for two of UTF-16, in a string that doubles and moves when it grows.
 #[test]
 fn text_allocates_at_most_four_times_its_bytes() {
     for sample in ["a", "é", "語", "💩", "a語💩é"] {
@@ -50,7 +50,7 @@ fn text_allocates_at_most_four_times_its_bytes() {
             assert!(taken <= 4 * bytes.len() + 16, "{sample} × {len}: {taken} for {}", bytes.len());
         }
     }
-    // What turns out to be no text at its end.
+    // Text until its last unit.
     let bytes = wire(std::iter::repeat_n(0x61, 30_000).chain([0xd800]));
     let string = IpcString::decode(&mut Reader::new(&bytes)).unwrap();
     let taken = bytes_max(|| assert_eq!(string.to_unicode(), None));
@@ -85,7 +85,7 @@ fn vec_sink_allocates_at_most_three_times_its_bytes() {
     }
 }
 
-/// Every connection that is accepted costs the same, also while the table grows.
+/// Every accepted connection costs the same, also while the table grows.
 #[test]
 fn held_connection_allocates_at_most_six_slots() {
     let slot = size_of::<Slot<u32>>();
@@ -104,7 +104,7 @@ fn held_connection_allocates_at_most_six_slots() {
     }
 }
 
-/// The values of the vectors, which tools print: an id of four bytes becomes a number of JSON, a provider of twenty an object.
+/// The values of the vectors, which tools print: an id of four bytes becomes a JSON number, a provider of twenty bytes an object.
 #[test]
 fn value_false_counts_allocates_constant_times_its_bytes() {
     const EACH: usize = 60;
@@ -127,7 +127,7 @@ fn value_false_counts_allocates_constant_times_its_bytes() {
         for group in &file.groups {
             for bytes in group.tests.iter().filter_map(|test| test.wire.as_deref()) {
                 check(group, bytes);
-                // Every place that may be a count; of long ones the first.
+                // Every place that may be a count, of long vectors only the first 120.
                 for at in 0..bytes.len().saturating_sub(3).min(120) {
                     for claim in CLAIMS {
                         let mut lying = bytes.to_vec();

@@ -1,7 +1,7 @@
-//! The architecture: which module may use which, and no circles between files.
+//! The architecture: which module may use which, and no cycles between files.
 //!
 //! Reads every file of `src/`: its `use` lines, and the paths `crate::…` elsewhere in its code and in its macros. A name that a
-//! module re-exports counts as use of the file that defines it. Tests inside of `src/` are not looked at, nor is `pub use`, which
+//! module re-exports counts as use of the file that defines it. Tests inside `src/` are not checked, nor is `pub use`, which
 //! is a module's table of contents.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,7 +53,7 @@ fn imports_point_downwards() {
 }
 
 #[test]
-fn files_use_each_other_without_circles() {
+fn files_have_no_import_cycles() {
     let files = read(Path::new(env!("CARGO_MANIFEST_DIR")));
     let mut wrong = String::new();
     for circle in circles(files.len(), &edges(&files)) {
@@ -71,9 +71,9 @@ fn every_module_has_a_floor() {
     assert_eq!(modules, ordered);
 }
 
-/// The reader itself: each kind of line that names another file is seen.
+/// The reader itself: it finds each kind of line that names another file.
 #[test]
-fn each_way_of_naming_a_file_is_seen() {
+fn every_form_of_import_is_found() {
     let parse = |module: &[&str], text: &str| {
         let module: Module = module.iter().map(ToString::to_string).collect();
         let path = PathBuf::from(format!("src/{}.rs", module.join("/")));
@@ -105,7 +105,7 @@ fn each_way_of_naming_a_file_is_seen() {
     for text in ["#[cfg(test)] mod tests { use crate::low::Item; }", "pub use crate::low::Item;", "use other::low::Item;"] {
         assert_eq!(used(text, 2), [], "{text}");
     }
-    // What a module re-exports is not its own; what it declares is.
+    // What a module re-exports is not its own. What it declares is.
     assert_eq!(used("pub use crate::low::Item;", 3), [1, 2]);
     assert_eq!(circles(4, &edges(&files("use child::Thing; mod child;"))).len(), 1);
 }
@@ -139,7 +139,7 @@ fn module(path: &Path) -> Module {
     if names.last().is_some_and(|last| last == "mod" || (last == "lib" && names.len() == 1)) {
         names.pop();
     }
-    // A program of several files: its `main` is the module that the others are in.
+    // A program of several files: the others are modules of its `main`.
     if names.first().is_some_and(|first| first == "bin") && names.last().is_some_and(|last| last == "main") {
         names.pop();
     }
@@ -147,7 +147,7 @@ fn module(path: &Path) -> Module {
 }
 
 fn floor(module: &Module) -> usize {
-    // The root itself names modules and nothing else.
+    // The root itself only names modules.
     let Some(name) = module.first() else { return FLOORS.len() };
     FLOORS.iter().position(|floor| floor.contains(&name.as_str())).unwrap_or_else(|| panic!("{name} is on no floor"))
 }
@@ -171,9 +171,9 @@ fn absolute(root: &[String], module: &[String], names: &[String]) -> Option<Vec<
             let up = names.iter().take_while(|name| *name == "super").count();
             (&module[..module.len().checked_sub(up)?], rest(up))
         }
-        // The library, from a program or an example of it.
+        // The library, from one of its programs or examples.
         "dotnet_diagnostics_ipc" => (&[][..], rest(1)),
-        // Of this module, or another crate: what is no file is dropped later.
+        // Of this module or another crate: what is not a file is dropped later.
         _ => (module, names),
     };
     Some([base, rest].concat())
@@ -181,7 +181,7 @@ fn absolute(root: &[String], module: &[String], names: &[String]) -> Option<Vec<
 
 #[derive(Default)]
 struct Paths {
-    /// The modules inside of the file that the visitor is in.
+    /// The modules inside the file that the visitor is in.
     inside: Vec<String>,
     uses: Vec<(Vec<String>, Vec<String>)>,
     exports: Vec<(String, Vec<String>, Vec<String>)>,
@@ -293,7 +293,7 @@ fn defined_in(files: &[File], by_module: &BTreeMap<&[String], usize>, names: &[S
     panic!("{names:?} is re-exported in a circle");
 }
 
-/// One way around each circle.
+/// One path around each cycle.
 fn circles(len: usize, edges: &BTreeSet<(usize, usize)>) -> Vec<Vec<usize>> {
     let reach = |from: usize| {
         let (mut before, mut open) = (BTreeMap::new(), vec![from]);

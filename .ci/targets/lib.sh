@@ -73,7 +73,7 @@ tests() {
     if [ "${CI_TARGETS-}" != all ] && ! [[ " $* " == *" -- "* ]]; then
         # They take minutes, and do not depend on the machine.
         without=(-- --skip exhaustive:: --skip mutation:: --skip truncation:: --skip requirements:: --skip vectors_format::
-            --skip changed_byte --skip every_chunking --skip snapshot_has_every_kind --skip it_is_as_good_as_a_list)
+            --skip changed_byte --skip every_chunking --skip snapshot_has_every_kind --skip port_behaves_like_a_list)
         what+=', the longest ones left out'
     fi
     said=$(mktemp)

@@ -392,7 +392,7 @@ mod tests {
 
     /// 400 lines of 10,000 bytes are far more than two lines and what a pipe holds.
     #[test]
-    fn adapter_that_answers_ahead_waits_for_its_reader() {
+    fn adapter_answering_ahead_waits_for_reader() {
         let directory = tempfile::tempdir().unwrap();
         let count = directory.path().join("count");
         let script = "line=$(head -c 10000 /dev/zero | tr '\\0' x); n=0
@@ -419,7 +419,7 @@ mod tests {
 
     /// A pending question ends, and so do the program and its children.
     #[test]
-    fn adapter_that_is_cancelled_ends_with_its_group() {
+    fn adapter_cancelled_ends_its_group() {
         let directory = tempfile::tempdir().unwrap();
         let began = directory.path().join("began");
         let mut command = shell("sleep 1000 & echo $! >\"$0.new\"; mv \"$0.new\" \"$0\"; wait");

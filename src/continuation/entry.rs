@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn entry_splits_at_the_first_equals_sign_that_is_not_the_first_unit() {
+    fn entry_splits_at_first_equals_sign_after_first_unit() {
         splits("A=1", "A", Some("1"));
         splits("A=1=2", "A", Some("1=2"));
         splits("A=", "A", Some(""));
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_nul_is_seen_and_kept() {
+    fn missing_nul_is_reported_and_kept() {
         let mut reader = Reader::new(b"\x03\0\0\0A\0=\x001\0");
         let entry = Entry::decode(&mut reader).unwrap();
         assert_eq!((entry.is_terminated(), entry.value()), (false, Some("1".into())));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_nul_is_taken_off() {
+    fn only_the_last_nul_is_removed() {
         let entry = Entry::from_wire(b"A\0=\0\0\0\0\0");
         assert_eq!(entry.value(), Some(IpcString::from_units(&[0])));
         assert!(entry.text().has_inner_nul());

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_those_of_the_vectors() {
+    fn encoded_bytes_equal_vectors() {
         // Vectors 18000, 18001, 18050, 18053 and 18072.
         let lone = Entry::from_units(&[0x41, 0x3d, 0xd800]);
         let bare = |text: &'static str| Entry::unterminated(IpcString::new(text)).unwrap();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn decoder_reads_what_was_written_at_every_size_of_piece() {
+    fn encoded_pieces_of_any_size_are_decoded() {
         let long = "x".repeat(300);
         let entries = ["A=1", "", "=C:=C:\\dir", "=", "no equals sign", &long, "\u{e9}\u{1f600}=\u{3d3d}", "A=1"];
         let sent: Vec<Entry<'_>> = entries.iter().map(|text| Entry::new(text)).collect();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn block_that_was_read_is_written_again() {
+    fn decoded_block_reencodes_identically() {
         let block = b"\x02\0\0\0\x04\0\0\0A\0=\x001\0\0\0\x01\0\0\0B\0";
         let environment = Environment::decode(block).unwrap();
         let encoder = EnvironmentEncoder::new(environment).unwrap();
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_32_bits_cannot_say_is_refused() {
+    fn size_over_32_bits_is_refused() {
         let largest = u32::MAX as usize;
         assert_eq!(measure([Ok(4), Ok(largest - 8)].into_iter()), Ok((2, u32::MAX)));
         let over = measure([Ok(4), Ok(largest - 7)].into_iter());
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_change_never_go_beyond_what_was_announced() {
+    fn changing_entries_never_exceed_announced_size() {
         // Longer on the second run, which the contract rules out.
         let grown = core::cell::Cell::new(0usize);
         let entries = (0..2).map(|_| {

@@ -65,7 +65,7 @@ mod tests {
     use crate::wire::{DecodeErrorKind, SliceSink};
 
     #[test]
-    fn any_byte_is_taken_and_0_is_written() {
+    fn any_byte_is_accepted_and_0_is_written() {
         for byte in 0..=u8::MAX {
             let read = FdByte::decode(&mut Reader::new(&[byte])).unwrap();
             assert_eq!(read, FdByte(byte));
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn no_byte_is_none() {
+    fn missing_byte_is_refused() {
         let error = FdByte::decode(&mut Reader::new(&[])).unwrap_err();
         assert_eq!(error.kind(), DecodeErrorKind::UnexpectedEnd { needed: 1, remaining: 0 });
     }

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn largest_limit_is_no_limit() {
+    fn largest_limit_is_never_reached() {
         let mut stream = OpaqueStream::with_limit(u64::MAX);
         assert_eq!(stream.pass(b"abc").0, b"abc");
         assert_eq!(stream.left(), u64::MAX - 3);

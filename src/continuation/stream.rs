@@ -147,7 +147,7 @@ mod tests {
     ];
 
     #[test]
-    fn start_is_known_at_its_last_byte_and_stays_known() {
+    fn start_is_recognised_at_its_last_byte() {
         for (bytes, start) in STARTS {
             for len in 0..bytes.len() {
                 assert_eq!(StreamStart::recognise(&bytes[..len]), StreamStart::NeedMore, "{start:?} {len}");
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_any_size_say_the_same() {
+    fn start_is_recognised_from_any_pieces() {
         for (bytes, start) in STARTS {
             for cut in 0..=bytes.len() {
                 let mut detector = StreamDetector::new();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn every_other_byte_makes_it_opaque() {
+    fn start_with_other_byte_is_opaque() {
         for (bytes, start) in &STARTS[..3] {
             // The version of nettrace is any.
             let fixed = if *start == STARTS[1].1 { 12 } else { bytes.len() };

@@ -224,7 +224,7 @@ mod tests {
     use std::string::ToString;
 
     #[test]
-    fn slash_is_added_only_where_there_is_none() {
+    fn slash_is_added_only_if_missing() {
         let path = |directory| SocketPath { directory, name: SocketName::new(1, 2) }.to_string();
         assert_eq!(path("/x"), "/x/dotnet-diagnostic-1-2-socket");
         assert_eq!(path("/x/"), "/x/dotnet-diagnostic-1-2-socket");
@@ -233,14 +233,14 @@ mod tests {
     }
 
     #[test]
-    fn socket_of_a_sandboxed_application_stands_in_its_container() {
+    fn sandboxed_application_socket_is_in_its_container() {
         let directory = "/Users/me/Library/Group Containers/TEAM.group";
         let path = SocketPath { directory, name: SocketName::new(12, 345) }.to_string();
         assert_eq!(path, "/Users/me/Library/Group Containers/TEAM.group/dotnet-diagnostic-12-345-socket");
     }
 
     #[test]
-    fn length_of_a_path_is_that_of_its_text() {
+    fn path_length_equals_its_text() {
         // 31 bytes of name and a slash: 75 more make 107.
         let name = SocketName::new(12, 345);
         assert_eq!(name.to_string().len(), 31);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn number_is_as_printf_writes_it() {
+    fn number_parses_only_as_printf_writes() {
         assert_eq!(number::<u32>("12-x"), Some((12, "-x")));
         assert_eq!(number::<u32>("0"), Some((0, "")));
         assert_eq!(number::<u32>("4294967295"), Some((u32::MAX, "")));

@@ -98,7 +98,7 @@ mod tests {
     use std::string::ToString;
 
     #[test]
-    fn what_it_writes_it_reads() {
+    fn process_stat_roundtrips() {
         let stat = ProcessStat { pid: u32::MAX, start_time: u64::MAX };
         assert_eq!(stat.to_string().split_ascii_whitespace().count(), 22);
         assert_eq!(ProcessStat::parse(stat.to_string().as_bytes()), Ok(stat));

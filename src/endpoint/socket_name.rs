@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_is_said_with_its_place() {
+    fn invalid_name_reports_kind_and_offset() {
         #[track_caller]
         fn refused(name: &str, kind: NameErrorKind, offset: usize) {
             assert_eq!(SocketName::parse(name), Err(NameError::new(kind, offset)));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn process_id_is_a_number() {
+    fn process_id_is_compared_as_number() {
         let name = SocketName::parse("dotnet-diagnostic-123-1-socket").unwrap();
         assert_ne!(name.pid, 12);
         assert_eq!(name.pid, 123);

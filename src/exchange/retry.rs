@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
-    fn as_shipped_is_what_the_runtimes_arithmetic_gives() {
+    fn as_shipped_equals_runtime_arithmetic() {
         let mut ms = 10u32;
         for attempt in 0..1000 {
             assert_eq!(RetryPolicy::AsShipped.delay(attempt), Duration::from_millis(ms.into()), "{attempt}");
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn as_printed_only_grows_and_as_shipped_falls_once() {
+    fn as_printed_never_falls_and_as_shipped_falls_once() {
         let falls = |policy: RetryPolicy| policy.delays().zip(policy.delays().skip(1)).take(100).filter(|(a, b)| a > b).count();
         assert_eq!((falls(RetryPolicy::AsPrinted), falls(RetryPolicy::AsShipped)), (0, 1));
     }

@@ -31,7 +31,7 @@ fn owners(model: &Model) -> Vec<(String, &[Field])> {
 }
 
 #[test]
-fn type_of_every_field_is_defined_and_least_is_the_sum_of_its_fields() {
+fn field_types_are_defined_and_least_sizes_add_up() {
     let model = model();
     let kind = |name: &str| model.kinds.iter().find(|kind| kind.name == name);
     let of = |name: &str| model.structs.iter().find(|of| of.name == name);
@@ -53,7 +53,7 @@ fn type_of_every_field_is_defined_and_least_is_the_sum_of_its_fields() {
 }
 
 #[test]
-fn row_of_the_table_of_facts_is_of_a_field_and_every_string_has_one() {
+fn fact_row_has_field_and_string_has_fact_row() {
     let model = model();
     let owners = owners(&model);
     for row in facts::TABLE {
@@ -73,7 +73,7 @@ fn row_of_the_table_of_facts_is_of_a_field_and_every_string_has_one() {
 }
 
 #[test]
-fn fields_of_header_and_advertise_stand_where_the_crate_writes_them() {
+fn header_and_advertise_fields_are_at_encoded_offsets() {
     let model = model();
     let header = Header { size: 0x1122, command: Command { set: 0x33, id: 0x44 }, reserved: 0x5566 };
     let wanted = format!("{}2211{}{}6655", model.header.magic, "33", "44");
@@ -95,7 +95,7 @@ fn fields_of_header_and_advertise_stand_where_the_crate_writes_them() {
 }
 
 #[test]
-fn fault_of_every_check_and_limit_is_listed() {
+fn every_check_and_limit_has_a_listed_fault() {
     let model = model();
     let listed: BTreeSet<&str> = model.faults.iter().map(|fault| fault.name.as_str()).collect();
     assert_eq!(listed.len(), model.faults.len());
@@ -113,7 +113,7 @@ fn fault_of_every_check_and_limit_is_listed() {
 /// Every field of every request with values on both sides of every limit that there could be: the crate refuses what the grammar
 /// says is refused, for the reason and at the field that it gives, and nothing else.
 #[test]
-fn limits_of_every_field_are_those_that_the_crate_checks() {
+fn every_field_limit_equals_crate_check() {
     let model = model();
     let (mut asked, mut refused) = (0, BTreeSet::new());
     for command in &model.commands {

@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn display_with_sources_says_each_part_once() {
+    fn display_with_sources_prints_each_part_once() {
         let error = Error::new(Phase::Listen, std::io::Error::new(std::io::ErrorKind::AddrInUse, "somebody listens there already"));
         assert_eq!(
             (error.to_string(), std::format!("{error:#}")),

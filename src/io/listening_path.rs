@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn socket_that_came_after_the_look_stays() {
+    fn socket_created_after_check_is_kept() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("port");
         drop(UnixListener::bind(&path).unwrap());

@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn root_is_trusted_and_others_only_if_the_policy_says_so() {
+    fn root_is_trusted_and_others_by_policy() {
         assert!(TrustPolicy::CHECKED.trusts_all(0) && !TrustPolicy::CHECKED.trusts_all(1000));
         let policy = TrustPolicy::CHECKED.allowing_owner(1000);
         assert!(policy.trusts_all(1000) && policy.trusts_all(0) && !policy.trusts_all(1001));

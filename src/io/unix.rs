@@ -240,7 +240,7 @@ mod tests {
 
     /// Only needed if a send cannot disable the signal.
     #[test]
-    fn transport_whose_signal_is_not_off_reads_and_sends_nothing() {
+    fn transport_without_sigpipe_off_reads_and_sends_nothing() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         theirs.write_all(b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0").unwrap();
         let transport = UnixTransport { mute: true, ..UnixTransport::new(ours) };

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptor_comes_with_the_byte_and_is_closed_on_exec() {
+    fn descriptor_arrives_with_byte_and_closes_on_exec() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         send_fd(ours.as_fd(), file("data").as_fd()).unwrap();
         let (byte, fd) = receive_fd(theirs.as_fd()).unwrap().unwrap();
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn exactly_one_byte_is_taken() {
+    fn exactly_one_byte_is_read() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         send(&ours, b"xyz", &[file("data").as_fd()]);
         let (byte, fd) = receive_fd(theirs.as_fd()).unwrap().unwrap();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn byte_alone_and_no_byte_are_told_apart() {
+    fn byte_without_descriptor_differs_from_end() {
         let (mut ours, theirs) = UnixStream::pair().unwrap();
         ours.write_all(b"x").unwrap();
         assert!(matches!(receive_fd(theirs.as_fd()), Ok(Some((FdByte(b'x'), None)))));
@@ -205,7 +205,7 @@ mod tests {
     /// A socket that requests credentials gets them with the descriptor.
     #[test]
     #[cfg(target_os = "linux")]
-    fn credentials_that_come_too_are_no_descriptor() {
+    fn credentials_are_not_a_descriptor() {
         let (mut ours, theirs) = UnixStream::pair().unwrap();
         rustix::net::sockopt::set_socket_passcred(&theirs, true).unwrap();
         send_fd(ours.as_fd(), file("data").as_fd()).unwrap();
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn first_of_many_is_kept_and_the_others_are_closed() {
+    fn first_of_many_descriptors_is_kept_others_are_closed() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (first, mut end) = (file("first"), Vec::new());
         let (mut read_end, write_end) = UnixStream::pair().unwrap();

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn request_that_has_the_string_is_refused() {
+    fn request_with_filter_data_is_refused() {
         let provider =
             ProviderConfig { keywords: 1, log_level: EventLevel::ERROR, provider_name: "A".into(), arguments: IpcString::ABSENT };
         let mut buffer = [0; 100];

@@ -116,7 +116,7 @@ mod tests {
     use crate::wire::{DecodeErrorKind, SliceSink};
 
     #[test]
-    fn caller_says_the_width() {
+    fn width_is_chosen_by_caller() {
         let bytes = [1, 0, 0, 0, 2, 0, 0, 0, 9];
         let (narrow, rest) = OldReply::decode_prefix(&bytes, SessionIdWidth::Bits32).unwrap();
         assert_eq!((narrow.session_id(), rest.len()), (Some(1), 5));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn reply_is_written_as_wide_as_it_is() {
+    fn reply_is_encoded_in_its_width() {
         for reply in [OldReply::new_32(7), OldReply::new_64(7), OldReply::ERROR_32, OldReply::ERROR_64] {
             let mut out = [0xff; 8];
             let mut sink = SliceSink::new(&mut out);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn reply_that_is_not_all_there_is_refused() {
+    fn reply_truncated_is_refused() {
         let error = OldReply::decode_prefix(&[1; 7], SessionIdWidth::Bits64).unwrap_err();
         assert_eq!((error.kind(), error.offset()), (DecodeErrorKind::UnexpectedEnd { needed: 8, remaining: 7 }, 0));
     }

@@ -66,7 +66,7 @@ mod tests {
     use std::string::ToString;
 
     #[test]
-    fn it_takes_8_bytes_and_leaves_the_rest() {
+    fn request_reads_8_bytes_and_leaves_the_rest() {
         let mut reader = Reader::new(b"\x00\x04\0\0\x01\0\0\0rest");
         let request = OldRequest::decode(&mut reader).unwrap();
         assert_eq!((request.request_type, request.pid), (OldRequestType::START, 1));
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_one_is_refused_where_it_ends() {
+    fn request_truncated_is_refused_at_its_end() {
         for len in 0..8 {
             let error = OldRequest::decode(&mut Reader::new(&[0; 8][..len])).unwrap_err();
             let (offset, path) = if len < 4 { (0, "RequestType") } else { (4, "Pid") };

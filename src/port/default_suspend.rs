@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn end_of_the_number_is_told() {
+    fn number_reports_its_end() {
         let number = |text| match DefaultPortSuspend::parse(text) {
             DefaultPortSuspend::Number { magnitude, end } => Some((magnitude, end)),
             _ => None,
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_as_good_as_unset() {
+    fn text_without_number_is_not_a_number() {
         for text in ["", " ", "true", "x1", "--1", "+", "é1"] {
             assert_eq!(DefaultPortSuspend::parse(text), DefaultPortSuspend::NotANumber, "{text:?}");
         }

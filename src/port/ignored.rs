@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_parts_are_told_with_their_place() {
+    fn empty_parts_have_offset_and_reason() {
         assert_eq!(parts(""), []);
         assert_eq!(parts(";"), [(0, "", IgnoredReason::EmptyPort), (1, "", IgnoredReason::EmptyPort)]);
         assert_eq!(
@@ -181,13 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_nul_is_told_last() {
+    fn text_after_nul_is_reported_last() {
         assert_eq!(parts("a,x\0b"), [(2, "x", IgnoredReason::UnknownTag), (3, "\0b", IgnoredReason::BehindNul)]);
         assert_eq!(parts("\0"), [(0, "\0", IgnoredReason::BehindNul)]);
     }
 
     #[test]
-    fn tags_of_one_port_do_not_count_for_the_next() {
+    fn tags_apply_only_to_their_port() {
         assert_eq!(parts("a,connect;b,connect"), []);
     }
 }

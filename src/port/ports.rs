@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn last_is_built_first() {
+    fn ports_iterate_last_first() {
         assert_eq!(addresses("a;b;c"), ["c", "b", "a"]);
         assert_eq!(Ports::new("a;b;c").rev().map(|port| port.address).collect::<Vec<_>>(), ["a", "b", "c"]);
         let mut both = Ports::new("a;b;c");
@@ -86,14 +86,14 @@ mod tests {
     }
 
     #[test]
-    fn listen_drops_its_port_only_where_it_is_the_first_type() {
+    fn listen_drops_its_port_only_as_first_type() {
         assert_eq!(addresses("a,listen;b,suspend,listen;c,LISTEN,connect"), [""; 0]);
         assert_eq!(addresses("a,connect,listen"), ["a"]);
         assert_eq!(addresses("listen"), ["listen"]);
     }
 
     #[test]
-    fn nothing_behind_a_nul_is_read() {
+    fn text_after_nul_is_ignored() {
         assert_eq!(addresses("a\0;b"), ["a"]);
     }
 }

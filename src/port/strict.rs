@@ -138,7 +138,7 @@ mod tests {
     use crate::port::Ignored;
 
     #[test]
-    fn what_it_takes_a_runtime_reads_whole() {
+    fn strict_accepts_only_what_runtime_reads_whole() {
         for text in ["/a", "/a,connect", "/a,suspend,connect;b,nosuspend", "nosuspend,connect", " /a "] {
             assert!(strict(text).is_ok(), "{text}");
             assert_eq!(Ignored::new(text).count(), 0, "{text}");
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn first_fault_is_told() {
+    fn first_fault_is_reported() {
         let fault = |text| strict(text).map(Iterator::count).map_err(|error| (error.kind(), error.offset()));
         assert_eq!(fault(""), Err((PortsErrorKind::EmptyAddress, 0)));
         assert_eq!(fault("/a,;"), Err((PortsErrorKind::EmptyTag, 3)));

@@ -157,7 +157,7 @@ mod tests {
     use crate::port::Ports;
 
     #[test]
-    fn resume_counts_once_and_for_its_own_port() {
+    fn resume_counts_once_per_port() {
         let mut state = Suspension::<3>::new(false, Ports::new("/a;/b;/c,nosuspend")).unwrap();
         let all = [PortId::Default, PortId::Configured(0), PortId::Configured(1), PortId::Configured(1), PortId::Configured(2)];
         let effects = all.map(|port| state.resume(port).unwrap());
@@ -177,13 +177,13 @@ mod tests {
     }
 
     #[test]
-    fn without_a_suspended_port_it_starts_at_once() {
+    fn runtime_without_suspended_port_starts_at_once() {
         assert!(Suspension::<1>::new(false, Ports::new("/a,nosuspend")).unwrap().is_started());
         assert_eq!(Suspension::<1>::new(true, Ports::new("a;b")), Err(SuspensionError::TooManyPorts { capacity: 1 }));
     }
 
     #[test]
-    fn port_twice_is_two_ports() {
+    fn repeated_port_counts_twice() {
         let mut state = Suspension::<2>::new(false, Ports::new("/a;/a")).unwrap();
         assert_eq!(state.resume(PortId::Configured(0)), Ok(ResumeEffect::Waits { left: 1 }));
     }

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn units_of_the_wire_become_utf8() {
+    fn utf16_units_become_utf8() {
         let units: Vec<u16> = "Ereignis-Ü😀".encode_utf16().collect();
         let command = TracepointCommand::new(IpcString::from_units(&units)).unwrap();
         let mut bytes = vec![0; command.encoded_len().unwrap()];
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_would_not_come_back_are_refused() {
+    fn names_that_do_not_roundtrip_are_refused() {
         let refused = |name: IpcString<'_>| TracepointCommand::new(name).unwrap_err();
         assert_eq!(refused(IpcString::ABSENT), EncodeError::EmptyName);
         assert_eq!(refused("".into()), EncodeError::EmptyName);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_name_are_refused() {
+    fn bytes_invalid_in_a_name_are_refused() {
         let name = "tracepoint_name";
         assert_eq!(fault(text("a\0b")), (UserEventsErrorKind::BadTracepointName { byte: 0 }, 1, name.into()));
         assert_eq!(fault(b"ab\xff u8"), (UserEventsErrorKind::BadTracepointName { byte: 0xff }, 2, name.into()));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn other_fields_are_refused_where_they_differ() {
+    fn other_fields_are_refused_at_first_difference() {
         let kind = UserEventsErrorKind::UnknownTracepointFormat;
         assert_eq!(fault("T"), (kind, 1, String::new()));
         assert_eq!(fault("T u16 version"), (kind, 3, String::new()));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn no_shorter_text_is_taken() {
+    fn every_truncated_text_is_refused() {
         let whole = text("MyTracepoint");
         for len in 0..whole.len() {
             assert!(fault(&whole[..len]).1 <= len);

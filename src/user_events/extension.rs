@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn runtimes_order_is_written_and_read() {
+    fn runtime_order_roundtrips() {
         let metadata = Metadata::named("P".into(), &[0x2a]).unwrap();
         let items = [ExtensionItem::Metadata(metadata), ExtensionItem::ActivityId(ID), ExtensionItem::RelatedActivityId(RELATED)];
         let mut out = [0; 44];
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn no_bytes_are_no_items() {
+    fn empty_extension_has_no_items() {
         let extension = decode(&[]).unwrap();
         assert!(extension.is_empty() && Extension::EMPTY.is_empty());
         assert_eq!(extension, Extension::default());
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn any_order_is_taken_and_the_first_counts() {
+    fn any_order_is_accepted_and_first_item_wins() {
         let extension = decode(b"\x03fedcba9876543210\x01\0\0\0\0\x01\x01\0\0\0x").unwrap();
         assert!(extension.iter().map(|item| item.label()).eq([3, 1, 1]));
         assert_eq!(extension.metadata(), Some(Metadata::new(&[])));
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_is_refused_unless_it_is_between_items() {
+    fn cut_inside_item_is_refused() {
         for len in 0..BYTES.len() {
             let cut = decode(&BYTES[..len]);
             assert_eq!(cut.is_ok(), [0, 10, 27].contains(&len), "{len}: {cut:?}");
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn fault_is_told_by_item_and_offset() {
+    fn fault_reports_item_and_offset() {
         let end = |needed, remaining| DecodeErrorKind::UnexpectedEnd { needed, remaining };
         assert_eq!(decode(&BYTES[..1]), Err((end(4, 0), 1, "extension[0].metadata".into())));
         assert_eq!(decode(&BYTES[..4]), Err((end(4, 3), 1, "extension[0].metadata".into())));
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_that_would_be_read_otherwise() {
+    fn items_that_do_not_roundtrip_are_refused() {
         let unknown = |label| ExtensionItem::Unknown { label, rest: &[1] };
         for label in [1, 2, 3] {
             assert_eq!(encode(&[unknown(label)]), Err(EncodeError::NotUnknown { code: label }));

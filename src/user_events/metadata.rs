@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn nul_of_a_name_is_a_unit_not_two_bytes() {
+    fn name_ends_at_nul_unit_not_at_two_zero_bytes() {
         // Units 0x0041, 0x4100: two adjacent zero bytes, at an odd offset.
         let block = Metadata::new(b"\x41\x00\x00\x41\0\0\x07");
         assert_eq!(block.split_provider_name(), Ok((IpcString::from_units(&[0x41, 0x4100]), &[7][..])));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn name_that_would_end_early_is_refused() {
+    fn name_with_inner_nul_is_refused() {
         assert_eq!(Metadata::named(IpcString::ABSENT, &[]), Err(EncodeError::EmptyName));
         assert_eq!(Metadata::named("a\0b".into(), &[]), Err(EncodeError::ForbiddenUnit { unit: 0 }));
         // A name of only its NUL can be read back.
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_is_what_has_the_same_bytes() {
+    fn equality_compares_bytes() {
         assert_eq!(Metadata::named("P".into(), &[1]).unwrap(), Metadata::new(b"P\0\0\0\x01"));
         assert_ne!(Metadata::named("P".into(), &[1]).unwrap(), Metadata::new(&[1]));
         assert!(Metadata::new(&[]).is_empty() && !Metadata::named("".into(), &[]).unwrap().is_empty());

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_has_its_place() {
+    fn fields_are_at_their_offsets() {
         let record = Record::V1(example());
         let written = WrittenRecord { write_index: 7, record };
         assert_eq!(encode(&written).unwrap(), WRITTEN);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_is_refused() {
+    fn every_truncation_is_refused() {
         for len in 0..WRITTEN.len() {
             let error = WrittenRecord::decode(&mut Reader::new(&WRITTEN[..len])).unwrap_err();
             assert!(error.offset() <= len, "{len}: {error}");
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn fixed_fields_come_before_what_they_point_to() {
+    fn fixed_fields_are_checked_before_arrays() {
         let end = |needed, remaining| UserEventsErrorKind::Grammar(DecodeErrorKind::UnexpectedEnd { needed, remaining });
         let record = &WRITTEN[4..];
         assert_eq!(decode(&record[..0]), Err((end(1, 0), 0, "version".into())));
@@ -318,13 +318,13 @@ mod tests {
     }
 
     #[test]
-    fn offsets_of_faults_count_from_the_write_index() {
+    fn fault_offset_includes_write_index() {
         let error = WrittenRecord::decode(&mut Reader::new(&WRITTEN[..19])).unwrap_err();
         assert_eq!((error.kind(), error.offset()), (out_of_range(3, 2), 11));
     }
 
     #[test]
-    fn array_outside_of_the_data_is_refused() {
+    fn array_outside_data_is_refused() {
         let fault = |bytes: &[u8]| decode(bytes).map(|_| ()).map_err(|e| (e.0, e.1));
         let extension = |offset, len| fault(&located((offset, len), (0, 0), b"12345"));
         for (offset, len) in [(4, 6), (5, 5), (9, 1), (10, 0), (3, 1), (0, 4), (3, 0), (65_535, 65_535), (4, 65_535)] {
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn both_arrays_may_be_anywhere_in_the_data() {
+    fn arrays_may_be_anywhere_in_the_data() {
         let record = |extension, payload| Ok(Record::V1(RecordV1 { event_id: 0x0201, extension, payload }));
         // The payload first; a gap; the same bytes for both; padding after.
         assert_eq!(decode(&located((6, 3), (0, 2), b"cdABC")), record(b"ABC", b"cd"));
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_a_value() {
+    fn other_version_is_kept() {
         let bytes = b"\x02\x01\x02\xff\xff\xff\xff";
         let other = Record::Other { version: 2, rest: &bytes[1..] };
         assert_eq!(decode(bytes), Ok(other));
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn longest_arrays_are_written_and_read() {
+    fn longest_arrays_roundtrip() {
         let (extension, payload) = (vec![1; 65_535], vec![2; 65_535]);
         let record = Record::V1(RecordV1::new(65_535, &extension, &payload).unwrap());
         let bytes = encode(&record).unwrap();
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_cut() {
+    fn too_long_parts_are_refused_not_truncated() {
         let long = vec![0; 65_536];
         let too_long = Err(EncodeError::PartTooLong { len: 65_536, max: 65_535 });
         assert_eq!(RecordV1::new(0, &long, &[]), too_long);

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn length_is_above_the_offset() {
+    fn length_is_in_upper_16_bits() {
         let loc = RelLoc { offset: 0x0201, len: 0x0403 };
         assert_eq!(loc.to_u32(), 0x0403_0201);
         assert_eq!(RelLoc::from_u32(0x0403_0201), loc);
@@ -92,14 +92,14 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_16_bits_is_refused() {
+    fn value_over_16_bits_is_refused() {
         assert_eq!(RelLoc::new(65_535, 65_535), Ok(RelLoc { offset: 65_535, len: 65_535 }));
         assert_eq!(RelLoc::new(65_536, 0), Err(EncodeError::PartTooLong { len: 65_536, max: 65_535 }));
         assert_eq!(RelLoc::new(0, 65_537), Err(EncodeError::PartTooLong { len: 65_537, max: 65_535 }));
     }
 
     #[test]
-    fn bytes_outside_of_the_data_are_refused() {
+    fn bytes_outside_data_are_refused() {
         let resolve = |offset, len| RelLoc { offset, len }.resolve(7, 11..20);
         assert_eq!(resolve(4, 9), Some(11..20));
         assert_eq!(resolve(4, 10), None, "beyond the end");
@@ -110,13 +110,13 @@ mod tests {
     }
 
     #[test]
-    fn no_bytes_have_a_place_all_the_same() {
+    fn empty_location_must_be_in_the_data() {
         let resolve = |offset| RelLoc { offset, len: 0 }.resolve(7, 11..20);
         assert_eq!((resolve(4), resolve(13), resolve(3)), (Some(11..11), Some(20..20), None));
     }
 
     #[test]
-    fn end_of_memory_is_no_panic() {
+    fn resolve_at_end_of_memory_does_not_panic() {
         let loc = RelLoc { offset: 1, len: 1 };
         assert_eq!(loc.resolve(usize::MAX, 0..usize::MAX), None);
         assert_eq!(loc.resolve(usize::MAX - 1, 0..usize::MAX), None);

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn level_passes_up_to_that_of_the_provider_and_log_always_in_any_case() {
+    fn level_up_to_provider_or_log_always_passes() {
         let of = |level| route(&provider(), EventTraits { level: EventLevel(level), ..EVENT });
         assert_eq!([0, 1, 2, 3].map(of), [to("A"); 4]);
         assert_eq!([4, 5, 6, u32::MAX].map(of), [Route::Level; 4]);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn one_keyword_in_common_is_enough_and_none_at_all_passes() {
+    fn common_keyword_or_no_keyword_passes() {
         let of = |keywords| route(&provider(), EventTraits { keywords, ..EVENT });
         assert_eq!([0, 2, 4, 3, u64::MAX, 1 << 63].map(of), [to("A"); 6]);
         assert_eq!([1, 8, 1 << 62].map(of), [Route::Keywords; 3]);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn filter_comes_before_the_sets() {
+    fn filter_is_applied_before_sets() {
         let only = EventFilter { enable: true, event_ids: Array::new(&[2, 7]) };
         let filtered = UserEventsProviderConfig { filter: only, ..provider() };
         let of = |id| route(&filtered, EventTraits { id, ..EVENT });
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn set_comes_before_the_default() {
+    fn set_is_preferred_to_default() {
         let of = |id| route(&provider(), EventTraits { id, ..EVENT });
         assert_eq!([1, 2, 3, 4, 65_537].map(of), [to("A"), to("A"), to("B"), to("D"), to("B")]);
         assert_eq!(of(65_538), to("D"), "the id is not cut to 16 bits");

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_has_its_place() {
+    fn fields_are_at_their_offsets() {
         for (size, form) in [(32, UserRegSize::Padded), (28, UserRegSize::Packed)] {
             let reg = UserReg { size: form, ..example() };
             let mut bytes = vec![0xff; size.into()];
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_those_of_the_constants() {
+    fn sizes_equal_constants() {
         let sizes = [(UserRegSize::Packed, USER_REG_PACKED_LEN), (UserRegSize::Padded, USER_REG_LEN)];
         for (size, len) in sizes {
             assert_eq!((usize::try_from(size.bytes()), UserRegSize::from_bytes(size.bytes())), (Ok(len), Some(size)));
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_runtime_does_not_use_is_kept() {
+    fn fields_unused_by_runtime_are_kept() {
         let mut bytes = BYTES;
         bytes[4..8].copy_from_slice(&[63, 8, 1, 2]);
         let reg = UserReg::decode(&mut Reader::new(&bytes)).unwrap();
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn another_size_is_refused() {
+    fn unknown_size_is_refused() {
         for size in [0u8, 16, 27, 29, 31, 33, 40] {
             let mut bytes = BYTES;
             bytes[0] = size;
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_that_is_not_zero_is_refused_where_it_is_not() {
+    fn nonzero_padding_is_refused_at_its_offset() {
         for at in USER_REG_PACKED_LEN..USER_REG_LEN {
             let mut bytes = BYTES;
             bytes[at..].fill(0x80);
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn structure_that_ends_early_is_refused() {
+    fn structure_truncated_is_refused() {
         for size in [28, 32] {
             for len in 0..usize::from(size) {
                 let error = UserReg::decode(&mut Reader::new(&sized(size)[..len])).unwrap_err();

@@ -121,7 +121,7 @@ mod tests {
     const BYTES: [u8; USER_UNREG_LEN] = *b"\x10\0\0\0\x1f\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01";
 
     #[test]
-    fn every_field_has_its_place() {
+    fn fields_are_at_their_offsets() {
         let unreg = UserUnreg::of(&UserReg::new(0x0102_0304_0506_0708, 0));
         let mut bytes = [0; USER_UNREG_LEN];
         let mut sink = SliceSink::new(&mut bytes);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn structure_that_ends_early_is_refused() {
+    fn structure_truncated_is_refused() {
         for len in 0..USER_UNREG_LEN {
             let error = UserUnreg::decode(&mut Reader::new(&BYTES[..len])).unwrap_err();
             assert!(

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn test_that_says_what_is_not_so_is_found() {
+    fn test_with_false_claim_is_found() {
         let files = files().unwrap();
         let is_plain = |group: &Group, test: &Test| {
             group.kind == Type::Request

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn path_prints_from_the_outside_in() {
+    fn path_prints_outermost_first() {
         let e = at(9).at_index(2).within(Field::EventIds).at_index(1).within(Field::Tracepoints).within(Field::Config);
         let e = e.at_index(70_000).within(Field::Providers).in_root(Root::of(Command::COLLECT_TRACING5));
         assert_eq!(e.path().to_string(), "CollectTracing5.providers[70000].config.tracepoints[1].event_ids[2]");
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn bare_piece_has_a_path_without_a_root() {
+    fn piece_alone_has_path_without_root() {
         assert_eq!(at(0).path().to_string(), "");
         assert!(at(0).path().is_empty());
         assert_eq!(at(0).within(Field::EventIds).path().to_string(), "event_ids");

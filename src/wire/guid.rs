@@ -170,14 +170,14 @@ mod tests {
     }
 
     #[test]
-    fn text_is_read_in_either_case_and_in_braces() {
+    fn text_in_either_case_or_braces_parses() {
         let guid: Guid = TEXT.parse().unwrap();
         assert_eq!(TEXT.to_uppercase().parse(), Ok(guid));
         assert_eq!(std::format!("{{{TEXT}}}").parse(), Ok(guid));
     }
 
     #[test]
-    fn other_text_is_refused_where_it_goes_wrong() {
+    fn other_text_is_refused_at_first_wrong_byte() {
         let offset = |text: &str| text.parse::<Guid>().map_err(|e| e.offset());
         assert_eq!(offset(""), Err(0));
         assert_eq!(offset(&TEXT[..35]), Err(35));

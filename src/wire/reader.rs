@@ -386,7 +386,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failed_take_takes_nothing() {
+    fn failed_take_consumes_nothing() {
         let mut reader = Reader::at(&[1, 2, 3], 7);
         assert_eq!(
             reader.take(4).map_err(|e| (e.kind(), e.offset())),
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn count_is_judged_in_64_bits() {
+    fn count_is_checked_in_64_bits() {
         // 0x8000_0001 * 2 is 2 in 32 bits, and 2 bytes follow.
         let error = Reader::new(&[1, 0, 0, 0x80, 0, 0]).explain(|reader| reader.read_count(2)).unwrap_err();
         assert_eq!(error.kind(), DecodeErrorKind::CountTooLarge { count: 0x8000_0001, remaining: 2 });

@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn text_longer_than_the_buffer_is_written_in_order() {
+    fn text_longer_than_buffer_is_written_in_order() {
         let text = "0123456789abcdef\u{1f600}".repeat(9);
         let mut out = [0; 512];
         let mut sink = SliceSink::new(&mut out);

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn text_with_and_without_room_is_written_as_std_does() {
+    fn text_is_encoded_as_std_with_and_without_room() {
         for text in texts() {
             let expected: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
             assert_eq!(utf16_len(&text), expected.len() / 2, "{text}");
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn units_with_lone_surrogates_are_read_as_std_does() {
+    fn units_with_lone_surrogates_decode_as_std() {
         for text in texts() {
             let whole: Vec<u16> = text.encode_utf16().collect();
             // A half before, in the middle, after, and half of each pair.

@@ -1,4 +1,4 @@
-//! `diagipc decode`, and what every command does with its arguments and its input.
+//! `diagipc decode`, and how every command treats its arguments and its input.
 
 use std::io::Read as _;
 use std::io::Write as _;
@@ -43,20 +43,20 @@ fn decode_error_reply_needs_no_request() {
 
 /// As .NET 6.0.13 answered a dump that failed (F-127).
 #[test]
-fn decode_error_whose_code_is_0_is_a_failure() {
+fn decode_error_with_code_0_is_a_failure() {
     let said = text(&run(&["decode", "--hex", "444f544e45545f4950435f563100 1800 ffff 0000 00000000"], b"", 0));
     assert!(said.ends_with("  a failure all the same: .NET 6 gives this code for a dump that failed (F-127)\n\n"), "{said}");
 }
 
 #[test]
-fn decode_continuation_is_no_message() {
-    // A session's stream goes on to the end; an environment block has as many bytes as were announced.
+fn decode_continuation_is_not_a_message() {
+    // A session's stream goes on to the end; an environment block has the announced number of bytes.
     let stream = decode(&["--hex", &format!("{STOPPED}4e6574747261636500"), "--request", "CollectTracing2"], 0);
     assert_eq!((&stream[1]["kind"], &stream[1]["value"]), (&json!("continuation"), &json!({ "bytes": "4e6574747261636500" })));
     let reply = "444f544e45545f4950435f5631001a00ff000000040000000000";
     let block = decode(&["--hex", &format!("{reply}00000000{STOP}"), "--request", "0x0402"], 0);
     assert_eq!((&block[1]["size"], &block[2]["kind"]), (&json!(4), &json!("request")));
-    // The block's entries are shown, and a block that is none is an error.
+    // The block's entries are shown. An invalid block is an error.
     let reply = "444f544e45545f4950435f5631001a00ff000000100000000000";
     let block = decode(&["--hex", &format!("{reply}01000000 04000000 41003d0062000000"), "--request", "0x0402"], 0);
     assert_eq!(block[1]["value"]["entries"], json!([{ "name": "A", "value": "b" }]));
@@ -98,7 +98,7 @@ fn decode_malformed_input_is_named_and_fails() {
     // A message whose size is known does not hide the next one.
     let items = decode(&["--hex", &format!("444f544e45545f4950435f5631001600020100002a00{STOP}")], 1);
     assert_eq!((&items[1]["offset"], &items[1]["value"]), (&json!(22), &json!({ "sessionId": "1" })));
-    // A header that is none ends it.
+    // An invalid header ends it.
     assert_eq!(decode(&["--hex", "485454502f312e3120343030"], 1)[0]["error"]["kind"], "bad_magic");
     assert_eq!(decode(&["--hex", &STOP[..50]], 1)[0]["error"]["kind"], "end_of_input");
     assert_eq!(decode(&["--hex", ""], 1), json!([]));
@@ -163,7 +163,7 @@ fn input_over_limit_is_error() {
 
 #[test]
 fn input_large_or_binary_is_refused_with_reason() {
-    // A fixed sequence that looks like nothing.
+    // A fixed sequence without structure.
     let mut state = 1u32;
     let mut noise = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -173,13 +173,13 @@ fn input_large_or_binary_is_refused_with_reason() {
     run(&["decode", "-"], &bytes, 1);
     run(&["decode", "-", "--json"], &bytes, 1);
     run(&["encode", "-"], &bytes, 1);
-    // Headers that announce more and more, each cut.
+    // Headers that announce more and more, each cut off.
     let cut: Vec<u8> = hex::decode(STOP).unwrap().iter().copied().cycle().take((1 << 20) + 5).collect();
     run(&["decode", "-"], &cut, 1);
 }
 
 #[test]
-fn output_closed_by_reader_is_no_error() {
+fn output_closed_by_reader_is_not_an_error() {
     let bytes = hex::decode(STOP).unwrap().repeat(20_000);
     let mut child = diagipc(&["decode", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -192,7 +192,7 @@ fn output_closed_by_reader_is_no_error() {
     assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
 }
 
-/// The memory of a process that it may write to, in bytes.
+/// The writable memory of a process, in bytes.
 #[cfg(target_os = "linux")]
 #[track_caller]
 fn run_within(memory: u64, arguments: &[&str], input: &[u8]) -> String {

@@ -20,7 +20,7 @@ fn encode_returns_decoded_bytes() {
     for from_server in [false, true] {
         let messages = all_messages(from_server);
         assert!(messages.len() > 25);
-        // Errors after GenerateCoreDump3 carry text: only that command reads every one of them whole.
+        // Errors after GenerateCoreDump3 carry text: only for that command is every error read whole.
         let options: &[&str] = if from_server { &["--request", "GenerateCoreDump3"] } else { &["--from", "client"] };
         let bytes = messages.concat();
         let json = run(&[&["decode", "-", "--json"], options].concat(), &bytes, 0).stdout;

@@ -1,4 +1,4 @@
-//! `diagipc explain`: every name that a report uses is explained.
+//! `diagipc explain`: it explains every name that a report uses.
 
 use dotnet_diagnostics_ipc::conformance::client::{self, ClientFault};
 use dotnet_diagnostics_ipc::conformance::codec;
@@ -14,7 +14,7 @@ fn explained(name: &str) -> String {
 }
 
 #[test]
-fn explain_fact_prints_both_truths_and_what_shows_it() {
+fn explain_fact_prints_printed_shipped_and_evidence() {
     let said = explained("F-14");
     for part in ["F-14  As printed: ", "As shipped: 0x0204", "\n  vectors   ", "corrected-collect-tracing3"] {
         assert!(said.contains(part), "{part}: {said}");
@@ -31,7 +31,7 @@ fn explain_requirement_prints_its_level_section_and_evidence() {
 }
 
 #[test]
-fn explain_vector_prints_bytes_flags_and_facts_by_every_name_of_it() {
+fn explain_vector_by_any_name_prints_bytes_flags_and_facts() {
     let said = explained("8110");
     for part in [
         "tcId 8110: ",
@@ -49,7 +49,7 @@ fn explain_vector_prints_bytes_flags_and_facts_by_every_name_of_it() {
 }
 
 #[test]
-fn explain_scenario_prints_what_client_is_told() {
+fn explain_scenario_prints_client_arguments() {
     let said = explained("text/latin/set-env/value");
     for part in ["the client is told to set-env", "value             café", "R-GRM-008"] {
         assert!(said.contains(part), "{part}: {said}");
@@ -57,7 +57,7 @@ fn explain_scenario_prints_what_client_is_told() {
 }
 
 #[test]
-fn explain_unknown_name_suggests_names_that_contain_it() {
+fn explain_unknown_name_suggests_names_containing_it() {
     let output = run(&["explain", "length-in"], b"", 2);
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("nothing is called length-in; these names have it in them: string-length-in-bytes, "), "{said}");
@@ -65,9 +65,9 @@ fn explain_unknown_name_suggests_names_that_contain_it() {
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "diagipc: nothing is called no-such-name\n");
 }
 
-/// One name of each kind would hide that a suite's names are made otherwise: a name of each section is asked for.
+/// One name of each kind would hide that a suite's names are built differently: this asks for a name of each section.
 #[test]
-fn explain_knows_cases_of_every_section_and_every_fault_flag_and_word() {
+fn explain_knows_every_section_fault_flag_and_word() {
     let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
     let mut names: Vec<(String, String)> = Vec::new();
     names.extend(server::cases(&scripts, &vectors).iter().map(|case| (case.section(), case.name())));
@@ -85,7 +85,7 @@ fn explain_knows_cases_of_every_section_and_every_fault_flag_and_word() {
 }
 
 #[test]
-fn explain_fault_of_codecs_says_what_to_look_at() {
+fn explain_codec_fault_prints_fix() {
     let said = text(&run(&["explain", "wrong-value:providers[].keywords"], b"", 0));
     assert!(
         said.starts_with("wrong-value:providers[].keywords, a fault of codecs: The codec reads the bytes as another value"),
@@ -94,9 +94,9 @@ fn explain_fault_of_codecs_says_what_to_look_at() {
     assert!(said.contains("\n  to mend it: Look at how that field is read"), "{said}");
 }
 
-/// Two suites may have a fault of one name: both are explained, each with what it is against.
+/// Two suites may have faults of the same name: both are explained, each with its kind of target.
 #[test]
-fn explain_fault_of_clients_says_how_to_mend_it() {
+fn explain_client_fault_prints_fix() {
     let said = text(&run(&["explain", "attach-timeout-in-seconds"], b"", 0));
     assert_eq!(
         said.lines().take(2).collect::<Vec<_>>(),

@@ -1,4 +1,4 @@
-//! The program `diagipc`, as people and scripts meet it.
+//! The program `diagipc`, as people and scripts use it.
 
 mod check;
 mod decode;
@@ -34,7 +34,7 @@ fn run(arguments: &[&str], input: &[u8], status: i32) -> Output {
         diagipc(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut stdin = child.stdin.take().expect("a pipe");
     let input = input.to_vec();
-    // Beside: a large input may be answered before it is read to its end.
+    // In parallel: a large input may be answered before it is read to its end.
     let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().expect("it ends");
     writer.join().expect("the writer ends");
@@ -44,7 +44,7 @@ fn run(arguments: &[&str], input: &[u8], status: i32) -> Output {
     output
 }
 
-/// The cases of a report that failed, with what was found: what the reader of a failed test needs.
+/// The failed cases of a report, with what was found: what the reader of a failed test needs.
 fn failed_cases(report: &[u8]) -> String {
     let report: Value = serde_json::from_slice(report).unwrap_or_default();
     let cases = report["cases"].as_array().map_or(&[][..], Vec::as_slice);
@@ -61,9 +61,9 @@ fn decode(arguments: &[&str], status: i32) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// As `head` does.
+/// `head` does so.
 #[test]
-fn output_whose_reader_is_gone_is_no_error() {
+fn output_without_reader_is_not_an_error() {
     for arguments in [&["check", "--json", "--only", "vectors/grammar/*"][..], &["vectors", "list", "--json"], &["scripts", "list"]]
     {
         let mut child = diagipc(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
@@ -74,9 +74,9 @@ fn output_whose_reader_is_gone_is_no_error() {
     }
 }
 
-/// What comes from a file or a message moves no cursor.
+/// Text from a file or a message moves no cursor.
 #[test]
-fn text_from_outside_is_spelled_out() {
+fn text_from_file_or_message_is_escaped() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("operations\u{202e}.toml");
     std::fs::write(&file, "[operations]\n\"na\u{9b}me\" = []\n").unwrap();

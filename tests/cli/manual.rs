@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::{run, text};
 
 const MANUAL: &str = include_str!("../../src/bin/diagipc/README.md");
-/// The commands whose output depends on nothing but the tool. The others are about processes.
+/// The commands whose output depends only on the tool. The others are about processes.
 const REPEATABLE: [&str; 6] = ["decode", "encode", "explain", "runtime --list", "scripts", "vectors"];
 
 /// Each command of the console blocks, with the lines that follow it.
@@ -25,7 +25,7 @@ fn examples() -> Vec<(&'static str, Vec<&'static str>)> {
     examples
 }
 
-/// Whether `printed` is what `expected` says: `…` is any number of lines, or the rest of a line.
+/// Whether `printed` matches `expected`: `…` is any number of lines, or the rest of a line.
 fn matches(printed: &[&str], expected: &[&str]) -> bool {
     let Some((&first, rest)) = expected.split_first() else { return printed.is_empty() };
     if first == "…" {
@@ -37,7 +37,7 @@ fn matches(printed: &[&str], expected: &[&str]) -> bool {
 }
 
 #[test]
-fn manual_output_is_what_the_tool_prints() {
+fn manual_output_equals_tool_output() {
     assert!(matches(&["a", "bc", "d"], &["a", "b…", "d"]) && matches(&["a", "b", "c"], &["…", "c"]));
     assert!(!matches(&["a", "b"], &["a"]) && !matches(&["a"], &["a", "b"]) && !matches(&["ab"], &["b…"]));
 

@@ -1,4 +1,4 @@
-//! `ps`, `info`, `env`, `trace` and `dump`, as people meet them, beside a reference runtime.
+//! `ps`, `info`, `env`, `trace` and `dump`, as people use them, against a reference runtime.
 #![cfg(unix)]
 
 use std::fs;
@@ -23,7 +23,7 @@ fn says(arguments: &[&str], status: i32, error: &str) {
 }
 
 #[test]
-fn info_of_each_version_shows_what_it_says() {
+fn info_of_each_version_shows_its_fields() {
     for (profile, version, rid) in
         [("coreclr-10", Some("10."), true), ("coreclr-9", Some("9."), true), ("coreclr-8", Some("8."), true)]
     {
@@ -47,7 +47,7 @@ fn info_of_runtime_without_process_info_is_refused() {
 }
 
 #[test]
-fn target_that_is_not_there_is_status_3() {
+fn target_missing_exits_with_3() {
     let home = tempfile::tempdir().unwrap();
     let missing = home.path().join("socket");
     let missing = missing.to_str().unwrap();
@@ -63,7 +63,7 @@ fn target_that_is_not_there_is_status_3() {
 }
 
 #[test]
-fn env_shows_entries_names_and_what_is_missing() {
+fn env_shows_entries_and_reports_missing() {
     let runtime = Runtime::start(&["--env", "ONE=1", "--env", "TWO=a\nb", "--env", "BARE"]);
     let target = runtime.pid();
     assert_eq!(text(&run(&["env", &target, "ONE"], b"", 0)), "ONE=1\n");
@@ -74,7 +74,7 @@ fn env_shows_entries_names_and_what_is_missing() {
 }
 
 #[test]
-fn ps_lists_process_and_says_which_is_missing() {
+fn ps_lists_process_and_reports_missing() {
     let runtime = Runtime::start(&[]);
     let rows = json(&["ps", "--json", &runtime.pid()], 0);
     let row = &rows[0];
@@ -107,7 +107,7 @@ fn trace_ends_by_duration_or_ctrl_c_and_is_complete() {
 }
 
 #[test]
-fn trace_leaves_a_file_that_is_there_and_none_where_nothing_came() {
+fn trace_keeps_existing_file_and_creates_none_without_data() {
     let runtime = Runtime::start(&["--profile", "coreclr-8"]);
     let (there, new) = (runtime.path("there"), runtime.path("new"));
     fs::write(&there, "mine").unwrap();
@@ -122,7 +122,7 @@ fn trace_leaves_a_file_that_is_there_and_none_where_nothing_came() {
 }
 
 #[test]
-fn trace_cut_short_keeps_what_came() {
+fn trace_cut_short_keeps_received_bytes() {
     let runtime = Runtime::start(&["--misbehave", "stream-cut"]);
     let file = runtime.path("cut");
     says(&["trace", &runtime.pid(), "-d", "1", "-o", &file], 1, "the stream was cut short after ");
@@ -130,7 +130,7 @@ fn trace_cut_short_keeps_what_came() {
 }
 
 #[test]
-fn dump_that_is_not_written_is_a_failure() {
+fn dump_not_written_is_a_failure() {
     let runtime = Runtime::start(&[]);
     let (there, new) = (runtime.path("there"), runtime.path("new"));
     fs::write(&there, "mine").unwrap();

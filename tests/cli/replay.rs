@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::{diagipc, run};
 
-/// A runtime that nobody has waited for yet is a zombie once it has died.
+/// A dead runtime is a zombie until it is waited for.
 #[test]
 fn replay_zombie_target_is_dead() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The reference runtime as a program of its own.
+//! The reference runtime as a separate program.
 #![cfg(unix)]
 
 use std::io::{BufRead as _, BufReader};

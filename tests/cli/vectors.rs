@@ -62,7 +62,7 @@ fn scripts_list_and_show() {
     run(&["scripts", "show", "19999"], b"", 2);
 }
 
-/// What the reference runtime can be told to do wrong, by the name that it is told by.
+/// What the reference runtime can be configured to do wrong, by name.
 #[cfg(unix)]
 #[test]
 fn runtime_misbehaviours_are_listed() {

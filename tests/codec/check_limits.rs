@@ -1,4 +1,4 @@
-//! What a server refuses although it decodes: which value, where it stands, and what answers it. Every offset is written out.
+//! What a server refuses although it decodes: which value, at which offset, and with which answer. Every offset is written out.
 
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
@@ -28,7 +28,7 @@ fn traced<'a>(level: u32, name: &'a str, default: IpcString<'a>, sets: &'a [Trac
     UserEventsProviderConfig { keywords, log_level, provider_name, arguments, filter, config }
 }
 
-/// What the limits say about `request`, which must be the same for the caller's slices and for bytes from the wire.
+/// What the limits report about `request`, which must be equal for the caller's slices and for bytes from the wire.
 #[track_caller]
 fn limits(request: AnyRequest<'_>) -> Result<(), LimitError> {
     let mut buffer = vec![0; 65_535];
@@ -97,7 +97,7 @@ fn collect_tracing_1_to_4_limit_reports_offset() {
         assert_eq!(one(1, 1, &[plain(5, "")], nth), no("empty_provider_name", count + 16, "providers[0].provider_name"));
         let absent = ProviderConfig { provider_name: IpcString::ABSENT, ..good[0] };
         assert_eq!(one(1, 1, &[absent], nth), no("empty_provider_name", count + 16, "providers[0].provider_name"));
-        // P-43: what begins with NUL is over at once, and what has it inside is a name.
+        // P-43: a name that begins with NUL ends at once. A NUL inside is part of the name.
         let name = |units| ProviderConfig { provider_name: IpcString::from_units(units), ..good[0] };
         for units in [&[0][..], &[0, 0, 0], &[0, 0x41]] {
             assert_eq!(one(1, 1, &[name(units)], nth), no("empty_provider_name", count + 16, "providers[0].provider_name"));
@@ -110,7 +110,7 @@ fn collect_tracing_1_to_4_limit_reports_offset() {
         assert_eq!(one(1, 1, &second(plain(u32::MAX, "Q")), nth), level);
         let unnamed = no("empty_provider_name", count + 4 + 38 + 12, "providers[1].provider_name");
         assert_eq!(one(1, 1, &second(plain(0, "")), nth), unnamed);
-        // Where several are wrong the first in the message is named.
+        // If several are wrong, the first in the message is named.
         assert_eq!(one(0, 2, &[], nth), no("zero_buffer", 20, "circularBufferMB"));
         assert_eq!(one(1, 2, &[], nth), no("unknown_format", 24, "format"));
     }
@@ -206,7 +206,7 @@ fn tracepoint_limit_reports_offset() {
         taken(user_events(six, &[traced(5, "P", "T".into(), &[])]));
         taken(user_events(six, &[traced(5, "P", absent, &[set("T", &[1, 2]), set("U", &[3])])]));
         taken(user_events(six, &[traced(5, "P", "".into(), &[])]));
-        // Each provider has sets of its own.
+        // Each provider has its own sets.
         taken(user_events(six, &[traced(5, "P", absent, &[set("T", &[1])]), traced(5, "Q", absent, &[set("T", &[1])])]));
 
         assert_eq!(no(&[], "no_providers", 32, "providers"), bad);
@@ -217,7 +217,7 @@ fn tracepoint_limit_reports_offset() {
         let sets = [set("", &[1])];
         let unnamed = "providers[0].config.tracepoints[0].tracepoint_name";
         assert_eq!(no(&[traced(5, "P", absent, &sets)], "empty_tracepoint_name", 73, unnamed), bad);
-        // P-43. A default that begins with NUL is taken, as an empty one is (P-7).
+        // P-43. A default that begins with NUL is accepted, like an empty one (P-7).
         let sets = [set("\0T", &[1])];
         let first = "providers[0].config.tracepoints[0].tracepoint_name";
         assert_eq!(no(&[traced(5, "P", absent, &sets)], "empty_tracepoint_name", 73, first), bad);
@@ -271,7 +271,7 @@ fn tracepoint_name_without_command_string_is_refused() {
             let (text, short) = (IpcString::new(text), [set("S".into())]);
             taken(user_events(six, &[traced(5, "P", text, &short)]));
             taken(user_events(six, &[traced(5, "P", "T".into(), &[set(text)])]));
-            // What is no limit of the request is one of the command: a NUL.
+            // A NUL is not a limit of the request, but of the command.
             assert_eq!(TracepointCommand::new(text).is_ok(), !text.has_inner_nul());
         }
         let kind = "tracepoint_name_too_long";
@@ -279,13 +279,13 @@ fn tracepoint_name_without_command_string_is_refused() {
             let (text, fail) = (IpcString::new(text), HResult(0x8000_4005));
             let default = [traced(5, "P", text, &[])];
             assert_eq!(refused(user_events(six, &default), kind, 65, &field("default_tracepoint_name")), fail);
-            // The second set stands behind the default of 2 units, the count, and a set of 2 units and an id: 65 + 8 + 4 + 16.
+            // The second set follows the default of 2 units, the count, and a set of 2 units and an id: 65 + 8 + 4 + 16.
             let sets = [set("S".into()), set(text)];
             let second = [traced(5, "P", "T".into(), &sets)];
             assert_eq!(refused(user_events(six, &second), kind, 93, &field("tracepoints[1].tracepoint_name")), fail);
             assert!(TracepointCommand::new(text).is_err());
         }
-        // Half a pair is 3 bytes, as U+FFFD.
+        // Half a surrogate pair is 3 bytes, as U+FFFD.
         for (count, fits) in [(145, true), (146, false)] {
             let mut units = [0x61; 147];
             units[..count].fill(0xdc00);
@@ -308,7 +308,7 @@ fn dump_limit_reports_offset() {
         taken(AnyRequest::GenerateCoreDump2(GenerateCoreDump2 { dump_name, dump_type, flags: DumpFlags(u32::MAX) }));
         taken(AnyRequest::GenerateCoreDump3(GenerateCoreDump3 { dump_name, dump_type, flags: DumpFlags(0) }));
     }
-    // P-3: a bad type is answered by E_FAIL. What answers an absent name cannot be told: the process dies (F-72).
+    // P-3: a bad type is answered by E_FAIL. The answer to an absent name is unknown: the process dies (F-72).
     let fail = HResult(0x8000_4005);
     for dump_type in [0, 5, 0x0100_0001, u32::MAX] {
         let dump_type = DumpType(dump_type);

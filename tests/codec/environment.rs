@@ -1,4 +1,4 @@
-//! The environment block: however it arrives, it is read the same, and never beyond its end.
+//! The environment block: any chunking is read the same, and never beyond the block's end.
 
 use std::fmt::Write as _;
 
@@ -11,14 +11,14 @@ use dotnet_diagnostics_ipc::wire::{Array, Decode as _, DecodeErrorKind, Encode a
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// What the decoder says, one line an event.
+/// The decoder's events, one line each.
 #[derive(Debug, PartialEq, Eq)]
 struct Heard {
     events: Vec<String>,
     end: Result<(), EnvironmentError>,
 }
 
-/// Feeds `block`, cut at `cuts`, to a decoder that is told that it has `size` bytes.
+/// Feeds `block`, cut at `cuts`, to a decoder for `size` bytes.
 fn hear(block: &[u8], cuts: &[usize], size: u32, buffer: &mut [u8]) -> Heard {
     let mut decoder = EnvironmentDecoder::with_limits(size, buffer, EnvironmentLimits::NONE);
     let mut events = Vec::new();
@@ -35,7 +35,7 @@ fn hear(block: &[u8], cuts: &[usize], size: u32, buffer: &mut [u8]) -> Heard {
                     break;
                 }
                 Err(error) => {
-                    // And it stays so.
+                    // It stays so.
                     assert_eq!(decoder.decode(&mut piece), Err(error));
                     assert_eq!(decoder.finish(), Err(error));
                     return Heard { events, end: Err(error) };
@@ -108,7 +108,7 @@ fn environment_events_equal_for_every_chunking() {
     });
 }
 
-/// What runtimes sent is typed `array<string>` in the vectors; it is read as an environment too.
+/// What runtimes sent is typed `array<string>` in the vectors; here it is read as an environment too.
 #[test]
 fn environment_recorded_blocks_decode() {
     let mut found = 0;
@@ -130,7 +130,7 @@ fn environment_recorded_blocks_decode() {
     assert!(found >= 3, "{found}");
 }
 
-/// The size of each recorded block is what the reply before it announced.
+/// The size of each recorded block equals what the reply before it announced.
 #[test]
 fn environment_recorded_replies_announce_block_size() {
     let mut found = 0;
@@ -211,7 +211,7 @@ fn environment_entry_over_limit_is_skipped_whole() {
     for at in 0..=block.len() {
         assert_eq!(hear(&block, &[at], size(&block), &mut buffer), expected);
     }
-    // Even without any buffer it is read to its end.
+    // Even without a buffer it is read to its end.
     assert_eq!(hear(&block, &[], size(&block), &mut []).end, Ok(()));
 }
 
@@ -240,7 +240,7 @@ fn environment_limits_are_set_by_caller() {
 
 const FAILED: &[u8; 24] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80";
 
-/// As a runtime sends it: the block was announced, then it broke off, and the message reaches beyond the block's end.
+/// As a runtime sends it: the block was announced, then broken off, and the message goes beyond the block's end.
 #[test]
 fn environment_error_message_is_read_past_block_end() {
     let block = block_of(&[Entry::new("A=1"), Entry::new("B")]);
@@ -271,7 +271,7 @@ fn environment_error_message_is_read_past_block_end() {
     }
 }
 
-/// Where so many units fit, `DOTN` is their count.
+/// If the limits allow that many units, `DOTN` is a count.
 #[test]
 fn environment_block_over_2_gib_magic_is_a_count() {
     let mut decoder = EnvironmentDecoder::with_limits(u32::MAX, &mut [], EnvironmentLimits::NONE);
@@ -282,7 +282,7 @@ fn environment_block_over_2_gib_magic_is_a_count() {
     assert_eq!(decoder.wanted(), u32::MAX as usize - 28);
 }
 
-/// Nothing that a peer sends makes the decoder hold more than its own few bytes.
+/// No input makes the decoder hold more than its own few bytes.
 #[test]
 fn environment_decoder_size_is_bounded() {
     assert!(size_of::<EnvironmentDecoder<'_>>() <= 176, "{}", size_of::<EnvironmentDecoder<'_>>());
@@ -293,7 +293,7 @@ fn entry_units() -> impl Strategy<Value = Vec<u16>> {
     prop::collection::vec(unit, 0..20)
 }
 
-/// Blocks that are right, with one byte wrong, or cut.
+/// Valid blocks, with one byte wrong, or cut.
 fn blocks() -> impl Strategy<Value = Vec<u8>> {
     let damage = prop_oneof![
         3 => Just(None),
@@ -332,13 +332,13 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_judged_as_the_view_judges_them(block in prop_oneof![blocks(), prop::collection::vec(0_u8..4, 0..64)]) {
+    fn any_bytes_decode_as_in_view(block in prop_oneof![blocks(), prop::collection::vec(0_u8..4, 0..64)]) {
         let heard = whole(&block);
         prop_assert_eq!(heard.end, Environment::decode(&block).map(|_| ()));
     }
 
     #[test]
-    fn what_is_read_is_written_the_same(block in blocks()) {
+    fn decoded_block_reencodes_identically(block in blocks()) {
         if let Ok(environment) = Environment::decode(&block) {
             let mut again = Vec::new();
             environment.encode(&mut again).unwrap();
@@ -348,7 +348,7 @@ proptest! {
     }
 
     #[test]
-    fn name_and_value_put_together_are_the_entry(units in entry_units()) {
+    fn name_and_value_join_to_the_entry(units in entry_units()) {
         let entry = Entry::from_units(&units);
         let mut joined: Vec<u16> = entry.name().units().collect();
         if let Some(value) = entry.value() {

@@ -23,7 +23,7 @@ use dotnet_diagnostics_ipc::port::{PortConfig, SuspensionError, WritePorts};
 use dotnet_diagnostics_ipc::user_events::UserEventsErrorKind;
 use dotnet_diagnostics_ipc::wire::{Array, Decode as _, DecodeErrorKind, EncodeError, Guid, IpcString, Layer, LimitKind, Reader};
 
-/// What prints no errors of the crate: the program prints those of the others.
+/// Sources that print no errors of the crate: the program prints those of the others.
 const LEFT_OUT: &[&str] = &["bin", "testing"];
 
 /// The lines of the file, as the code has them now.
@@ -164,7 +164,7 @@ fn exchanges(texts: &mut Texts) {
     texts.all([SlotsError::InUse { index: 7 }, SlotsError::TooMany]);
 }
 
-/// A part of its own, which is there with the feature alone.
+/// A separate part, present only with the feature.
 #[cfg(all(feature = "io-adapters", unix))]
 fn io(texts: &mut Texts) {
     use dotnet_diagnostics_ipc::io::discovery::EndpointState;
@@ -407,12 +407,12 @@ fn error_texts_equal_snapshot() {
     }
     let file = fs::read_to_string(&path).unwrap();
     for (name, lines) in parts {
-        // Without its feature a part is not there.
+        // Without its feature a part is absent.
         assert!(lines.is_empty() && name != "core" || lines == part(&file, name), "{name}: {lines:#?}");
     }
 }
 
-/// The variants of every public enum that is printed, from the source: none is left out of the file.
+/// The variants of every public enum that is printed, from the source: the file must have all of them.
 #[test]
 fn snapshot_has_every_kind() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -465,9 +465,9 @@ fn says(what: impl ToString, words: &str) {
     assert_eq!(what.to_string(), words);
 }
 
-/// The text is that of the cause, so a source would say it twice.
+/// The text is that of the cause, so a source would repeat it.
 #[test]
-fn respond_error_says_its_cause_and_has_no_source() {
+fn respond_error_prints_cause_without_source() {
     let (misuse, encode) = (MisuseError::NotAsked, EncodeError::BufferTooSmall { needed: 24 });
     for (error, cause) in [(RespondError::from(misuse), misuse.to_string()), (RespondError::from(encode), encode.to_string())] {
         assert_eq!(error.to_string(), cause);
@@ -476,7 +476,7 @@ fn respond_error_says_its_cause_and_has_no_source() {
 }
 
 #[test]
-fn end_name_is_that_of_the_vectors() {
+fn end_name_equals_vectors() {
     assert_eq!([End::Closed, End::Reset, End::TimedOut].map(End::name), ["closed", "reset", "timed_out"]);
 }
 
@@ -496,7 +496,7 @@ fn refusal_reason_hresult_by_kind() {
 }
 
 #[test]
-fn positions_of_faults_are_told() {
+fn fault_positions_are_reported() {
     assert_eq!(WritePorts::new(&[PortConfig::new("/a"), PortConfig::new("/b;c")]).unwrap_err().index(), 1);
     assert_eq!("01234567-89ab-cdef-0123-456789abcdeg".parse::<Guid>().unwrap_err().offset(), 35);
     assert!(DiagnosticPort::<[Slot<()>; 0]>::new([], SameCookie::Replace).is_ok());

@@ -1,4 +1,4 @@
-//! `spec/GUIDE.md`: the traps name vectors and scripts that are there, and that rest on the facts beside them.
+//! `spec/GUIDE.md`: the traps name existing vectors and scripts, which cite the facts next to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ fn numbers<'a>(cell: &'a str, kind: &str) -> impl Iterator<Item = u32> + 'a {
 }
 
 #[test]
-fn every_trap_is_shown_by_a_vector_or_script_that_cites_its_fact() {
+fn every_trap_has_a_vector_or_script_citing_its_fact() {
     let files = vectors::files().unwrap();
     let groups = files.iter().flat_map(|file| &file.groups);
     let tests: BTreeMap<u32, &[String]> =

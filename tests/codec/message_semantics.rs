@@ -28,7 +28,7 @@ fn read<'a, T: Decode<'a>>(wire: &'a [u8]) -> T {
 fn event_filter_passes_listed_or_all_others() {
     type Ids = &'static [u32];
     let cases: [(&[u8], bool, Ids, Ids, Ids); 6] = [
-        // wire, enable, ids, ids it lets through, ids it does not
+        // wire, enable, ids, ids that pass, ids that do not
         (b"\0\0\0\0\0", false, &[], &[0, 1, 77, u32::MAX], &[]),
         (b"\x01\0\0\0\0", true, &[], &[], &[0, 1, 77, u32::MAX]),
         (b"\x01\x02\0\0\0\x04\0\0\0\x4d\0\0\0", true, &[4, 77], &[4, 77], &[0, 3, 5, u32::MAX]),
@@ -76,19 +76,19 @@ fn tracepoint_lookup_prefers_set_then_default() {
             TracepointConfig { default_tracepoint_name: "D".into(), tracepoints: Array::new(LOW_AND_HIGH) },
             &[(1, Some("Low")), (2, Some("Low")), (3, Some("Hi")), (0, Some("D")), (4, Some("D")), (u32::MAX, Some("D"))],
         ),
-        // Without a default, what stands in no set is not written.
+        // Without a default, an event in no set is not written.
         (
             [&absent[..], &low_and_high].concat(),
             TracepointConfig { default_tracepoint_name: IpcString::ABSENT, tracepoints: Array::new(LOW_AND_HIGH) },
             &[(1, Some("Low")), (3, Some("Hi")), (0, None), (4, None)],
         ),
-        // A default of length 1 is there, whatever registration makes of it (P-7).
+        // A default of length 1 is present, whatever registration makes of it (P-7).
         (
             [&empty[..], &low_and_high].concat(),
             TracepointConfig { default_tracepoint_name: "".into(), tracepoints: Array::new(LOW_AND_HIGH) },
             &[(2, Some("Low")), (4, Some(""))],
         ),
-        // A set may list nothing; of two that list an id, which a runtime refuses, the first counts.
+        // A set may list nothing. Two sets that list an id are refused by a runtime; here the first counts.
         (
             [&default[..], &nothing_and_twice].concat(),
             TracepointConfig { default_tracepoint_name: "D".into(), tracepoints: Array::new(NOTHING_AND_TWICE) },
@@ -174,7 +174,7 @@ fn command_table_name_version_reply_continuation() {
     }
 }
 
-/// F-18, F-23: what follows a `CollectTracing5` is not known from its code.
+/// F-18, F-23: the code of a `CollectTracing5` does not show what follows it.
 #[test]
 fn session_continuation_depends_on_type() {
     let streaming = b"DOTNET_IPC_V1\0\x2d\0\x02\x06\0\0\0\0\0\0\x10\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
@@ -190,7 +190,7 @@ fn session_continuation_depends_on_type() {
     assert_eq!(follows(unknown), None);
 }
 
-/// The vectors name commands by their header, so that they cannot show this fault.
+/// The vectors name commands by their header, so they cannot show this fault.
 #[test]
 fn message_of_other_command_is_refused() {
     let stop = Message::decode(b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x01\0\0\0\0\0\0\0").unwrap();
@@ -200,7 +200,7 @@ fn message_of_other_command_is_refused() {
     assert_eq!(same_set.hresult(), HResult(0x8013_1385));
     let other_set = stop.request_as::<ResumeRuntime>().unwrap_err();
     assert_eq!((other_set.offset(), other_set.path().to_string()), (16, "header.command_set".to_owned()));
-    // Also where the payload would fit.
+    // Also if the payload would fit.
     assert!(Message::decode(b"DOTNET_IPC_V1\0\x14\0\x04\x04\0\0").unwrap().request_as::<ProcessInfo>().is_err());
     assert_eq!(stop.request_as(), Ok(StopTracing { session_id: 1 }));
 }
@@ -355,7 +355,7 @@ fn fallback_first_rung_limits_apply() {
     }
 }
 
-/// The document wants a pipe named without what stands before it.
+/// The document wants a pipe named without its prefix.
 #[test]
 fn port_pipe_prefix() {
     for (address, name) in [(r"\\.\pipe\mine", Some("mine")), (r"\\.\pipe\", Some("")), ("mine", None), (r"\\.\PIPE\mine", None)] {

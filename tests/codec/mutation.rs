@@ -1,4 +1,4 @@
-//! Every vector with one byte wrong: whatever the codec then says, it does not panic and does not contradict itself.
+//! Every vector with one byte wrong: the codec does not panic and does not contradict itself.
 
 use std::convert::Infallible;
 use std::fmt::{Debug, Write as _};
@@ -33,7 +33,7 @@ fn changes(len: usize) -> impl Iterator<Item = (usize, u8)> {
     })
 }
 
-/// Text that is thrown away: what is written matters only while it is made.
+/// Discards the text: only producing it matters.
 struct Nowhere;
 
 impl std::fmt::Write for Nowhere {
@@ -46,7 +46,7 @@ fn show(value: impl Debug) {
     write!(Nowhere, "{value:?}").unwrap();
 }
 
-/// Prints what the typed interface makes of `bytes`, an error included, and says whether it took them.
+/// Prints what the typed interface makes of `bytes`, an error included, and reports whether it accepted them.
 fn takes(subject: Subject, bytes: &[u8]) -> bool {
     fn piece<'a, T: Decode<'a> + Debug>(bytes: &'a [u8]) -> bool {
         result(&T::decode(&mut Reader::new(bytes)))
@@ -121,14 +121,14 @@ fn takes(subject: Subject, bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether the codec takes `bytes`, or where it contradicts itself about them.
+/// Whether the codec accepts `bytes`, or where it contradicts itself about them.
 fn verdict(subject: Subject, bytes: &[u8]) -> Result<bool, String> {
     let decoded = subject.decode(bytes);
     if takes(subject, bytes) != decoded.is_ok() {
         return Err(format!("typed and by value form it says different things: {decoded:?}"));
     }
     let mut end = 0;
-    // Bytes are all somebody's; between the parts of a text stand separators.
+    // Every byte belongs to a note, except separators between the parts of a text.
     let text = matches!(subject.kind, Type::Ports | Type::PortsStrict | Type::DefaultPortSuspend | Type::ProcessStat);
     for note in subject.annotate(bytes).list() {
         if if text { note.offset < end } else { note.offset != end || note.len == 0 } {
@@ -140,7 +140,7 @@ fn verdict(subject: Subject, bytes: &[u8]) -> Result<bool, String> {
         return Err(format!("annotated to {end} of {} bytes", bytes.len()));
     }
     let Ok(decoded) = decoded else { return Ok(false) };
-    // A changed code makes it another message; the value is then one of that.
+    // A changed code makes it another message, so the value is one of that message.
     let named = if subject.from_server { subject.command } else { Header::decode(bytes).ok().map(|header| header.command) };
     let subject = Subject { kind: decoded.kind, command: named, ..subject };
     let again = match subject.encode(&decoded.value) {
@@ -150,7 +150,7 @@ fn verdict(subject: Subject, bytes: &[u8]) -> Result<bool, String> {
     if (again == bytes) != decoded.canonical {
         return Err(format!("canonical is {}, but it encodes to {again:02x?}", decoded.canonical));
     }
-    // What a runtime passes over in the text of ports is told, not written.
+    // What a runtime ignores in the text of ports is reported, not written.
     let written = |value: &Value| {
         if matches!(subject.kind, Type::Ports | Type::PortsStrict) { value["ports"].clone() } else { value.clone() }
     };
@@ -162,7 +162,7 @@ fn verdict(subject: Subject, bytes: &[u8]) -> Result<bool, String> {
     }
 }
 
-/// What one part of the vectors came to.
+/// The results for one part of the vectors.
 #[derive(Default)]
 struct Tally {
     taken: u32,
@@ -210,7 +210,7 @@ fn vector_with_changed_byte_is_read_consistently() {
     });
     let failures: Vec<&str> = parts.iter().flat_map(|part| &part.failures).map(String::as_str).collect();
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
-    // Were nearly all refused, nothing would have been tried.
+    // If nearly all were refused, the test would show nothing.
     let (taken, refused): (u32, u32) = (parts.iter().map(|part| part.taken).sum(), parts.iter().map(|part| part.refused).sum());
     assert!(taken > 20_000 && refused > 20_000, "{taken} taken, {refused} refused");
 }

@@ -1,4 +1,4 @@
-//! The front page: what `README.md` and its pictures say of the crate is what `Cargo.toml` and `src/` have.
+//! The front page: `README.md` and its pictures agree with `Cargo.toml` and `src/`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ fn read(path: &str) -> String {
 }
 
 #[test]
-fn readme_features_are_those_of_the_manifest() {
+fn readme_features_equal_manifest() {
     let manifest: toml::Table = read("Cargo.toml").parse().unwrap();
     let section = README.split("\n## Features\n").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("a section");
     let rows: Vec<_> = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |")).collect();
@@ -22,7 +22,7 @@ fn readme_features_are_those_of_the_manifest() {
 }
 
 #[test]
-fn readme_versions_are_that_of_the_manifest() {
+fn readme_versions_equal_manifest() {
     let version = env!("CARGO_PKG_VERSION");
     let (minor, _) = version.rsplit_once('.').unwrap();
     assert!(README.contains(&format!("`dotnet-diagnostics-ipc = \"{minor}\"`")), "the dependency is not {minor}");
@@ -48,9 +48,9 @@ fn layers_picture_names_every_module() {
     assert!(count >= 16, "{count}");
 }
 
-/// As rustdoc takes them into a page: HTML ends at a blank line there.
+/// rustdoc embeds them in a page: there HTML ends at a blank line.
 #[test]
-fn pictures_can_be_part_of_a_page() {
+fn pictures_can_be_embedded_in_rustdoc() {
     for name in ["layers", "exchange"] {
         let picture = read(&format!("src/pictures/{name}.svg"));
         assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"), "{name}");

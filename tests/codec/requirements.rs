@@ -1,5 +1,5 @@
-//! The requirements of `spec/requirements.toml` and the tables of `spec/TABLES.md`: that they are well-formed, that they leave no
-//! section of an edition out, and that what is said to show them exists.
+//! The requirements of `spec/requirements.toml` and the tables of `spec/TABLES.md`: they are well-formed, they cover every section of an
+//! edition, and the evidence that they cite exists.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 const EDITIONS: [&str; 5] = ["2019-05", "3.x", "5", "10", "10+"];
 const LEVELS: [&str; 4] = ["must", "should", "may", "informative"];
 
-/// The headings with something under them, and the first and the last edition with each.
+/// The headings of sections with text, and the first and the last edition with each.
 const SECTIONS: &[(&str, &str, &str)] = &[
     ("Overview", "2019-05", "10+"),
     ("Terminology", "2019-05", "10+"),
@@ -138,7 +138,7 @@ fn has_example(text: &str, name: &str) -> bool {
     functions.iter().filter_map(|function| text.split_once(function)).any(|(before, _)| {
         let above = before.trim_end().lines().rev().map(str::trim);
         let documentation = above.take_while(|line| line.starts_with("///") || line.starts_with("#["));
-        // The first fence of an example has no word behind it.
+        // The first fence of an example has no word after it.
         documentation.filter(|line| line.starts_with("/// ```")).last() == Some("/// ```")
     })
 }
@@ -328,7 +328,7 @@ fn requirement_citations_exist() {
         texts(&path(directory), &mut places);
     }
     for place in places {
-        // This file has ids of its own to try the search with; its list is compared above.
+        // This file has its own ids to try the search with; its list is compared above.
         if place.ends_with("tests/codec/requirements.rs") {
             continue;
         }

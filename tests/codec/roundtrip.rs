@@ -1,4 +1,4 @@
-//! What is encoded decodes to the same, of every message, and no bytes whatever make decoding panic.
+//! Every encoded message decodes to the same value, and decoding never panics.
 
 use crate::strategies::{any_command, guid, payload, replies, requests, string, units};
 use dotnet_diagnostics_ipc::advertise::Advertise;
@@ -20,7 +20,7 @@ use dotnet_diagnostics_ipc::wire::{Array, Decode, DecodeError, Encode, EncodeErr
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Encodes a message into buffers of every kind of size, and gives its bytes.
+/// Encodes a message into buffers of every kind of size, and returns its bytes.
 fn encoded<T: Encode>(command: Command, payload: &T) -> Result<Vec<u8>, TestCaseError> {
     let len = HEADER_LEN + payload.encoded_len().unwrap();
     let mut roomy = vec![0xaa; len + 3];
@@ -104,7 +104,7 @@ fn check_by_type(request: AnyRequest<'_>, bytes: &[u8], message: &Message<'_>) -
     Ok(())
 }
 
-/// Reads `bytes` in every way there is; what can be read must survive being written.
+/// Reads `bytes` in every way; what can be read must roundtrip.
 fn read_every_way(bytes: &[u8]) -> Result<(), TestCaseError> {
     fn refused(error: &DecodeError, len: usize) -> Result<(), TestCaseError> {
         prop_assert!(error.offset() <= len && !error.to_string().is_empty(), "{error} in {len} bytes");
@@ -152,7 +152,7 @@ fn read_every_way(bytes: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Reads a piece from `bytes`; if it is one, it must survive being written.
+/// Reads a piece from `bytes`; if it is valid, it must roundtrip.
 fn piece<'a, T: Decode<'a> + Encode + PartialEq + std::fmt::Debug>(
     bytes: &'a [u8],
     again: &'a mut [u8],
@@ -170,11 +170,11 @@ fn piece<'a, T: Decode<'a> + Encode + PartialEq + std::fmt::Debug>(
 }
 
 proptest! {
-    // The failing case is printed whole; files of seeds in the tree would only be left behind.
+    // The failing case is printed whole; seed files in the tree would only be left over.
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_request_survives_the_wire(request in requests()) {
+    fn every_request_roundtrips(request in requests()) {
         let bytes = encoded(request.command(), &request)?;
         let message = Message::decode(&bytes).unwrap();
         prop_assert_eq!(message.request(), Ok(request));
@@ -185,7 +185,7 @@ proptest! {
     }
 
     #[test]
-    fn every_reply_survives_the_wire((command, reply) in replies()) {
+    fn every_reply_roundtrips((command, reply) in replies()) {
         let bytes = encoded(reply.command(), &reply)?;
         let message = Message::decode(&bytes).unwrap();
         prop_assert_eq!(message.reply_to(command), Ok(reply));
@@ -196,13 +196,13 @@ proptest! {
     }
 
     #[test]
-    fn every_advertise_survives_the_wire(cookie in guid(), process_id: u64, future: u16) {
+    fn every_advertise_roundtrips(cookie in guid(), process_id: u64, future: u16) {
         let advertise = Advertise { runtime_cookie: cookie, process_id, future };
         prop_assert_eq!(Advertise::decode(&advertise.to_bytes()), Ok(advertise));
     }
 
     #[test]
-    fn header_survives_the_wire_with_what_follows_it(size in 20..=u16::MAX, code: u16, reserved: u16, rest in vec(any::<u8>(), 0..4)) {
+    fn header_roundtrips_with_bytes_after_it(size in 20..=u16::MAX, code: u16, reserved: u16, rest in vec(any::<u8>(), 0..4)) {
         let header = Header { size, command: Command::from_code(code), reserved };
         let bytes = [&header.to_bytes()[..], &rest].concat();
         prop_assert_eq!(Header::decode(&bytes), Ok(header));
@@ -210,7 +210,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_after_a_message_are_handed_back(request in requests(), rest in vec(any::<u8>(), 1..30)) {
+    fn bytes_after_message_are_returned(request in requests(), rest in vec(any::<u8>(), 1..30)) {
         let mut bytes = encoded(request.command(), &request)?;
         let len = bytes.len();
         bytes.extend(&rest);
@@ -220,7 +220,7 @@ proptest! {
     }
 
     #[test]
-    fn string_is_the_same_as_text_as_units_and_from_the_wire(text in "\\PC{0,12}", tail in units()) {
+    fn string_from_text_units_and_wire_is_equal(text in "\\PC{0,12}", tail in units()) {
         let units: Vec<u16> = text.encode_utf16().collect();
         let mut wire = u32::try_from(units.len() + 1).unwrap().to_le_bytes().to_vec();
         wire.extend(units.iter().chain(&[0]).flat_map(|unit| unit.to_le_bytes()));
@@ -241,7 +241,7 @@ proptest! {
     }
 
     #[test]
-    fn units_that_are_no_text_are_kept_and_reported(units in units()) {
+    fn units_that_are_not_text_are_kept_and_reported(units in units()) {
         let mut wire = u32::try_from(units.len() + 1).unwrap().to_le_bytes().to_vec();
         wire.extend(units.iter().chain(&[0]).flat_map(|unit| unit.to_le_bytes()));
         for form in [IpcString::from_units(&units), IpcString::decode(&mut Reader::new(&wire)).unwrap()] {
@@ -255,7 +255,7 @@ proptest! {
     }
 
     #[test]
-    fn array_is_the_same_from_a_slice_and_from_the_wire(items in vec(string(), 0..6), other in string(), at: prop::sample::Index) {
+    fn array_from_slice_and_wire_is_equal(items in vec(string(), 0..6), other in string(), at: prop::sample::Index) {
         let array = Array::new(&items);
         let mut wire = vec![0; array.encoded_len().unwrap()];
         array.encode(&mut SliceSink::new(&mut wire)).unwrap();
@@ -274,15 +274,15 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_reading_panic(bytes in vec(any::<u8>(), 0..80)) {
+    fn decode_any_bytes_does_not_panic(bytes in vec(any::<u8>(), 0..80)) {
         read_every_way(&bytes)?;
-        // And with the beginnings without which nothing more is looked at.
+        // And after the beginnings without which decoding stops early.
         read_every_way(&[b"DOTNET_IPC_V1\0", &bytes[..]].concat())?;
         read_every_way(&[b"ADVR_V1\0", &bytes[..]].concat())?;
     }
 
     #[test]
-    fn no_payload_makes_reading_panic(command in any_command(), reserved in prop_oneof![Just(0_u16), any::<u16>()], payload in payload()) {
+    fn decode_any_payload_does_not_panic(command in any_command(), reserved in prop_oneof![Just(0_u16), any::<u16>()], payload in payload()) {
         let size = u16::try_from(20 + payload.len()).unwrap().to_le_bytes();
         let bytes = [b"DOTNET_IPC_V1\0", &size[..], &[command.set, command.id], &reserved.to_le_bytes(), &payload].concat();
         prop_assert!(Message::decode(&bytes).is_ok());
@@ -290,7 +290,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_reading_a_piece_panic(bytes in payload()) {
+    fn decode_any_piece_does_not_panic(bytes in payload()) {
         let mut again = vec![0; bytes.len() + 8];
         piece::<u8>(&bytes, &mut again)?;
         piece::<u16>(&bytes, &mut again)?;
@@ -325,7 +325,7 @@ fn message_over_65535_bytes_is_refused() {
     assert_eq!(message.request(), Ok(sent(&bytes[..65_515])));
 
     assert_eq!(encode(command, &sent(&bytes), &mut buffer), Err(EncodeError::MessageTooLarge { len: 65_536 }));
-    // No buffer helps, so the size needed is not what to say about a small one.
+    // No buffer helps, so the error is not the size needed.
     assert_eq!(encode(command, &sent(&bytes), &mut [0; 30]), Err(EncodeError::MessageTooLarge { len: 65_536 }));
     assert_eq!(encode(command, &sent(&bytes[..65_515]), &mut [0; 30]), Err(EncodeError::BufferTooSmall { needed: 65_535 }));
 }

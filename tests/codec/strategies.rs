@@ -1,4 +1,4 @@
-//! Every message there is, and bytes that are nearly messages, for tests by proptest.
+//! All messages, and bytes that are nearly messages, for tests by proptest.
 
 use std::sync::Mutex;
 
@@ -34,7 +34,7 @@ pub(crate) fn units() -> impl Strategy<Value = Vec<u16>> {
     vec(prop_oneof![Just(0), 0x20..0x7f_u16, 0xd800..=0xdfff_u16, any::<u16>()], 0..10)
 }
 
-/// Absent, empty, text, and units that are no text.
+/// Absent, empty, text, and units that are not text.
 pub(crate) fn string() -> impl Strategy<Value = IpcString<'static>> {
     prop_oneof![
         Just(IpcString::ABSENT),
@@ -230,7 +230,7 @@ fn process_info() -> impl Strategy<Value = (ReplyType, AnyReply<'static>)> {
     })
 }
 
-/// Any command that a server may be asked for, and an unknown one.
+/// Any command that a server knows, and an unknown one.
 fn asked() -> impl Strategy<Value = Option<Command>> {
     let mut commands: Vec<_> = Command::known().map(Some).collect();
     commands.extend([None, Some(Command::from_code(0x6301))]);
@@ -254,7 +254,7 @@ pub(crate) fn replies() -> impl Strategy<Value = (Option<Command>, AnyReply<'sta
         let message = Some(text).filter(|_| ErrorReply::has_message(command));
         (command, AnyReply::Error(ErrorReply { hresult, message }))
     });
-    // The one command whose errors carry text, which is met too rarely among all.
+    // The only command whose errors carry text. It is too rare among all.
     let dump3 = (any::<u32>().prop_map(HResult), proptest::option::of(string()))
         .prop_map(|(hresult, message)| (Some(Command::GENERATE_CORE_DUMP3), AnyReply::Error(ErrorReply { hresult, message })));
     let unknown = bytes().prop_filter("the generic OK", |payload| !payload.is_empty());

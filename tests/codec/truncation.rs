@@ -1,4 +1,4 @@
-//! Bytes that end too early: refused at every cut, with the offset of the fault inside what is there.
+//! Bytes that end too early: refused at every cut, with the offset of the fault inside the remaining bytes.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::vectors::{self, Decoded, Group, Test, Type, Value, VectorFault, Verdict};
 
-/// Runs `check` for each group and test whose wire is to be taken, and gives the lines it returns in one panic.
+/// Runs `check` for each group and test whose wire is accepted, and reports the lines it returns in one panic.
 fn for_each_taken(mut check: impl FnMut(&Group, &Test, &[u8]) -> Vec<String>) {
     let mut failures = Vec::new();
     for file in vectors::files().unwrap() {
@@ -25,13 +25,13 @@ fn is_message(kind: Type) -> bool {
     matches!(kind, Type::Request | Type::Reply | Type::Error | Type::Unknown | Type::LegacyRequest)
 }
 
-/// Every length from `from` to below `len`; of what is longer than 4096 bytes the first and last 512, and every 997th.
+/// Every length from `from` to below `len`; if longer than 4096 bytes, only the first and last 512, and every 997th.
 fn cuts(from: usize, len: usize) -> impl Iterator<Item = usize> {
     (from..len).filter(move |cut| len <= 4096 || *cut < 512 || *cut >= len - 512 || *cut % 997 == 0)
 }
 
-/// Whether less of it may be another whole one: text (a port's address, a pid), the start of a stream, half of an old reply,
-/// and the blobs and records whose length is told elsewhere.
+/// Whether a part of it may be valid too: text (a port's address, a pid), the start of a stream, half of an old reply,
+/// and the blobs and records whose length is elsewhere.
 fn has_no_end(kind: Type) -> bool {
     matches!(
         kind,
@@ -53,7 +53,7 @@ fn has_flag(test: &Test, flag: &str) -> bool {
     test.flags.iter().any(|have| have == flag)
 }
 
-/// A piece has no size of its own that would tell: only its last field can be missed. Where surplus bytes are ignored, only
+/// A piece has no size field: only its last field can be found missing. If surplus bytes are ignored, only
 /// those may be cut off, and the value stays.
 #[test]
 fn decode_truncated_message_or_piece_is_refused() {
@@ -103,23 +103,23 @@ fn decode_truncated_message_or_piece_is_refused() {
     });
 }
 
-/// Why a message may lose the end of its payload, if `size` says so.
+/// Why a message may lose the end of its payload, if `size` agrees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Excuse {
     /// The OK of 20 bytes without payload answers every command.
     GenericOk,
     /// Bytes after the last field are ignored.
     TrailingBytes,
-    /// What a later version of `ProcessInfo3` appended is kept, however much it is.
+    /// What a later version of `ProcessInfo3` appended is kept, at any length.
     Tail,
     /// The error after `GenerateCoreDump3` has a text or none.
     NoText,
-    /// Nobody knows where the payload of an unknown command ends.
+    /// The end of an unknown command's payload is unknown.
     UnknownPayload,
 }
 
-/// What a message cut to `cut` bytes, `size` and all, still is by the grammar. Bytes after the last field are not decided
-/// here: where they begin is for the codec to say.
+/// What a message cut to `cut` bytes, with `size` adjusted, still is by the grammar. Bytes after the last field are not decided
+/// here: the codec reports where they begin.
 fn still_is(group: &Group, test: &Test, cut: usize) -> Option<Excuse> {
     let lost = test.wire.as_ref().unwrap().len() - cut;
     let tail = test.value.get("tail").and_then(Value::as_str).unwrap_or_default();
@@ -132,7 +132,7 @@ fn still_is(group: &Group, test: &Test, cut: usize) -> Option<Excuse> {
     }
 }
 
-/// Why it is right that the cut message decodes; the value must then be what the rest of the bytes says.
+/// Why the cut message may decode; the value must then equal what the rest of the bytes says.
 fn excuse(group: &Group, test: &Test, cut: usize, decoded: &Decoded) -> Option<Excuse> {
     if decoded.kind != group.kind {
         return None;
@@ -143,7 +143,7 @@ fn excuse(group: &Group, test: &Test, cut: usize, decoded: &Decoded) -> Option<E
         let removed = value.as_object_mut().and_then(|object| object.remove(key));
         (value, removed.and_then(|removed| removed.as_str().map(str::to_owned)))
     };
-    // The same but for the hexadecimal bytes under `key`, which have lost as many at the end as the message has.
+    // Equal except for the hexadecimal bytes under `key`, which have lost as many at the end as the message has.
     let lost = test.wire.as_ref().unwrap().len() - cut;
     let shortened = |key: &str| {
         let ((whole, all), (part, some)) = (without(whole, key), without(part, key));
@@ -195,7 +195,7 @@ fn decode_payload_shorter_than_fields_is_refused() {
     assert!(excuses.iter().eq(&all), "{excuses:?}");
 }
 
-/// The flag that excuses a cut must not stand at a vector without such bytes.
+/// The flag that excuses a cut must not be set on a vector without such bytes.
 #[test]
 fn decode_surplus_bytes_are_reported() {
     for_each_taken(|group, test, wire| {

@@ -1,4 +1,4 @@
-//! `user_events`: what is written is read, nothing read panics, and a whole session from request to reader.
+//! `user_events`: roundtrips, no panics, and a whole session from request to reader.
 
 use dotnet_diagnostics_ipc::message::eventpipe::{
     EventFilter, EventLevel, TracepointConfig, TracepointSet, UserEventsProviderConfig,
@@ -24,7 +24,7 @@ fn written(bytes: &[u8]) -> WrittenRecord<'_> {
     WrittenRecord::decode(&mut Reader::new(bytes)).unwrap()
 }
 
-/// What decodes encodes, and then decodes to the same; a fault is inside of the bytes.
+/// What decodes also encodes, and then decodes to the same; the offset of a fault is inside the bytes.
 fn total<'a, T: Encode, K: WireErrorKind>(
     bytes: &'a [u8],
     decode: impl Fn(&mut Reader<'a>) -> Result<T, WireError<K>>,
@@ -36,7 +36,7 @@ fn total<'a, T: Encode, K: WireErrorKind>(
     }
 }
 
-/// Bytes that begin like something, often enough.
+/// Bytes that often begin like something valid.
 fn likely_record() -> impl Strategy<Value = Vec<u8>> {
     let location = || (0..24u16, 0..24u16);
     (
@@ -84,7 +84,7 @@ fn likely_extension() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_without_contradiction(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+    fn any_bytes_decode_consistently(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
         total(&bytes, UserReg::decode, |again, _| assert_eq!(again, &bytes[..again.len()]));
         total(&bytes, UserUnreg::decode, |again, _| assert_eq!(again, &bytes[..16]));
         total(&bytes, RelLoc::decode, |again, _| assert_eq!(again, &bytes[..4]));
@@ -95,9 +95,9 @@ proptest! {
         let _ = Metadata::new(&bytes).split_provider_name();
     }
 
-    /// Of each size: what is taken is written as it was, and what is refused has another size, padding that is not zero, or an end.
+    /// Of each size: what is accepted is written unchanged, and what is refused has another size, nonzero padding, or an early end.
     #[test]
-    fn registration_is_as_long_as_its_size_says(bytes in likely_registration()) {
+    fn registration_length_equals_its_size(bytes in likely_registration()) {
         let len = usize::from(bytes[0]);
         let whole = len == 28 || len == 32 && bytes.get(28..32) == Some(&[0; 4]);
         prop_assert_eq!(UserReg::decode(&mut Reader::new(&bytes)).is_ok(), whole);
@@ -105,13 +105,13 @@ proptest! {
     }
 
     #[test]
-    fn record_keeps_its_meaning(bytes in likely_record()) {
+    fn record_reencoded_means_the_same(bytes in likely_record()) {
         total(&bytes, WrittenRecord::decode, |again, record| assert_eq!(written(again), *record));
         total(&bytes[4..], Record::decode, |again, record| assert_eq!(Record::decode(&mut Reader::new(again)), Ok(*record)));
     }
 
     #[test]
-    fn extension_has_one_form(bytes in likely_extension()) {
+    fn extension_has_one_encoding(bytes in likely_extension()) {
         total(&bytes, Extension::decode, |again, extension| {
             assert_eq!(again, bytes);
             let items: Vec<_> = extension.iter().collect();
@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn command_is_made_of_every_name_that_it_can_be_read_back_from(name in "[a-zß診😀 \0:;]{0,6}", more in 0..440usize) {
+    fn command_accepts_exactly_names_that_roundtrip(name in "[a-zß診😀 \0:;]{0,6}", more in 0..440usize) {
         let name = name + &"n".repeat(more);
         let possible = !name.is_empty() && !name.contains([' ', '\0']) && name.len() <= 436;
         match TracepointCommand::new(IpcString::new(&name)) {
@@ -135,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn location_is_resolved_to_where_it_was_made_for(end in 0..1000usize, distance in 0..70_000usize, len in 0..70_000usize, more in 0..9usize) {
+    fn location_resolves_to_its_original_range(end in 0..1000usize, distance in 0..70_000usize, len in 0..70_000usize, more in 0..9usize) {
         let (start, stop) = (end + distance, end + distance + len);
         match RelLoc::new(distance, len) {
             Ok(location) => {
@@ -190,8 +190,8 @@ fn user_event_reaches_reader() {
     }
 }
 
-/// The records that a real runtime wrote, in their order: each event has its metadata before it comes without, and one id has two
-/// versions, which a record alone does not tell apart (P-20, P-23).
+/// The records that a real runtime wrote, in their order: each event first has its metadata, then none, and one id has two
+/// versions, which a record alone does not distinguish (P-20, P-23).
 #[cfg(feature = "vectors")]
 #[test]
 fn user_events_recorded_records_have_metadata() {
@@ -199,7 +199,7 @@ fn user_events_recorded_records_have_metadata() {
     use std::collections::BTreeMap;
 
     const METHOD_LOAD: u16 = 143;
-    /// Behind the provider's name: id u32, name, keywords u64, version u32.
+    /// After the provider's name: id u32, name, keywords u64, version u32.
     fn version(metadata: Metadata<'_>) -> u32 {
         let (_, own) = metadata.split_provider_name().unwrap();
         let name = own[4..].chunks_exact(2).position(|unit| unit == [0, 0]).unwrap();
@@ -219,7 +219,7 @@ fn user_events_recorded_records_have_metadata() {
 
     let files = vectors::files().unwrap();
     let group = files.iter().flat_map(|file| &file.groups).find(|group| group.name == "net10.0.9-user-events-record").unwrap();
-    // By id, the versions of the metadata in the order in which they come.
+    // By id, the versions of the metadata in order of appearance.
     let mut versions: BTreeMap<u16, Vec<u32>> = BTreeMap::new();
     let (mut without, mut ambiguous) = (0, Vec::new());
     for test in &group.tests {
@@ -245,7 +245,7 @@ fn user_events_recorded_records_have_metadata() {
     assert_eq!(ambiguous, [(METHOD_LOAD, 1), (METHOD_LOAD, 2)]);
 }
 
-/// The vectors of these types with one byte wrong: typed and by value form the codec says the same, and its notes have no gap.
+/// The vectors of these types with one byte wrong: the typed and the value form of the codec agree, and its notes have no gap.
 #[cfg(feature = "vectors")]
 #[test]
 fn user_events_interfaces_agree_on_changed_bytes() {

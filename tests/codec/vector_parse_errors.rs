@@ -1,4 +1,4 @@
-//! What is no value and no script: an author who writes vectors by hand is told what is wrong, and where.
+//! Invalid values and scripts: an author who writes vectors by hand gets an error with its place.
 
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::{Subject, Type, parse_scripts};
@@ -15,7 +15,7 @@ fn is_no_value(kind: Type, value: &Value, words: &str) {
     assert_eq!(error.to_string(), words);
 }
 
-/// The value form names what stands before the first inner `=`, and what stands behind it.
+/// The value form splits an entry at the first inner `=`.
 #[test]
 fn environment_entry_value_splits_as_reader() {
     let one = |name: &str, value: Value| json!([{ "name": name, "value": value }]);
@@ -44,7 +44,7 @@ fn fixed_size_value_rejects_other_sizes() {
     is_no_value(Type::UserUnreg, &value(17), "size: expected 16, not 17");
 }
 
-/// What a server sends is answered by nobody, and no server sees what a runtime tells its kernel.
+/// A server's messages are not answered, and a server does not see what a runtime sends to its kernel.
 #[test]
 fn value_reply_without_request_is_refused() {
     for (kind, from_server) in [
@@ -63,7 +63,7 @@ fn value_reply_without_request_is_refused() {
     assert_eq!(request.decode(b"DOTNET_IPC_V2\0\x14\0\x04\0\0\0").unwrap_err().answer, Some(HResult::UNKNOWN_MAGIC));
 }
 
-/// Offset, length, field, and what is said of it.
+/// Offset, length, field, and its text.
 #[test]
 fn annotation_covers_every_byte() {
     let explained = |kind, wire: &[u8], lines: &[(usize, usize, &str, &str)]| {

@@ -1,4 +1,4 @@
-//! The files of vectors/: that they are what schema/ and README.md say, and that nothing in them is missing or there twice.
+//! The files of vectors/: they match schema/ and README.md, and nothing in them is missing or duplicate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -23,7 +23,7 @@ fn files_on_disk() -> BTreeMap<String, String> {
     files.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), read(&path))).collect()
 }
 
-/// Gives every line that `check` returns for a group in one panic.
+/// Reports every line that `check` returns for a group in one panic.
 fn for_each_group(mut check: impl FnMut(&Group) -> Vec<String>) {
     let mut failures = Vec::new();
     for file in vectors::files().unwrap() {
@@ -43,7 +43,7 @@ fn for_each_test(mut check: impl FnMut(&Group, &Test) -> Option<String>) {
 }
 
 #[test]
-fn every_file_is_valid_by_the_schema() {
+fn every_file_matches_the_schema() {
     let schema = Schema::load("vectors.schema.json");
     for (name, text) in files_on_disk() {
         let document = text.parse().unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -69,7 +69,7 @@ fn schema_unknown_or_contradictory_keys_are_refused() {
         .unwrap();
     assert_eq!(schema.objection(&good), None);
 
-    // Where, which key, and a value that must not stand there.
+    // Where, which key, and a value that must not be there.
     let wrong = [
         ("", "extra", "1"),
         ("", "format", "2"),
@@ -145,7 +145,7 @@ fn tc_ids_are_unique_over_files() {
     }
 }
 
-/// But what runtimes were heard to say may be the same from two of them, or twice from one.
+/// But recorded messages may be equal between two runtimes, or twice in one.
 #[test]
 fn vectors_have_no_duplicates() {
     let mut seen = BTreeMap::new();
@@ -203,7 +203,7 @@ fn group_has_direction_and_command() {
 fn test_header_matches_group() {
     for_each_test(|group, test| {
         let wire = test.wire.as_ref()?;
-        // Where the header itself is at fault it may say anything.
+        // If the header itself is at fault it may have any value.
         if test.error.as_ref().is_some_and(|error| ["transport", "header", "reply"].contains(&error.layer.as_str())) {
             return None;
         }
@@ -227,7 +227,7 @@ fn commands_have_valid_request_and_reply() {
     let mut found = BTreeSet::new();
     for_each_test(|group, test| {
         if test.result == Verdict::Valid && matches!(group.kind, Type::Request | Type::Reply) {
-            // A generic OK is no example of the command's own reply.
+            // A generic OK is not an example of the command's own reply.
             if group.kind == Type::Request || test.value.as_object().is_some_and(|object| !object.is_empty()) {
                 found.insert((group.subject()?.command?, group.kind == Type::Request));
             }
@@ -268,7 +268,7 @@ fn error_kinds_are_listed_and_occur() {
         occurring.insert((error.layer.clone(), error.kind.clone()));
         None
     });
-    // `unexpected_command` is reported by the typed interface alone, and stands in no vector.
+    // `unexpected_command` is reported by the typed interface alone, and occurs in no vector.
     assert_eq!(listed.difference(&occurring).collect::<Vec<_>>(), Vec::<&(String, String)>::new(), "listed, in no vector");
     assert_eq!(occurring.difference(&listed).collect::<Vec<_>>(), Vec::<&(String, String)>::new(), "in a vector, not listed");
     assert!(listed.len() > 20, "{listed:?}");
@@ -289,7 +289,7 @@ fn malformed_session_request_is_harmful() {
     assert!(found > 50, "{found}");
 }
 
-/// The numbers of facts (`F-19`, `P-2`) in `text`; `UTF-16` is none.
+/// The numbers of facts (`F-19`, `P-2`) in `text`; `UTF-16` is not one.
 fn facts(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices(['F', 'P']).filter_map(|(at, _)| {
         let (before, rest) = text.split_at(at);
@@ -365,7 +365,7 @@ fn cited_facts_are_in_errata() {
     }
     let mut cited = BTreeSet::new();
     for place in places {
-        // This file has numbers of its own to try the search with.
+        // This file has its own numbers to try the search with.
         if place.ends_with("tests/codec/vectors_format.rs") {
             continue;
         }

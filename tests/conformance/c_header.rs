@@ -1,4 +1,4 @@
-//! `c/dotnet_ipc.h`, as `diagipc codec` and damaged bytes see it. What compilers say of it: `tests/c_header/check.py`.
+//! `c/dotnet_ipc.h`, tested with `diagipc codec` and damaged bytes. The compilers' checks: `tests/c_header/check.py`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::codec_adapters::Random;
 use crate::tool;
 
-/// What the header has of the types of the vectors: of the last two only the readers.
+/// The types of the vectors that the header has; of the last two only the readers.
 const TYPES: [&str; 6] = ["request", "reply", "error", "advertise", "environment/decode", "stream-start/decode"];
 
 /// The adapter around the header, compiled with every warning and under the sanitizers.
@@ -59,7 +59,7 @@ fn c_header_passes_every_message_as_cpp17_under_sanitizers() {
     passes(&["c++", "-std=c++17", "-x", "c++"]);
 }
 
-/// Of bytes with one to three faults the header reads the same value as the crate, or refuses them in the same layer.
+/// From bytes with one to three faults the header reads the same value as the crate, or refuses them in the same layer.
 #[test]
 fn c_header_agrees_with_the_crate_on_damaged_bytes() {
     let directory = tempfile::tempdir().unwrap();
@@ -78,7 +78,7 @@ fn c_header_agrees_with_the_crate_on_damaged_bytes() {
         for _ in 0..6 {
             let mut bytes = wire.clone();
             random.damage(&mut bytes);
-            // What is no message at all is soon said: most keep a good front.
+            // A message without a valid front is refused early: most keep a good front.
             if case.group.direction.is_some() && bytes.len() >= 20 && wire.len() >= 20 && random.below(4) > 0 {
                 bytes[..14].copy_from_slice(&wire[..14]);
                 if wire.starts_with(b"DOTNET_IPC_V1\0") {
@@ -90,7 +90,7 @@ fn c_header_agrees_with_the_crate_on_damaged_bytes() {
             question["wire"] = hex::encode(&bytes).into();
             let question = question.to_string();
             let mut ours: Value = serde_json::from_str(&codec::answer(&question)).unwrap();
-            // The header does not say it.
+            // The header does not report it.
             ours.as_object_mut().unwrap().remove("canonical");
             *results.entry(format!("{}/{}", ours["result"], ours["layer"])).or_default() += 1;
             let answer = header.ask(&question).unwrap_or_else(|trouble| panic!("{trouble}: {question}"));
@@ -101,7 +101,7 @@ fn c_header_agrees_with_the_crate_on_damaged_bytes() {
         }
     }
     assert!(differences.is_empty(), "{} differences\n{}", differences.len(), differences[..differences.len().min(10)].join("\n"));
-    // The damage reaches all of it.
+    // The damage reaches every result.
     assert_eq!(results.len(), 6, "{results:?}");
     assert!(results.values().all(|count| *count >= 20) && results["\"ok\"/null"] > 500, "{results:?}");
     assert_eq!(header.finish(), None);

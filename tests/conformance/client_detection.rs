@@ -1,4 +1,4 @@
-//! Every fault that clients are known for is planted in a client, and named alone; clients that differ in taste pass.
+//! Every known fault of clients is planted in a client, and no other is named. Clients that only differ in taste pass.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,16 +10,16 @@ use crate::tool::{self, DIAGIPC};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// The command also holds the section "Clients" of `spec/DETECTION.md` to what the run gives.
+/// The command also compares the section "Clients" of `spec/DETECTION.md` with the results of the run.
 #[test]
-fn planted_client_faults_are_named_alone() {
+fn client_planted_faults_are_named_without_others() {
     let script = Path::new(ROOT).join("tests/clients/detect.py");
     let ran = tool::python().arg(script).args(["--check", "--diagipc", DIAGIPC]).output().unwrap();
     assert!(ran.status.success(), "{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
 }
 
 #[test]
-fn client_fault_each_is_planted() {
+fn client_every_fault_is_planted() {
     let text = fs::read_to_string(Path::new(ROOT).join("tests/clients/faults.toml")).unwrap();
     let planted: toml::Table = toml::from_str(&text).unwrap();
     let planted: BTreeSet<&str> = planted["faults"].as_table().unwrap().keys().map(String::as_str).collect();
@@ -29,7 +29,7 @@ fn client_fault_each_is_planted() {
     assert!(missing.is_empty(), "client.py has none of {missing:?}");
 }
 
-/// What a fault is against is a fact or a requirement that the specification has.
+/// A fault cites an existing fact or requirement.
 #[test]
 fn client_faults_are_unique_and_cite_spec() {
     let names: BTreeSet<&str> = ClientFault::ALL.iter().map(|fault| fault.name()).collect();

@@ -1,4 +1,4 @@
-//! Which socket a client finds beside others, and what is said of one that looks elsewhere.
+//! Which socket a client finds among others, and what the report says of one that looks elsewhere.
 
 use std::fs;
 use std::path::Path;
@@ -9,12 +9,12 @@ use dotnet_diagnostics_ipc::conformance::{Case, Grade, Report};
 use crate::load::slower;
 use crate::tool;
 
-/// What `client.py` with `habit` does in the scenarios of `only`, which ask who the process is.
+/// What `client.py` with `habit` does in the scenarios of `only`, which ask for the process info.
 fn cases(habit: &[&str], only: &[&str]) -> Vec<Case> {
     cases_in("", habit, only)
 }
 
-/// The same, started by the words of `wrapper`.
+/// The same, started through the words of `wrapper`.
 fn cases_in(wrapper: &str, habit: &[&str], only: &[&str]) -> Vec<Case> {
     let directory = tempfile::tempdir().unwrap();
     let client = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/clients/client.py");
@@ -38,7 +38,7 @@ fn faults(case: &Case) -> Vec<&str> {
 }
 
 #[test]
-fn client_that_looks_where_the_process_does_passes_beside_each_decoy() {
+fn client_using_tmpdir_of_process_passes_with_each_decoy() {
     let cases = cases(&[], &["*"]);
     // Only root can give a socket to another user.
     assert_eq!(cases.len(), if rustix::process::geteuid().is_root() { 7 } else { 6 });
@@ -49,20 +49,20 @@ fn client_that_looks_where_the_process_does_passes_beside_each_decoy() {
 
 /// The document does not say that a client reads the TMPDIR of the process.
 #[test]
-fn client_that_looks_in_its_own_tmpdir_alone_is_informational() {
+fn client_using_only_own_tmpdir_is_informational() {
     let [case] = <[Case; 1]>::try_from(cases(&["--taste", "looks-in-its-own-tmpdir"], &["other-tmpdir"])).unwrap();
     assert_eq!((case.grade, faults(&case)), (Grade::Informational, vec!["process-not-found"]), "{case:?}");
 }
 
 #[test]
-fn client_that_asks_another_process_fails_in_each_directory() {
+fn client_asking_other_process_fails_in_each_directory() {
     for case in cases(&["--fault", "another-process-reached"], &["later-key", "other-tmpdir"]) {
         assert_eq!((case.grade, faults(&case)), (Grade::Fail, vec!["another-process-reached"]), "{case:?}");
     }
 }
 
-/// The words of `vectors/clients/README.md`: a client that looks in `/tmp` alone finds the socket there. Where the system allows no such
-/// namespace, the report has what `unshare` says of that.
+/// The words of `vectors/clients/README.md`: a client that looks in `/tmp` alone finds the socket there. If the system allows no such
+/// namespace, the report has the error of `unshare`.
 #[test]
 fn client_with_fixed_paths_finds_the_socket_in_a_mount_namespace() {
     let readme = include_str!("../../vectors/clients/README.md");

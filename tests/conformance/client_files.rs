@@ -1,4 +1,4 @@
-//! Files of operations: those that the project hands out, the limits that they name, and how a report of a client reads.
+//! Files of operations: those that the project ships, the limits that they name, and the report of a client.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::tool;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// `vectors/clients/*.toml`; those of known faults have `.known.` in their names.
+/// `vectors/clients/*.toml`. Files of known faults have `.known.` in their names.
 fn files() -> (Vec<PathBuf>, Vec<PathBuf>) {
     let entries = fs::read_dir(Path::new(ROOT).join("vectors/clients")).unwrap().map(|entry| entry.unwrap().path());
     let all = entries.filter(|path| path.extension() == Some(OsStr::new("toml")));
@@ -19,7 +19,7 @@ fn files() -> (Vec<PathBuf>, Vec<PathBuf>) {
 }
 
 #[test]
-fn client_operation_files_of_the_project_are_read() {
+fn client_operation_files_of_project_parse() {
     let (known, operations) = files();
     assert!(operations.len() >= 6 && !known.is_empty(), "{operations:?} {known:?}");
     for path in operations {
@@ -35,7 +35,7 @@ fn client_operation_files_of_the_project_are_read() {
 }
 
 #[test]
-fn client_files_of_the_project_are_in_its_readme() {
+fn client_files_of_project_are_in_readme() {
     let readme = fs::read_to_string(Path::new(ROOT).join("vectors/clients/README.md")).unwrap();
     let (known, operations) = files();
     for path in operations.iter().chain(&known) {
@@ -44,9 +44,9 @@ fn client_files_of_the_project_are_in_its_readme() {
     }
 }
 
-/// The limits of a line, of the file where the line has none, and of both kinds where one is absent.
+/// The limits of a line, of the file if the line has none, and of both kinds if one is absent.
 #[test]
-fn deadline_of_an_operation_goes_before_that_of_the_file() {
+fn operation_deadline_overrides_file_deadline() {
     let text = "timeout_ms = 5000\ndeadline_ms = 8000\n[operations.resume]\ncommand = 'x'\n\
         [operations.dump]\ncommand = 'x'\ntimeout_ms = 100\ndeadline_ms = 200\n";
     let operations = Operations::parse("x.toml", text).unwrap();
@@ -62,9 +62,9 @@ fn deadline_of_an_operation_goes_before_that_of_the_file() {
     assert_eq!(limits(&neither, Operation::Resume), (Duration::from_secs(10).as_millis(), None));
 }
 
-/// What failed is apart from what explains it, and a cause shows what the client sent and what it was answered.
+/// The failure is separate from its explanation, and a cause shows what the client sent and the answer.
 #[test]
-fn text_report_of_a_client_tells_what_failed_from_how_it_ended() {
+fn client_text_report_separates_failure_from_explanation() {
     let directory = tempfile::tempdir().unwrap();
     let client = Path::new(ROOT).join("tests/fixtures/clients/client.py");
     let file = directory.path().join("client.toml");

@@ -1,4 +1,4 @@
-//! `diagipc client`: the two limits of a client's patience, and what a report keeps of cases that pass.
+//! `diagipc client`: the two limits of a client's patience, and what a report keeps of passing cases.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::conformance::{Case, Detail, Grade, Report};
 
 use crate::tool;
 
-/// What `client.py`, described by these limits, made of the scenario.
+/// The result of `client.py`, described by these limits, in the scenario.
 fn played(limits: &str, scenario: &str) -> Case {
     let directory = tempfile::tempdir().unwrap();
     let client = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/clients/client.py");
@@ -29,9 +29,9 @@ fn played(limits: &str, scenario: &str) -> Case {
     case.clone()
 }
 
-/// The whole of a reply takes longer than a client waits for it, and no byte does.
+/// The whole reply takes longer than a client waits for it, but no single byte does.
 #[test]
-fn deadline_ms_is_a_limit_for_the_whole_reply() {
+fn deadline_ms_limits_whole_reply() {
     const SLOW: &str = "replies/reply-in-bytes";
     let case = played("timeout_ms = 20000\ndeadline_ms = 100", SLOW);
     let found = &case.detail.as_ref().unwrap().found;
@@ -43,10 +43,10 @@ fn deadline_ms_is_a_limit_for_the_whole_reply() {
     assert_eq!(played("timeout_ms = 20000", SLOW).grade, Grade::Pass);
 }
 
-/// The client waits 20 s for a byte that never comes, where it says that it waits a moment for all of the reply.
+/// The client waits 20 s for a byte that never arrives, but its file gives 300 ms for the whole reply.
 #[test]
-fn deadline_ms_alone_is_how_long_silence_may_last() {
-    // How long the kit waits for a client that says nothing of its limits.
+fn deadline_ms_alone_limits_silence() {
+    // How long the kit waits for a client without limits in its file.
     const DEFAULT_MS: u32 = 10_000;
     let case = played("deadline_ms = 300", "silence/at-once/process-info");
     let found = &case.detail.as_ref().unwrap().found;
@@ -57,9 +57,9 @@ fn deadline_ms_alone_is_how_long_silence_may_last() {
     assert!(after.is_some_and(|after| after < DEFAULT_MS), "{found:?}");
 }
 
-/// Who reads the JSON of a pass sees what was said.
+/// The JSON of a passing case has the conversation.
 #[test]
-fn json_report_has_the_bytes_of_cases_that_pass() {
+fn json_report_has_bytes_of_passing_cases() {
     let case = played("timeout_ms = 20000", "replies/reply-in-bytes");
     assert_eq!(case.grade, Grade::Pass);
     let turns = case.detail.as_ref().and_then(Detail::turns).expect("a conversation");

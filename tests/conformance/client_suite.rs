@@ -1,4 +1,4 @@
-//! `diagipc client`: a faultless client passes, one with a fault is failed with the fault's name, and the crate's own client passes.
+//! `diagipc client`: a faultless client passes, one with a fault fails with the fault's name, and the crate's own client passes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,7 +23,7 @@ fn diagipc(arguments: &[&str]) -> Output {
     tool::diagipc().arg("client").args(arguments).output().unwrap()
 }
 
-/// The file that describes `client.py`, with one of its faults. What each fault is called: `client_detection.rs`.
+/// The file that describes `client.py`, with one of its faults. The names of the faults: `client_detection.rs`.
 fn python(directory: &TempDir, fault: Option<ClientFault>) -> String {
     let fault = fault.map_or(String::new(), |fault| format!("\"--fault\", \"{}\", ", fault.name()));
     let text = fs::read_to_string(fixture("client.toml")).unwrap();
@@ -35,13 +35,13 @@ fn python(directory: &TempDir, fault: Option<ClientFault>) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-/// A description with as much patience as this machine needs now: of the client, and with it.
+/// The description with the patience that this machine needs now, for the client and for the kit.
 fn patient(text: &str) -> String {
     let slower = slower();
     [2000, 4000].iter().fold(text.to_owned(), |text, ms: &u32| text.replace(&ms.to_string(), &(ms * slower).to_string()))
 }
 
-/// The report of a run, and that its exit status is that of its cases.
+/// The report of a run. Its exit status must match its cases.
 #[track_caller]
 fn report(operations: &str, only: &[&str]) -> Report {
     let mut arguments = vec!["--json", "--operations", operations];
@@ -61,7 +61,7 @@ fn all_pass(report: &Report) {
     assert!(others.is_empty(), "{others:#?}");
 }
 
-/// The names of faults that a report has, and all of its failures.
+/// The names of faults in a report, and all of its failures.
 fn names(report: &Report) -> BTreeSet<&str> {
     report.failures().flat_map(|case| case.faults.iter().map(|fault| fault.name.as_str())).collect()
 }
@@ -87,7 +87,7 @@ fn client_built_in_passes_all() {
     all_pass(&report(file.to_str().unwrap(), &[]));
 }
 
-/// Where scenarios are played that do not show a fault, none is given its name.
+/// Other scenarios, which do not show the fault, must not name another one.
 #[track_caller]
 fn named_alone_among(fault: ClientFault, only: &[&str]) {
     let directory = tempfile::tempdir().unwrap();
@@ -98,12 +98,12 @@ fn named_alone_among(fault: ClientFault, only: &[&str]) {
 }
 
 #[test]
-fn client_reply_magic_unchecked_is_named_alone_in_all_scenarios() {
+fn client_reply_magic_unchecked_is_only_fault_in_all_scenarios() {
     named_alone_among(ClientFault::ReplyMagicUnchecked, &[]);
 }
 
 #[test]
-fn client_reply_of_24_insisted_on_is_named_alone_in_all_replies() {
+fn client_reply_of_24_insisted_on_is_only_fault_in_all_replies() {
     named_alone_among(ClientFault::ReplyOf24InsistedOn, &["replies", "reply", "size-field"]);
 }
 
@@ -117,7 +117,7 @@ fn scenarios_are_unique_and_cite_spec() {
     for operation in Operation::ALL {
         assert!(scenarios.iter().any(|scenario| scenario.operation == *operation), "{operation}");
     }
-    // Every script that plays the runtime, but those that tell the client what no operation says.
+    // Every script that plays the runtime, except those that need something that no operation has.
     let mut left_out = Vec::new();
     for (file, scripts) in named_script_files().unwrap() {
         for script in scripts.scripts.iter().filter(|script| matches!(script.plays, Plays::Runtime(_))) {
@@ -195,14 +195,14 @@ fn client_idle_or_endless_fails_in_time() {
         [&detail.found[..], &detail.about].concat().join("\n")
     };
     assert!(found("resume").lines().any(|line| line == "it ends, and has not connected"), "{}", found("resume"));
-    // It never asked anything, and so lacks nothing.
+    // It never asked anything, so it lacks nothing.
     assert!(found("trace").lines().any(|line| line == "it ends, and has not connected"), "{}", found("trace"));
     assert!(found("perf-map-off").contains("it does not connect"), "{}", found("perf-map-off"));
     assert!(found("environment").contains("signal: 9"), "{}", found("environment"));
 }
 
 #[test]
-fn client_lone_command_is_trace() {
+fn client_command_without_file_is_trace() {
     let client = fixture("client.py");
     let output = diagipc(&[
         "--json",
@@ -259,7 +259,7 @@ fn client_usage_error_starts_nothing() {
     assert!(listed.lines().count() > 20 && listed.lines().all(|line| line.starts_with("silence/")), "{listed}");
 }
 
-/// A fault that is accepted fails nothing, and stays in the report; a new one fails.
+/// An accepted fault does not fail the run, and stays in the report; a new one fails it.
 #[test]
 fn client_known_faults_are_accepted_and_kept() {
     let directory = tempfile::tempdir().unwrap();
@@ -290,7 +290,7 @@ fn client_known_faults_are_accepted_and_kept() {
     assert_eq!((status, report.counts.fail, report.notes.len()), (Some(1), 1, 2));
 }
 
-/// An older runtime is asked nothing that it does not know, and the report says how much that is.
+/// An older runtime is not asked what it does not know, and the report has the number of those cases.
 #[test]
 fn client_profile_omits_unknown_commands() {
     let listed = |profile: &str| {
@@ -303,7 +303,7 @@ fn client_profile_omits_unknown_commands() {
     assert!(old.lines().all(|name| new.contains(name)));
 }
 
-/// What is found in a case and said about it.
+/// The grade of a case and its findings.
 fn found<'r>(report: &'r Report, name: &str) -> (Grade, Vec<&'r str>) {
     let case = report.cases.iter().find(|case| case.name == name).unwrap_or_else(|| panic!("{name} was not played"));
     let found = case.detail.iter().flat_map(|detail| detail.found.iter().chain(&detail.about));
@@ -361,7 +361,7 @@ fn client_missing_or_surplus_bytes_are_reported() {
     assert_eq!((grade, at_a_port[0]), (Grade::Fail, "it does not listen at its port"));
 }
 
-/// A client that cannot be told which command to ask is judged by what it asks.
+/// A client whose command cannot be chosen is judged by what it asks.
 #[test]
 fn client_other_command_is_answered_as_runtime() {
     let directory = tempfile::tempdir().unwrap();
@@ -378,21 +378,21 @@ fn client_other_command_is_answered_as_runtime() {
     let dump = line("dump", "dump $1 $2 $3 GenerateCoreDump3", ", '{path}', '{type}', '{flags}'");
     let lines = line("process-info", "process-info ProcessInfo3", "") + &dump;
     let newer = play(&lines, &["request/plain/process-info", "replies/dump-one-reply"]);
-    // It is not known to the runtime, and the client asks again.
+    // The runtime does not know it, and the client asks again.
     assert_eq!(found(&newer, "request/plain/process-info"), (Grade::Pass, vec![]));
-    // The replies to a dump are the same whatever its command.
+    // The replies to a dump do not depend on the command.
     assert_eq!(found(&newer, "replies/dump-one-reply"), (Grade::Pass, vec![]));
-    // The script has an older one further down, on another connection.
+    // The script has an older one later, on another connection.
     let scripts = ["fallback/fallback-process-info-3-to-2", "fallback/fallback-process-info-3-to-1", "replies/process-info3-reply"];
     let older = play(&line("process-info", "process-info ProcessInfo2", ""), &scripts);
-    // It never asked the newer one, and so shows nothing of how it falls back.
+    // It never asked the newer one, so it shows no fallback.
     let at_once = (Grade::Unimplemented, vec!["it asks the older command at once: there is nothing to fall back from"]);
     assert_eq!(found(&older, scripts[0]), at_once);
     assert_eq!(found(&older, scripts[1]).0, Grade::Pass);
-    // Here it has none.
+    // Here the script has none.
     let lacks = (Grade::Unimplemented, vec!["it asks Process/ProcessInfo2, not Process/ProcessInfo3"]);
     assert_eq!(found(&older, scripts[2]), lacks);
-    // It is told, and does not do it.
+    // It is given the command, and does not use it.
     let told = play(&line("process-info", "process-info ProcessInfo", ", '{command}'"), &["replies/process-info3-reply"]);
     let (grade, said) = found(&told, "replies/process-info3-reply");
     assert_eq!((grade, said[0]), (Grade::Fail, "it was to ask Process/ProcessInfo3, and asks Process/ProcessInfo"));
@@ -402,7 +402,7 @@ fn client_other_command_is_answered_as_runtime() {
 fn client_missing_ability_is_unimplemented() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("few.toml");
-    // It has no patience for a late reply, and asks ProcessInfo3 alone; where it is started is its own matter.
+    // It does not wait for a late reply, and asks ProcessInfo3 alone; it starts in its own directory.
     let once = "import os, socket; s = socket.socket(socket.AF_UNIX); s.connect(open('where').read()); \
                 s.sendall(b'DOTNET_IPC_V1\\0\\x14\\0\\x04\\x08\\0\\0'); s.recv(99); os._exit(1)";
     fs::write(directory.path().join("once.py"), once).unwrap();
@@ -419,7 +419,7 @@ fn client_missing_ability_is_unimplemented() {
     assert_eq!(found(&report, late[1]), (Grade::Unimplemented, vec!["it asks no older command after UNKNOWN_COMMAND"]));
 }
 
-/// The system says of a socket which process called `listen` last: that is the one whose name it has.
+/// For a socket the system reports the process that called `listen` last: its id is in the name.
 #[cfg(target_os = "linux")]
 #[test]
 fn stand_in_process_listens_until_input_ends() {

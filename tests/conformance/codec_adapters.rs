@@ -1,5 +1,5 @@
-//! `diagipc codec`: codecs in three languages against all vectors and against each other, and adapters that are faulty in every way
-//! that the line protocol knows.
+//! `diagipc codec`: codecs in three languages against all vectors and against each other, and adapters with every fault that the line
+//! protocol allows.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ fn python_adapter() -> String {
     here("vectors/adapters/python/adapter.py").display().to_string()
 }
 
-/// Compiles the adapter in C with every check that the compiler has.
+/// Compiles the adapter in C with all checks of the compiler.
 fn c_adapter(directory: &Path) -> String {
     let program = directory.join("adapter");
     let output = Command::new("cc")
@@ -43,7 +43,7 @@ fn diagipc(arguments: &[&str], status: i32) -> Output {
     output
 }
 
-/// The report of a run in which nobody waits for a deadline, unless `arguments` have one.
+/// The report of a run in which no deadline matters, unless `arguments` have one.
 #[track_caller]
 fn report(arguments: &[&str], status: i32) -> Report {
     let timeout: &[&str] = if arguments.contains(&"--timeout") { &[] } else { &["--timeout", "120000"] };
@@ -56,13 +56,13 @@ fn listed(arguments: &[&str]) -> Vec<String> {
     String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect()
 }
 
-/// Every case is there, once and in order, and is passed; whoever knows everything leaves nothing out.
+/// Every case is present, once and in order, and passes; a codec that knows everything leaves nothing out.
 #[track_caller]
 fn passes_everything(report: &Report) {
     let Counts { pass, pass_lenient, unimplemented, informational, fail } = report.counts;
     assert_eq!((unimplemented, informational, fail), (0, 0, 0), "{:?}", report.failures().next());
     assert!(pass > 2000 && pass_lenient > 100, "{:?}", report.counts);
-    // Only what is `acceptable`: the limits are checked.
+    // Only the `acceptable` ones: the limits are checked.
     assert!(report.cases.iter().filter(|case| case.grade == Grade::PassLenient).all(|case| found(case) == "a leniency is taken"));
     let names: Vec<&str> = report.cases.iter().map(|case| case.name.as_str()).collect();
     assert_eq!(names, listed(&[]));
@@ -91,7 +91,7 @@ fn codec_c_passes_under_sanitizers() {
     passes_everything(&report(&["--", &c_adapter(directory.path())], 0));
 }
 
-/// Deterministic: a difference can be looked at again.
+/// Deterministic, so that a difference can be reproduced.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -125,7 +125,7 @@ impl Random {
     }
 }
 
-/// Three readings of one text, made apart: they agree on every value, and on the layer of every refusal.
+/// Three independent implementations of one text: they agree on every value, and on the layer of every refusal.
 #[test]
 fn codecs_agree_on_damaged_bytes() {
     let directory = tempfile::tempdir().unwrap();
@@ -146,7 +146,7 @@ fn codecs_agree_on_damaged_bytes() {
         for _ in 0..3 {
             let mut bytes = wire.clone();
             random.damage(&mut bytes);
-            // What is no message at all is soon said: most keep a good front.
+            // A message without a valid front is refused early: most keep a good front.
             if case.group.direction.is_some() && bytes.len() >= 20 && wire.len() >= 20 && random.below(4) > 0 {
                 bytes[..14].copy_from_slice(&wire[..14]);
                 if wire.starts_with(b"DOTNET_IPC_V1\0") {
@@ -170,7 +170,7 @@ fn codecs_agree_on_damaged_bytes() {
         }
     }
     assert!(differences.is_empty(), "{} differences\n{}", differences.len(), differences[..differences.len().min(10)].join("\n"));
-    // The damage reaches all of it.
+    // The damage reaches every result.
     assert_eq!(results.len(), 6, "{results:?}");
     assert!(results.values().all(|count| *count >= 20) && results["\"ok\"/null"] > 500, "{results:?}");
     for other in others {
@@ -178,7 +178,7 @@ fn codecs_agree_on_damaged_bytes() {
     }
 }
 
-/// An adapter around the codec in Python that has one fault, in questions of one type or in all.
+/// The codec in Python as an adapter with one fault, in questions of one type or in all.
 const FAULTY: &str = r#"
 import json, os, sys, time
 directory, fault, kind, mark = sys.argv[1:]
@@ -340,7 +340,7 @@ fn found(case: &Case) -> String {
     case.detail.as_ref().map_or_else(String::new, |detail| detail.found.join("\n"))
 }
 
-/// Runs three types, of which `wchar` has the fault, and gives the cases of this one: all others pass.
+/// Runs three types, of which `wchar` has the fault, and returns the cases of `wchar`: all others pass.
 #[track_caller]
 fn cases_with_fault(fault: &str, operation: &str, options: &[&str], status: i32) -> (Vec<Case>, Faulty) {
     let faulty = Faulty::new(fault, "wchar");
@@ -377,10 +377,10 @@ fn adapter_lost_answer_fails_its_case_alone() {
     }
 }
 
-/// For a Python to start beside other tests, in milliseconds: the cases of other types are to be answered.
+/// Time for a Python to start during other tests, in milliseconds: the cases of other types must be answered.
 const ENOUGH: u32 = 2000;
 
-/// An adapter that does not go on is left after the time-out, and none of its processes stays.
+/// A hanging adapter is ended after the timeout, and none of its processes stays.
 #[track_caller]
 fn given_up(fault: &str, words: &str, timeout: &str) {
     let faulty = Faulty::new(fault, "wchar");
@@ -390,7 +390,7 @@ fn given_up(fault: &str, words: &str, timeout: &str) {
     assert_eq!((report.counts.pass, report.counts.fail), (4, 3), "{report:?}");
     assert!(report.failures().all(|case| case.name.contains("wchar") && found(case).contains(&words)), "{report:?}");
     let started = faulty.started();
-    // On a busy machine one may be ended before it has said that it started.
+    // On a busy machine one may be ended before it reports its start.
     assert!((1..=4).contains(&started.len()), "{started:?}");
     for process in started {
         let running = Command::new("sh").args(["-c", &format!("kill -0 {process} 2>/dev/null")]).status().unwrap();
@@ -410,7 +410,7 @@ fn adapter_half_a_line_is_timed_out_and_ended() {
 
 #[test]
 fn adapter_closed_output_is_ended() {
-    // Nothing waits for this one.
+    // This one needs no timeout.
     given_up("closes its output", "ended in place of an answer: it closed its output, and runs on", "60000");
 }
 
@@ -469,11 +469,11 @@ fn adapter_failures_are_counted_by_cause() {
 }
 
 #[test]
-fn adapter_another_layer_fails_only_for_wrong_magic() {
+fn adapter_wrong_layer_fails_only_for_wrong_magic() {
     let (cases, _) = cases_with_fault("another layer", "*", &[], 0);
     let grades = |wanted| cases.iter().filter(|case| case.grade == wanted).count();
     assert_eq!((grades(Grade::Pass), grades(Grade::Informational)), (6, 1), "{cases:?}");
-    // A server answers a wrong magic with an error of its own.
+    // A server answers a wrong magic with a specific error.
     let report = Faulty::new("another layer", "request").report(&["--only", "header/*/decode"], 1);
     assert_eq!(causes(&report), [("wrong-layer", report.counts.fail)]);
     assert!(report.counts.fail >= 10, "{:?}", report.counts);
@@ -481,7 +481,7 @@ fn adapter_another_layer_fails_only_for_wrong_magic() {
 }
 
 #[test]
-fn adapter_taking_without_showing_fails_for_invalid_bytes_alone() {
+fn adapter_taking_without_value_fails_only_for_invalid_bytes() {
     let only = ["--only", "reply/decode", "--only", "*/StopTracing/encode"];
     let report = Faulty::new("taken", "reply").report(&only, 1);
     let [(name, failures)] = causes(&report)[..] else { panic!("{:?}", report.causes) };
@@ -514,9 +514,9 @@ fn adapter_writing_empty_for_absent_arguments_passes_leniently() {
     assert!(report.cases.iter().any(|case| case.grade == Grade::PassLenient && found(case) == text), "{report:?}");
 }
 
-/// It would be the same with every question: one is enough.
+/// Every question would end the same: one is enough.
 #[test]
-fn adapter_that_no_question_can_reach_is_lost_with_its_reason() {
+fn adapter_unreachable_is_lost_with_reason() {
     let all = listed(&["--only", "wchar"]).len();
     for (fault, reason) in [
         ("byte order mark", "the answer begins with the byte order mark of UTF-8: expected UTF-8 without a byte order mark"),
@@ -581,7 +581,7 @@ fn adapter_without_limits_passes_leniently() {
 fn adapter_without_answers_is_lost() {
     let all = listed(&[]).len();
     for fault in ["hangs", "dies", "garbage", "another id"] {
-        // Only the first is waited for. The others are heard, however late they come.
+        // Only the first is waited for. Answers of the others are read, however late.
         let timeout = if fault == "hangs" { scaled(300) } else { "60000".to_owned() };
         let report = Faulty::new(fault, "all").report(&["--timeout", &timeout], 3);
         assert_eq!(report.counts, Counts { fail: 8, ..Counts::default() }, "{fault}");
@@ -590,7 +590,7 @@ fn adapter_without_answers_is_lost() {
     }
 }
 
-/// More than eight in a row are no loss while there is a question that it answers.
+/// More than eight in a row are no loss while it answers another question.
 #[test]
 fn adapter_dying_on_one_type_is_restarted() {
     let only = ["--only", "uint", "--only", "grammar/grammar-string/*/encode", "--only", "guid"];

@@ -1,9 +1,9 @@
-//! The conformance kit decides by typed values, and makes text of them at the end: nothing reads its own messages.
+//! The conformance kit decides by typed values, and formats text at the end: it does not parse its own messages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What stands before a literal with which text is compared.
+/// The code before a literal that text is compared with.
 const BEFORE: [&str; 15] = [
     ".starts_with(",
     ".ends_with(",
@@ -21,12 +21,12 @@ const BEFORE: [&str; 15] = [
     "== Some(",
     "!= Some(",
 ];
-/// What stands behind one.
+/// The code after one.
 const BEHIND: [&str; 3] = ["=>", "|", "].contains("];
-/// Literals with a space that are no messages: the syntax of Markdown tables, which a report quotes.
+/// Literals with a space that are not messages: the syntax of Markdown tables, which a report quotes.
 const SYNTAX: [&str; 3] = ["| ", " |", " | "];
 
-/// The literals of `source` with which something is compared. Comments and unit tests are left out.
+/// The literals in comparisons in `source`. Comments and unit tests are left out.
 fn compared(source: &str) -> Vec<String> {
     let source = ["#[cfg(test)]\nmod tests", "#[cfg(all(test, unix))]\nmod tests"]
         .iter()
@@ -65,7 +65,7 @@ fn ended(text: &str) -> (&str, &str) {
     (text, "")
 }
 
-/// Whether a literal is part of a message, and not a name, a path or a keyword.
+/// Whether a literal is part of a message, not a name, a path or a keyword.
 fn is_display_text(literal: &str) -> bool {
     literal.contains(' ') && !SYNTAX.contains(&literal)
 }
@@ -98,7 +98,7 @@ fn conformance_decisions_read_no_display_text() {
 }
 
 #[test]
-fn decisions_on_display_text_are_found() {
+fn conformance_decisions_on_display_text_are_found() {
     for line in [
         r#"let waits = text.ends_with("behind 0 bytes ") && begun.elapsed() > LOOK;"#,
         r#"_ if note.len == 4 && note.text.starts_with("length ") => What::StringLength,"#,

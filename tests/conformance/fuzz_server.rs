@@ -1,5 +1,5 @@
-//! `diagipc fuzz-server`: finds what was planted into the reference runtime, makes it small, plays the same for the same seed, and
-//! finds nothing where nothing is wrong.
+//! `diagipc fuzz-server`: finds the faults planted in the reference runtime, minimises them, repeats a campaign by its seed, and
+//! finds nothing in a correct server.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -47,13 +47,13 @@ fn own<'s>(summary: &'s Value, verdict: &str) -> Vec<&'s Value> {
     findings(summary).iter().filter(|one| one["verdict"] == verdict).collect()
 }
 
-/// A finding, and the requests of other commands that lead to it.
+/// A finding, and the requests of other commands with the same cause.
 fn members(finding: &Value) -> Vec<&Value> {
     let further = finding["further"].as_array().expect("there is a list");
     std::iter::once(finding).chain(further).collect()
 }
 
-/// A server in Python, right but for this.
+/// A server in Python, correct except for this fault.
 fn one_fault(fault: &str) -> Vec<String> {
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/servers/one_fault.py");
     vec!["python3".to_owned(), server.display().to_string(), fault.to_owned()]
@@ -66,7 +66,7 @@ fn of_one_fault(fault: &str, options: &[&str], status: i32) -> Value {
     against(options, &target.iter().map(String::as_str).collect::<Vec<_>>(), status)
 }
 
-/// The script of a finding, played to a runtime that is started for it.
+/// Plays the script of a finding to a new runtime.
 #[track_caller]
 fn replay(directory: &Path, finding: &Value, runtime: &[&str], status: i32) {
     let own = tempfile::tempdir().unwrap();
@@ -79,7 +79,7 @@ fn replay(directory: &Path, finding: &Value, runtime: &[&str], status: i32) {
     assert_eq!(output.status.code(), Some(status), "{said}");
 }
 
-/// A reference runtime that runs already, and whose end is noticed.
+/// A reference runtime that is already running, and is waited for.
 struct Runtime {
     pid: u32,
     socket: String,
@@ -119,7 +119,7 @@ fn campaign_without_allow_harmful_sends_nothing() {
 }
 
 #[test]
-fn target_that_is_not_there_is_lost() {
+fn campaign_missing_target_is_lost() {
     let directory = tempfile::tempdir().unwrap();
     fuzz(&["--allow-harmful", directory.path().join("none").to_str().unwrap()], 3);
     let summary = against(&[], &["false"], 3);
@@ -136,7 +136,7 @@ fn campaign_same_seed_same_cases() {
     let all = list(&["--seed", "7", "--cases", "300"]);
     assert_eq!(all.len(), 300);
     assert_eq!(list(&["--seed", "7", "--cases", "300"]), all);
-    // Where another run ended.
+    // From the middle of the other run.
     assert_eq!(list(&["--seed", "7", "--first", "201", "--cases", "100"]), all[200..]);
     let other = list(&["--seed", "8", "--cases", "300"]);
     assert!(all.iter().zip(&other).filter(|(one, other)| one == other).count() < 10);
@@ -174,7 +174,7 @@ fn campaign_death_is_found_and_minimised() {
     assert_eq!(findings(&first), findings(&second));
     assert_eq!(first["commands"], second["commands"]);
 
-    // Each has its script, which is one, and its words.
+    // Each has its script and its text.
     let schema = Schema::load("exchanges.schema.json");
     for finding in findings(&first).iter().flat_map(members) {
         let name = finding["name"].as_str().unwrap();
@@ -182,7 +182,7 @@ fn campaign_death_is_found_and_minimised() {
         assert_eq!(schema.objection(&script), None, "{name}");
         assert!(fs::read_to_string(directory.path().join(format!("{name}.txt"))).unwrap().contains("command_id"), "{name}");
     }
-    // It kills a runtime that dies of it, and no other.
+    // It kills a runtime with `--dies`, and no other.
     replay(directory.path(), smallest, &["--profile", "coreclr-8", "--dies"], 0);
     replay(directory.path(), smallest, &["--profile", "coreclr-8"], 1);
 }
@@ -236,13 +236,13 @@ fn campaign_hang_is_found_and_target_restarted() {
     assert_eq!(hangs.len(), 1, "{summary}");
     assert_eq!(hangs[0]["cause"], "hang:not-canonical");
     assert_eq!(hangs[0]["command"], "Process/ResumeRuntime");
-    // The least that it takes: 3 bytes of payload.
+    // The least that it needs: 3 bytes of payload.
     assert_eq!(hangs[0]["minimised"]["message"], format!("{MAGIC}170004010000000000"));
     assert_eq!((&hangs[0]["known"], &hangs[0]["death"]), (&Value::Null, &Value::Null));
     assert_eq!(findings(&summary).len(), findings(&summary).iter().filter(|one| one["verdict"] == "hang").count());
 }
 
-/// It cannot be started again: what was found stays as it was, and the campaign is over.
+/// It cannot be started again: the finding stays unminimised, and the campaign ends.
 #[test]
 fn campaign_foreign_target_dies_once() {
     let directory = tempfile::tempdir().unwrap();
@@ -256,17 +256,17 @@ fn campaign_foreign_target_dies_once() {
 }
 
 #[test]
-fn campaign_vanished_endpoint_is_no_hang() {
+fn campaign_vanished_endpoint_is_not_a_hang() {
     let summary = of_one_fault("vanishes", &["--seed", "1", "--cases", "100", "--timeout", &scaled(400)], 1);
     assert_eq!((&summary["cases"], &summary["lost"]), (&100.into(), &Value::Null));
     let [only] = findings(&summary) else { panic!("{summary}") };
     assert_eq!((&only["verdict"], &only["cause"]), (&"endpoint-gone".into(), &"endpoint-gone:not-canonical".into()));
-    // The least that it takes: 3 bytes of payload.
+    // The least that it needs: 3 bytes of payload.
     assert_eq!(only["minimised"]["message"], format!("{MAGIC}170004010000000000"));
     assert_eq!((&only["known"], &only["death"], &only["reproduced"]), (&Value::Null, &Value::Null, &true.into()));
 }
 
-/// Each fault is its one cause, and a server without any has none.
+/// Each fault has exactly one cause, and a server without faults has none.
 #[test]
 fn campaign_each_wrong_reply_is_one_finding() {
     for (fault, cause, text) in [
@@ -285,7 +285,7 @@ fn campaign_each_wrong_reply_is_one_finding() {
         assert_eq!(causes, if cause.is_empty() { vec![] } else { vec![cause] }, "{fault}: {summary}");
         for finding in findings(&summary) {
             assert!(finding["text"].as_str().unwrap().contains(text), "{fault}: {finding}");
-            // Of one of them nobody needs to see each command.
+            // One finding covers all commands with the fault.
             assert!(members(finding).len() > 1 && finding["times"].as_u64() > Some(2), "{fault}: {finding}");
         }
     }
@@ -298,7 +298,7 @@ fn campaign_unchecked_magic_is_found() {
     assert_eq!((&only["verdict"], &only["cause"]), (&"unchecked".into(), &"magic-unchecked".into()));
     assert!(only["text"].as_str().unwrap().starts_with("an OK to a request whose magic is "), "{only}");
     assert_eq!((&only["known"], &only["reproduced"]), (&Value::Null, &true.into()));
-    // It comes down to a header.
+    // It is minimised to a header.
     let message = only["minimised"]["message"].as_str().unwrap();
     assert!(message.len() == 40 && !message.starts_with(MAGIC), "{message}");
 }
@@ -313,7 +313,7 @@ fn campaign_growing_memory_is_found_with_figures() {
         (&"memory-growth".into(), &"memory-growth".into(), &true.into())
     );
     assert!(only["command"].as_str().unwrap().starts_with("EventPipe/"), "{only}");
-    // 1 MiB for each request, as it was measured with this request alone.
+    // 1 MiB for each request, measured with this request alone.
     let of = |key: &str| only["memory"][key].as_u64().unwrap();
     let each = (of("after") - of("before")) / of("requests");
     assert!((1000..1100).contains(&each) && of("requests") == 128, "{only}");
@@ -329,18 +329,18 @@ fn campaign_text_counts_cases_by_cause() {
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("CAUSE  ")).collect();
     let [line] = lines[..] else { panic!("{text}") };
     assert!(line.starts_with("CAUSE  1 reply-reserved-wrong: ") && line.contains(" cases, by "), "{line}");
-    // The finding is told once.
+    // The finding is printed once.
     assert_eq!(text.matches("reserved is 0x0001, expected 0").count(), 1, "{text}");
 }
 
-/// .NET 10 is known to die of much (F-72). That excuses nobody who only has its version text.
+/// .NET 10 is known to die of many requests (F-72). That does not excuse a server that only has its version text.
 #[test]
-fn campaign_version_text_alone_excuses_nothing() {
+fn campaign_version_text_alone_is_no_excuse() {
     let summary = of_one_fault("claims-to-be-net10", &["--seed", "1", "--cases", "60", "--tries", "16"], 1);
     assert_eq!((&summary["runtime"], &summary["profile"]), (&".NET 10.0.9".into(), &"strict".into()));
     let [only] = findings(&summary) else { panic!("{summary}") };
     assert_eq!((&only["cause"], &only["known"]), (&"crash:not-canonical".into(), &Value::Null));
-    // What is told by its profile is what the user says that it is, and of this no runtime was seen to die.
+    // With a profile the user names the runtime, and of this request no such runtime died.
     let told = of_one_fault("claims-to-be-net10", &["--seed", "1", "--cases", "60", "--tries", "0", "--profile", "coreclr-10"], 1);
     assert_eq!((&told["profile"], &findings(&told)[0]["known"]), (&"coreclr-10".into(), &Value::Null));
 }

@@ -1,4 +1,4 @@
-//! `diagipc fuzz-server` on Windows: a target that is reached at its pipe, and is not started again.
+//! `diagipc fuzz-server` on Windows: a target that is found by its pipe, and is not started again.
 
 use std::process::Command;
 use std::thread;
@@ -40,7 +40,7 @@ fn name(test: &str) -> String {
 }
 
 #[test]
-fn windows_campaign_against_right_server_finds_nothing() {
+fn windows_campaign_correct_server_no_findings() {
     let name = name("right");
     let (mut listener, shutdown) = (PipeListener::bind(&name).unwrap(), Canceller::new().unwrap());
     thread::scope(|scope| {
@@ -50,14 +50,14 @@ fn windows_campaign_against_right_server_finds_nothing() {
         server.join().unwrap().unwrap();
         assert_eq!(summary["findings"], serde_json::json!([]), "{summary:#}");
         assert_eq!((status, &summary["cases"], &summary["lost"]), (Some(0), &60.into(), &Value::Null));
-        // It is reached, and not started.
+        // It is connected to, not started.
         assert_eq!(summary["starts"], 0);
     });
 }
 
-/// As one that gives away its memory in place of a reply (F-71).
+/// Like one that leaks its memory in place of a reply (F-71).
 #[test]
-fn windows_campaign_names_answer_without_magic() {
+fn windows_campaign_answer_without_magic_is_named() {
     let name = name("leaks");
     let mut listener = PipeListener::bind(&name).unwrap();
     let over = Canceller::new().unwrap();
@@ -67,7 +67,7 @@ fn windows_campaign_names_answer_without_magic() {
         while let Ok(mut pipe) = listener.accept(&until) {
             let mut request = [0; 20];
             match pipe.receive(&mut request, &until) {
-                // A complete `ProcessInfo` alone is answered as it should be.
+                // Only a complete `ProcessInfo` gets the right answer.
                 Ok(20) if request == *b"DOTNET_IPC_V1\0\x14\0\x04\0\0\0" => {
                     let reply = [&b"DOTNET_IPC_V1\0\x36\0\xff\0\0\0"[..], &[0; 34]].concat();
                     let _ = pipe.send(&reply, &until);

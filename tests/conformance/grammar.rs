@@ -1,4 +1,4 @@
-//! `diagipc grammar`: what it prints is what is committed, and says enough to write a codec.
+//! `diagipc grammar`: its output equals the committed files, and is enough to write a codec.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ fn report(types: &[&str], program: &[&str]) -> Report {
 }
 
 #[test]
-fn grammar_committed_files_are_what_the_command_prints() {
+fn grammar_committed_files_equal_command_output() {
     for (format, file) in
         [("json", "spec/grammar.json"), ("c", "c/dotnet_ipc.h"), ("ksy", "spec/dotnet_ipc.ksy"), ("lua", "spec/dotnet_ipc.lua")]
     {
@@ -45,7 +45,7 @@ fn grammar_committed_files_are_what_the_command_prints() {
 }
 
 #[test]
-fn grammar_json_is_valid_by_its_schema_and_another_key_is_not() {
+fn grammar_json_matches_schema_and_unknown_key_is_refused() {
     let schema = Schema::at(Path::new("spec/grammar.schema.json"));
     let good: Value = read("spec/grammar.json").parse().unwrap();
     assert_eq!(schema.objection(&good), None);
@@ -70,7 +70,7 @@ fn grammar_json_is_valid_by_its_schema_and_another_key_is_not() {
     }
 }
 
-/// Whoever has the file and nothing else can write a codec: this one has 200 lines at most.
+/// The file alone is enough to write a codec: this one has 200 lines at most.
 #[test]
 fn grammar_interpreter_in_python_passes_every_message() {
     let program = here("vectors/adapters/grammar/adapter.py").display().to_string();
@@ -80,12 +80,12 @@ fn grammar_interpreter_in_python_passes_every_message() {
     let report = report(&types, &["python3", &program]);
     assert_eq!((report.counts.fail, report.counts.informational, report.counts.unimplemented), (0, 0, 0), "{:?}", report.causes);
     assert!(report.counts.pass > 1200 && report.lost.is_none(), "{:?}", report.counts);
-    // Limits are refused, not taken leniently: what is taken leniently is acceptable.
+    // Limits are refused, not accepted leniently: what is accepted leniently is acceptable.
     let lenient = report.cases.iter().filter(|case| case.grade == Grade::PassLenient);
     assert!(lenient.filter_map(|case| case.detail.as_ref()).all(|detail| detail.found == ["a leniency is taken"]));
 }
 
-/// It has no knowledge of its own: with a changed grammar it reads and writes what that says.
+/// It knows only the grammar: with a changed grammar it reads and writes by that.
 #[test]
 fn grammar_interpreter_follows_a_changed_file() {
     let directory = tempfile::tempdir().unwrap();

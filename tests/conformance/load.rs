@@ -1,20 +1,20 @@
-//! Deadlines that hold on a machine that has other work.
+//! Deadlines for a busy machine.
 //!
-//! A deadline that no test waits for can be long. One that a test waits for, since it is about silence, is short on an idle machine, and
-//! as many times longer as starting a process takes longer here and now.
+//! A deadline that no test waits for can be long. If a test waits for it, because it is about silence, it is short on an idle machine,
+//! and longer by the factor by which starting a process takes longer here and now.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::tool::python;
 
-/// What three Pythons beside each other take at most on an idle machine of two processors.
+/// What three Pythons at once take at most on an idle machine of two processors.
 const IDLE: Duration = Duration::from_millis(100);
-/// Where the machine is slower than this, a test may fail.
+/// If the machine is slower than this, a test may fail.
 const MOST: u32 = 20;
 
-/// How many times slower this machine is than an idle one, at least 1. Since the load changes while a test runs, a machine that is busy
-/// counts twice.
+/// How many times slower this machine is than an idle one, at least 1. The load changes while a test runs, so the factor of a busy machine
+/// is doubled.
 pub(crate) fn slower() -> u32 {
     let began = Instant::now();
     let start = || python().args(["-IS", "-c", ""]).stdin(Stdio::null()).spawn().unwrap();
@@ -27,7 +27,7 @@ pub(crate) fn slower() -> u32 {
     }
 }
 
-/// Milliseconds that are this many on an idle machine.
+/// So many milliseconds on an idle machine, scaled to this one.
 pub(crate) fn scaled(ms: u32) -> String {
     (ms * slower()).to_string()
 }

@@ -1,4 +1,4 @@
-//! Reports: their form, what is made of them, and that what a target says stays text.
+//! Reports: their format, their output forms, and that text from a target stays text.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,7 +29,7 @@ fn conversation() -> Detail {
     Detail::conversation(turns, "the end of the connection", vec![format!("step 3: still open {NASTY}")])
 }
 
-/// A case of every kind that the suite of servers knows.
+/// A case of every kind that the server suite knows.
 fn server() -> Report {
     let mut report = Report::new("server", &format!("pid 4711 {NASTY}"));
     report.runtime = Some(".NET 10.0.9".to_owned());
@@ -104,7 +104,7 @@ fn file(directory: &Path, name: &str, text: &str) -> String {
     path.display().to_string()
 }
 
-/// An adapter that has nothing.
+/// An adapter without abilities.
 const NOTHING: &str = r#"import json, sys
 for line in sys.stdin:
     print(json.dumps({"id": json.loads(line)["id"], "result": "unsupported"}), flush=True)"#;
@@ -132,7 +132,7 @@ fn reports_match_schema_and_parse_back() {
     }
 }
 
-/// A key more at any object, a key less, or a word that is none.
+/// A key more in any object, a key less, or an unknown word.
 #[test]
 fn report_other_format_is_refused() {
     let schema = Schema::load("report.schema.json");
@@ -327,7 +327,7 @@ fn junit_has_suite_per_section_and_reason() {
 fn html_escapes_target_text() {
     let page = html(&[server(), client()], &Citations::embedded()).unwrap();
     assert_eq!(page.matches("<script").count(), 1, "only the page's own");
-    // The target twice (summary, head of its column), why it was lost, what was found in three cases, one of which is listed as a
+    // The target twice (summary, head of its column), why it was lost, the findings of three cases, one of which is listed as a
     // failure without a name, and a command line.
     assert_eq!(page.matches(NASTY_AS_HTML).count(), 2 + 1 + 3 + 1 + 1);
     for part in ["http:", "https:", " src=", "url(", "@import", "<link"] {
@@ -352,7 +352,7 @@ fn html_aligns_reports_by_case_name() {
         2,
         "{text}"
     );
-    // Two cases, of which one passes and one leniently; what there is none of stays empty.
+    // Two cases: one passes and one passes leniently. Cells with zero stay empty.
     let row = text.lines().find(|line| line.contains("server another")).unwrap();
     assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["server", "another", "2", "1", "1"]);
     let page = fs::read_to_string(page).unwrap();
@@ -375,7 +375,7 @@ fn html_aligns_reports_by_case_name() {
     }
 }
 
-/// What runtimes do, and a target does in another way, is no deviation of it.
+/// If the profile is not known to do it, a behaviour of runtimes is a habit, not a deviation.
 #[test]
 fn html_counts_habits_apart_from_deviations() {
     let row = |profile: &str| {
@@ -391,7 +391,7 @@ fn html_counts_habits_apart_from_deviations() {
     assert_eq!(row("strict"), ("1 0 0 1 0 1 4".to_owned(), false, true));
 }
 
-/// Where nothing failed, the passes are first, and what the target does not have is last.
+/// Without failures the passes are first, and what the target does not have is last.
 #[test]
 fn html_without_failures_begins_with_passes() {
     let mut report = Report::new("server", "an engine");
@@ -434,7 +434,7 @@ fn html_leads_with_failures_by_cause() {
     assert!(!html(&[good], &Citations::embedded()).unwrap().contains("<h2>Failures</h2>"));
 }
 
-/// A flag without a line in the glossary is a word that nobody explains, and a line without a flag a promise.
+/// A flag without a line in the glossary is unexplained, and a line without a flag is unused.
 #[test]
 fn glossary_has_every_flag_of_vectors_and_no_other() {
     let glossary = Glossary::embedded();
@@ -455,7 +455,7 @@ fn suite_writes_json_junit_and_html() {
     let options =
         ["codec", "--only", "uint", "--require", "uint", "--junit", &xml, "--html", &page, "--", "python3", "-c", NOTHING];
     let output = diagipc(&options, 1);
-    // Neither a bar nor colours where there is no terminal.
+    // Without a terminal neither a bar nor colours.
     assert_eq!((output.stderr.len(), output.stdout.contains(&0x1b)), (0, false));
     assert!(stdout(output).contains("FAULT     required-and-unsupported: unsupported, and required"));
     let (xml, page) = (fs::read_to_string(xml).unwrap(), fs::read_to_string(page).unwrap());
@@ -468,7 +468,7 @@ fn suite_writes_json_junit_and_html() {
 fn exit_status_by_outcome() {
     let directory = tempfile::tempdir().unwrap();
     let good = file(directory.path(), "good.json", &value(&client()).to_string());
-    // Whatever they say.
+    // Whatever their results.
     diagipc(&["report", &good], 0);
     for bad in ["", "{}", "[1]", "\u{1b}[2J", &value(&server()).to_string().replace("\"format\":1", "\"format\":2")] {
         let output = diagipc(&["report", &good, &file(directory.path(), "bad.json", bad)], 1);
@@ -487,7 +487,7 @@ fn exit_status_by_outcome() {
     ] {
         diagipc(arguments, 2);
     }
-    // What was seen is not lost with the file that could not be written.
+    // The results are not lost if the file cannot be written.
     let output = tool::diagipc().args(["codec", "--self", "--only", "uint", "--html", &nowhere]).output().unwrap();
     assert!(stdout(output).contains(" 0 failed"));
 }

@@ -30,7 +30,7 @@ fn soon() -> Until<'static> {
 }
 
 #[test]
-fn windows_runtime_answers_as_one_for_windows() {
+fn windows_runtime_answers_as_on_windows() {
     let (runtime, client) = started("answers", |_| {});
     assert_eq!(runtime.socket().to_str().unwrap(), format!(r"\\.\pipe\{}", pipe("answers")));
     let answer = client.process_info3().unwrap();
@@ -71,9 +71,9 @@ fn windows_runtime_streams_until_stopped_on_another_connection() {
     assert!(rest.len() > 500_000, "{} bytes are no rundown", rest.len());
 }
 
-/// The next instance of the tool's pipe is ready before the one before is used (F-124): no delay comes between two commands.
+/// The next instance of the tool's pipe is ready before the previous one is used (F-124): two commands follow each other without delay.
 #[test]
-fn windows_runtime_connects_to_port_again_with_each_command() {
+fn windows_runtime_connects_to_port_again_after_each_command() {
     let name = pipe("port");
     let port = PortListener::bind(&name, PortOptions::DEFAULT).unwrap();
     let (runtime, _) = started("at-port", |config| config.ports = Some(format!("{name},suspend")));
@@ -94,14 +94,14 @@ fn windows_runtime_connects_to_port_again_with_each_command() {
 }
 
 #[test]
-fn windows_runtime_whose_reply_is_cut_ends_the_call() {
+fn windows_runtime_reply_cut_ends_call() {
     let (_runtime, client) = started("cut", |config| config.misbehaviours = vec![Misbehaviour::parse("truncate=10").unwrap()]);
     let error = client.process_info().unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Ended { received: 10, .. }), "{error:?}");
 }
 
 #[test]
-fn windows_runtime_refuses_misbehaviours_that_no_pipe_shows() {
+fn windows_runtime_refuses_misbehaviours_impossible_on_pipes() {
     let misbehaviours = vec![Misbehaviour::parse("reset").unwrap()];
     let config = Config { misbehaviours, ..Config::new(PathBuf::from(pipe("reset"))) };
     let error = ReferenceRuntime::start(config).unwrap_err();

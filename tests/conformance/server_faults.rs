@@ -1,6 +1,6 @@
-//! Faulty servers: each has one planted fault, and the kit must name its cause and no other. Right servers of other tastes pass.
+//! Faulty servers: each has one planted fault, and the kit must name its cause and no other. Correct servers of other tastes pass.
 //!
-//! `tests/fixtures/servers/server.py --list` says what is planted, which causes must be named, and what is asked. `spec/DETECTION.md` has
+//! `tests/fixtures/servers/server.py --list` prints the planted faults, the causes to be named, and the cases asked. `spec/DETECTION.md` has
 //! the same as a table, which `tests/detection.py servers --write` makes.
 
 use std::fs;
@@ -62,7 +62,7 @@ fn find(kind: &str, name: &str) -> &'static Planted {
     listed().iter().find(|planted| (planted.kind.as_str(), planted.name.as_str()) == (kind, name)).expect("it is planted")
 }
 
-/// The causes are those that were planted, every failure has a name, and the table says the same.
+/// The causes are those planted, every failure has a name, and the table says the same.
 #[track_caller]
 fn causes_are_exact(kind: &str, name: &str) {
     let planted = find(kind, name);
@@ -197,7 +197,7 @@ fn every_planted_fault_has_a_test_and_a_row() {
     assert!(section.contains("False positives 0, false negatives 0."), "{section}");
 }
 
-/// Each fault that the kit can name was planted, but for those that no single server shows.
+/// Each fault that the kit can name was planted, except those that a single server cannot show.
 #[test]
 fn every_named_fault_is_planted() {
     let planted: Vec<&str> = listed().iter().flat_map(|planted| &planted.causes).map(String::as_str).collect();
@@ -208,7 +208,7 @@ fn every_named_fault_is_planted() {
     }
 }
 
-/// The report leads with the cause, shows the reply byte by byte, and says how it is mended.
+/// The report leads with the cause, shows the reply byte by byte, and gives the fix.
 #[test]
 fn report_leads_with_the_cause_and_its_bytes() {
     let text = asked(find("fault", "size-with-the-block"), &[]);
@@ -227,7 +227,7 @@ fn report_leads_with_the_cause_and_its_bytes() {
     assert!(!text.contains("\"expect\""), "steps are told in words: {text}");
 }
 
-/// Where all of many cases fail for one reason, one cause is named.
+/// If all of many cases fail for one reason, one cause is named.
 #[test]
 fn one_wrong_size_is_one_cause_of_all_failures() {
     let report = report(find("fault", "size-too-small"), &[]);

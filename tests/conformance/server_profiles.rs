@@ -1,5 +1,5 @@
-//! `diagipc server` and servers that nobody here wrote: a profile is concluded from what a server does, what it does not have is
-//! found out or declared, and a right server in a taste of its own has no failure.
+//! `diagipc server` and third-party servers: the profile is derived from a server's behaviour, what it does not have is
+//! detected or declared, and a correct server with its own taste has no failure.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -32,7 +32,7 @@ fn report(arguments: &[&str], status: i32) -> Report {
     Report::parse(&text).unwrap()
 }
 
-/// All that does not kill the engine of the fixtures, which is started with `engine`.
+/// All cases that do not kill the engine of the fixtures, which is started with `engine`.
 #[track_caller]
 fn engine(options: &[&str], engine: &[&str], status: i32) -> Report {
     let path = fixture("engine.py");
@@ -53,9 +53,9 @@ fn found(case: &Case) -> String {
     case.detail.as_ref().map(|detail| detail.found.join("; ")).unwrap_or_default()
 }
 
-/// What is recognised, by how a reference runtime of each kind behaves.
+/// What is recognised, by the behaviour of each kind of reference runtime.
 #[test]
-fn auto_concludes_profile_of_runtime_from_what_it_does() {
+fn auto_derives_profile_from_behaviour() {
     for (profile, concluded, why) in [
         ("coreclr-9", "coreclr-9.0.5", "ProcessInfo2 says 9.0.5"),
         ("coreclr-3.1", "coreclr-3.1", "refuses a header that arrives in pieces"),
@@ -68,7 +68,7 @@ fn auto_concludes_profile_of_runtime_from_what_it_does() {
 }
 
 #[test]
-fn auto_without_evidence_of_net_is_strict() {
+fn auto_without_dotnet_evidence_is_strict() {
     for (version, options, why) in [
         ("1.0.0", &[][..], "\"1.0.0\", is of no released .NET"),
         ("9.0.5", &[][..], "CollectTracing is unknown to it"),
@@ -93,17 +93,17 @@ macro_rules! right_servers {
 }
 
 right_servers! {
-    server_right_and_small_has_no_failure: 70, [];
-    server_right_and_concurrent_has_no_failure: 70, ["--concurrent"];
-    server_right_that_says_another_version_has_no_failure: 70, ["--version", "9.0.5-engine"];
-    server_right_that_replies_in_many_writes_has_no_failure: 70, ["--many-writes"];
-    server_right_that_keeps_connections_open_has_no_failure: 70, ["--keep-open", "--concurrent"];
-    server_right_with_one_command_has_no_failure: 20, ["--commands", "ProcessInfo"];
+    server_correct_small_has_no_failure: 70, [];
+    server_correct_concurrent_has_no_failure: 70, ["--concurrent"];
+    server_correct_other_version_has_no_failure: 70, ["--version", "9.0.5-engine"];
+    server_correct_many_writes_has_no_failure: 70, ["--many-writes"];
+    server_correct_open_connections_has_no_failure: 70, ["--keep-open", "--concurrent"];
+    server_correct_one_command_has_no_failure: 20, ["--commands", "ProcessInfo"];
 }
 
-/// The engine that was green for a right and a broken one alike.
+/// The engine that once passed both correct and broken.
 #[test]
-fn server_broken_that_says_another_version_fails() {
+fn server_broken_other_version_fails() {
     let report = engine(&["--only", "scripts/process", "--only", "scripts/framing"], &["--wrong-size"], 1);
     assert_eq!(report.profile.as_deref(), Some("strict"));
     assert!(report.counts.fail >= 5, "{:?}", report.counts);
@@ -111,7 +111,7 @@ fn server_broken_that_says_another_version_fails() {
 
 /// No harmful case kills it, and it has what it claims.
 #[test]
-fn server_right_passes_what_may_change_or_harm_it() {
+fn server_correct_passes_side_effect_and_harmful_cases() {
     let only = ["--only", "scripts/ports", "--only", "scripts/harmful", "--only", "scripts/process", "--only", "requests/dump"];
     let report = engine(&[&["--allow-side-effects", "--allow-harmful"], &only[..]].concat(), &[], 0);
     assert_eq!(report.counts.fail, 0);
@@ -120,9 +120,9 @@ fn server_right_passes_what_may_change_or_harm_it() {
     assert!(found(case(&report, "scripts/process/suspended-until-resumed")).contains("suspension at the start"));
 }
 
-/// Written in another language and from `spec/` and `vectors/` alone. It serves clients beside each other and knows 12 commands.
+/// Written in another language and from `spec/` and `vectors/` alone. It serves clients in parallel and knows 12 commands.
 #[test]
-fn server_of_another_language_has_no_failure() {
+fn server_in_another_language_has_no_failure() {
     if let Err(error) = std::process::Command::new("node").arg("--version").output() {
         eprintln!("SKIPPED {}:{}: there is no node: {error}", file!(), line!());
         return;
@@ -134,7 +134,7 @@ fn server_of_another_language_has_no_failure() {
 }
 
 #[test]
-fn command_is_unimplemented_where_target_says_so_itself() {
+fn command_refused_as_unknown_is_unimplemented() {
     let report = engine(&["--only", "eventpipe"], &[], 0);
     let lacks = case(&report, "scripts/eventpipe/collect-tracing3");
     let said = "CollectTracing3: DS_IPC_E_UNKNOWN_COMMAND to a complete and valid message";
@@ -145,7 +145,7 @@ fn command_is_unimplemented_where_target_says_so_itself() {
 }
 
 #[test]
-fn target_file_declares_what_is_claimed_and_what_not() {
+fn target_file_declares_claims() {
     let directory = tempfile::tempdir().unwrap();
     let file = |text: &str| {
         let path = directory.path().join("target.toml");
@@ -161,7 +161,7 @@ fn target_file_declares_what_is_claimed_and_what_not() {
     assert_eq!(found(case(&report, "scripts/process/process-info2")), "ProcessInfo2: not claimed");
     assert_eq!(found(case(&report, "scripts/eventpipe/netperf")), "streams in the netperf format: not claimed");
     assert_eq!(case(&report, "scripts/process/process-info").grade, Grade::Pass);
-    // What is claimed and not there fails.
+    // A claimed but missing part fails.
     let path = file(
         "commands = [\"ProcessInfo\", \"ProcessInfo2\", \"ProcessInfo3\", \"CollectTracing2\", \"StopTracing\"]\n[abilities]\nnetperf = true\n",
     );
@@ -181,7 +181,7 @@ fn target_file_declares_what_is_claimed_and_what_not() {
 }
 
 #[test]
-fn run_with_too_few_judged_cases_is_no_pass() {
+fn run_with_too_few_judged_cases_fails() {
     let only = ["--only", "scripts/eventpipe/collect-tracing*", "--only", "scripts/process/process-info"];
     let options = ["--commands", "ProcessInfo"];
     let judged = |min: &str, status| engine(&[&["--min-judged", min], &only[..]].concat(), &options, status);
@@ -196,14 +196,14 @@ fn run_with_too_few_judged_cases_is_no_pass() {
     assert!(String::from_utf8_lossy(&text.stdout).contains("TOO FEW JUDGED  only "));
 }
 
-/// Its silence is waited for once in full, and then as long as its own speed says.
+/// Its silence is waited for in full once, and then by its own speed.
 #[test]
 fn server_silent_on_unknown_commands_is_waited_for_once() {
     let began = Instant::now();
     let options = ["--timeout", "10000", "--only", "scripts/framing/unknown*", "--only", "scripts/eventpipe/collect-tracing*"];
     let report = engine(&options, &["--silent-on-unknown"], 1);
     assert!(report.counts.fail >= 10, "{:?}", report.counts);
-    // 16 cases with 10 s each, and as much again for the second try of each.
+    // 16 cases of 10 s each, and the same again for the second try of each.
     assert!(began.elapsed().as_secs() < 160, "{:?}", began.elapsed());
 }
 
@@ -222,7 +222,7 @@ fn fail_fast_ends_run_at_first_failure_and_names_it_at_once() {
 }
 
 #[test]
-fn max_time_ends_run_that_is_then_no_pass() {
+fn max_time_ends_run_and_fails_it() {
     let report = engine(&["--max-time", "1", "--only", "scripts/framing", "--jobs", "1"], &["--many-writes", "--concurrent"], 1);
     assert!(report.counts.fail == 0 && report.interrupted.is_some_and(|one| one.not_run > 0), "{:?}", report.interrupted);
 }
@@ -246,9 +246,9 @@ fn case_that_lost_target_is_named() {
     assert!(reason.starts_with("by requests/process/"), "{reason}");
 }
 
-/// `diagipc server --spawn -- ./my-server`, as README has it.
+/// `diagipc server --spawn -- ./my-server`, as in README.
 #[test]
-fn spawned_target_runs_where_user_stands() {
+fn spawned_target_runs_in_current_directory() {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("my-server");
     fs::write(&program, format!("#!/bin/sh\nexec python3 \"{}\"\n", fixture("engine.py"))).unwrap();
@@ -266,7 +266,7 @@ fn spawned_target_runs_where_user_stands() {
         ]);
         command.args(["--spawn", "--", "./my-server"]).output().unwrap()
     };
-    // A target that is asked for a dump runs elsewhere: nothing is written here.
+    // A target that is asked for a dump runs in another directory: nothing is written here.
     for only in ["scripts/process/process-info", "scripts/dump_profiler/dump-full"] {
         let output = run(only);
         assert_eq!(output.status.code(), Some(0), "{only}: {}", String::from_utf8_lossy(&output.stdout));

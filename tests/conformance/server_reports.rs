@@ -1,4 +1,4 @@
-//! `diagipc server`: which cases it plays, whom it asks, and what its reports say beside the failures.
+//! `diagipc server`: which cases it plays, which target it asks, and what its reports contain besides the failures.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
@@ -22,22 +22,22 @@ fn text(output: &[u8]) -> String {
 }
 
 #[test]
-fn except_leaves_out_what_only_chose() {
+fn except_removes_cases_chosen_by_only() {
     let listed = |options: &[&str]| text(&server(&[&["--list", "--only", "scripts/process"], options].concat()).stdout);
     let (all, some) = (listed(&[]), listed(&["--except", "*process-info*", "--except", "resume*"]));
     assert!(all.contains("scripts/process/process-info2\n") && all.contains("scripts/process/process-environment\n"), "{all}");
     assert!(some.contains("scripts/process/process-environment\n"), "{some}");
     assert!(!some.contains("process-info") && !some.contains("/resume"), "{some}");
-    // A pattern that leaves out nothing, or all there is, is a mistake.
+    // A pattern that leaves out nothing, or everything, is a mistake.
     for (pattern, said) in [("no-such-case", "no case is chosen by no-such-case"), ("*", "no case is left by --except")] {
         let output = server(&["--list", "--only", "scripts/process", "--except", pattern]);
         assert_eq!((output.status.code(), text(&output.stderr).contains(said)), (Some(2), true), "{}", text(&output.stderr));
     }
 }
 
-/// Each thing that it does not have is a line, with the number of cases that want it.
+/// Each missing feature is a line, with the number of cases that need it.
 #[test]
-fn text_report_lists_what_target_does_not_have() {
+fn text_report_lists_what_target_lacks() {
     let only = ["--only", "scripts/eventpipe/collect-tracing3", "--only", "requests/eventpipe/530*", "--min-judged", "0"];
     let output = server(&[&only[..], &["--spawn", "--", "python3", &fixture("engine.py")]].concat());
     let said = text(&output.stdout);
@@ -65,9 +65,9 @@ fn json_report_has_the_dump_of_a_cause() {
     assert!(said.contains(&cause.dump.join("\n")), "{said}");
 }
 
-/// A socket of another user is asked only where that is allowed.
+/// A socket of another user is used only if that is allowed.
 #[test]
-fn socket_of_another_owner_is_asked_with_any_owner_only() {
+fn socket_of_other_owner_needs_any_owner_option() {
     const NOBODY: u32 = 65_534;
     if !rustix::process::geteuid().is_root() {
         eprintln!("SKIPPED {}:{}: only root starts a process of another user", file!(), line!());
@@ -75,7 +75,7 @@ fn socket_of_another_owner_is_asked_with_any_owner_only() {
     }
     let directory = tempfile::tempdir().unwrap();
     std::os::unix::fs::chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
-    // Where the fixture is, that user may not read.
+    // That user may not read where the fixture is.
     for name in ["engine.py", "serving.py"] {
         std::fs::copy(fixture(name), directory.path().join(name)).unwrap();
     }

@@ -1,5 +1,5 @@
-//! `diagipc server`: the reference runtime in every profile passes, servers that do something wrong fail by the case that is about
-//! it, and a target that dies or is not there is said to be so.
+//! `diagipc server`: the reference runtime in every profile passes, a server with a fault fails the case about
+//! it, and a target that dies or is missing is reported.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -27,13 +27,13 @@ fn report(arguments: &[&str], status: i32) -> Report {
     Report::parse(std::str::from_utf8(&output.stdout).unwrap()).unwrap()
 }
 
-/// The suite against a reference runtime that it starts itself.
+/// The suite against a reference runtime that it starts.
 #[track_caller]
 fn against(options: &[&str], runtime: &[&str], status: i32) -> Report {
     report(&[options, &["--jobs", "8", "--spawn", "--", DIAGIPC, "runtime"], runtime].concat(), status)
 }
 
-/// A reference runtime that runs already.
+/// A reference runtime that is already running.
 struct Runtime(Child, String);
 
 impl Runtime {
@@ -99,7 +99,7 @@ profiles! {
     reference_runtime_strict_passes: "strict",
 }
 
-/// It has the faults that the real one has (F-96), and no others.
+/// It has the faults of the real one (F-96), and no others.
 #[test]
 fn reference_runtime_nativeaot_9_fails_by_its_fault_alone() {
     let report = against(&["--profile", "nativeaot-9"], &["--profile", "nativeaot-9"], 1);
@@ -112,7 +112,7 @@ fn reference_runtime_nativeaot_9_fails_by_its_fault_alone() {
 fn profile_auto_asks_target() {
     let report = against(&["--only", "scripts/process"], &["--profile", "coreclr-9"], 0);
     assert_eq!((report.profile.as_deref(), report.runtime.as_deref()), (Some("coreclr-9.0.5"), Some(".NET 9.0.5")));
-    // 3.1 does not know the question: what else it does tells.
+    // 3.1 does not know the question: other behaviour identifies it.
     let report = against(&["--only", "20220"], &["--profile", "coreclr-3.1"], 0);
     assert_eq!((report.profile.as_deref(), report.runtime), (Some("coreclr-3.1"), None));
 }
@@ -131,7 +131,7 @@ fn deviation_is_named_by_fact_and_fails_strict() {
     assert!(detail.found.iter().any(|line| line.contains("no end comes")), "{detail:?}");
 }
 
-/// A command that does not exist is refused as all of its set are.
+/// A command that does not exist is refused like its whole set.
 #[test]
 fn deviation_of_family_is_named_by_fact() {
     let name = "scripts/framing/unknown-id-0300";
@@ -142,7 +142,7 @@ fn deviation_of_family_is_named_by_fact() {
     }
 }
 
-/// F-95, F-96: what a right request shows of a runtime fails, and who maintains the runtime sees by which fact.
+/// F-95, F-96: a valid request that shows a fault of a runtime fails, and the report names the fact for its maintainers.
 #[test]
 fn fault_of_family_fails_by_its_fact() {
     let only = ["--allow-side-effects", "--profile", "nativeaot-9", "--only", "scripts/process/set-variable*"];
@@ -160,7 +160,7 @@ fn fault_of_family_fails_by_its_fact() {
     );
     let told = report.failures().next().unwrap().detail.as_ref().unwrap().found.join("\n");
     assert!(told.contains("a known fault of this runtime, F-95: a variable that is deleted kills NativeAOT"), "{told}");
-    // Of no other runtime it is known.
+    // It is known of no other runtime.
     let report = against(
         &["--profile", "coreclr-9", "--only", "scripts/process/set-variable-with-an-empty-name", "--allow-side-effects"],
         &["--profile", "nativeaot-9"],
@@ -173,9 +173,9 @@ fn fact_of(case: &Case) -> Option<&str> {
     case.deviation.as_ref().map(|deviation| deviation.fact.as_str())
 }
 
-/// What nobody saw is held to the document, and the report says so.
+/// What was never recorded is held to the document, and the report says so.
 #[test]
-fn family_that_nobody_saw_is_held_to_the_document() {
+fn family_never_recorded_is_held_to_the_document() {
     let only = ["--allow-harmful", "--profile", "nativeaot-10", "--only", "scripts/framing/unknown-id-0300"];
     let report = against(&only, &["--profile", "nativeaot-9"], 1);
     assert_eq!(report.failures().map(fact_of).collect::<Vec<_>>(), [None]);
@@ -186,7 +186,7 @@ fn family_that_nobody_saw_is_held_to_the_document() {
     );
 }
 
-/// F-72: a death is one case's, and the next one has a new target.
+/// F-72: a death belongs to one case, and the next one has a new target.
 #[test]
 fn target_death_is_reported_and_run_continues() {
     let only = ["--allow-harmful", "--only", "scripts/harmful"];
@@ -194,7 +194,7 @@ fn target_death_is_reported_and_run_continues() {
     let deaths = report.cases.iter().filter(|case| case.deviation.as_ref().is_some_and(|one| one.fact == "F-72")).count();
     assert!(deaths >= 10 && report.lost.is_none(), "{deaths} deaths, {:?}", report.lost);
     assert_eq!(report.cases.len(), 30);
-    // To the strict a death is a failure, which says how the target ended.
+    // For the strict profile a death is a failure, which says how the target ended.
     let report = against(&[&["--profile", "strict"], only.as_slice()].concat(), &["--profile", "coreclr-10", "--dies"], 1);
     let death = case(&report, "scripts/harmful/dump-without-payload").detail.as_ref().unwrap().found.join("\n");
     assert!(death.contains("was killed by signal 6"), "{death}");
@@ -202,10 +202,10 @@ fn target_death_is_reported_and_run_continues() {
 
 /// Exit status of a run with cases that fail.
 const FAILS: i32 = 1;
-/// That of a run whose target is so wrong that it cannot even be asked who it is.
+/// That of a run whose target is so wrong that it cannot even be identified.
 const LOST: i32 = 3;
 
-/// What a server does wrong, and a case that says so.
+/// What a server does wrong, and a case that reports it.
 #[track_caller]
 fn ends(status: i32, wrong: &str, name: &str) {
     let timeout = scaled(1000);
@@ -291,17 +291,17 @@ fn required_case_missing_fails() {
 }
 
 #[test]
-fn target_that_is_not_there_is_lost() {
+fn target_missing_is_lost() {
     let directory = tempfile::tempdir().unwrap();
     let nobody = directory.path().join("nobody").display().to_string();
     let report = report(&["--timeout", "500", &nobody], 3);
     assert!(report.lost.unwrap().not_run > 500);
-    // A socket at which nobody answers.
+    // A socket without a listener.
     let path = directory.path().join("silent");
     let _listener = UnixListener::bind(&path).unwrap();
     let said = self::report(&["--timeout", "500", &path.display().to_string()], 3);
     assert!(said.cases.is_empty() && said.lost.is_some());
-    // A command that is none, one that ends, and one that says nothing of where it is.
+    // A missing command, one that ends, and one that does not print its endpoint.
     for command in [&["/no/such/program"][..], &["sh", "-c", "echo out of order >&2; exit 7"]] {
         let said = self::report(&[&["--spawn", "--"], command].concat(), 3);
         let reason = said.lost.unwrap().reason;
@@ -328,7 +328,7 @@ fn usage_empty_choice_or_unknown_profile_is_refused() {
     }
 }
 
-/// What was started is ended, with what it started itself.
+/// What was started is ended, together with its own children.
 #[test]
 fn spawned_targets_are_ended() {
     let directory = tempfile::tempdir().unwrap();
@@ -339,12 +339,12 @@ fn spawned_targets_are_ended() {
     assert!(started.lines().count() >= 2);
     for pid in started.lines() {
         let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // One whose parent does not look after it stays as a zombie.
+        // A process whose parent does not wait for it stays as a zombie.
         assert!(state.is_empty() || state.contains(") Z "), "{pid} runs: {state}");
     }
 }
 
-/// What is not the server's fault is no failure: a moment, a command that it may lack. A target that does not start for a case is.
+/// A delay that passes and a command that it may lack are not failures. A target that does not start for a case is one.
 #[test]
 fn server_unjudged_cases_are_noted() {
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/servers/flaky.py").display().to_string();

@@ -8,14 +8,14 @@ use std::sync::OnceLock;
 
 pub(crate) const DIAGIPC: &str = env!("CARGO_BIN_EXE_diagipc");
 
-/// `diagipc`, which finds itself and [`python`] on its search path.
+/// `diagipc`, with itself and [`python`] on its search path.
 pub(crate) fn diagipc() -> Command {
     let mut command = Command::new(DIAGIPC);
     command.env("PATH", search_path());
     command
 }
 
-/// A `python3` that is the interpreter. Where versions are managed, the one on the search path may be a script that starts dozens of
+/// A `python3` that is the interpreter. With a version manager, the one on the search path may be a script that starts dozens of
 /// processes each time.
 #[cfg(unix)]
 pub(crate) fn python() -> Command {

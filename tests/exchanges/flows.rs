@@ -1,4 +1,4 @@
-//! Who speaks when: the exchanges take the steps of `spec/FLOWS.md`, for every command.
+//! Who sends when: the exchanges follow the steps of `spec/FLOWS.md`, for every command.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,13 +18,13 @@ const EIGHT_BYTES_FOLLOW: &[u8] = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x08\0\0\0\0\
 
 /// A row of the first table.
 pub(super) struct Row {
-    /// As printed, such as `[2] > StopTracing`; in parentheses what may be absent.
+    /// As printed, such as `[2] > StopTracing`; optional ones in parentheses.
     steps: Vec<&'static str>,
     reply: &'static str,
 }
 
 impl Row {
-    /// Those of the connection that carries the request, without the parentheses.
+    /// The steps on the connection with the request, without the parentheses.
     pub(super) fn first_connection(&self) -> Vec<&'static str> {
         let own = self.steps.iter().filter(|step| !step.contains('['));
         own.map(|step| step.trim_matches(['(', ')', '`'])).collect()
@@ -45,7 +45,7 @@ pub(super) fn rows() -> BTreeMap<&'static str, Row> {
     rows
 }
 
-/// Each command with what follows its reply and its flow, by the second table.
+/// Each command with its continuation and its flow, by the second table.
 fn commands() -> Vec<(Command, Continuation, &'static str)> {
     let mut all = Vec::new();
     for cells in FLOWS.lines().filter_map(cells).filter(|cells| cells.len() == 2) {
@@ -83,7 +83,7 @@ fn flows_name_every_command_once() {
 }
 
 #[test]
-fn flows_general_row_is_the_three_arrows_of_the_document() {
+fn flows_general_row_equals_three_arrows_of_document() {
     assert_eq!(rows()["general"].steps, ["> request", "< reply", "(`<> continuation`)", "<> close"]);
 }
 
@@ -95,7 +95,7 @@ fn ok_to(command: Command) -> &'static [u8] {
     }
 }
 
-/// What a client is asked to do, and what it says the connection is then.
+/// What a client is asked to do, and the final state that it reports for the connection.
 fn walked_by_a_client(command: Command, continuation: Continuation) -> Vec<&'static str> {
     let reply = ok_to(command);
     let mut buffer = [0; 64];
@@ -141,7 +141,7 @@ fn flows_client_takes_the_steps_of_the_command() {
     }
 }
 
-/// Requests that a server takes, one or more of each flow that a command has.
+/// Requests that a server accepts, one or more of each flow that a command has.
 pub(super) fn requests() -> [(&'static str, &'static [u8]); 8] {
     [
         ("ask", b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0"),
@@ -315,7 +315,7 @@ fn flows_old_protocol_streams_after_a_bare_session_id() {
 }
 
 #[test]
-fn flows_reply_deadline_is_that_of_the_row() {
+fn flows_reply_deadline_equals_row() {
     let rows = rows();
     let seconds = Duration::from_secs;
     for (command, _, flow) in commands() {

@@ -1,4 +1,4 @@
-//! Both sides of every command, with nothing between them but a pipe that holds a few bytes.
+//! Both sides of every command, connected only by a pipe that holds a few bytes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -11,7 +11,7 @@ use dotnet_diagnostics_ipc::message::process::ProcessEnvironmentReply;
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message};
 use dotnet_diagnostics_ipc::vectors::{self, Direction, Type, Verdict};
 
-/// Two queues of bytes, each of a fixed capacity, and the descriptor that may ride on a byte.
+/// Two queues of bytes, each of a fixed capacity, and the descriptor that may be attached to a byte.
 struct Pipe {
     capacity: usize,
     to_server: VecDeque<u8>,
@@ -35,7 +35,7 @@ fn read(queue: &mut VecDeque<u8>, into: &mut [u8]) -> usize {
     n
 }
 
-/// What is said, and what came of it.
+/// The conversation, and then its result.
 struct Talk<'a> {
     capacity: usize,
     request: &'a [u8],
@@ -173,7 +173,7 @@ fn server_turn(server: &mut Server, buffer: &mut [u8], pipe: &mut Pipe, talk: &T
     done.map_err(|illegal| format!("server: {illegal}"))
 }
 
-/// Every request of the vectors that a server takes, and the good replies to its command.
+/// Every request of the vectors that a server accepts, and the good replies to its command.
 fn for_each_pair(mut check: impl FnMut(Command, &[u8], &[Vec<u8>]) -> Result<(), String>) {
     let files = vectors::files().unwrap();
     let mut replies: BTreeMap<Command, BTreeSet<Vec<u8>>> = BTreeMap::new();
@@ -272,7 +272,7 @@ fn pair_refusal_reaches_client_for_every_command() {
 fn pair_server_returns_sent_request() {
     for_each_pair(|command, wire, _| {
         let mut server = Server::new();
-        // All at once, as far as it is asked for.
+        // All at once, as much as is asked for.
         server.received(wire, 20).map_err(|illegal| illegal.to_string())?;
         if wire.len() > 20 {
             server.received(wire, wire.len() - 20).map_err(|illegal| illegal.to_string())?;

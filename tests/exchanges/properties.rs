@@ -1,4 +1,4 @@
-//! What holds of every exchange, whatever the peer sends, however it arrives, and whatever the caller acknowledges.
+//! Properties of every exchange, for any bytes of the peer, any pieces, and any acknowledgements of the caller.
 
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::exchange::{
@@ -17,7 +17,7 @@ const OK_20: &[u8] = b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0";
 const SESSION: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0";
 const ERROR: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
 
-/// How a peer's bytes arrive: pieces of these sizes, again and again.
+/// How a peer's bytes arrive: pieces of these sizes, repeated.
 #[derive(Clone, Debug)]
 struct Pieces(Vec<usize>);
 
@@ -31,7 +31,7 @@ fn pieces() -> impl Strategy<Value = Pieces> {
     prop_oneof![Just(Pieces(vec![1])), prop::collection::vec(1..40usize, 1..6).prop_map(Pieces)]
 }
 
-/// What a client makes of `peer` and then `end`: the outcome, how many bytes it took, and its buffer.
+/// A client's result for `peer` and then `end`: the outcome, how many bytes it read, and its buffer.
 fn hear(mut client: Client, peer: &[u8], pieces: &Pieces, end: End, room: usize) -> (Outcome, usize, Vec<u8>) {
     let mut buffer = vec![0; room];
     let mut taken = 0;
@@ -68,7 +68,7 @@ fn commands() -> impl Strategy<Value = (Command, Continuation)> {
     ])
 }
 
-/// Replies, good ones and others, and bytes behind them.
+/// Replies, good ones and others, and bytes after them.
 fn peers() -> impl Strategy<Value = Vec<u8>> {
     let good = prop::sample::select(vec![OK_24, OK_20, SESSION, ERROR]).prop_map(<[u8]>::to_vec);
     let changed = (good.clone(), any::<prop::sample::Index>(), any::<u8>()).prop_map(|(mut bytes, at, value)| {
@@ -84,7 +84,7 @@ fn peers() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn client_hears_the_same_however_it_arrives(
+    fn client_outcome_is_same_for_any_pieces(
         (command, continuation) in commands(), peer in peers(), pieces in pieces(), room in 24..200usize,
     ) {
         let client = client(command, continuation);
@@ -93,7 +93,7 @@ proptest! {
         prop_assert_eq!(&at_once.0, &in_pieces.0);
         let (outcome, taken, buffer) = in_pieces;
         match outcome {
-            // Not a byte beyond the message, and all of it in the buffer.
+            // No byte beyond the message, and all of it in the buffer.
             Outcome::Ok { size, .. } | Outcome::Error { size, .. } => {
                 prop_assert_eq!(taken, usize::from(size));
                 prop_assert_eq!(&buffer[..taken], &peer[..taken]);
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_client_takes_for_a_reply_is_one((command, continuation) in commands(), peer in peers()) {
+    fn client_outcome_agrees_with_decoder((command, continuation) in commands(), peer in peers()) {
         let (outcome, taken, buffer) = hear(client(command, continuation), &peer, &Pieces::all_at_once(), End::Reset, 65_535);
         let decoded = Message::decode(&buffer[..taken]).and_then(|message| message.reply_to(Some(command)));
         match outcome {
@@ -125,7 +125,7 @@ proptest! {
     }
 }
 
-/// What a caller may say to a client, in any order.
+/// What a caller may acknowledge to a client, in any order.
 #[derive(Clone, Debug)]
 enum ToClient {
     Sent(usize),
@@ -153,7 +153,7 @@ fn to_client() -> impl Strategy<Value = ToClient> {
     ]
 }
 
-/// What a caller may say to a server.
+/// What a caller may acknowledge to a server.
 #[derive(Clone, Debug)]
 enum ToServer {
     Received(usize, usize),
@@ -193,7 +193,7 @@ fn to_server() -> impl Strategy<Value = ToServer> {
     ]
 }
 
-/// A buffer whose front is `content`, of any length.
+/// A buffer of any length that begins with `content`.
 fn lent(content: &[u8], len: usize) -> Vec<u8> {
     let mut buffer = vec![0; len];
     let n = len.min(content.len());
@@ -203,7 +203,7 @@ fn lent(content: &[u8], len: usize) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn client_takes_any_acknowledgement_and_refuses_those_it_did_not_ask_for(
+    fn client_refuses_unasked_acknowledgement(
         (command, continuation) in commands(), content in peers(), said in prop::collection::vec(to_client(), 1..40),
     ) {
         let mut client = client(command, continuation);
@@ -225,7 +225,7 @@ proptest! {
     }
 
     #[test]
-    fn server_takes_any_acknowledgement_and_refuses_those_it_did_not_ask_for(
+    fn server_refuses_unasked_acknowledgement(
         strict in any::<bool>(), content in requests(), said in prop::collection::vec(to_server(), 1..60),
     ) {
         let mut server = server(strict);
@@ -279,7 +279,7 @@ fn requests() -> impl Strategy<Value = Vec<u8>> {
     (prop_oneof![good, changed], prop::collection::vec(any::<u8>(), 0..30)).prop_map(|(a, b)| [a, b].concat())
 }
 
-/// What a server makes of `peer`: the reason if it refuses, and how many bytes it took.
+/// A server's result for `peer`: the reason if it refuses, and how many bytes it read.
 fn judged(mut server: Server, peer: &[u8], pieces: &Pieces) -> (Result<Command, RefusalReason>, usize) {
     let mut buffer = vec![0; 65_535];
     let mut taken = 0;
@@ -307,11 +307,11 @@ fn judged(mut server: Server, peer: &[u8], pieces: &Pieces) -> (Result<Command, 
 
 proptest! {
     #[test]
-    fn server_judges_the_same_however_it_arrives(peer in requests(), cut in any::<prop::sample::Index>(), pieces in pieces()) {
+    fn server_outcome_is_same_for_any_pieces(peer in requests(), cut in any::<prop::sample::Index>(), pieces in pieces()) {
         let peer = &peer[..=cut.index(peer.len())];
         let at_once = judged(server(false), peer, &Pieces::all_at_once());
         prop_assert_eq!(&at_once, &judged(server(false), peer, &pieces));
-        // A strict one may stop within a header: it looks at the magic as it comes.
+        // A strict one may stop within a header: it checks the magic as it arrives.
         let strict = judged(server(true), peer, &Pieces::all_at_once());
         prop_assert_eq!(strict.0, judged(server(true), peer, &pieces).0);
         prop_assert!(strict.1 <= at_once.1);
@@ -367,12 +367,12 @@ fn server_check_order_decides_answered_fault() {
     let cases: [(&[u8], HResult, HResult); 5] = [
         // A wrong magic and an unknown command, and all of the payload.
         (b"DOTNET_IPC_V2\0\x16\0\x63\x01\0\0ab", HResult::UNKNOWN_MAGIC, HResult::UNKNOWN_MAGIC),
-        // A wrong magic and a payload that never comes: a runtime waits for it (F-3).
+        // A wrong magic and a payload that never arrives: a runtime waits for it (F-3).
         (b"DOTNET_IPC_V2\0\x16\0\x04\0\0\0a", HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC),
         (b"DOTNET_IPC_V2\0\x13\0\x04\0\0\0", HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC),
-        // An unknown command and a payload that never comes.
+        // An unknown command and a payload that never arrives.
         (b"DOTNET_IPC_V1\0\x16\0\x63\x01\0\0a", HResult::BAD_ENCODING, HResult::UNKNOWN_COMMAND),
-        // A payload that is cut, with the command known.
+        // A truncated payload of a known command.
         (b"DOTNET_IPC_V1\0\x16\0\x02\x01\0\0ab", HResult::BAD_ENCODING, HResult::BAD_ENCODING),
     ];
     for (peer, as_shipped, strict) in cases {
@@ -414,7 +414,7 @@ fn client_reply_of_buffer_length_fits() {
     assert_eq!(client.action(), ClientAction::Receive(20..24));
 }
 
-/// While something is to be sent only the caller's time can be over: an end would be seen by the failing send.
+/// While something is to be sent, only the caller's timeout can end it: any other end is seen by the failing send.
 #[test]
 fn client_end_while_sending_is_time_out_only() {
     for (sent, request_sent) in [(0, false), (19, false)] {

@@ -1,5 +1,5 @@
-//! Every recorded reply, line by line: its request is sent, the recorded bytes come in pieces of every size, and the client comes
-//! to the outcome that the vector's value says, without a byte too many.
+//! Every recorded reply, line by line: its request is sent, the recorded bytes arrive in pieces of every size, and the client's
+//! outcome is the one in the vector's value, without reading a byte too many.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::{Message, Request as _, process::ProcessInfo};
 use dotnet_diagnostics_ipc::vectors::{self, Group, SourceKind, Subject, Test, Type, Value, Verdict};
 
-/// What stands behind each reply on the connection, and is none of it.
+/// What follows each reply on the connection, and is not part of it.
 const BEHIND: &[u8] = b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0 and more";
 
-/// The first request of each command that a server takes.
+/// The first request of each command that a server accepts.
 fn requests() -> BTreeMap<Command, Vec<u8>> {
     let mut requests = BTreeMap::new();
     for group in vectors::files().unwrap().into_iter().flat_map(|file| file.groups) {
@@ -33,14 +33,14 @@ fn recorded() -> Vec<(Group, Test)> {
     recorded.flat_map(|group| group.tests.clone().into_iter().map(move |test| (group.clone(), test))).collect()
 }
 
-/// What a client made of a reply, the reply as it then stands in the buffer, and the bytes that were left on the connection.
+/// A client's outcome for a reply, the reply in its buffer, and the bytes that were left on the connection.
 struct Heard<'c> {
     outcome: Outcome,
     reply: Vec<u8>,
     left: &'c [u8],
 }
 
-/// Sends `request`, of which `sent` bytes go at a time; `coming` comes in pieces of `piece` bytes, none over byte `cut`.
+/// Sends `request`, `sent` bytes at a time; `coming` arrives in pieces of `piece` bytes, none across byte `cut`.
 fn drive<'c>(request: &[u8], mut coming: &'c [u8], piece: usize, cut: usize) -> Heard<'c> {
     let all = coming.len();
     let mut buffer = vec![0xee; 65_535];
@@ -90,7 +90,7 @@ fn hexadecimal(value: &Value) -> HResult {
     HResult(u32::from_str_radix(value.as_str().unwrap().strip_prefix("0x").unwrap(), 16).unwrap())
 }
 
-/// The outcome that the value of a vector says.
+/// The outcome in the value of a vector.
 fn outcome_of(group: &Group, test: &Test, command: Command, request: &[u8]) -> Outcome {
     let (value, size) = (&test.value, u16::try_from(test.wire.as_ref().unwrap().len()).unwrap());
     if group.kind == Type::Error {
@@ -110,7 +110,7 @@ fn outcome_of(group: &Group, test: &Test, command: Command, request: &[u8]) -> O
     Outcome::Ok { size, then }
 }
 
-/// The request that a recorded message answers. What answers no command in particular, such as a wrong magic, answers the simplest.
+/// The request that a recorded message answers. A message that answers no specific command, such as a wrong magic, answers the simplest.
 fn request_of(group: &Group, requests: &BTreeMap<Command, Vec<u8>>) -> (Command, Vec<u8>) {
     let command = group.command.as_ref().map_or(ProcessInfo::COMMAND, |name| name.parse().unwrap());
     (command, requests[&command].clone())
@@ -142,7 +142,7 @@ fn recorded_reply_outcome_for_every_chunking() {
     assert_eq!(counts, RECORDED);
 }
 
-/// How many replies of each runtime there are: none goes missing.
+/// The number of replies of each runtime: none is missing.
 const RECORDED: &[(&str, usize)] = &[
     ("aot8.0.31", 29),
     ("aot9.0.20", 29),
@@ -157,7 +157,7 @@ const RECORDED: &[(&str, usize)] = &[
     ("win-net8.0.30", 3),
 ];
 
-/// A recorded reply that ends too early is never taken for one.
+/// A recorded reply that ends too early is never accepted as one.
 #[test]
 fn recorded_reply_cut_is_reported() {
     let requests = requests();

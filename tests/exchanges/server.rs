@@ -1,4 +1,4 @@
-//! A server step by step: which acknowledgement leads where, and which it did not ask for.
+//! A server step by step: which acknowledgement leads where, and which are refused.
 
 use dotnet_diagnostics_ipc::exchange::{
     CheckOrder, End, MisuseError, ParsedRequest, RefusalReason, Server, ServerAction, ServerOptions, ServerOutcome,
@@ -17,7 +17,7 @@ fn server(strict: bool) -> Server {
     Server::with_options(ServerOptions { order, ..ServerOptions::DEFAULT })
 }
 
-/// The header of a message comes, and then its payload.
+/// The header of a message arrives, and then its payload.
 fn hear(server: &mut Server, message: &[u8]) {
     server.received(message, 20).unwrap();
     server.received(message, message.len() - 20).unwrap();
@@ -60,7 +60,7 @@ fn server_continues_in_larger_buffer() {
     assert_eq!(server.action(), ServerAction::Decode(0..32));
 }
 
-/// A caller's own limit: as many providers as it says, and not one more.
+/// A limit of the caller: that number of providers, and not one more.
 #[test]
 fn server_provider_limit_is_enforced() {
     let provider = ProviderConfig::new("P", 1, EventLevel::VERBOSE);
@@ -87,8 +87,8 @@ fn server_provider_limit_is_enforced() {
     }
 }
 
-/// What fails once the kernel is asked is answered behind the descriptor by a runtime, and at once by a strict server; what is wrong by
-/// itself at once by both (F-19, F-21).
+/// A fault that the kernel finds: a runtime answers after the descriptor, a strict server at once. A fault in the request itself:
+/// both answer at once (F-19, F-21).
 #[test]
 fn server_user_events_fault_answered_by_check_order() {
     static TWICE: [TracepointSet<'_>; 1] = [TracepointSet { tracepoint_name: IpcString::new("t"), event_ids: Array::new(&[1, 1]) }];
@@ -124,7 +124,7 @@ fn server_user_events_fault_answered_by_check_order() {
     assert!(matches!(server.action(), ServerAction::Refuse(RefusalReason::OverLimit { .. })));
 }
 
-/// What was not asked for is a mistake in the caller's loop, and said to be one.
+/// An unasked acknowledgement is a mistake in the caller's loop, and is reported as one.
 #[test]
 fn server_unasked_acknowledgement_is_illegal() {
     let not_asked = Err(MisuseError::NotAsked);
@@ -190,7 +190,7 @@ fn server_environment_length_matches_announcement() {
     assert_eq!(server.action(), ServerAction::Close);
 }
 
-/// A session of `user_events` has its connection until the client goes, and waits for a descriptor before (F-21, F-23).
+/// A session of `user_events` keeps its connection until the client closes, and waits for a descriptor first (F-21, F-23).
 #[test]
 fn server_client_gone_ends_session() {
     let request = CollectTracing5::UserEvents(UserEventsSession { rundown_keyword: 0, providers: Array::EMPTY });

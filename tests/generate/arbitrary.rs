@@ -1,4 +1,4 @@
-//! Feature `arbitrary`: whatever a fuzzer chooses, what is made of it is what its type promises.
+//! Feature `arbitrary`: for any choices of a fuzzer, the generated value keeps the promises of its type.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -35,7 +35,7 @@ fn written(value: &impl Encode) -> Vec<u8> {
     bytes
 }
 
-/// Values borrowed from the input survive being written and read.
+/// Values borrowed from the input roundtrip.
 macro_rules! survive {
     ($input:expr, $made:expr; $($T:ty),*) => {$(
         if let Ok(value) = <$T>::arbitrary($input) {
@@ -48,7 +48,7 @@ macro_rules! survive {
     )*};
 }
 
-/// What is made of one input; how often each type was met is counted.
+/// Values generated from one input; counts how often each type occurs.
 fn borrowed(chosen: &[u8], made: &mut BTreeMap<&'static str, u32>) {
     let input = &mut Unstructured::new(chosen);
     survive!(input, made;
@@ -134,9 +134,9 @@ proptest! {
 }
 
 proptest! {
-    /// For a codec under test: what is made is a message, what is nearly one is refused where it is none.
+    /// For a codec under test: generated messages are valid, and a near message that is invalid is refused.
     #[test]
-    fn strategies_give_messages_and_what_is_nearly_one(
+    fn strategies_give_messages_and_near_messages(
         request in prop_oneof![strategies::requests().boxed(), strategies::boundary_requests().boxed()],
         reply in prop_oneof![strategies::replies().boxed(), strategies::boundary_replies().boxed()],
         nearly in strategies::hostile_messages(),
@@ -153,7 +153,7 @@ proptest! {
     }
 
     #[test]
-    fn strategies_give_values_of_one_type_and_what_is_nearly_one(
+    fn strategies_give_values_of_one_type_and_near_values(
         plain in strategies::valid::<ProviderConfig<'_>>(),
         edge in strategies::boundary::<ProviderConfig<'_>>(),
         nearly in strategies::hostile::<ProviderConfig<'_>>(),
@@ -171,7 +171,7 @@ proptest! {
     }
 }
 
-/// What a fuzzer's harness asks for by `arbitrary()`, and how often each was made of the same inputs.
+/// What a fuzzer's harness requests by `arbitrary()`, and how often each kind was generated from the same inputs.
 #[test]
 fn arbitrary_values_keep_type_promises() {
     let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
@@ -216,9 +216,9 @@ fn arbitrary_values_keep_type_promises() {
     );
 }
 
-/// A generator that gives the same few values again and again would pass all of the above.
+/// A generator that repeats the same few values would pass all of the above.
 #[test]
-fn arbitrary_meets_every_kind_of_value() {
+fn arbitrary_generates_every_kind_of_value() {
     let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let (mut counts, mut kinds) = (BTreeMap::new(), BTreeMap::<String, u32>::new());
     let (mut deep, mut refused, mut taken, mut over, mut limits) = (0, 0, 0, 0, 0);

@@ -1,5 +1,5 @@
-//! Feature `arbitrary`: how values are chosen. A fuzzer that never gets an absent string, or a message that is a byte too short, does
-//! not find what they break.
+//! Feature `arbitrary`: how values are chosen. A fuzzer that never gets an absent string, or a message that is one byte too short, does
+//! not find the faults they cause.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 
 const TRIES: u32 = 4000;
 
-/// What `look` calls each of the inputs, which are the same ones every time, and how often.
+/// The name that `look` gives each of the inputs, which are always the same, and how often.
 fn met<K: Ord>(mut look: impl FnMut(&[u8]) -> Option<K>) -> BTreeMap<K, u32> {
     let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut counts = BTreeMap::new();
@@ -31,7 +31,7 @@ fn met<K: Ord>(mut look: impl FnMut(&[u8]) -> Option<K>) -> BTreeMap<K, u32> {
     counts
 }
 
-/// One in twenty at least is of each kind, and of no other.
+/// Each kind, and no other, is at least one in twenty.
 #[track_caller]
 fn often(counts: &BTreeMap<&'static str, u32>, kinds: &[&'static str]) {
     assert_eq!(counts.keys().copied().collect::<BTreeSet<_>>(), kinds.iter().copied().collect(), "{counts:?}");
@@ -43,7 +43,7 @@ fn borrowed<'a, T: Arbitrary<'a>>(chosen: &'a [u8]) -> Option<T> {
 }
 
 #[test]
-fn string_is_absent_text_or_no_text() {
+fn string_is_absent_text_or_not_text() {
     often(
         &met(|chosen| {
             let string: IpcString<'_> = borrowed(chosen)?;
@@ -114,11 +114,11 @@ fn port_suspends_or_not_and_connects_or_listens() {
     assert_eq!(kinds.keys().collect::<Vec<_>>(), ["NoSuspend Connect", "NoSuspend Listen", "Suspend Connect", "Suspend Listen"]);
 }
 
-/// The address ends where the variable's text would end it.
+/// The address ends where it would end in the variable's text.
 #[test]
 fn port_address_ends_at_separator() {
     let text = |text: &'static str| {
-        // As many bytes as the text's, then what is chosen behind it.
+        // As many bytes as the text's, then chosen bytes after it.
         let mut chosen = text.as_bytes().to_vec();
         chosen.extend([1, 1]);
         chosen
@@ -212,12 +212,12 @@ fn text_is_of_each_kind() {
         for odd in [&[0][..], &[0x61, 0, 0x62], &[0xd800], &[0xdc00, 0xd800]] {
             assert!(counts[odd] > TRIES / 80, "{odd:?}");
         }
-        // Any units, each pair of bytes one.
+        // Any units, one from each pair of bytes.
         assert!(counts.keys().any(|units| units.len() == 12 && units.iter().any(|unit| *unit > 0x7f)));
     }
     let printable = |units: &&Vec<u16>| units.len() > 8 && units.iter().all(|unit| (0x20..0x80).contains(unit));
     assert!(texts(Style::Plain).keys().filter(printable).count() > 100);
-    // Around what fits: a pipe's name, the path of a socket, a tracepoint's name, the kernel's command.
+    // Around the limits: a pipe's name, the path of a socket, a tracepoint's name, the kernel's command.
     let boundary = texts(Style::Boundary);
     let filled: BTreeSet<usize> = boundary.keys().filter(|units| units.iter().all(|unit| *unit == 0x78)).map(Vec::len).collect();
     assert_eq!(filled, BTreeSet::from([0, 1, 31, 255, 256, 436, 437, 511]));
@@ -235,23 +235,23 @@ fn guid_is_zero_all_ones_or_any() {
     often(&counts, &["zero", "ones", "any"]);
 }
 
-/// The message that was valid, and what came of it.
+/// The valid message, and the damaged one.
 fn damaged(chosen: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let hostile = Hostile::new(chosen, Style::Plain).0;
     let front = &chosen[..chosen.len() / 2];
     let request = MadeRequest::new(front, Style::Plain).bytes().to_vec();
     let reply = MadeReply::new(front, Style::Plain).bytes().to_vec();
-    // The one that is nearer: a command is seldom what is changed.
+    // The likely one: a command is seldom changed.
     let is_reply = hostile.get(16) == Some(&0xff);
     (if is_reply { reply } else { request }, hostile)
 }
 
-/// Where the damaged message differs from the valid one, but for the size.
+/// Where the damaged message differs from the valid one, except in its size.
 fn changed(valid: &[u8], hostile: &[u8]) -> Vec<usize> {
     (0..valid.len().min(hostile.len())).filter(|at| valid[*at] != hostile[*at] && !(14..16).contains(at)).collect()
 }
 
-/// The bit that is another, if there is only one, and whether it was set.
+/// The bit that differs, if it is the only one, and whether it was set.
 fn flipped(valid: &[u8], hostile: &[u8]) -> Option<(u32, bool)> {
     let [at] = changed(valid, hostile)[..] else { return None };
     let difference = valid[at] ^ hostile[at];
@@ -285,7 +285,7 @@ fn damage_sets_and_clears_every_bit() {
     assert_eq!(counts.len(), 16, "{counts:?}");
 }
 
-/// Three of four have a size that is their own, seven of eight changes are behind the magic.
+/// Three of four have a correct size, and seven of eight changes are after the magic.
 #[test]
 fn damage_mostly_gets_past_header() {
     let counts = met(|chosen| {
@@ -303,14 +303,14 @@ fn damage_mostly_gets_past_header() {
     assert!(share("another size") > 0.02 && share("no magic") > 0.02 && share("no magic") < 0.3, "{counts:?}");
 }
 
-/// Doubling stops long before a message cannot be that large.
+/// Doubling stops soon after the largest size of a message.
 #[test]
 fn damage_stays_in_bounds() {
     let lengths = met(|chosen| Some(Hostile::new(chosen, Style::Boundary).0.len()));
     assert!(lengths.keys().all(|len| *len <= 65_535 + 3 * 4096), "{lengths:?}");
 }
 
-/// The same bytes are the same value: a case can be named by them.
+/// The same bytes give the same value: they can name a case.
 #[test]
 fn arbitrary_same_bytes_same_value() {
     let string = |chosen: &[u8]| Made::<IpcString<'_>>::new(chosen, Style::Plain);

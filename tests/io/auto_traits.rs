@@ -1,4 +1,4 @@
-//! What may go to another thread, or be shared by threads.
+//! Which types can be sent to another thread, or shared by threads.
 
 use dotnet_diagnostics_ipc::io::*;
 use dotnet_diagnostics_ipc::message::process::ProcessInfo3;

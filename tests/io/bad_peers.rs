@@ -1,4 +1,4 @@
-//! What stands at an endpoint and is no runtime, or does not behave like one: a named error within the deadline, and no memory.
+//! Endpoints without a runtime, or with one that misbehaves: a named error within the deadline, and bounded memory.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write};
@@ -24,10 +24,10 @@ const DEADLINE: Duration = Duration::from_millis(300);
 /// How much later a call may return on a busy machine.
 const LATE: Duration = Duration::from_secs(30);
 
-/// An OK to `ProcessInfo`: a process 1 without any names.
+/// An OK to `ProcessInfo`: process 1 without any names.
 const INFO: &[u8] = b"DOTNET_IPC_V1\0\x38\0\xff\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 
-/// A peer at a socket of its own, which does the same to every client, one after the other.
+/// A peer at a new socket, which does the same to every client, one after the other.
 struct Peer {
     socket: PathBuf,
     directory: tempfile::TempDir,
@@ -35,7 +35,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// `serve` may fail: the client has the last word.
+    /// `serve` may fail: the client's result decides.
     fn new(mut serve: impl FnMut(UnixStream) -> io::Result<()> + Send + 'static) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("socket");
@@ -52,7 +52,7 @@ impl Peer {
         Self { socket, directory, serving: Some(serving) }
     }
 
-    /// What asks it, where every phase has the same deadline.
+    /// A client of it with the same deadline for every phase.
     fn client(&self) -> Client {
         let each = Some(DEADLINE);
         let deadlines =
@@ -69,17 +69,17 @@ impl Drop for Peer {
     }
 }
 
-/// Reads a request of a header alone.
+/// Reads a request that is only a header.
 fn request(stream: &mut UnixStream) -> io::Result<()> {
     stream.read_exact(&mut [0; 20])
 }
 
-/// Waits until the client has gone.
+/// Waits until the client has closed.
 fn until_it_goes(mut stream: UnixStream) -> io::Result<()> {
     io::copy(&mut stream, &mut io::sink()).map(drop)
 }
 
-/// The error of a call, and that it came in time: before the deadline, or just after it.
+/// The error of a call, returned in time: before the deadline, or just after it.
 #[track_caller]
 fn failing<T: std::fmt::Debug>(call: impl FnOnce() -> Result<T, Error>) -> Error {
     let began = Instant::now();
@@ -116,13 +116,13 @@ fn path_without_socket_is_refused() {
     }
     crate::leave_stale(at("dead"));
     assert_error!(asking(at("dead")), Find, ErrorKind::NotAnEndpoint(_));
-    // A datagram socket is a socket, but no stream.
+    // A datagram socket is a socket, but not a stream.
     let _datagram = std::os::unix::net::UnixDatagram::bind(at("datagram")).unwrap();
     let error = failing(|| asking(at("datagram")));
     eprintln!("a datagram socket: {error}");
 }
 
-/// A path that an address has no room for: through its directory it can be reached all the same, unless its name alone is too long.
+/// A path too long for an address can still be reached through its directory, unless its name alone is too long.
 #[test]
 fn path_too_long_is_reached_by_its_directory_or_refused() {
     let directory = tempfile::tempdir().unwrap();
@@ -144,14 +144,14 @@ fn path_too_long_is_reached_by_its_directory_or_refused() {
         let error = assert_error!(asking(path), Find, ErrorKind::NotAnEndpoint(_));
         eprintln!("{error}");
     }
-    // Nor can there be a file of this name.
+    // A file of this name cannot exist either.
     let error = failing(|| asking("/d".repeat(2500)));
     assert!(matches!(error.phase(), Phase::Find | Phase::Trust), "{error:?}");
 }
 
 #[test]
 fn process_without_runtime_is_refused() {
-    // This test; and one that cannot be there, because it is beyond the largest.
+    // This test; and an id that cannot exist, because it is beyond the largest.
     for process_id in [std::process::id(), 1 << 30] {
         let error = assert_error!(Client::new(Endpoint::process(process_id)).process_info(), Find, ErrorKind::NotFound(_));
         eprintln!("{error}");
@@ -189,7 +189,7 @@ fn peer_silent_times_out() {
 
 #[test]
 fn peer_not_reading_times_out_in_phase() {
-    /// With a buffer of the least size that there is.
+    /// With the smallest buffer that the system allows.
     struct Narrow(PathBuf);
     impl Connect for Narrow {
         type Transport = UnixTransport;
@@ -203,7 +203,7 @@ fn peer_not_reading_times_out_in_phase() {
 
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("socket");
-    // Nobody accepts: what is sent stays where it is.
+    // Nothing accepts: sent bytes stay in the buffer.
     let _listener = UnixListener::bind(&socket).unwrap();
     let each = Some(Duration::from_millis(20));
     let deadlines = Deadlines { connect: each, send: each, reply: ReplyWithin::Fixed(each), continuation: each, ..Deadlines::NONE };
@@ -213,7 +213,7 @@ fn peer_not_reading_times_out_in_phase() {
     let error = client().call(&set).unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::TimedOut)), "{error:?}");
 
-    // Some request just fits in, and then the byte with the descriptor does not.
+    // At some length the request just fits in, and then the byte with the descriptor does not.
     let mut phases = Vec::new();
     for len in (100..8_000).step_by(100) {
         let name = "P".repeat(len);
@@ -226,7 +226,7 @@ fn peer_not_reading_times_out_in_phase() {
             config: TracepointConfig { default_tracepoint_name: "t".into(), tracepoints: Array::EMPTY },
         }];
         let session = UserEventsSession { rundown_keyword: 0, providers: Array::new(&providers) };
-        // Each is dropped when it is given up, and its place in the backlog is not: the listener has room for all of them.
+        // Each connection is dropped when it is given up, but keeps its place in the backlog: the listener has room for all of them.
         let error = client().user_events(&CollectTracing5::UserEvents(session), io::stdin()).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::TimedOut), "{error:?}");
         phases.push(error.phase());
@@ -240,7 +240,7 @@ fn peer_not_reading_times_out_in_phase() {
 
 #[test]
 fn peer_trickling_times_out_at_call_deadline() {
-    // A byte each 10 ms: the deadline passes before the reply is there, though none of its bytes was long in coming.
+    // One byte each 10 ms: the deadline passes before the reply is complete, though no single byte is late.
     let peer = Peer::new(|mut stream| {
         request(&mut stream)?;
         for byte in INFO {
@@ -250,7 +250,7 @@ fn peer_trickling_times_out_at_call_deadline() {
         until_it_goes(stream)
     });
     assert_error!(peer.client().process_info(), Reply, ErrorKind::TimedOut);
-    // A reply that takes its time is one all the same.
+    // A slow reply is still a reply.
     let patient = peer.client().with_deadlines(Deadlines::DEFAULT).process_info().unwrap();
     assert_eq!(patient.payload().unwrap().process_id, 1);
 
@@ -292,7 +292,7 @@ fn peer_closing_after_any_byte_is_ended() {
 
 #[test]
 fn peer_closing_before_reading_is_ended() {
-    // What is sent to it finds nobody, or it was not read: the end may be a reset.
+    // The request finds no reader, or was not read: the end may be a reset.
     let peer = Peer::new(|stream| {
         drop(stream);
         Ok(())
@@ -303,19 +303,19 @@ fn peer_closing_before_reading_is_ended() {
     }
 }
 
-/// The reply that announces so many bytes of environment.
+/// The reply that announces this size of environment.
 fn environment_of(n_incoming_bytes: u32) -> Vec<u8> {
     [&b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0"[..], &n_incoming_bytes.to_le_bytes(), &[0, 0]].concat()
 }
 
-/// The memory that the process has, in bytes.
+/// The resident memory of the process, in bytes.
 fn resident() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
     kib.unwrap().parse::<u64>().unwrap() << 10
 }
 
-/// Bytes that never end, 64 KiB at a time.
+/// Endless bytes, 64 KiB at a time.
 fn pour(stream: &mut UnixStream, bytes: &[u8]) -> io::Result<()> {
     let piece = bytes.repeat(65536 / bytes.len());
     loop {
@@ -330,7 +330,7 @@ fn environment_of_4_gib_takes_no_memory() {
     }
     let everything = || Deadlines { whole: Some(Duration::from_secs(1)), ..Deadlines::DEFAULT };
 
-    // By default no more than 32 MiB are taken, and none is read.
+    // By default at most 32 MiB are accepted, so none is read.
     let peer = Peer::new(|mut stream| {
         request(&mut stream)?;
         stream.write_all(&environment_of(u32::MAX))?;
@@ -343,7 +343,7 @@ fn environment_of_4_gib_takes_no_memory() {
     );
     eprintln!("{error}");
 
-    // Without limits: entries of one character come for as long as the call lasts.
+    // Without limits: entries of one character arrive as long as the call lasts.
     let peer = Peer::new(|mut stream| {
         request(&mut stream)?;
         stream.write_all(&environment_of(u32::MAX))?;
@@ -370,7 +370,7 @@ fn environment_of_4_gib_takes_no_memory() {
     assert!(entries * 8 > 1 << 20, "{entries}");
     assert!(grown < 16 << 20, "{grown} bytes");
 
-    // One entry without end: it has to be held, so there is a limit of its own.
+    // One entry without end: it has to be held, so it has a separate limit.
     let peer = Peer::new(|mut stream| {
         request(&mut stream)?;
         stream.write_all(&environment_of(u32::MAX))?;

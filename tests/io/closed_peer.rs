@@ -1,4 +1,4 @@
-//! Peers that have closed, on a system that then takes no socket option any more. macOS is one; here a library that is loaded before
+//! Closed peers, on a system that then refuses every socket option. macOS does; here a library that is loaded before
 //! libc does the same.
 
 use std::io::{Read as _, Write as _};
@@ -21,7 +21,7 @@ const RESUME: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
 /// The reply to `ProcessEnvironment`, and a block of one entry, `A=b`.
 const ENVIRONMENT: &[u8] = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x10\0\0\0\0\0\x01\0\0\0\x04\0\0\0A\0=\0b\0\0\0";
 
-/// Runs `test` in a process of its own where `setsockopt` fails once the peer has closed. Whether this is that process.
+/// Runs `test` in a separate process in which `setsockopt` fails after the peer has closed. Returns whether this is that process.
 #[track_caller]
 fn without_options<T: Fn()>(test: T) -> bool {
     if is_alone() {
@@ -35,7 +35,7 @@ fn without_options<T: Fn()>(test: T) -> bool {
     let library = directory.path().join("xnu.so");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/xnu_setsockopt.c");
     let compiled = Command::new("cc")
-        // It is loaded into this program, which may have 32 bits on a machine of 64, where headers of the kernel are those of 64.
+        // It is loaded into this program, which may be 32-bit on a 64-bit machine, where the kernel's headers are 64-bit.
         .args(if cfg!(target_arch = "x86") { &["-m32", "-idirafter", "/usr/include/x86_64-linux-gnu"][..] } else { &[] })
         .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"])
         .args([&library, &source])
@@ -51,14 +51,14 @@ fn without_options<T: Fn()>(test: T) -> bool {
     alone_with(test, |command| command.env("LD_PRELOAD", &library))
 }
 
-/// A connection to a peer that has said this, and closed.
+/// A connection to a peer that has sent this, and closed.
 fn closed_after(says: &[u8]) -> UnixStream {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     theirs.write_all(says).unwrap();
     ours
 }
 
-/// The reply is there before the request is sent, which fails.
+/// The reply is available before the request is sent, which fails.
 #[test]
 fn client_peer_closed_before_connection_is_taken_reply_is_read() {
     if !without_options(client_peer_closed_before_connection_is_taken_reply_is_read) {
@@ -90,7 +90,7 @@ fn client_peer_closed_after_connection_is_taken_reply_is_read() {
     }
 }
 
-/// The time-out of one read is still set when the next read has none.
+/// The timeout of one read is still set when the next read has none.
 #[test]
 fn transport_peer_closed_between_reads_rest_is_read() {
     if !without_options(transport_peer_closed_between_reads_rest_is_read) {
@@ -119,7 +119,7 @@ impl Handler for Counting {
     }
 }
 
-/// Clients that have gone before they are accepted: what they asked is done, and the next one is served.
+/// Clients that have gone before they are accepted: their requests are carried out, and the next one is served.
 #[test]
 fn server_client_gone_before_accept_next_is_served() {
     if !without_options(server_client_gone_before_accept_next_is_served) {
@@ -137,7 +137,7 @@ fn server_client_gone_before_accept_next_is_served() {
         client.write_all(RESUME).unwrap();
         let mut reply = Vec::new();
         let read = client.read_to_end(&mut reply);
-        // The other connection has a thread of its own, which may be behind.
+        // The other connection has its own thread, which may be late.
         let until = Instant::now() + Duration::from_secs(60);
         while counting.0.load(Ordering::SeqCst) < 2 && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));

@@ -19,15 +19,15 @@ mod tokio;
 #[cfg(windows)]
 mod windows;
 
-/// Runs `test` in a process of its own, for it changes or measures what a process has one of: the limit of descriptors, memory, threads.
-/// Whether this is that process: the test goes on in there alone.
+/// Runs `test` in a separate process, because it changes or measures something of the whole process: the limit of descriptors, memory, threads.
+/// Returns whether this is that process: the test continues only there.
 #[cfg(unix)]
 #[track_caller]
 fn alone<T: Fn()>(test: T) -> bool {
     alone_with(test, |command| command)
 }
 
-/// The name of what is set in such a process.
+/// The name of the variable that is set in such a process.
 #[cfg(unix)]
 const INSIDE: &str = "DIAG_TEST_ALONE";
 
@@ -36,7 +36,7 @@ fn is_alone() -> bool {
     std::env::var_os(INSIDE).is_some()
 }
 
-/// The same in a process that is started in another way.
+/// The same in a process that is started differently.
 #[cfg(unix)]
 #[track_caller]
 fn alone_with<T: Fn()>(_test: T, change: impl FnOnce(&mut std::process::Command) -> &mut std::process::Command) -> bool {
@@ -51,14 +51,14 @@ fn alone_with<T: Fn()>(_test: T, change: impl FnOnce(&mut std::process::Command)
     false
 }
 
-/// Leaves a socket behind at which nobody listens.
+/// Leaves a socket file without a listener.
 #[cfg(unix)]
 fn leave_stale(path: impl AsRef<std::path::Path>) {
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     until_nobody_listens(path);
 }
 
-/// A process that another test starts holds a listener that was dropped here until it has become another program.
+/// A process that another test starts holds a listener that was dropped here until its `exec`.
 #[cfg(unix)]
 fn until_nobody_listens(path: impl AsRef<std::path::Path>) {
     for _ in 0..1000 {

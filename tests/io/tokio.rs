@@ -1,4 +1,4 @@
-//! The client's half over tokio: nothing is lost, nothing too much is read, and a call ends.
+//! The client's half over tokio: nothing is lost, nothing is read too far, and a call ends.
 
 use std::collections::VecDeque;
 use std::io;
@@ -23,13 +23,13 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, Du
 
 const ROOM: [usize; 3] = [1, 7, 4096];
 
-/// A runtime that reads `len` bytes of request, says `says`, and closes. The pipe between holds `room` bytes.
+/// A runtime that reads `len` bytes of request, sends `says`, and closes. The pipe between holds `room` bytes.
 fn peer(room: usize, len: usize, says: &'static [u8]) -> DuplexStream {
     let (ours, mut theirs) = tokio::io::duplex(room);
     tokio::spawn(async move {
         let mut request = vec![0; len];
         theirs.read_exact(&mut request).await.unwrap();
-        // A client that has gone is no concern here.
+        // A client that has gone does not matter here.
         let _ = theirs.write_all(says).await;
     });
     ours
@@ -45,7 +45,7 @@ async fn tokio_call_is_answered() {
 }
 
 #[tokio::test]
-async fn tokio_bytes_after_reply_are_the_callers() {
+async fn tokio_bytes_after_reply_go_to_caller() {
     let providers = [ProviderConfig::new("P", 1, EventLevel::ERROR)];
     let request = CollectTracing2 {
         circular_buffer_mb: 1,
@@ -63,7 +63,7 @@ async fn tokio_bytes_after_reply_are_the_callers() {
 }
 
 #[tokio::test]
-async fn tokio_environment_comes_by_entry() {
+async fn tokio_environment_is_read_by_entry() {
     for room in ROOM {
         let says = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x18\0\0\0\0\0\x02\0\0\0\x04\0\0\0A\0=\0b\0\0\0\x02\0\0\0=\0\0\0";
         let mut entries = Vec::new();
@@ -135,7 +135,7 @@ async fn tokio_call_over_limit_is_sent_only_unchecked() {
 }
 
 #[tokio::test]
-async fn tokio_reply_of_any_length_comes_whole() {
+async fn tokio_reply_of_any_length_is_read_whole() {
     // 20 + 8 + 16 + (4 + 2 × 20,000) + 4 + 4
     static SAYS: LazyLock<Vec<u8>> = LazyLock::new(|| {
         let length = &20_000u32.to_le_bytes();
@@ -157,13 +157,13 @@ async fn tokio_environment_ok_without_size_is_malformed() {
 }
 
 #[tokio::test]
-async fn tokio_gone_peer_is_heard() {
+async fn tokio_closed_peer_is_reported() {
     let (ours, mut theirs) = tokio::io::duplex(64);
     theirs.write_all(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x84\x13\x13\x80").await.unwrap();
     drop(theirs);
     let error = AsyncConnection::new(ours).call(&ResumeRuntime {}).await.unwrap_err();
     assert_eq!(error.hresult(), Some(HResult::BAD_ENCODING));
-    // One that said nothing.
+    // One that sent nothing.
     let (ours, theirs) = tokio::io::duplex(64);
     drop(theirs);
     let error = AsyncConnection::new(ours).call(&ResumeRuntime {}).await.unwrap_err();
@@ -171,7 +171,7 @@ async fn tokio_gone_peer_is_heard() {
     assert_eq!(error.to_string(), "waiting for the reply: the connection was closed");
 }
 
-/// Takes everything, and fails once it is read.
+/// Accepts all writes, and fails at the first read.
 struct Reset;
 
 impl AsyncRead for Reset {
@@ -199,7 +199,7 @@ async fn tokio_reset_differs_from_close() {
     assert_eq!(error.to_string(), "waiting for the reply: the connection was reset");
 }
 
-/// Answers each request with the next of `says`, whatever it is, over a pipe in memory. What is not sent yet comes over the ends that
+/// Answers any request with the next of `says`, over a pipe in memory. More can be sent over the ends that
 /// it keeps.
 #[derive(Default)]
 struct Peer {
@@ -293,8 +293,8 @@ async fn tokio_phase_ends_at_its_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tokio_fallback_deadline_is_for_all_connections() {
-    /// Takes its time, and knows nothing.
+async fn tokio_fallback_deadline_covers_all_connections() {
+    /// Takes its time, and knows no command.
     struct Slow;
     impl AsyncConnect for Slow {
         type Stream = DuplexStream;
@@ -371,7 +371,7 @@ async fn tokio_silent_trace_can_be_read_again() {
 }
 
 #[tokio::test]
-async fn tokio_stop_after_trace_was_dropped_is_not_sent() {
+async fn tokio_stop_after_dropped_trace_is_not_sent() {
     let peer = Peer::saying(&[SESSION, SESSION]);
     let client = AsyncClient::new(&peer);
     let trace = client.trace(&COLLECT).await.unwrap();
@@ -392,7 +392,7 @@ async fn tokio_dropped_stop_can_be_repeated() {
     assert_eq!(stopper.stop().await.unwrap(), StopOutcome::Answered);
 }
 
-/// The same discovery and trust as of the blocking half.
+/// The same discovery and trust as in the blocking half.
 #[cfg(unix)]
 #[tokio::test]
 async fn tokio_endpoint_is_checked_before_sending() {
@@ -428,7 +428,7 @@ async fn tokio_endpoint_is_checked_before_sending() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn tokio_endpoint_with_full_backlog_is_waited_for() {
+async fn tokio_endpoint_full_backlog_is_waited_for() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("socket");
     let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
@@ -446,7 +446,7 @@ async fn tokio_endpoint_with_full_backlog_is_waited_for() {
     drop(connected.unwrap());
 }
 
-/// What is spawned must be `Send`.
+/// A spawned future must be `Send`.
 #[tokio::test]
 async fn tokio_calls_can_be_spawned() {
     let client = AsyncClient::new(Peer::saying(&[DONE, STREAM, SESSION]));

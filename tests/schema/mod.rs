@@ -1,4 +1,4 @@
-//! A JSON schema, most of which are in `vectors/schema/`, and what it has against a document.
+//! A JSON schema, most of which are in `vectors/schema/`, and its objections to a document.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ impl Schema {
         Self { schemas, index }
     }
 
-    /// What the schema has against `document`, if anything.
+    /// The schema's objection to `document`, if any.
     pub(crate) fn objection(&self, document: &Value) -> Option<String> {
         self.schemas.validate(document, self.index).err().map(|error| format!("{error:.2000}"))
     }

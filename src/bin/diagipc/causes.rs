@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn headline_counts_causes_failures_and_those_without_a_name() {
+    fn headline_counts_causes_failures_and_unnamed() {
         assert_eq!(headline(&report(&[Some("runs-on")])), "1 cause of 1 failure");
         assert_eq!(headline(&report(&[Some("runs-on"), None])), "1 cause of 1 failure; 1 more has no named cause");
         let faults = [Some("runs-on"), Some("runs-on"), Some("nothing-sent"), None, None];
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn cause_says_how_to_mend_it() {
+    fn cause_prints_its_fix() {
         let mut said = Vec::new();
         write(&report(&[Some("runs-on"), Some("no-such-fault")]), &Colours::of_output(), &mut said).unwrap();
         let said = String::from_utf8(said).unwrap();

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_from_outside_cannot_move_the_cursor() {
+    fn printable_escapes_control_characters() {
         assert_eq!(printable("plain \"text\" \\ 'of' ÄÖ 中文 🔑 e\u{301}"), "plain \"text\" \\ 'of' ÄÖ 中文 🔑 e\\u{301}");
         assert_eq!(
             printable("a\x1b[31m\u{9b}2J\u{202e}b\u{2028}\r\nc\u{feff}\u{200b}"),
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn json_says_the_same() {
+    fn json_escapes_control_characters() {
         let value = serde_json::json!({ "k\u{9b}": ["a\u{202e}b", "\u{e0001}", "\n\t\"", "plain Ä 🔑"], "empty": {}, "n": 1 });
         let mut bytes = Vec::new();
         json(&value, &mut bytes).unwrap();

@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn provider_is_read_as_dotnet_trace_reads_it() {
+    fn provider_parses_like_dotnet_trace() {
         let provider = |text: &str| {
             let Provider { name, keywords, level, arguments } = text.parse().unwrap();
             (name, keywords, level.0, arguments)

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn grade_is_that_of_the_heaviest_finding() {
+    fn grade_equals_worst_finding() {
         let mut findings = Findings::default();
         assert_eq!(findings.grade(), Grade::Pass);
         findings.note("ResumeRuntime is asked as well");

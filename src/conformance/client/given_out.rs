@@ -113,7 +113,7 @@ mod tests {
     use std::vec;
 
     #[test]
-    fn entries_lost_or_invented_are_reported() {
+    fn environment_entries_lost_or_invented_are_reported() {
         let text = |text: &str| Entry::Text(text.to_owned());
         let wanted = Output::Environment(vec![text("A=1"), text("NOEQUALS"), Entry::Begins("B=".to_owned())]);
         assert_eq!(wanted.judge(b"A=1\nNOEQUALS\nB=\xef\xbf\xbd\n"), Findings::default());
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_two_equal_names_is_enough() {
+    fn environment_one_of_two_equal_names_is_enough() {
         let text = |text: &str| Entry::Text(text.to_owned());
         let wanted = Output::Environment(vec![text("A=1"), text("A=2"), text("B=1")]);
         assert_eq!(wanted.judge(b"A=2\nB=1\n").faults(), []);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn stream_that_begins_too_early_is_told() {
+    fn stream_beginning_with_surplus_is_reported() {
         let wanted = Output::StreamBehind { surplus: vec![1, 2], stream: b"Nettrace".to_vec() };
         assert_eq!(wanted.judge(b"Nettrace"), Findings::default());
         assert_eq!(wanted.judge(b"\x01\x02Nettrace").faults(), [ClientFault::ReplySizeIgnored]);

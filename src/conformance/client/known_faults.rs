@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn accepted_case_that_is_gone_or_unknown_is_noted() {
+    fn accepted_case_unseen_or_unknown_is_noted() {
         let text = "[cases]\nruns-on = ['silence/at-once/resume', 'silence/at-once/dump', 'no/such/case']\nno-such-fault = []";
         let accepted = KnownFaults::parse("k", text).unwrap().apply(report(&[("silence/at-once/resume", &["no-read-timeout"])]));
         let notes = [
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn file_that_is_no_list_of_faults_is_refused() {
+    fn file_with_unknown_key_is_refused() {
         assert!(KnownFaults::parse("k.toml", "fault = []").unwrap_err().starts_with("k.toml: "));
     }
 }

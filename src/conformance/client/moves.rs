@@ -182,7 +182,7 @@ mod tests {
 
     /// A client that omits a request continues at a later connection, which then is the earlier one.
     #[test]
-    fn connection_is_renamed_wherever_it_stands() {
+    fn connection_is_renamed_in_every_step() {
         let moves = |steps: &str| serde_json::from_str::<Vec<Step>>(steps).unwrap().into_iter().map(Move::Step);
         let of_connections = r#"[{ "accept": "b" }, { "open": "b" }, { "on": "b", "send": ["00"] }, { "on": "b", "expect": ["00"] },
             { "on": "b", "expect_any_of": [{ "label": "one", "expect": ["00"] }] }, { "on": "b", "expect_nothing": 5 },

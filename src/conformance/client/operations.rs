@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_file_does_not_have_is_refused_with_its_line() {
+    fn file_with_unknown_key_or_placeholder_is_refused_with_line() {
         refused("[operations.resume]\ncommand = [\"x\"]\ncomand = 1", "x.toml, line 3: unknown field `comand`");
         refused("[operations.resume]\n\ncommand = \"x {pidd}\"", "x.toml, line 3: there is no placeholder {pidd}");
         refused("[operations.resume]\ncommand = \"x {value}\"", "x.toml, line 2: resume has no {value}");
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn unhurried_client_waits_longer_only_if_it_is_told_so() {
+    fn unhurried_patience_grows_only_with_placeholder() {
         let wait = |command: &str| {
             let text = format!("timeout_ms = 2000\n[operations.resume]\ncommand = '{command}'");
             Operations::parse("x.toml", &text).unwrap().get(Operation::Resume).unwrap().unhurried(5).patience
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_filled_and_never_split_again() {
+    fn words_are_filled_but_not_split() {
         let text = "[operations.set-env]\ncommand = ['set', '--{{name}}={name}', '{value}']";
         let operations = Operations::parse("x.toml", text).unwrap();
         let line = operations.get(Operation::SetEnv).unwrap();

@@ -263,14 +263,14 @@ mod tests {
     }
 
     #[test]
-    fn request_that_is_right_has_nothing_wrong() {
+    fn request_valid_has_no_findings() {
         assert_eq!(judged(SET, &[], true), (Findings::default(), None));
         // If it was not read to its end, only the header is judged.
         assert_eq!(judged(&SET[..20], &[], false), (Findings::default(), None));
     }
 
     #[test]
-    fn each_thing_that_is_wrong_is_said() {
+    fn request_each_fault_is_reported() {
         let is = |bytes: &[u8], fault: ClientFault, text: &str, answer: Option<HResult>| {
             let (findings, refusal) = judged(bytes, &[], true);
             assert_eq!((findings.texts(), findings.faults(), refusal), ([text].to_vec(), [fault].to_vec(), answer));
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn several_faults_of_a_request_are_all_named() {
+    fn request_several_faults_are_all_reported() {
         let mut bytes = with(19, 1);
         bytes[24] = b'X';
         let (findings, refusal) = judged(&bytes, b"!", true);
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptor_that_rides_on_the_request_is_a_fault_of_its_own() {
+    fn request_with_descriptor_is_a_separate_fault() {
         let operations = Operations::parse("x.toml", "[operations.set-env]\ncommand = \"x {name} {value}\"\n").unwrap();
         let line = operations.get(Operation::SetEnv).unwrap();
         // Wrong in another way as well.
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn guid_whose_first_fields_are_turned_round_is_told() {
+    fn guid_with_swapped_byte_order_is_recognised() {
         let (guid, turned) = ("00112233-4455-6677-8899-aabbccddeeff", "33221100-5544-7766-8899-aabbccddeeff");
         assert!(is_guid_swapped(guid, turned) && !is_guid_swapped(guid, guid));
     }

@@ -165,7 +165,7 @@ mod tests {
     use crate::vectors::script_files;
 
     #[test]
-    fn client_that_accepts_a_wrong_count_of_entries_ignores_it() {
+    fn wrong_entry_count_reveals_count_ignored() {
         let of = |kind: &str, offset: usize| {
             let outcome = serde_json::json!({
                 "outcome": "ok", "reply": {}, "then": "environment",
@@ -186,7 +186,7 @@ mod tests {
 
     /// An absent text is not searched for in the client's output.
     #[test]
-    fn what_a_process_says_of_itself_is_looked_for_text_by_text() {
+    fn process_info_texts_are_expected_one_by_one() {
         let outcome = serde_json::json!({
             "outcome": "ok", "then": "close",
             "reply": { "processId": "12345", "commandLine": "app", "OS": "", "arch": null, "future": "no" },

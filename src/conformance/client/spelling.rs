@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wrong_spellings_are_told_apart() {
+    fn wrong_spellings_are_distinguished() {
         let prefix = [9; 20];
         for (text, payload, fault) in [
             ("ab", "03000000 6100 6200 0000", None),

@@ -170,7 +170,7 @@ mod tests {
     use crate::conformance::client::scenario::usual;
 
     #[test]
-    fn what_was_wanted_is_shown_in_words() {
+    fn wanted_is_shown_in_words() {
         assert_eq!(Wanted::Absent.shown(), "absent");
         assert_eq!(Wanted::Plain("4".to_owned()).shown(), "4");
         assert_eq!(Wanted::Text("a".to_owned()).shown(), "\"a\"");
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_events_are_wanted_alone_or_all_of_them() {
+    fn wanted_event_ids_match_exactly() {
         let seen = |enable: bool, ids: &[u32]| serde_json::json!({ "enable": enable, "event_ids": ids });
         let (all, some) = (Wanted::Events(String::new()), Wanted::Events("1,2".to_owned()));
         assert!(all.is(&seen(false, &[])) && some.is(&seen(true, &[1, 2])));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn each_argument_is_looked_for_in_its_field() {
+    fn wanted_argument_has_its_field() {
         let fields = |operation: Operation, command: &str| {
             let text = format!("[operations.{operation}]\ncommand = \"x {command}\"\n");
             let operations = Operations::parse("x.toml", &text).unwrap();
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn field_of_providers_is_seen_of_all_of_them() {
+    fn seen_field_covers_all_providers() {
         let value = serde_json::json!({
             "streaming_circularBufferMB": 4,
             "providers": [{ "provider_name": "A" }, { "provider_name": "B" }],
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn provider_arguments_quoted_are_same() {
+    fn wanted_key_values_match_quoted_or_not() {
         let wanted = Wanted::KeyValues("k=a b".to_owned());
         assert!(wanted.is(&"k=a b".into()) && wanted.is(&"k=\"a b\"".into()));
         assert!(!wanted.is(&"k=a".into()) && !wanted.is(&"k=\"a b".into()) && !wanted.is(&Value::Null));
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn tracepoint_set_is_as_good_as_default_name() {
+    fn wanted_tracepoint_matches_default_or_set() {
         let wanted = Wanted::Tracepoint("Point".to_owned());
         let config = |default: Option<&str>, sets: &[&str]| {
             let sets: Vec<_> = sets.iter().map(|name| serde_json::json!({ "tracepoint_name": name, "event_ids": [1] })).collect();

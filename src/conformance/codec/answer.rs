@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_none_of_the_line_protocol_says_so() {
+    fn answer_outside_line_protocol_is_refused() {
         let refused = |line: &str| Answer::parse(line).unwrap_err();
         assert!(refused("ok").starts_with("no JSON: "));
         assert_eq!(refused("[]"), "no JSON object");
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_as_good_as_absent_but_for_a_value() {
+    fn answer_null_equals_absent_except_value() {
         let of = |line: &str| Answer::parse(line).unwrap().said;
         let said = of(r#"{ "result": "ok", "value": null, "wire": null, "canonical": null }"#);
         assert_eq!(said, AnswerKind::Ok { value: Some(Value::Null), wire: None, canonical: None });

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn first_difference_is_named_by_its_path_with_both_values() {
+    fn first_difference_has_path_and_both_values() {
         let expected = json!({ "format": 1, "providers": [{ "keywords": "1" }, { "keywords": "2" }] });
         let says = |seen: Value| read(&seen, &expected).unwrap();
         let providers = |second: Value| json!({ "format": 1, "providers": [{ "keywords": "1" }, second] });
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn reader_may_leave_out_what_is_reserved_or_unknown_and_not_read_it_as_something_else() {
+    fn reserved_or_unknown_key_may_be_omitted_but_not_differ() {
         let expected = json!({ "version": 2, "tail": "ff", "future": 7 });
         let compared = of_reading(Type::Reply, &json!({ "version": 2 }), &expected);
         assert!(compared.difference.is_none() && compared.has_left_out);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_are_of_either_case_and_letters_are_not() {
+    fn hex_digits_ignore_case_and_texts_do_not() {
         assert_eq!(read(&json!({ "hresult": "0x8013138a" }), &json!({ "hresult": "0x8013138A" })), None);
         assert!(read(&json!({ "commandLine": "A" }), &json!({ "commandLine": "a" })).is_some());
         let differs = |kind| of_reading(kind, &json!("AB"), &json!("ab")).difference.is_some();
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_arguments_may_be_written_as_empty_ones_and_other_texts_not() {
+    fn absent_may_be_written_as_empty_only_for_arguments() {
         let with = |arguments: Value| json!({ "providers": [{ "arguments": arguments }] });
         let compared = of_writing(Type::Request, &with(json!("")), &with(json!(null)));
         assert!(compared.difference.is_none());

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn other_bytes_are_told_by_the_first_of_them() {
+    fn wrong_bytes_report_first_difference() {
         let says = |wire: &[u8], expected: &[u8]| WrongBytes::new(wire, Some(expected), Meaning::Same).to_string();
         assert_eq!(says(&[1, 2], &[1, 0x1c]), "byte 1 is 02, expected 1c; these bytes mean the same");
         assert_eq!(says(&[1, 2], &[1]), "byte 1 is 02, expected the end; these bytes mean the same");

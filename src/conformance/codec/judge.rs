@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn refusal_and_other_bytes_are_judged_by_what_the_vector_says() {
+    fn refusal_and_other_bytes_are_judged_by_vector() {
         let files = embedded().unwrap();
         let refusal = r#"{ "result": "error", "layer": "limits", "value": 1 }"#;
         // A leniency is optional.
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn taken_without_a_value_is_judged_as_far_as_it_can_be() {
+    fn taken_without_value_is_judged_by_verdict() {
         let files = embedded().unwrap();
         let taken = r#"{ "result": "taken" }"#;
         let grade = |result| judged(&files, |case| decodes(case, result) && !is_of_limits(case.test), same, taken);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn another_layer_fails_only_where_the_vector_says_that_it_matters() {
+    fn wrong_layer_fails_only_with_layer_matters() {
         let files = embedded().unwrap();
         let invalid = |case: &CodecCase<'_>| decodes(case, Verdict::Invalid) && case.test.error.as_ref().unwrap().layer == "header";
         let refusal = r#"{ "result": "error", "layer": "payload", "reason": "bad data" }"#;
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_reader_drops_is_not_written_again_and_not_demanded_as_canonical() {
+    fn dropped_key_is_not_required_as_canonical() {
         let files = embedded().unwrap();
         let tail = |case: &CodecCase<'_>| decodes(case, Verdict::Valid) && case.test.tc_id == 8605;
         let of = |canonical: bool, change: fn(&mut Value)| {

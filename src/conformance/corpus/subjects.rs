@@ -37,7 +37,7 @@ pub fn of_c_header() -> impl Iterator<Item = &'static Asked> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn byte_chooses_any_of_them() {
+    fn subjects_fit_one_byte() {
         assert!((1..=256).contains(&super::SUBJECTS.len()));
     }
 }

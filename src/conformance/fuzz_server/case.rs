@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_are_sent_as_they_are_and_one_is_no_piece() {
+    fn pieces_become_chunks_and_single_piece_does_not() {
         for (sizes, chunks) in [(Vec::from([14, 6]), Vec::from([14, 6])), (Vec::from([20]), Vec::new())] {
             let case = FuzzCase {
                 number: 1,

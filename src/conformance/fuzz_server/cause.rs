@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn cause_is_named_by_what_the_server_did_and_what_the_request_lacks() {
+    fn cause_name_has_symptom_and_request_fault() {
         let name = |symptom, message: &[u8]| Cause::new(symptom, &case(message)).name();
         let crash = || Symptom::Crash(Some(Death::Signal(11)));
         assert_eq!(name(crash(), b"DOTNET_IPC_V1\0\x14\0\x04\x00\0\0"), "crash:right-request");

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn connection_left_open_behind_a_right_error_is_known_of_the_runtimes_that_do_so() {
+    fn known_open_connection_after_error_by_profile() {
         let case = FuzzCase {
             number: 1,
             tc_id: 1,
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn death_is_known_of_what_is_wrong_and_of_nothing_else() {
+    fn known_death_needs_recorded_fault() {
         let net10 = Profile::CORECLR_10;
         let crash = |message: &[u8]| fact(net10, message, CaseVerdict::Crash);
         let f_72 = || Some("F-72".into());

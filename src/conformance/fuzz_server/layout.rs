@@ -64,7 +64,7 @@ mod tests {
                            41000000000000000000000000000000050000000200000042000000020000004300000000";
 
     #[test]
-    fn each_field_is_what_it_is() {
+    fn leaves_have_range_and_kind() {
         let mut message = hex::decode(COLLECT).unwrap();
         message.truncate(0x56);
         let leaves = leaves(&message);

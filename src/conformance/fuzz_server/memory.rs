@@ -111,7 +111,7 @@ mod tests {
     use crate::conformance::fuzz_server::Delivery;
 
     #[test]
-    fn growth_is_what_goes_on_and_on_beyond_what_a_server_takes_for_itself() {
+    fn growth_is_steady_and_above_own_use() {
         let mib = |sizes: &[u64]| sizes.iter().map(|size| size << 10).collect::<Vec<_>>();
         let of = |sizes: &[u64]| growth(&mib(sizes)).map(|growth| (growth.before >> 10, growth.after >> 10, growth.requests));
         assert_eq!(of(&[5, 10, 16, 22, 28]), Some((10, 28, 96)));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn command_with_most_of_the_growth_is_named_and_a_new_process_begins_anew() {
+    fn growth_names_command_and_restarts_with_process() {
         let case = |id: u8| FuzzCase {
             number: id.into(),
             tc_id: 1,

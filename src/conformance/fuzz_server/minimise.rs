@@ -133,14 +133,14 @@ mod tests {
     }
 
     #[test]
-    fn what_an_empty_payload_does_becomes_one() {
+    fn minimise_payload_not_needed_becomes_empty() {
         let (found, tries) = minimised(&[7; 100], 64, |_| true);
         assert_eq!((found.message.as_slice(), tries), (b"DOTNET_IPC_V1\0\x14\0\x04\x03\0\0".as_slice(), 2));
         assert_eq!(found.delivery, Delivery::Whole);
     }
 
     #[test]
-    fn what_is_needed_stays_and_the_rest_is_zero() {
+    fn minimise_keeps_needed_bytes_and_zeroes_others() {
         let payload = [&[1; 30][..], &[0xee], &[2; 9]].concat();
         // The byte 0xee, with two bytes in front of it.
         let (found, _) = minimised(&payload, 200, |case| case.message.get(22..).is_some_and(|rest| rest.contains(&0xee)));
@@ -150,14 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn it_does_not_ask_for_ever() {
+    fn minimise_stops_at_limit_of_tries() {
         let (found, tries) = minimised(&[7; 1000], 5, |case| case.message.len() > 1000);
         assert!(found.message.len() > 1000);
         assert_eq!(tries, 5);
     }
 
     #[test]
-    fn pieces_stay_where_they_are_what_does_it() {
+    fn minimise_keeps_pieces_if_needed() {
         let (found, _) = minimised(&[7; 8], 64, |case| matches!(&case.delivery, Delivery::Pieces(sizes) if sizes.len() > 1));
         assert_eq!(found.message, b"DOTNET_IPC_V1\0\x14\0\x04\x03\0\0");
         assert_eq!(found.delivery, Delivery::Pieces(std::vec![10, 10]));

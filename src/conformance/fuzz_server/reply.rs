@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_server_that_goes_on_the_answer_decides() {
+    fn live_server_is_judged_by_its_answer() {
         let verdict = |came| judged(&answered(came), RESUME).0;
         let magic = || MAGIC.to_vec();
         let error = Came::Message(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80".to_vec());
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn each_field_of_a_reply_is_looked_at() {
+    fn reply_each_field_is_checked() {
         let says = |answered: &Answered| judged(answered, RESUME).1;
         let one = |symptom, text: &str| Vec::from([(symptom, text.into())]);
         assert_eq!(
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn request_without_its_magic_is_not_to_be_taken() {
+    fn request_without_magic_taken_is_a_finding() {
         let other = b"DOTNET_IPC_V2\0\x14\0\x04\x01\0\0";
         let text = "an OK to a request whose magic is 444f544e45545f4950435f563200";
         assert_eq!(judged(&message(OK), other), (CaseVerdict::Unchecked, Vec::from([(Symptom::MagicUnchecked, text.into())])));

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn last_steps_say_what_the_server_did() {
+    fn last_steps_show_the_symptom() {
         let dies = json!({ "expect_target": "dead", "within_ms": 10_000 });
         assert_eq!(steps(crash(), 0).last(), Some(&dies));
         let asks = json!({ "on": "z", "send": [format!("{MAGIC_TEXT}140004000000")] });
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn finding_says_in_a_line_what_it_is() {
+    fn finding_prints_one_line() {
         let crash = finding(crash(), 0);
         assert_eq!(
             format!("{crash}"),

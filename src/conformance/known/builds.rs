@@ -130,7 +130,7 @@ mod tests {
     use alloc::string::ToString as _;
 
     #[test]
-    fn builds_are_compared_as_numbers_and_read_whole() {
+    fn builds_compare_as_numbers_and_parse_whole() {
         let build = |text: &str| text.parse::<Build>();
         assert!(build("net10.0.9").unwrap() > build("net9.0.5").unwrap());
         assert!(build("net10.0.11").unwrap() > build("net10.0.9").unwrap());

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outcome_is_read_as_it_is_written() {
+    fn outcome_text_roundtrips() {
         let texts = [
             "OK",
             "0x80131384 left-open",

@@ -26,7 +26,7 @@ fn rows_of(build: &str) -> impl Iterator<Item = &'static Row> {
 }
 
 #[test]
-fn deviations_of_scripts_are_rows_with_the_same_fact() {
+fn script_deviation_has_row_with_same_fact() {
     let (mut found, mut missing) = (0, Vec::new());
     for (file, scripts) in named_script_files().unwrap() {
         for script in &scripts.scripts {
@@ -47,7 +47,7 @@ fn deviations_of_scripts_are_rows_with_the_same_fact() {
 
 /// A build that was not recorded follows the table, not the next recording.
 #[test]
-fn deviation_of_a_script_is_that_of_the_build() {
+fn script_deviation_follows_table_of_build() {
     let files = named_script_files().unwrap();
     let script = |name: &str| {
         files.iter().flat_map(|(_, file)| &file.scripts).find(|script| script.name == name).unwrap_or_else(|| panic!("no {name}"))
@@ -80,7 +80,7 @@ fn deviation_of_a_script_is_that_of_the_build() {
 }
 
 #[test]
-fn what_vectors_call_acceptable_is_taken_by_a_row() {
+fn vector_acceptable_on_build_has_row() {
     let mut missing = Vec::new();
     let mut names = 0;
     for file in files().unwrap() {
@@ -113,7 +113,7 @@ fn what_vectors_call_acceptable_is_taken_by_a_row() {
 /// If a row accepts a request whatever memory contains, the vectors call it acceptable on that build. Requests that read memory are
 /// marked as harmful, and may go either way.
 #[test]
-fn what_a_row_says_is_taken_vectors_call_acceptable() {
+fn row_accepting_request_has_acceptable_vector() {
     let (mut seen, mut contradictions) = (0, Vec::new());
     for file in files().unwrap() {
         for group in file.groups.iter().filter(|group| group.kind == Type::Request && group.direction == Some(From::Client)) {
@@ -137,7 +137,7 @@ fn what_a_row_says_is_taken_vectors_call_acceptable() {
 }
 
 #[test]
-fn rows_have_a_fact_builds_and_words() {
+fn row_has_fact_builds_and_text() {
     for row in TABLE {
         let number = row.fact.strip_prefix("F-").or_else(|| row.fact.strip_prefix("P-")).unwrap();
         assert!(number.parse::<u8>().is_ok() && !row.text.is_empty() && !row.builds.is_empty(), "{row:?}");
@@ -150,7 +150,7 @@ fn fact(profile: Profile, command: Command, answer: Answer) -> Option<&'static s
 }
 
 #[test]
-fn what_native_aot_lacks_is_known_of_it_by_its_fact() {
+fn native_aot_missing_commands_are_known_by_fact() {
     let (lacks, unknown) = (Answer::Error(HResult::NOT_SUPPORTED), Answer::Error(HResult::UNKNOWN_COMMAND));
     for (command, known) in [
         (Command::ATTACH_PROFILER, Some("F-91")),
@@ -178,7 +178,7 @@ fn what_native_aot_lacks_is_known_of_it_by_its_fact() {
 
 /// F-95, F-96: faults shown by valid requests; they stay failures.
 #[test]
-fn faults_of_native_aot_are_known_and_no_excuse() {
+fn native_aot_faults_are_known_and_still_fail() {
     let set = |name: &[u16], value: Option<&[u16]>| {
         let string = |units: Option<&[u16]>| match units {
             None => [0; 4].to_vec(),
@@ -215,7 +215,7 @@ fn faults_of_native_aot_are_known_and_no_excuse() {
 
 /// All families share a version's server, except where a platform differs.
 #[test]
-fn row_of_a_platform_stands_in_place_of_that_of_the_server() {
+fn platform_row_replaces_server_row() {
     let request = Request {
         has_payload: false,
         ..Request::refused(Command::ATTACH_PROFILER, RefusalReason::UnknownCommand { command: Command::ATTACH_PROFILER })
@@ -231,7 +231,7 @@ fn row_of_a_platform_stands_in_place_of_that_of_the_server() {
 }
 
 #[test]
-fn what_is_known_of_pipes_is_known_on_windows_alone() {
+fn pipe_rows_apply_only_on_windows() {
     let there = |known: &'static str| cfg!(windows).then_some(known);
     let absent = |profile| {
         let reason = RefusalReason::OverLimit { kind: LimitKind::AbsentName, offset: 20 };
@@ -264,7 +264,7 @@ fn what_is_known_of_pipes_is_known_on_windows_alone() {
 }
 
 #[test]
-fn deaths_are_those_of_the_version() {
+fn deaths_depend_on_version() {
     let dies = |profile, command, reason, has_payload| {
         let request = Request { has_payload, ..Request::refused(command, reason) };
         rows(profile, request).any(|row| row.does == Does::Dies)
@@ -292,7 +292,7 @@ fn deaths_are_those_of_the_version() {
 
 /// P-2, P-6 and P-30 depend on how a program was published: any may behave like this, and the reference runtime imitates its model.
 #[test]
-fn facts_of_one_program_are_not_acted_out_as_those_of_another() {
+fn program_facts_are_imitated_only_by_their_builds() {
     let builds = ["net8.0.30", "net9.0.5", "net9.0.7", "net10.0.9", "net10.0.12"];
     let done = |fact: &'static str| builds.map(|build| TABLE.iter().any(|row| row.fact == fact && row.is_done_by(profile(build))));
     assert_eq!(done("P-30"), [true, false, true, false, false]);
@@ -303,7 +303,7 @@ fn facts_of_one_program_are_not_acted_out_as_those_of_another() {
 }
 
 #[test]
-fn profile_of_a_build_says_what_is_known_of_it() {
+fn profile_text_names_known_builds() {
     for (text, held_to) in [
         ("coreclr-10.0.12", "held to what is known of it"),
         ("coreclr-10.0.20", "held to what is known of 10.0.9 to 10.0.14"),

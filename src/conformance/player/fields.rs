@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_and_ids_are_told_by_field() {
+    fn difference_in_code_or_id_names_field() {
         let refused = told(Command::PROCESS_INFO, "1800 ffff 0000 84131380", "1800 ffff 0000 85131380");
         assert_eq!(refused, ["hresult is 0x80131385 DS_IPC_E_UNKNOWN_COMMAND, expected 0x80131384 DS_IPC_E_BAD_ENCODING"]);
         let stopped = told(Command::STOP_TRACING, "1c00 ff00 0000 0700000000000000", "1c00 ff00 0000 0100000000000000");
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn string_of_another_length_is_told_whole_and_nothing_behind_it() {
+    fn difference_in_string_length_shows_whole_string_only() {
         let of = |size: &str, os: &str| {
             let fixed = "0100000000000000 000102030405060708090a0b0c0d0e0f";
             alloc::format!("{size} ff00 0000 {fixed} 02000000 61000000 {os} 03000000 780038000000")

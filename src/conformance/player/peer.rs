@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_of_a_process_is_what_the_system_says() {
+    fn process_memory_is_read_from_system() {
         assert!(resident(std::process::id()).is_some_and(|memory| memory > 500));
         assert_eq!(resident(u32::MAX), None);
     }

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn state_is_read_behind_the_name() {
+    fn state_is_read_after_the_name() {
         for (stat, ended) in [
             (&b"12 (a) S 1 2"[..], false),
             (b"12 (a) Z 1 2", true),

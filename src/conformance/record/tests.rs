@@ -84,7 +84,7 @@ fn client_steps(recording: &Recording) -> Vec<Step> {
 const CLOSE: Option<Ending> = Some(Ending::Close);
 
 #[test]
-fn client_must_conclude_what_the_recorded_one_could() {
+fn outcome_follows_recorded_answer_and_end() {
     let resume = || message(4, 1, &[]);
     let of = |answer: Vec<u8>, end| outcome(&[(resume(), answer, end)]);
     assert_eq!(of(error(FAIL), CLOSE), json!({ "outcome": "error", "hresult": "0x80004005" }));
@@ -107,7 +107,7 @@ fn client_must_conclude_what_the_recorded_one_could() {
 
 /// If a server does not know a command, an older one is sent on a new connection.
 #[test]
-fn older_command_is_part_of_what_is_asked() {
+fn older_command_is_asked_after_refusal() {
     let refused = (collect(3), error(UNKNOWN_COMMAND), CLOSE);
     let told = |second: (Vec<u8>, Vec<u8>, Option<Ending>), first: &(Vec<u8>, Vec<u8>, Option<Ending>)| {
         told(&recording(&[first.clone(), second]))
@@ -128,7 +128,7 @@ fn older_command_is_part_of_what_is_asked() {
 
 /// F-81: a dump may be answered twice.
 #[test]
-fn second_reply_is_told_as_what_it_is() {
+fn second_reply_is_classified() {
     let dump = message(1, 3, &[&string("/tmp/core")[..], &[1, 0, 0, 0, 0, 0, 0, 0]].concat());
     let second = |answer: &[u8], end| {
         let first = ok(&[0; 4]);
@@ -149,7 +149,7 @@ fn second_reply_is_told_as_what_it_is() {
 
 /// The request and the advertise are reported once.
 #[test]
-fn second_reply_is_told_by_itself() {
+fn second_reply_is_reported_separately() {
     let dump = |id| message(1, id, &[&string("/tmp/core")[..], &[1, 0, 0, 0, 0, 0, 0, 0]].concat());
     let advertise = [&b"ADVR_V1\0"[..], &[7; 16], &[57, 0x30, 0, 0, 0, 0, 0, 0], &[0; 2]].concat();
     let log = Log::new(true);
@@ -174,7 +174,7 @@ fn second_reply_is_told_by_itself() {
 }
 
 #[test]
-fn stop_is_told_as_what_it_is() {
+fn stop_reply_is_classified() {
     let session = ok(&101u64.to_le_bytes());
     let streams = [&session[..], b"Nettrace and more \x01"].concat();
     let stopped = |answer: Vec<u8>, end| {
@@ -196,7 +196,7 @@ fn stop_is_told_as_what_it_is() {
 }
 
 #[test]
-fn environment_is_told_entry_by_entry_up_to_where_it_goes_wrong() {
+fn environment_entries_are_reported_up_to_the_error() {
     let block = [&2u32.to_le_bytes()[..], &string("A=1"), &string("B=2")].concat();
     let entries = json!([{ "name": "A", "value": "1" }, { "name": "B", "value": "2" }]);
     let environment = |announced: usize, block: &[u8], end| {
@@ -227,7 +227,7 @@ fn environment_is_told_entry_by_entry_up_to_where_it_goes_wrong() {
 
 /// F-19: the descriptor is sent after the request, and the reply follows.
 #[test]
-fn session_to_user_events_and_a_command_that_nobody_knows_are_told_by_what_follows() {
+fn user_events_and_unknown_command_are_classified_by_what_follows() {
     let session_to_user_events = [
         &1u32.to_le_bytes()[..],
         &0u64.to_le_bytes(),
@@ -268,7 +268,7 @@ fn recording_of_one(request: Vec<u8>, answer: Vec<u8>) -> Recording {
 
 /// Less of it is kept than was received: it is compared by its length, or by the received length if it was cut.
 #[test]
-fn long_environment_is_compared_by_its_length() {
+fn long_environment_is_compared_by_length() {
     let reply = |announced: u32| ok(&[&announced.to_le_bytes()[..], &[0, 0]].concat());
     let cut = json!([{ "any": 65535 }, { "any": 65511 }]);
     for (announced, expected) in [(140_000, json!([{ "any": { "of": "block_a" } }])), (150_000, cut)] {

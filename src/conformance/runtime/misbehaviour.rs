@@ -246,7 +246,7 @@ mod tests {
     use std::string::ToString as _;
 
     #[test]
-    fn each_has_a_name_of_its_own_that_is_read_back() {
+    fn each_has_a_unique_name_that_parses() {
         for (nth, kind) in MisbehaviourKind::ALL.iter().enumerate() {
             let one = Misbehaviour::new(*kind);
             assert_eq!(Misbehaviour::parse(&one.to_string()), Ok(one));
@@ -257,13 +257,13 @@ mod tests {
     }
 
     #[test]
-    fn last_of_a_kind_counts() {
+    fn last_of_a_kind_wins() {
         let all = Misbehaviours(std::vec![Misbehaviour::parse("truncate=1").unwrap(), Misbehaviour::parse("truncate=2").unwrap()]);
         assert_eq!((all.number(MisbehaviourKind::Truncate), all.has(MisbehaviourKind::Magic)), (Some(2), false));
     }
 
     #[test]
-    fn number_is_taken_where_there_is_one_and_refused_where_there_is_none() {
+    fn number_is_parsed_or_refused_by_kind() {
         let one = Misbehaviour::parse("refuse=0x80131385").unwrap();
         assert_eq!(
             (one.kind(), one.number(), one.to_string()),
@@ -277,7 +277,7 @@ mod tests {
 
     /// Its text in the errata.
     #[test]
-    fn each_is_an_example_of_a_fact_or_of_none() {
+    fn each_cites_a_fact_or_nothing() {
         let is_fact =
             |text: &str| text.split_once('-').is_some_and(|(kind, n)| ["F", "P"].contains(&kind) && n.parse::<u8>().is_ok());
         assert!(MisbehaviourKind::ALL.iter().all(|kind| kind.spec().is_empty() || is_fact(kind.spec())));

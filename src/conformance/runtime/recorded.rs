@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_executable_stands_in_the_command_line_of_a_suspended_runtime() {
+    fn suspended_command_line_has_only_the_executable() {
         for profile in Profile::ALL {
             let recorded = Recorded::of(profile).unwrap();
             if profile.family() == Family::NativeAot {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_dumps_that_fail() {
+    fn failed_dump_text_depends_on_version() {
         let text = |profile| Recorded::of(profile).unwrap().dump_error;
         assert!(text(Profile::CORECLR_10).unwrap().starts_with("[createdump] Only full dumps are supported by single file apps"));
         assert!(text(Profile::CORECLR_9).unwrap().starts_with("Problem launching createdump"));

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn advertise_and_reply_are_of_one_process_with_one_cookie() {
+    fn advertise_and_reply_must_agree_on_process_and_cookie() {
         let pid = u64::from(PID);
         assert_eq!(faults((pid, 1), (pid, 1)), [""; 0]);
         assert_eq!(faults((pid, 1), (pid, 2)), ["cookie-changes"]);

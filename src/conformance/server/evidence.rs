@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn server_that_is_not_net_is_held_to_the_document() {
+    fn server_without_dotnet_evidence_is_strict() {
         let ask = |reply| Evidence {
             process_info2: Some(reply),
             unknown_profiler_id: Some(error(HResult::UNKNOWN_COMMAND)),

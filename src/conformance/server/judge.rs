@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_in_place_of_the_right_answer_is_said_in_words() {
+    fn wrong_answer_is_described() {
         let files = files().unwrap();
         let found = |tc_id, came| {
             let (grade, fact, found) = judged(&files, Profile::STRICT, tc_id, came, false);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn request_that_is_right_is_refused_only_by_what_its_vector_names() {
+    fn valid_request_is_refused_only_with_error_of_its_vector() {
         let files = files().unwrap();
         let (other, argument) = (HResult::FAIL, HResult::INVALID_ARG);
         // An empty name, a name that begins with an equals sign, a plain one, and a deletion.
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_should_come_is_said_in_words() {
+    fn expected_answer_is_described() {
         let files = files().unwrap();
         let says = |tc_id| {
             let (group, test) = find(&files, tc_id);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn payload_that_ends_too_early_and_is_taken_is_known_by_why() {
+    fn short_payload_taken_is_known_by_fact() {
         let files = files().unwrap();
         let is_harmful = |test: &Test| test.hazard == Some(Hazard::Harmful) && test.acceptable_on.is_empty();
         let with = |kind: &str, field: &str| {
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_runtime_is_known_to_take_or_to_leave_open_is_no_failure() {
+    fn known_acceptance_or_open_connection_is_not_a_failure() {
         let files = files().unwrap();
         // 3.1 without a createdump (P-40).
         let dump = tc_id_of(&files, |group, test| {

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wait_is_whole_once_and_then_by_the_speed_of_the_target() {
+    fn wait_is_full_once_then_follows_target_speed() {
         const WHOLE: Duration = Duration::from_secs(10);
         let mut pace = Pace::default();
         pace.answered(Duration::from_millis(2));

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pipe_is_told_from_a_socket() {
+    fn pipe_is_distinguished_from_socket() {
         for (text, shown) in [
             (r"\\.\pipe\dotnet-diagnostic-12", r"\\.\pipe\dotnet-diagnostic-12"),
             (r"\\.\PIPE\mine", r"\\.\pipe\mine"),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_place_says_what_is_missing() {
+    fn invalid_place_names_what_is_missing() {
         for (text, said) in [
             ("", "expected an endpoint"),
             ("port:", "expected a path behind port:"),

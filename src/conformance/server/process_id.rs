@@ -141,7 +141,7 @@ mod linux {
         }
 
         #[test]
-        fn child_is_kin_and_parent_of_another_group_is_not() {
+        fn kin_includes_child_but_not_parent_of_other_group() {
             let ours = std::process::id();
             let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
             assert!(is_kin(ours, child.id()) && !is_kin(ours, 1));
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn id_in_the_name_is_expected_where_nothing_else_is_known() {
+    fn process_id_in_name_is_expected_without_other_source() {
         let named = TargetProcess { named: Some(12), peer: Peer::default() };
         assert_eq!(named.expected_in_place_of(12), None);
         assert_eq!(named.expected_in_place_of(13).unwrap(), "12, which the name of its endpoint has");

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn cases_that_change_a_target_are_played_by_group_on_one() {
+    fn cases_changing_target_are_played_by_group() {
         let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
         let cases = cases(&scripts, &vectors);
         let all: Vec<usize> = (0..cases.len()).collect();

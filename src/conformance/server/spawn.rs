@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn target_without_a_newline_is_refused_and_read_on() {
+    fn target_without_newline_is_refused_and_drained() {
         // The last of it arrives only if the rest is read.
         let script = "head -c 1000000 /dev/zero | tr '\\0' x; echo done >&2; exec sleep 1000";
         let error = Spawned::start(&shell(script), &Target::default(), RunsIn::CurrentDirectory, None).err().unwrap();
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn first_line_is_kept_whatever_its_pieces() {
+    fn first_line_is_read_from_any_pieces() {
         for (text, line) in [("/a b\nc\n", Some("/a b")), ("/a", Some("/a")), ("\n/a\n", Some("")), ("", None)] {
             let said = OnceLock::new();
             first_line(text.as_bytes(), &said);
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn target_that_has_died_is_dead_and_its_number_still_its_own() {
+    fn target_dead_keeps_its_process_id() {
         let script = r#"cd "$TMPDIR"; touch s; echo "$PWD/s"; sleep 1000 & while [ -e s ]; do sleep 0.01; done; exit 3"#;
         let (spawned, mut network) = Spawned::start(&shell(script), &Target::default(), RunsIn::CurrentDirectory, None).unwrap();
         assert_eq!(network.life(Life::Alive, Duration::ZERO), Ok(Life::Alive));

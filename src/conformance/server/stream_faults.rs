@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn stream_of_the_other_format_or_of_none_is_named() {
+    fn stream_of_other_or_unknown_format_is_named() {
         const OLD: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1\x05";
         const NEW: &[u8] = b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0";
         const PERF: &[u8] = b"\x14\0\0\0!FastSerialization.1\x05";

@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn started_that_has_died_keeps_its_number_until_its_group_is_ended() {
+    fn started_dead_keeps_its_process_id_until_group_ends() {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 1000 & echo $!; exit 7"]).stdout(Stdio::piped());
         let mut started = Started::start(&mut command).unwrap();
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn started_goes_with_its_value_and_so_does_its_directory() {
+    fn started_and_directory_end_on_drop() {
         let directory = OwnDirectory::new("diagipc-test-").unwrap();
         let path = directory.path().to_path_buf();
         fs::write(path.join("file"), b"").unwrap();
@@ -170,8 +170,8 @@ mod tests {
 
     /// In a separate process, in which nothing can be started afterwards.
     #[test]
-    fn all_that_was_started_ends_and_nothing_starts_any_more() {
-        const NAME: &str = "conformance::started::unix::tests::all_that_was_started_ends_and_nothing_starts_any_more";
+    fn end_all_started_ends_all_and_refuses_new() {
+        const NAME: &str = "conformance::started::unix::tests::end_all_started_ends_all_and_refuses_new";
         const VARIABLE: &str = "DIAGIPC_TEST_ENDS_ALL";
         if std::env::var_os(VARIABLE).is_none() {
             let mut this = Command::new(std::env::current_exe().unwrap());

@@ -22,12 +22,12 @@ fn waiting(policy: RetryPolicy) -> ConnectPort {
 }
 
 #[test]
-fn it_is_small() {
+fn connect_port_is_at_most_64_bytes() {
     assert!(size_of::<ConnectPort>() <= 64, "{}", size_of::<ConnectPort>());
 }
 
 #[test]
-fn advertise_goes_out_in_any_pieces() {
+fn advertise_is_sent_in_any_pieces() {
     for piece in 1..=ADVERTISE_LEN {
         let mut port = ConnectPort::new(ADVERTISE, RetryPolicy::AsShipped);
         let (mut buffer, mut wire) = ([0xEE; 40], Vec::new());
@@ -45,7 +45,7 @@ fn advertise_goes_out_in_any_pieces() {
 }
 
 #[test]
-fn failures_delay_as_the_policy_says_until_an_advertise_is_out() {
+fn failures_delay_by_policy_until_advertise_is_sent() {
     for policy in [RetryPolicy::AsShipped, RetryPolicy::AsPrinted] {
         let mut port = ConnectPort::new(ADVERTISE, policy);
         for delay in policy.delays().take(30) {
@@ -62,7 +62,7 @@ fn failures_delay_as_the_policy_says_until_an_advertise_is_out() {
 }
 
 #[test]
-fn it_connects_again_at_once_after_a_request_and_after_an_end() {
+fn connects_again_at_once_after_request_or_end() {
     // The delays after later failures. As shipped: seen by tests/live/reconnect.py, the_delays_between_attempts.
     for (policy, after_an_end) in [(RetryPolicy::AsShipped, 12), (RetryPolicy::AsPrinted, 10)] {
         let mut port = waiting(policy);
@@ -80,7 +80,7 @@ fn it_connects_again_at_once_after_a_request_and_after_an_end() {
 }
 
 #[test]
-fn what_happens_on_another_port_starts_the_delays_anew() {
+fn event_on_other_port_resets_delays() {
     let mut port = ConnectPort::new(ADVERTISE, RetryPolicy::AsShipped);
     for _ in 0..10 {
         port.connect_failed().unwrap();
@@ -104,7 +104,7 @@ fn what_happens_on_another_port_starts_the_delays_anew() {
 }
 
 #[test]
-fn buffer_that_is_too_short_is_said_and_can_be_tried_again() {
+fn short_buffer_is_reported_and_can_be_retried() {
     let mut port = ConnectPort::new(ADVERTISE, RetryPolicy::AsShipped);
     assert_eq!(port.connected(&mut [0; 33]), Err(MisuseError::BufferTooShort { needed: 34 }));
     assert_eq!(port.action(), ConnectPortAction::Connect);
@@ -114,7 +114,7 @@ fn buffer_that_is_too_short_is_said_and_can_be_tried_again() {
 /// Each acknowledgement in each state: a port accepts exactly those that the action asks for, is unchanged by the others, and never
 /// has two connections.
 #[test]
-fn no_order_of_acknowledgements_is_a_surprise() {
+fn acknowledgements_in_any_order_keep_state_valid() {
     let (mut port, mut connections, mut seed) = (ConnectPort::new(ADVERTISE, RetryPolicy::AsShipped), 0, 1u32);
     let mut taken = [0u32; 10];
     for _ in 0..20_000 {

@@ -169,12 +169,12 @@ mod tests {
     }
 
     #[test]
-    fn it_is_small() {
+    fn receiver_is_at_most_64_bytes() {
         assert!(size_of::<AdvertiseReceiver>() <= 64, "{}", size_of::<AdvertiseReceiver>());
     }
 
     #[test]
-    fn any_pieces_and_not_a_byte_more() {
+    fn receiver_accepts_any_pieces_and_reads_no_further() {
         let mut wire = [0xEE; 40];
         wire[..ADVERTISE_LEN].copy_from_slice(&ADVERTISE.to_bytes());
         for piece in 1..=wire.len() {
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn end_at_every_position_has_a_name() {
+    fn end_at_any_position_is_reported() {
         for end in [End::Closed, End::Reset, End::TimedOut] {
             for received in 0..34u8 {
                 let mut receiver = AdvertiseReceiver::new();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_asked_for_changes_nothing() {
+    fn misuse_changes_nothing() {
         let mut receiver = AdvertiseReceiver::new();
         let buffer = ADVERTISE.to_bytes();
         assert_eq!(receiver.received(&buffer, 0), Err(MisuseError::NoBytes));

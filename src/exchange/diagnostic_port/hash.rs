@@ -40,7 +40,7 @@ mod tests {
     use core::hash::Hasher as _;
 
     #[test]
-    fn it_is_the_published_function() {
+    fn hash_equals_published_siphash() {
         let counting = |from: u8| core::array::from_fn(|nth| from + u8::try_from(nth).unwrap());
         // The 17th row of `vectors_sip64` of the reference implementation.
         let published = u64::from_le_bytes([0xdb, 0x9b, 0xc2, 0x57, 0x7f, 0xcc, 0x2a, 0x3f]);
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     #[allow(deprecated)]
-    fn it_is_the_function_of_core() {
+    fn hash_equals_siphash_of_core() {
         let mut seed = 1u128;
         for nth in 0..1000u128 {
             seed = seed.wrapping_mul(0xda94_2042_e4dd_58b5).wrapping_add(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);

@@ -49,7 +49,7 @@ fn longest_chain<S: Slots>(port: &DiagnosticPort<S>) -> usize {
 }
 
 #[test]
-fn hundred_thousand_are_found_in_a_few_steps() {
+fn hundred_thousand_cookies_are_found_in_few_steps() {
     let mut slots = empty(MANY);
     let mut port = DiagnosticPort::new(&mut slots[..], SameCookie::Replace).unwrap();
     let keys: Vec<_> = (0..MANY).map(|number| hold(&mut port, number, number)).collect();
@@ -74,7 +74,7 @@ fn hundred_thousand_are_found_in_a_few_steps() {
 }
 
 #[test]
-fn cookies_chosen_for_one_seed_are_spread_by_another() {
+fn cookies_chosen_for_one_seed_spread_with_another() {
     const SLOTS: u64 = 1024;
     let in_bucket_0 = |seed, number: usize| ((hash(seed, cookie(number)) >> 32) * SLOTS) >> 32 == 0;
     let chosen: Vec<_> = (0..).filter(|number| in_bucket_0(0, *number)).take(500).collect();
@@ -95,7 +95,7 @@ fn cookies_chosen_for_one_seed_are_spread_by_another() {
 }
 
 #[test]
-fn hundred_thousand_of_one_cookie_are_one_step_away() {
+fn hundred_thousand_of_one_cookie_need_one_step() {
     let mut slots = empty(MANY);
     let mut port = DiagnosticPort::new(&mut slots[..], queue(u32::MAX)).unwrap();
     let keys: Vec<_> = (0..MANY).map(|number| hold(&mut port, 7, number)).collect();
@@ -121,7 +121,7 @@ fn connection_is_used_once() {
 }
 
 #[test]
-fn full_port_refuses_and_hands_back() {
+fn full_port_refuses_and_returns_token() {
     let mut port = DiagnosticPort::new([const { Slot::EMPTY }; 3], SameCookie::Replace).unwrap();
     for number in 0..3 {
         hold(&mut port, number, number);
@@ -147,7 +147,7 @@ fn port_without_slots_refuses() {
 }
 
 #[test]
-fn callers_limit_counts_also_where_there_are_slots() {
+fn limit_below_slot_count_is_enforced() {
     let mut port = DiagnosticPort::new([const { Slot::EMPTY }; 4], SameCookie::Replace).unwrap();
     for number in 0..3 {
         hold(&mut port, number, number);
@@ -163,7 +163,7 @@ fn callers_limit_counts_also_where_there_are_slots() {
 }
 
 #[test]
-fn queue_keeps_its_order_and_its_most() {
+fn queue_keeps_order_and_limit() {
     let mut port = DiagnosticPort::new([const { Slot::EMPTY }; 8], queue(3)).unwrap();
     let keys: Vec<_> = (0..3).map(|token| hold(&mut port, 1, token)).collect();
     hold(&mut port, 2, 100);
@@ -179,7 +179,7 @@ fn queue_keeps_its_order_and_its_most() {
 }
 
 #[test]
-fn stale_key_is_nobodys() {
+fn stale_key_finds_nothing() {
     let mut port = DiagnosticPort::new([const { Slot::EMPTY }; 1], SameCookie::Replace).unwrap();
     let mut stale = vec![hold(&mut port, 0, 0)];
     for number in 1..100 {
@@ -199,7 +199,7 @@ fn stale_key_is_nobodys() {
 }
 
 #[test]
-fn process_ids_collide_and_all_are_found() {
+fn colliding_process_ids_are_all_found() {
     let mut port = DiagnosticPort::new([const { Slot::EMPTY }; 8], SameCookie::Replace).unwrap();
     for number in [3, 0, 1, 2] {
         hold(&mut port, number, number);
@@ -209,7 +209,7 @@ fn process_ids_collide_and_all_are_found() {
 }
 
 #[test]
-fn all_can_be_taken_in_the_order_in_which_they_came() {
+fn take_oldest_returns_arrival_order() {
     let mut port = DiagnosticPort::new([const { Slot::EMPTY }; 8], queue(8)).unwrap();
     for (number, token) in [3, 0, 3, 2].into_iter().zip(0..) {
         hold(&mut port, number, token);
@@ -221,7 +221,7 @@ fn all_can_be_taken_in_the_order_in_which_they_came() {
 }
 
 #[test]
-fn slots_with_tokens_are_not_lent_again_unseen() {
+fn slots_with_tokens_are_refused_as_in_use() {
     let mut slots = empty(4);
     let mut port = DiagnosticPort::new(&mut slots[..], SameCookie::Replace).unwrap();
     let old = hold(&mut port, 0, 0);
@@ -235,7 +235,7 @@ fn slots_with_tokens_are_not_lent_again_unseen() {
 }
 
 #[test]
-fn it_does_not_say_its_seed() {
+fn debug_omits_the_seed() {
     let port = DiagnosticPort::with_seed([const { Slot::<u8>::EMPTY }; 2], SameCookie::Replace, 0x1234_5678).unwrap();
     assert_eq!(format!("{port:?}"), "DiagnosticPort { same_cookie: Replace, len: 0, capacity: 2, .. }");
 }
@@ -330,7 +330,7 @@ fn beside_a_list<'c, S: Slots<Token = Counted<'c>>>(slots: S, same_cookie: SameC
 }
 
 #[test]
-fn it_is_as_good_as_a_list() {
+fn port_behaves_like_a_list() {
     for count in [1, 2, 7, 16, 64] {
         for same_cookie in [SameCookie::Replace, queue(1), queue(3), queue(u32::MAX)] {
             let alive = Cell::new(0);
@@ -344,7 +344,7 @@ fn it_is_as_good_as_a_list() {
 
 #[cfg(feature = "alloc")]
 #[test]
-fn it_is_as_good_as_a_list_while_it_grows() {
+fn port_behaves_like_a_list_while_growing() {
     for same_cookie in [SameCookie::Replace, queue(3), queue(u32::MAX)] {
         let alive = Cell::new(0);
         beside_a_list(Vec::new(), same_cookie, &alive, 9);
@@ -378,7 +378,7 @@ fn growth_keeps_everything() {
 
 #[cfg(feature = "alloc")]
 #[test]
-fn growth_ends_at_the_callers_limit() {
+fn growth_stops_at_limit() {
     let mut port = DiagnosticPort::new(Vec::new(), SameCookie::Replace).unwrap().with_most(100);
     for number in 0..100 {
         hold(&mut port, number, number);

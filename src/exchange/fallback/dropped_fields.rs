@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_loss_is_a_bit_of_its_own() {
+    fn each_field_has_its_own_bit() {
         assert_eq!(DroppedFields::ALL.0.count_ones() as usize, FIELDS.len());
         assert_eq!(DroppedFields::ALL.fields().count(), FIELDS.len());
         for (loss, _) in FIELDS {

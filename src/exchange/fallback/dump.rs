@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn three_and_two_are_the_same_and_one_takes_the_first_flag() {
+    fn dump_2_equals_3_and_1_keeps_first_flag() {
         for (flag, last) in [(0, [0, 0, 0, 0]), (1, [1, 0, 0, 0])] {
             let request = request(flag);
             let mut fallback = DumpFallback::new(&request);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn other_flags_are_lost_only_where_that_is_allowed() {
+    fn other_flags_are_dropped_only_if_allowed() {
         for flags in [2, 3, 4, 5, 6, 7, 8, 0x8000_0000, 0x8000_0001] {
             let request = request(flags);
             let mut fallback = DumpFallback::new(&request);

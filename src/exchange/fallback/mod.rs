@@ -190,7 +190,7 @@ mod tests {
     use std::string::ToString;
 
     #[test]
-    fn only_an_unknown_command_steps() {
+    fn only_unknown_command_steps_down() {
         let mut fallback = ProcessInfoFallback::new(ProcessInfo3 {});
         let before = fallback;
         let others = HResult::NAMED.iter().copied().filter(|code| *code != HResult::UNKNOWN_COMMAND);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn client_goes_down_to_the_command_that_the_runtime_has() {
+    fn client_steps_down_to_known_command() {
         use crate::message::eventpipe::{CollectTracing6, EventFilter, EventLevel, Format, SessionBufferMode};
         use crate::message::eventpipe::{StreamingProviderConfig, StreamingSession6};
         use crate::wire::{Array, IpcString};

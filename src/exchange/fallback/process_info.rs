@@ -93,7 +93,7 @@ mod tests {
     use std::string::ToString;
 
     #[test]
-    fn every_rung_is_a_header() {
+    fn each_request_is_a_bare_header() {
         let mut fallback = ProcessInfoFallback::new(ProcessInfo3 {});
         let mut buffer = [0; 20];
         let mut write = |fallback: &ProcessInfoFallback| {

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn each_command_says_the_same_session() {
+    fn each_command_requests_the_same_session() {
         for (keyword, rundown) in [(0u64, b"\0"), (0x8002_0139, b"\x01")] {
             let newest = six(keyword, true, &[NO_FILTER, NO_FILTER], 0);
             let request: CollectTracing6<'_> = read(&newest);
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_those_of_the_vectors() {
+    fn request_bytes_equal_vectors() {
         const V6401: &[u8] = b"DOTNET_IPC_V1\0\x60\0\x02\x07\0\0\0\0\0\0\0\x01\0\0\x01\0\0\0\x39\x01\x02\x80\0\0\0\0\x01\x01\0\0\0\
             \x08\x07\x06\x05\x04\x03\x02\x01\x04\0\0\0\x03\0\0\0A\0b\0\0\0\x04\0\0\0k\0=\0v\0\0\0\
             \0\x02\0\0\0\x04\0\0\0\x05\0\0\0\x01\0\0\0";
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn ladder_may_begin_with_five() {
+    fn fallback_can_start_at_5() {
         let newest = message(6, &[b"\0\0\0\0", STREAM, &[0; 8], b"\x01\x01\0\0\0", AB, NO_FILTER]);
         let request: CollectTracing5<'_> = read(&newest);
         let mut fallback = TracingFallback::new(&request);
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_said_is_named_and_lost_only_where_that_is_allowed() {
+    fn inexpressible_field_is_named_and_dropped_only_if_allowed() {
         const ONLY_4: &[u8] = b"\x01\x01\0\0\0\x04\0\0\0";
         const ALL_BUT_4: &[u8] = b"\0\x01\0\0\0\x04\0\0\0";
         const NOTHING: &[u8] = b"\x01\0\0\0\0";
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn another_loss_being_allowed_is_not_enough() {
+    fn allowing_other_fields_is_not_enough() {
         let newest = six(0x100, false, &[b"\x01\0\0\0\0"], 1);
         let request: CollectTracing6<'_> = read(&newest);
         let order =
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn user_events_go_no_further_than_five() {
+    fn user_events_fallback_stops_at_5() {
         // Vector 6500.
         let newest = message(
             7,

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn both_orders_of_the_ends_have_the_same_outcome() {
+    fn order_of_ends_does_not_change_outcome() {
         for (reply, buffer, stop) in stops() {
             for end in ENDS {
                 let mut stream_first = Session::streaming(Some(42), 100);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn stream_that_ends_before_the_stop_is_incomplete_and_a_stop_then_means_nothing() {
+    fn stream_ended_before_stop_is_incomplete() {
         for end in ENDS {
             let mut session = Session::streaming(Some(42), 100);
             session.ended(end).unwrap();
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn stop_that_came_to_nothing_may_be_repeated() {
+    fn stop_without_answer_can_be_repeated() {
         for (reply, buffer, stop) in stops() {
             let mut session = Session::streaming(Some(42), 100);
             session.stopping().unwrap();
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn stream_longer_than_the_limit_is_hung_up_on_and_nothing_is_lost() {
+    fn stream_over_limit_is_closed_without_loss() {
         for stopped in [false, true] {
             for peer_closes in [false, true] {
                 let mut session = Session::streaming(Some(42), 5);
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_asked_for_changes_nothing() {
+    fn misuse_changes_nothing() {
         type Call = fn(&mut Session) -> Result<(), MisuseError>;
         let open = Session::streaming(Some(42), 5);
         let mut awaited = open.clone();
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn stop_is_a_message_of_28_bytes_and_a_session_is_small() {
+    fn stop_request_is_28_bytes_and_session_is_small() {
         let mut buffer = [0; 28];
         Session::user_events(Some(42)).stop_request().unwrap().encode_message(&mut buffer).unwrap();
         assert_eq!(&buffer, b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x2a\0\0\0\0\0\0\0");

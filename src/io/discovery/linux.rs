@@ -178,14 +178,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn innermost_id_counts() {
+    fn innermost_process_id_is_used() {
         assert_eq!(inner_id(b"Name:\tx\nNSpid:\t4711\t12\t1\nVmSize:\t 1 kB\n"), Some(1));
         assert_eq!(inner_id(b"Name:\tx\nNSpid:\t4711\n"), Some(4711));
         assert_eq!(inner_id(b"Name:\tNSpid: 3\n"), None);
     }
 
     #[test]
-    fn variable_is_taken_as_getenv_takes_it() {
+    fn variable_is_read_as_getenv_does() {
         #[track_caller]
         fn tmpdir(environment: &[u8], value: Option<&[u8]>) {
             let found = variable(&mut BufReader::with_capacity(7, environment), b"TMPDIR=").unwrap();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn listed_is_what_accepts() {
+    fn only_accepting_sockets_are_listed() {
         let table = b"Num       RefCount Protocol Flags    Type St Inode Path\n\
             0000000000000000: 00000002 00000000 00010000 0001 01 20000 /a b/dotnet-diagnostic-12-3-socket\n\
             0000000000000000: 00000003 00000000 00000000 0001 03 20001 /tmp/dotnet-diagnostic-13-3-socket\n\

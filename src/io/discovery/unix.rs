@@ -260,7 +260,7 @@ mod tests {
     use crate::endpoint::SocketName;
 
     #[test]
-    fn of_two_first_processes_that_started_at_once_the_one_whose_directory_it_is() {
+    fn discovery_two_candidates_prefers_matching_tmpdir() {
         let process = |process_id| Process { inner_id: 1, start_time: Some(7), ..Process::unknown(process_id) };
         let table = [process(11), process(12), Process::unknown(1)];
         let place = |of| Place { of: Some(of), path: PathBuf::from("/x") };
@@ -280,7 +280,7 @@ mod tests {
 
     /// The most names that a socket may have: every step for each of them is a look-up.
     #[test]
-    fn newest_of_200000_sockets_of_one_process_counts() {
+    fn discovery_200000_sockets_of_one_process_keeps_newest() {
         const N: u64 = 200_000;
         let process = Process { start_time: Some(N / 2), ..Process::unknown(12) };
         let named = |key| DiscoveredEndpoint {
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn socket_of_which_nothing_is_listed_is_tried() {
+    fn discovery_unlisted_socket_is_tried() {
         let home = tempfile::tempdir().unwrap();
         let candidate = |path: &str| Candidate { path: home.path().join(path), name: SocketName::new(u32::MAX, 7), owner: 0 };
         let mut listeners = Listeners::default();

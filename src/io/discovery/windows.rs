@@ -56,7 +56,7 @@ mod tests {
     use crate::endpoint::NamePrefix;
 
     #[test]
-    fn names_of_pipes_are_told_from_others() {
+    fn discovery_recognises_pipe_names() {
         // A directory replaces the namespace of pipes in tests: not every system that runs them lists one.
         let home = tempfile::tempdir().unwrap();
         for name in
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn pipe_that_is_not_there_is_not_found() {
+    fn missing_pipe_is_not_found() {
         let found = endpoint_of(u32::MAX, &Until::FOREVER);
         // Wine 8 does not list the namespace.
         if processes().is_err() {

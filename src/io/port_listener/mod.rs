@@ -267,18 +267,18 @@ mod tests {
     }
 
     #[test]
-    fn by_poll() {
+    fn waiting_works_with_poll() {
         comes_goes_and_is_handed_out::<Poll>();
     }
 
     #[test]
-    fn by_the_best_of_the_system() {
+    fn waiting_works_with_best_of_system() {
         comes_goes_and_is_handed_out::<Best>();
     }
 
     /// An answer without a waiting caller goes back into the table.
     #[test]
-    fn answer_is_given_or_given_back() {
+    fn answer_is_delivered_or_returned() {
         let (answer, giver) = ask::answer::<u32>();
         assert_eq!(giver.give(1), Ok(()));
         assert_eq!(answer.wait(&Until::FOREVER).unwrap(), Some(1));

@@ -359,7 +359,7 @@ mod tests {
     use crate::wire::Guid;
 
     #[test]
-    fn connection_that_nobody_took_in_time_waits_again_until_it_ends() {
+    fn connection_not_taken_in_time_is_held_until_it_ends() {
         let directory = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(directory.path().join("port")).unwrap();
         let (queue, woken) = Queue::new().unwrap();

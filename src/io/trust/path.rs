@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    fn root_of_another_process_is_a_root() {
+    fn root_of_other_process_is_split_off() {
         #[track_caller]
         fn split(path: &str, root: &str, rest: &str) {
             assert_eq!(split_root(Path::new(path)), (Path::new(root), Path::new(rest)));

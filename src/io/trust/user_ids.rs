@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn number_of_nobody_is_anybody_where_not_all_are_mapped() {
+    fn overflow_id_may_be_any_user_unless_all_are_mapped() {
         assert!(maps_all("         0          0 4294967295\n") && maps_all("0 0 4294967294\n4294967294 4294967294 1\n"));
         for map in ["", "0 1000 1\n", "1000 1000 1\n", "0 100000 65536\n", "0 1000 1\n1 100000 65536\n"] {
             assert!(!maps_all(map), "{map:?}");

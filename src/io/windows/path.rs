@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn with_and_without_prefix() {
+    fn pipe_path_with_and_without_prefix_is_equal() {
         for name in ["dotnet-diagnostic-12", r"\\.\pipe\dotnet-diagnostic-12", r"\\.\PIPE\dotnet-diagnostic-12"] {
             let path = PipePath::new(name).unwrap();
             assert_eq!(path.text(), r"\\.\pipe\dotnet-diagnostic-12");
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name() {
+    fn pipe_path_invalid_name_is_refused() {
         let longest = "é".repeat(247);
         assert_eq!(PipePath::new(&longest).unwrap().units().len(), 257);
         for name in ["", r"\\.\pipe\", "a\0b", r"\\server\pipe\name", r"\\?\pipe\name", &(longest + "a")] {

@@ -156,7 +156,7 @@ mod tests {
 
     /// The system reports for the pipe what was requested: three entries, and no inheritance.
     #[test]
-    fn pipe_is_open_to_this_user_administrators_and_system() {
+    fn pipe_access_is_for_user_administrators_and_system() {
         use windows_sys::Win32::Security::{DACL_SECURITY_INFORMATION, GetKernelObjectSecurity};
 
         let path = crate::io::windows::path::PipePath::new("dotnet-diagnostics-ipc-test-rights").unwrap();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn user_of_this_process_is_ours() {
+    fn sid_of_this_process_is_ours() {
         let ours = Sid::ours().unwrap();
         assert_eq!(Sid::of_process(std::process::id()).unwrap(), ours);
         assert!(ours.to_string().starts_with("S-1-5-"), "{ours}");

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_come_out_in_order_from_any_order() {
+    fn sort_orders_any_items() {
         for (len, factor) in [(0, 1), (1, 1), (2, 255), (136, 1), (136, 255), (130, 99), (136, 0)] {
             let mut items: heapless::Vec<u32, CHUNK> = (0..len).map(|n| n * factor % 256).collect();
             sort(&mut items);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn id_may_stand_once_over_all_sets() {
+    fn event_id_is_unique_over_all_sets() {
         let set = |event_ids: &'static [u32]| TracepointSet { tracepoint_name: "t".into(), event_ids: event_ids.into() };
         assert_eq!(config(&[set(&[1, 2]), set(&[3])]).duplicate_event_id(), None);
         assert_eq!(config(&[set(&[1, 2]), set(&[]), set(&[3, 2])]).duplicate_event_id(), Some((2, 1)));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn repeat_is_found_over_chunks_and_the_first_one_counts() {
+    fn first_repeat_is_found_over_chunks() {
         let distinct = || (0..5000u32).map(|n| n.wrapping_mul(0x9e37_79b9));
         let repeat = |ids: &mut dyn Iterator<Item = u32>| {
             let ids: heapless::Vec<u32, 8192> = ids.collect();
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_default_unlisted_events_go_nowhere() {
+    fn unlisted_event_without_default_has_no_tracepoint() {
         assert_eq!(config(&[]).tracepoint_for(1), None);
         assert!(!config(&[]).has_tracepoint());
     }

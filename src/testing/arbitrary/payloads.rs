@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn every_type_of_a_payload_is_in_the_list() {
+    fn every_payload_type_is_listed() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let here = sources(&root.join("testing/arbitrary"));
         let listed: Vec<&str> = here.split(|c: char| !c.is_ascii_alphanumeric()).collect();

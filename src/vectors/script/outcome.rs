@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_reason_the_layer_binds_and_neither_kind_nor_offset() {
+    fn error_agrees_by_layer_only() {
         let expected = with_error("header", "bad_magic", 0);
         for (said, expected) in with_error("header", "no_dotnet_here", 13).iter().zip(&expected) {
             assert!(agrees(said, expected) && said != expected);
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn all_else_binds() {
+    fn other_fields_must_be_equal() {
         let ok = json!({ "outcome": "ok", "reply": { "sessionId": "1" }, "then": "stream", "stop": "ok" });
         let others = [
             json!({ "outcome": "ok", "reply": { "sessionId": "2" }, "then": "stream", "stop": "ok" }),

@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_come_from_what_was_captured_before() {
+    fn length_is_taken_from_earlier_capture() {
         let text =
             r#"[{ "any": 2, "as": "n" }, { "any": { "of": "n", "times": 2, "less": 1 }, "as": "x" }, { "same": "x" }, "ee"]"#;
         let bytes = [2, 0, 7, 8, 9, 7, 8, 9, 0xee, 1];
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn name_of_an_earlier_step_is_known_and_may_be_captured_anew() {
+    fn name_of_earlier_step_can_be_used_and_recaptured() {
         let earlier = Captures::from([("x".into(), vec![5])]);
         let text = r#"[{ "same": "x" }, { "any": 1, "as": "x" }, { "same": "x" }]"#;
         let (left, end) = read(&pattern(text), &[5, 6, 6, 1], &earlier);
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn until_says_that_nothing_is_missing() {
+    fn until_fills_up_to_captured_length() {
         let text = r#"[{ "any": 1, "as": "n" }, "aa", { "until": "n", "most": 2 }, "bb"]"#;
         for (n, more) in [(2, 0), (3, 1), (4, 2)] {
             let bytes: Vec<u8> = [n, 0xaa].into_iter().chain(vec![0; more]).chain([0xbb]).collect();
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_any_value_have_what_they_must_and_lack_what_they_must_not() {
+    fn any_bytes_must_have_and_lack_given_bytes() {
         let text = r#"[{ "any": 4, "has": ["0102"], "lacks": ["ff"] }]"#;
         assert!(matches!(read(&pattern(text), &[0, 1, 2, 0], &Captures::new()).1, Comparison::Matched(_)));
         // Checked once all have arrived, from the first of them.
@@ -405,14 +405,14 @@ mod tests {
     }
 
     #[test]
-    fn what_must_not_come_differs() {
+    fn excluded_bytes_differ() {
         let text = r#"["00", { "any": 2, "not": ["0000", "0001"] }]"#;
         differs_at(text, &[0, 0, 1], 1);
         assert!(matches!(read(&pattern(text), &[0, 1, 0], &Captures::new()).1, Comparison::Matched(_)));
     }
 
     #[test]
-    fn first_wrong_byte_is_told_as_soon_as_it_is_there() {
+    fn first_wrong_byte_is_reported_at_once() {
         let text = r#"["0011", { "repeat": "2233", "times": 2 }]"#;
         differs_at(text, &[0x00, 0x12], 1);
         differs_at(text, &[0x00, 0x11, 0x22, 0x33, 0x22, 0x34], 5);
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_are_none_are_refused() {
+    fn invalid_parts_are_refused() {
         for text in [
             r#"["0"]"#,
             r#"["zz"]"#,

@@ -1,10 +1,10 @@
 //! The public API, feature by feature, compared with `api/*.txt`.
 //!
-//! `cargo run` compares, and prints what differs; `cargo run -- --write` writes the files. Each file has what its feature adds to those
-//! before it. The standard library's traits that a type has, `Send` and `Sync` among them, are one line.
+//! `cargo run` compares, and prints what differs; `cargo run -- --write` writes the files. Each file has what its feature adds to the
+//! files before it. The standard library's traits that a type implements, `Send` and `Sync` among them, are one line.
 //!
-//! `api/released/` has the same of the last release, and `VERSION`. Where an item of it was removed or changed, the version must allow it:
-//! before 1.0 by a minor step, then by a major one. `cargo run -- --release` writes the directory, at a release.
+//! `api/released/` has the same for the last release, and `VERSION`. If an item of it was removed or changed, the version must allow it:
+//! before 1.0 a minor step, later a major one. `cargo run -- --release` writes the directory, at a release.
 
 mod released;
 
@@ -18,7 +18,7 @@ use anyhow::{Context as _, Result, bail};
 /// Its rustdoc writes the JSON that `public-api` of Cargo.toml reads.
 const TOOLCHAIN: &str = "1.95.0";
 
-/// Features, in an order in which each has all of those before it that it needs.
+/// Features, each after those of this list that it needs.
 const FEATURES: [(&str, &[&str]); 8] = [
     ("core", &[]),
     ("alloc", &["alloc"]),
@@ -31,7 +31,7 @@ const FEATURES: [(&str, &[&str]); 8] = [
 ];
 
 fn main() -> ExitCode {
-    // With all causes and no backtrace, which a log would end with.
+    // With all causes, but without the backtrace, which would be the end of the log.
     match compare_or_write() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -73,7 +73,7 @@ fn compare_or_write() -> Result<()> {
     released::check(root, &version, &known)
 }
 
-/// In the order of rustdoc, a line each.
+/// In rustdoc's order, one line each.
 fn public_items(root: &Path, features: &[&str]) -> Result<Vec<String>> {
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into).join("api");
     let status = Command::new("cargo")
@@ -95,7 +95,7 @@ fn public_items(root: &Path, features: &[&str]) -> Result<Vec<String>> {
     Ok(condensed(api.items().map(|item| item.to_string().replace("dotnet_diagnostics_ipc::", ""))))
 }
 
-/// A line for all traits of the standard library that a type has, and none for the methods of a trait that it implements.
+/// One line for all standard library traits of a type, and none for the methods of a trait that it implements.
 fn condensed(lines: impl Iterator<Item = String>) -> Vec<String> {
     let mut condensed: Vec<String> = Vec::new();
     let mut in_trait = false;

@@ -1,4 +1,4 @@
-//! What the last release had, and whether this version may do without some of it.
+//! What the last release had, and whether this version may drop some of it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,10 +26,10 @@ pub fn write(root: &Path, version: &str, names: impl IntoIterator<Item = &'stati
     Ok(())
 }
 
-/// Compares with `api/released/`, where there is a release.
+/// Compares with `api/released/`, if there is a release.
 ///
 /// # Errors
-/// Says what was removed or changed where `version` does not allow it.
+/// Reports what was removed or changed, unless `version` allows it.
 pub fn check(root: &Path, version: &str, now: &BTreeSet<String>) -> Result<()> {
     let released = root.join("api/released");
     let Ok(before) = fs::read_to_string(released.join("VERSION")) else {
@@ -55,12 +55,12 @@ pub fn check(root: &Path, version: &str, now: &BTreeSet<String>) -> Result<()> {
     bail!("{} changes break users of {before}, and {version} is no version step that allows it", breaks.len())
 }
 
-/// What of `before` users may miss in `now`: an item that is gone or has changed, a trait that a type no longer has, and what was
+/// What users of `before` may miss in `now`: an item that was removed or changed, a trait that a type no longer has, and what was
 /// added to an enum or struct that users may list in full.
 fn breaks(before: &BTreeSet<String>, now: &BTreeSet<String>) -> Vec<String> {
     let mut breaks = Vec::new();
     for item in before.difference(now) {
-        // Traits of a type are one line: more of them are no break.
+        // Traits of a type are one line: an additional trait is not a break.
         let Some((of, had)) = traits(item) else {
             breaks.push(format!("- {item}"));
             continue;
@@ -70,7 +70,7 @@ fn breaks(before: &BTreeSet<String>, now: &BTreeSet<String>) -> Vec<String> {
         breaks.extend(had.difference(&has).map(|name| format!("- impl {name} for {of}")));
     }
     for item in now.difference(before) {
-        // Fields and variants are a path after `pub`; all else has a word there.
+        // Fields and variants are a path after `pub`; all others have a word there.
         let Some(path) = item.strip_prefix("pub ").and_then(|rest| rest.split(['(', ' ']).next()) else { continue };
         let Some((parent, _)) = path.trim_end_matches(':').rsplit_once("::") else { continue };
         let is_member = ["pub enum ", "pub struct "].iter().any(|kind| {
@@ -90,7 +90,7 @@ fn traits(item: &str) -> Option<(&str, BTreeSet<&str>)> {
     Some((of, names.split(" + ").collect()))
 }
 
-/// Whether `now` may do without something that `before` had.
+/// Whether `now` may drop something that `before` had.
 fn may_break(before: &str, now: &str) -> Result<bool> {
     let (before, now) = (numbers(before)?, numbers(now)?);
     Ok(if before[0] == 0 && now[0] == 0 { now[1] > before[1] } else { now[0] > before[0] })
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_trait_is_a_break_and_new_one_is_none() {
+    fn lost_trait_is_a_break_and_new_trait_is_not() {
         assert_breaks("impl for a::Open: Clone + Debug", &["impl for a::Open: Debug + Eq"], &["- impl Clone for a::Open"]);
         assert_breaks("impl for a::Open: Clone + Debug", &["impl for a::Open: Clone + Debug + Eq"], &[]);
     }

@@ -1,4 +1,4 @@
-//! Signals in the middle of a run: what was started ends, what was made is removed, and the report has what there is.
+//! Signals in the middle of a run: what was started ends, what was created is removed, and the report has the results so far.
 #![cfg(target_os = "linux")]
 
 mod subcommands;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::diagipc;
 
-/// How long anything may take here on a machine with other work.
+/// How long anything may take here on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Waits until `there` gives something.
 #[track_caller]
@@ -35,7 +35,7 @@ fn handles_sigterm(pid: u32) -> bool {
     caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & (1 << 14) != 0)
 }
 
-/// The processes whose environment has this directory in it, by their command lines. A zombie has none.
+/// The processes whose environment contains this directory, by their command lines. A zombie has none.
 fn processes_in(directory: &Path) -> Vec<String> {
     let name = directory.to_str().unwrap().as_bytes();
     let entries = fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path()));
@@ -51,7 +51,7 @@ fn files_in(directory: &Path) -> Vec<String> {
     fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path().display().to_string()).collect()
 }
 
-/// A temporary directory, with which all processes end that have it in their environment.
+/// A temporary directory. All processes that have it in their environment end with it.
 struct Tmpdir(tempfile::TempDir);
 
 impl Tmpdir {
@@ -81,7 +81,7 @@ struct Run {
 }
 
 impl Run {
-    /// Starts it, and waits until it looks for signals.
+    /// Starts it, and waits until it handles signals.
     fn start(command: Command) -> Self {
         let run = Self::begin(Tmpdir::new(), command, Stdio::null());
         run.wait_for_handler();
@@ -102,7 +102,7 @@ impl Run {
         assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
     }
 
-    /// Waits for its end. Nothing of it may be left then.
+    /// Waits for its end. Then nothing of it may be left.
     #[track_caller]
     fn end(self, about: &str) -> Output {
         let Self { mut child, tmpdir } = self;
@@ -119,7 +119,7 @@ impl Run {
     }
 }
 
-/// A target that takes connections and says nothing, so that the first question waits; with a process of its own.
+/// A target in its own process that accepts connections and never answers, so that the first question waits.
 const SILENT: &str = "sleep 1000 & exec python3 -c 'import os, socket, time
 listener = socket.socket(socket.AF_UNIX)
 path = os.environ[\"TMPDIR\"] + \"/silent\"
@@ -138,7 +138,7 @@ fn silent(options: &[&str]) -> Run {
 }
 
 #[test]
-fn interrupted_run_says_so_in_every_form() {
+fn interrupted_run_is_reported_in_every_format() {
     let directory = tempfile::tempdir().unwrap();
     let [junit, html] = ["report.xml", "report.html"].map(|name| directory.path().join(name));
     let run = silent(&["--junit", junit.to_str().unwrap(), "--html", html.to_str().unwrap()]);
@@ -155,7 +155,7 @@ fn interrupted_run_says_so_in_every_form() {
     assert!(page.contains(&format!("Interrupted: {line}")));
 }
 
-/// Nobody reads the report, which waits for that. The second signal does not.
+/// The report is not read, so the run waits for its reader. The second signal does not wait.
 #[test]
 fn second_signal_ends_at_once() {
     let mut run = Run::start(diagipc(&["check", "--json"]));
@@ -169,7 +169,7 @@ fn second_signal_ends_at_once() {
 }
 
 #[test]
-fn killed_run_takes_its_target_with_it() {
+fn killed_run_ends_its_target() {
     let run = silent(&[]);
     run.signal("-KILL");
     let Run { child, tmpdir } = run;
@@ -178,12 +178,12 @@ fn killed_run_takes_its_target_with_it() {
         let there = processes_in(tmpdir.path());
         (!there.iter().any(|line| line.contains("python3"))).then_some(())
     });
-    // What the target had started is nobody's, and goes with the directory.
+    // What the target had started has no owner, and ends with the directory.
 }
 
-/// What `check` starts are programs of its own, which end by themselves.
+/// `check` starts separate programs, which end by themselves.
 #[test]
-fn killed_check_takes_its_programs_with_it() {
+fn killed_check_ends_its_programs() {
     let run = Run::start(diagipc(&["check", "--json"]));
     until("it starts nothing", || {
         let there = processes_in(run.tmpdir.path());

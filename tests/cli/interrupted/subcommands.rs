@@ -1,4 +1,4 @@
-//! Every subcommand, ended by SIGTERM at ten random moments: no process is left, no directory, no socket, and its report can be read.
+//! Every subcommand, ended by SIGTERM at ten random moments: no process, directory or socket is left, and its report can be read.
 
 use std::env;
 use std::fs;
@@ -20,20 +20,20 @@ use crate::runtime::Runtime;
 use crate::{diagipc, failed_cases};
 
 const DIAGIPC: &str = env!("CARGO_BIN_EXE_diagipc");
-/// The moments at which a run is ended by SIGTERM. The first are counted from its start, the others from when it looks for signals.
+/// The moments at which SIGTERM ends a run. The first are counted from its start, the others from when it handles signals.
 const MOMENTS: usize = 10;
 const FROM_THE_START: usize = 3;
-/// As many more are ended by SIGINT.
+/// So many more are ended by SIGINT.
 const BY_SIGINT: usize = 2;
-/// How many runs of a subcommand there are at a time.
+/// How many runs of a subcommand are active at a time.
 const AT_ONCE: usize = 4;
 /// The last moment, in milliseconds.
 const LATEST: u64 = 600;
 const SEED: u64 = 20_261;
 
-/// What no signal finds at work: it reads, prints and ends.
+/// These read, print and end: no signal finds them at work.
 const INSTANT: [&str; 8] = ["report", "explain", "grammar", "vectors", "scripts", "completions", "man", "help"];
-/// Those that have a test here.
+/// These have a test here.
 const TESTED: [&str; 19] = [
     "adapter",
     "call",
@@ -56,14 +56,14 @@ const TESTED: [&str; 19] = [
     "trace",
 ];
 
-/// How a subcommand ends that is told to.
+/// How a subcommand ends after a signal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ends {
     /// By a status that names the signal.
     Interrupted,
-    /// Well: it runs until it is told to end.
+    /// With success: it runs until a signal ends it.
     Well,
-    /// As the system ends a program that looks for no signals. Its input stays open until then.
+    /// Killed by the signal, as a program without a handler. Its input stays open until then.
     BySignal,
 }
 
@@ -72,7 +72,7 @@ struct Left<'r> {
     output: &'r Output,
     /// Where it may write.
     out: &'r Path,
-    /// Whether it looked for signals when it was ended.
+    /// Whether it handled signals when it was ended.
     has_handler: bool,
 }
 
@@ -84,7 +84,7 @@ impl Left<'_> {
 }
 
 /// Ends runs of a subcommand at random moments. In its arguments `{tmpdir}` is where nothing may be left, and `{out}` where something may;
-/// `beside` goes on beside a run. `check` looks at what is left.
+/// `beside` runs in parallel. `check` examines what is left.
 fn interrupted(arguments: &[&str], ends: Ends, beside: impl Fn(&Path, &dyn Fn() -> bool) + Sync, check: impl Fn(&Left<'_>) + Sync) {
     let name = arguments[0];
     assert!(TESTED.contains(&name), "{name}");
@@ -122,7 +122,7 @@ fn one(
     let filled = |word: &&str| places.iter().fold((*word).to_owned(), |word, (name, path)| word.replace(name, path));
     let mut command = diagipc(&[]);
     if ends == Ends::BySignal {
-        // Whoever runs the tests in the background may have them ignore SIGINT.
+        // If the tests run in the background, SIGINT may be ignored.
         command = Command::new("env");
         command.args(["--default-signal=INT,TERM", DIAGIPC]);
     }
@@ -145,7 +145,7 @@ fn one(
         output
     });
     let by_signal = std::os::unix::process::ExitStatusExt::signal(&output.status);
-    // Before it looks for signals it has made nothing, and says nothing.
+    // Before it handles signals it has created nothing, and prints nothing.
     let has_handler = by_signal.is_none();
     let expected = match ends {
         Ends::Interrupted => Some(128 + number),
@@ -166,8 +166,8 @@ fn nothing(_: &Path, _: &dyn Fn() -> bool) {}
 
 fn unread(_: &Left<'_>) {}
 
-/// A report that can be read back and says that it is partial, and in which nothing is failed for the interruption. A busy machine may
-/// make other failures.
+/// A report that can be parsed and says that it is partial. The interruption may not fail a case. A busy machine may
+/// cause other failures.
 fn report(left: &Left<'_>) {
     let Some(report) = left.report() else { return };
     let parsed = Report::parse(&report.to_string()).unwrap();
@@ -197,7 +197,7 @@ const LONG: [&str; 17] = [
     "--duration",
 ];
 
-/// A recording that was written can be read: two scripts.
+/// A written recording can be read: two scripts.
 fn recording(left: &Left<'_>) -> bool {
     let files: Vec<PathBuf> = fs::read_dir(left.out).unwrap().map(|entry| entry.unwrap().path()).collect();
     let [json, text] = ["json", "txt"].map(|kind| files.iter().find(|path| path.extension().is_some_and(|other| other == kind)));
@@ -209,7 +209,7 @@ fn recording(left: &Left<'_>) -> bool {
 }
 
 #[test]
-fn every_subcommand_is_ended_here_or_instant() {
+fn every_subcommand_is_interrupted_here_or_instant() {
     let help = diagipc(&["--help"]).output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
     let names: Vec<&str> = help
@@ -242,7 +242,7 @@ fn client_interrupted_leaves_nothing_but_its_report() {
     interrupted(&["client", "--json", "--operations", operations], Ends::Interrupted, nothing, report);
 }
 
-/// An adapter with a process of its own, which answers a while and then says nothing more.
+/// An adapter with its own process. It answers for a while and then goes silent.
 #[test]
 fn codec_interrupted_leaves_nothing_but_its_report() {
     let adapter = "sleep 1000 & sed -u 100q | diagipc adapter; exec sleep 1000";
@@ -260,7 +260,7 @@ fn fuzz_server_interrupted_leaves_nothing_but_its_summary() {
     });
 }
 
-/// A client with a process of its own, in the middle of a trace.
+/// A client with its own process, in the middle of a trace.
 #[test]
 fn record_interrupted_leaves_nothing_but_its_recording() {
     let peer = Runtime::start(&[]);
@@ -275,9 +275,9 @@ fn record_interrupted_leaves_nothing_but_its_recording() {
     assert!(*recordings.lock().unwrap() > 0, "no moment came after the client's request");
 }
 
-/// A client that writes its last word when it is told to end.
+/// A client that writes a last line when it is terminated.
 #[test]
-fn record_interrupted_tells_its_client_to_end() {
+fn record_interrupted_terminates_its_client() {
     let (peer, out) = (Runtime::start(&[]), tempfile::tempdir().unwrap());
     let [began, ended] = ["began", "ended"].map(|name| out.path().join(name));
     let client =
@@ -299,7 +299,7 @@ fn proxy_ended_leaves_nothing_but_its_recording() {
     let arguments = ["proxy", "--listen", "{tmpdir}/at", "--to", &peer.socket, "--out", "{out}"];
     let asks = |directory: &Path, is_over: &dyn Fn() -> bool| {
         while !is_over() {
-            // There is no proxy yet, or none any more.
+            // The proxy does not exist yet, or no longer.
             let _ = Client::new(Endpoint::socket(directory.join("at"))).process_info();
             thread::sleep(Duration::from_millis(20));
         }
@@ -353,7 +353,7 @@ fn call_interrupted_leaves_nothing() {
     );
 }
 
-/// Each waits for a runtime that says nothing.
+/// Each waits for a runtime that never answers.
 #[test]
 fn question_interrupted_leaves_nothing() {
     let peer = Runtime::start(&["--misbehave", "never-answers"]);
@@ -376,7 +376,7 @@ fn trace_interrupted_is_complete() {
 }
 
 #[test]
-fn subcommand_that_reads_ends_by_the_signal() {
+fn subcommand_reading_input_ends_by_signal() {
     for arguments in [&["adapter"][..], &["decode", "-"], &["encode", "-"], &["stand-in"]] {
         interrupted(arguments, Ends::BySignal, nothing, unread);
     }

@@ -1,11 +1,11 @@
-//! `diagipc record` at a terminal, which its client can read, and whose Ctrl-C it gets.
+//! `diagipc record` at a terminal: its client can read the terminal, and gets its Ctrl-C.
 
 use std::process::{Command, Output};
 
 use crate::runtime::Runtime;
 
-/// Runs what follows on the command line at a terminal of its own, types the first argument once `ready` is there, and prints what the
-/// terminal shows; ends as the program did.
+/// Runs the rest of the command line at a new terminal, types the first argument once `ready` is shown, prints what the
+/// terminal shows, and exits with the status of the program.
 const AT_A_TERMINAL: &str = "
 import os, pty, sys
 pid, terminal = pty.fork()
@@ -27,7 +27,7 @@ print(shown.decode())
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 ";
 
-/// What `record` with this client does where these characters are typed.
+/// What `record` with this client does if these characters are typed.
 fn recorded(typed: &str, client: &str) -> Output {
     let (peer, out) = (Runtime::start(&[]), tempfile::tempdir().unwrap());
     let mut command = Command::new("python3");
@@ -45,18 +45,18 @@ fn check(output: &Output, status: i32, said: &[&str]) {
     }
 }
 
-/// In a group of its own it would be stopped.
+/// In its own process group it would be stopped.
 #[test]
 fn recorded_client_reads_the_terminal() {
     let output = recorded("typed\n", "echo ready; read line; echo got $line");
     check(&output, 0, &["got typed", "the client ended: exit status: 0"]);
 }
 
-/// As a client that stops its trace first.
+/// Like a client that stops its trace first.
 #[test]
 fn recorded_client_ends_by_itself_after_ctrl_c() {
     let client = "trap 'sleep 0.3; echo stopped; exit 7' INT; echo ready; while :; do sleep 0.01; done";
     check(&recorded("\x03", client), 130, &["stopped", "the client ended: exit status: 7", "INTERRUPTED  "]);
-    // One that has no last word.
+    // One without a last line.
     check(&recorded("\x03", "echo ready; exec sleep 1000"), 130, &["the client ended: signal: 2 (SIGINT)", "INTERRUPTED  "]);
 }

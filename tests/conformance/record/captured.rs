@@ -17,7 +17,7 @@ const OK: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
 
 /// What a block is, and its contents.
 type Block = (u32, Vec<u8>);
-/// When, in nanoseconds, and what.
+/// The time in nanoseconds, and the data.
 type Packet = (u64, Vec<u8>);
 
 fn blocks(file: &[u8]) -> (Vec<Block>, Vec<Packet>) {
@@ -44,7 +44,7 @@ fn packet(event: u8, side: u8, detail: u8, rest: &[u8]) -> Vec<u8> {
     [&b"DIPC\x01"[..], &[event, side, detail, 0, 0, 0, 0], rest].concat()
 }
 
-/// Captures one connection with `options` that name who listens: a request, a byte with a descriptor if `passes`, and an answer.
+/// Captures one connection with `options` that name the listener: a request, a byte with a descriptor if `passes`, and an answer.
 fn captured([at_option, to_option]: [&str; 2], passes: bool, answer: &'static [u8]) -> Vec<u8> {
     let directory = TempDir::new().unwrap();
     let [at, to, file] = ["at", "to", "said.pcapng"].map(|name| directory.path().join(name));
@@ -105,7 +105,7 @@ fn sorted(packets: &[Packet]) -> ([Vec<u8>; 2], Vec<Vec<u8>>) {
 }
 
 #[test]
-fn capture_has_bytes_of_each_side_ends_and_times() {
+fn capture_has_bytes_ends_and_times_of_each_side() {
     let before = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
     let file = captured(DEFAULT_PORT, false, OK);
     let after = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
@@ -122,30 +122,30 @@ fn capture_has_bytes_of_each_side_ends_and_times() {
 }
 
 #[test]
-fn capture_of_a_descriptor_says_what_it_is_on_its_byte() {
+fn capture_describes_descriptor_at_its_byte() {
     let (sides, others) = sorted(&blocks(&captured(DEFAULT_PORT, true, OK)).1);
     assert_eq!(sides, [RESUME.to_vec(), OK.to_vec()]);
     assert_eq!(others[1], packet(1, 0, 1, b"\0\0"), "of /dev/null");
 }
 
 #[test]
-fn capture_of_a_diagnostic_port_says_that_the_runtime_connects() {
+fn capture_of_port_shows_runtime_connecting() {
     let (sides, others) = sorted(&blocks(&captured(["--port", "--to-port"], false, OK)).1);
-    // Who connects is the runtime, whatever it says.
+    // The runtime is the one that connects, whatever it sends.
     assert_eq!(sides, [OK.to_vec(), RESUME.to_vec()]);
     assert_eq!(others[0], packet(0, 1, 0, b""));
 }
 
 /// More than a recording keeps of a side.
 #[test]
-fn capture_is_whole_where_a_recording_is_cut() {
+fn capture_is_whole_when_recording_is_cut() {
     let long: &'static [u8] = vec![7; Recording::KEPT * 3].leak();
     let (sides, _) = sorted(&blocks(&captured(DEFAULT_PORT, false, long)).1);
     assert_eq!(sides[1].len(), long.len());
 }
 
 #[test]
-fn capture_that_cannot_be_made_ends_the_proxy_with_2() {
+fn capture_failure_ends_proxy_with_2() {
     let directory = TempDir::new().unwrap();
     let [at, to] = ["at", "to"].map(|name| directory.path().join(name));
     let _runtime = UnixListener::bind(&to).unwrap();

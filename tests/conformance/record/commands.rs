@@ -27,7 +27,7 @@ fn write(directory: &TempDir, name: &str, file: &ScriptFile) -> PathBuf {
 }
 
 #[test]
-fn replay_names_difference_and_needs_leave() {
+fn replay_names_difference_and_needs_permission() {
     let directory = TempDir::new().unwrap();
     let ((), recording) = with_runtime(&Runtime::new(1), |to| recorded(1, to, false, info));
     let harmless = write(&directory, "info.json", &scripts(&recording));
@@ -94,9 +94,9 @@ fn record_client_finds_runtime_by_process() {
     assert_eq!(status, Some(3), "{said}");
 }
 
-/// A file that is there, or that a symbolic link leads to, stays as it is: the recording takes another name.
+/// An existing file, or the target of a symbolic link, is kept: the recording takes another name.
 #[test]
-fn record_keeps_files_and_links_of_its_names() {
+fn record_keeps_existing_files_and_links() {
     let directory = TempDir::new().unwrap();
     let (out, target) = (directory.path().join("out"), directory.path().join("target"));
     fs::create_dir(&out).unwrap();

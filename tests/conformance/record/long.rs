@@ -1,4 +1,4 @@
-//! Long recordings: what is not kept is said, and what is compared stays what came.
+//! Long recordings: they say what they omit, and the comparison uses what was received.
 
 use dotnet_diagnostics_ipc::conformance::record::{Log, Recording, Side, script_file};
 use dotnet_diagnostics_ipc::vectors::ScriptFile;
@@ -13,7 +13,7 @@ const SESSION: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x65\0\0\0\0\0\0\0";
 #[test]
 fn record_long_answers_are_kept_in_part() {
     let log = Log::new(false);
-    // Of a stream as much is sent again as a script may have.
+    // Of a stream, as much is sent again as a script may have.
     let stream = log.opened();
     log.piece(stream, Side::Client, COLLECT, Vec::new());
     log.piece(stream, Side::Runtime, SESSION, Vec::new());
@@ -21,7 +21,7 @@ fn record_long_answers_are_kept_in_part() {
         log.piece(stream, Side::Runtime, &vec![5; 40_000], Vec::new());
     }
     log.ended(stream, Side::Client, Ending::Close);
-    // No reply at all, and more than is kept.
+    // Not a reply, and longer than what is kept.
     let memory = log.opened();
     log.piece(memory, Side::Client, RESUME, Vec::new());
     log.piece(memory, Side::Runtime, &vec![7; 140_000], Vec::new());
@@ -39,7 +39,7 @@ fn record_long_answers_are_kept_in_part() {
     let Plays::Runtime(part) = &runtime.plays else { panic!("{:?}", runtime.plays) };
     let ScriptOutcome::Ok(ok) = &part.outcome else { panic!("{:?}", part.outcome) };
     assert_eq!(ok.stream.as_ref().unwrap().bytes, 65_536);
-    // The client has had enough, and does not read all of it.
+    // The client stops reading before the end.
     assert!(runtime.steps.iter().any(|step| matches!(step, Step::Send(send) if send.may_fail)));
 }
 

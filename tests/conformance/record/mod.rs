@@ -1,4 +1,4 @@
-//! The proxy, what it records, and what that says when it is played again.
+//! The proxy, its recordings, and their replay.
 
 mod captured;
 mod commands;
@@ -25,7 +25,7 @@ use crate::record::runtime::{Cancels, Runtime, with_runtime};
 
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// Calls `with` with the socket of a proxy; what went over it.
+/// Calls `with` with the socket of a proxy; returns what went over it.
 fn recorded<T>(connections: u64, to: &Path, is_port: bool, with: impl FnOnce(&Path) -> T) -> (T, Recording) {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("proxy");
@@ -52,7 +52,7 @@ fn recorded<T>(connections: u64, to: &Path, is_port: bool, with: impl FnOnce(&Pa
     })
 }
 
-/// The scripts of a recording, once they went through a file: the one that plays the client first.
+/// The scripts of a recording after a roundtrip through a file: the one that plays the client first.
 fn scripts(recording: &Recording) -> ScriptFile {
     let file = script_file(recording, "test").unwrap();
     let document: Value = serde_json::to_value(&file).unwrap();
@@ -178,7 +178,7 @@ const OK: &str = r#""444f544e45545f4950435f5631001800ff00000000000000""#;
 
 #[test]
 fn record_descriptor_stays_on_its_byte() {
-    // Nothing waits between the request and the byte: they stand in the proxy's socket together (F-20).
+    // Nothing separates the request from the byte: both are in the proxy's socket together (F-20).
     let runtime = format!(
         r#"[{{ "accept": "a" }}, {{ "wait": 50 }}, {{ "on": "a", "expect": [{RESUME}] }}, {{ "on": "a", "expect": ["00"], "with_fd": true }},
             {{ "on": "a", "expect": ["0102"] }}, {{ "on": "a", "send": [{OK}] }}, {{ "on": "a", "expect_end": "closed" }}]"#
@@ -192,14 +192,14 @@ fn record_descriptor_stays_on_its_byte() {
     let texts = |nth: usize| file.scripts[nth].steps.iter().map(|step| serde_json::to_string(step).unwrap()).collect::<Vec<_>>();
     assert_eq!(texts(0)[2], r#"{"on":"a","send":["00"],"with_fd":"pipe"}"#);
     assert_eq!(texts(1)[2], r#"{"on":"a","expect":["00"],"with_fd":true}"#);
-    // More than a request and the byte of a descriptor: nobody knows what a runtime makes of it.
+    // More than a request and the byte of a descriptor: how a runtime reacts is unknown.
     assert_eq!(file.scripts[0].hazard, Some(Hazard::Harmful));
 }
 
-/// Longer than between two pieces that count as one.
+/// Longer than the time between two pieces that count as one.
 const APART: Duration = Duration::from_millis(20);
 
-/// A conversation in pieces, each of which is sent once the one before has come through the proxy, however long that takes.
+/// A conversation in pieces. Each is sent after the one before has passed the proxy, however long that takes.
 fn piece_by_piece() -> Recording {
     const REQUEST: &[u8; 20] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
     const REPLY: &[u8; 24] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
@@ -251,7 +251,7 @@ fn record_pieces_half_closes_and_resets_are_kept() {
     assert_eq!(file.scripts[1].steps, steps(&runtime));
     assert_eq!(file.scripts[0].hazard, Some(Hazard::SideEffect));
 
-    // What stands behind the request is not read, and so the end is a reset (F-70).
+    // The bytes after the request are not read, so the end is a reset (F-70).
     let runtime = format!(
         r#"[{{ "accept": "a" }}, {{ "on": "a", "expect": [{RESUME}] }}, {{ "on": "a", "send": [{OK}] }}, {{ "on": "a", "end": "reset" }}]"#
     );
@@ -264,7 +264,7 @@ fn record_pieces_half_closes_and_resets_are_kept() {
     assert_eq!(file.scripts[1].steps, steps(&runtime));
 }
 
-/// What the client does not take is lost, as it would be without the proxy, and neither side is held.
+/// What the client does not read is lost, as without the proxy, and neither side is blocked.
 #[test]
 fn record_client_gone_frees_runtime() {
     let directory = TempDir::new().unwrap();
@@ -319,7 +319,7 @@ fn record_port_is_reversed() {
 }
 
 #[test]
-fn record_without_runtime_turns_client_away() {
+fn record_without_runtime_refuses_client() {
     let directory = TempDir::new().unwrap();
     let nobody = directory.path().join("nobody");
     let client = steps(&format!(
@@ -333,7 +333,7 @@ fn record_without_runtime_turns_client_away() {
 
 #[test]
 fn record_other_bytes_are_kept_as_harmful() {
-    // Raw memory in place of a reply (F-71), in two parts; the client says something in between.
+    // Raw memory in place of a reply (F-71), in two parts; the client sends something in between.
     let runtime = r#"[{ "accept": "a" }, { "on": "a", "expect": ["444f544e45545f4950435f5631001600040000000000"] },
         { "on": "a", "send": ["0011223344"] }, { "on": "a", "expect": ["ff"] }, { "on": "a", "send": ["5566"] }, { "on": "a", "end": "close" }]"#;
     let client = r#"[{ "open": "a" }, { "on": "a", "send": ["444f544e45545f4950435f5631001600040000000000"] },
@@ -348,7 +348,7 @@ fn record_other_bytes_are_kept_as_harmful() {
 }
 
 #[test]
-fn record_hazard_is_that_of_vectors() {
+fn record_hazard_equals_vectors() {
     let hazard = |request: &str, answer: &str| {
         let runtime = r#"[{ "accept": "a" }, { "on": "a", "expect": ["REQUEST"] }, { "on": "a", "send": ["ANSWER"] },
             { "on": "a", "end": "close" }]"#;
@@ -359,7 +359,7 @@ fn record_hazard_is_that_of_vectors() {
     };
     let unknown = "444f544e45545f4950435f5631001800ffff000085131380";
     let magic = "444f544e45545f4950435f563100";
-    // A set that nobody knows; and Profiler with an id that it does not have, which costs a descriptor (F-74).
+    // An unknown set; and Profiler with an unknown id, which costs a descriptor (F-74).
     assert_eq!(hazard(&format!("{magic}140063770000"), unknown), None);
     assert_eq!(hazard(&format!("{magic}140003770000"), unknown), Some(Hazard::Harmful));
     // SetEnvironmentVariable of Q to nothing; GenerateCoreDump without a payload (F-72).

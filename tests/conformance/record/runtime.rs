@@ -16,7 +16,7 @@ use dotnet_diagnostics_ipc::message::server::ResultReply;
 use dotnet_diagnostics_ipc::wire::Guid;
 use tempfile::TempDir;
 
-/// A runtime. Each is another process, so to speak.
+/// A runtime. Each counts as another process.
 pub(crate) struct Runtime {
     pub(crate) number: u8,
     pub(crate) os: &'static str,
@@ -72,7 +72,7 @@ impl Handler for Runtime {
     }
 }
 
-/// Cancels at its end: a check that fails ends its test, and does not hold it.
+/// Cancels on drop: a failed check ends its test, and does not block it.
 pub(crate) struct Cancels<'c>(pub(crate) &'c Canceller);
 
 impl Drop for Cancels<'_> {

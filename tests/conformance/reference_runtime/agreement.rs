@@ -1,4 +1,4 @@
-//! How far the reference runtime does what was recorded of each build: `spec/RUNTIMES.md` has the table.
+//! How far the reference runtime reproduces the recordings of each build: `spec/RUNTIMES.md` has the table.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,7 +8,7 @@ use std::thread;
 use dotnet_diagnostics_ipc::conformance::known::Profile;
 use dotnet_diagnostics_ipc::conformance::runtime::Agreement;
 
-/// Of right requests and of malformed ones, in tenths of a per cent.
+/// For valid requests and for malformed ones, in tenths of a per cent.
 const LEAST: (usize, usize) = (990, 950);
 /// The head of the table.
 const HEAD: &str = "| build | right requests | malformed requests |\n|---|---|---|\n";
@@ -17,7 +17,7 @@ fn root(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// All builds of this system at once: most of the time is waited.
+/// All builds of this system at once: most of the time is waiting.
 fn agreements() -> Vec<Agreement> {
     let paths: Vec<_> = fs::read_dir(root("evidence")).unwrap().map(|entry| entry.unwrap().path()).collect();
     let evidence = paths.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "json"));

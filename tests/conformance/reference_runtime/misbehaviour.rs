@@ -1,4 +1,4 @@
-//! What the reference runtime can be told to do wrong: each as a client sees it.
+//! What the reference runtime can be configured to do wrong: each as a client sees it.
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
@@ -18,7 +18,7 @@ const UNKNOWN: u16 = 0x0463;
 const OK: &str = "444f544e45545f4950435f5631001800ff00000000000000";
 const ERROR: &str = "444f544e45545f4950435f5631001800ffff000085131380";
 
-/// What one request without payload gets, and how that ends.
+/// The answer to one request without payload, and the end.
 const REPLIES: &[(&str, u16, &str, End)] = &[
     ("never-accepts", RESUME, "", End::Open),
     ("never-answers", RESUME, "", End::Open),
@@ -49,7 +49,7 @@ const REPLIES: &[(&str, u16, &str, End)] = &[
     ("reset", UNKNOWN, ERROR, End::Reset),
 ];
 
-/// Those that have a test of their own here.
+/// Those with a test here.
 const OTHERS: &[&str] = &[
     "trickle",
     "late",
@@ -77,7 +77,7 @@ fn wrong(text: &str) -> (ReferenceRuntime, tempfile::TempDir) {
 }
 
 #[test]
-fn misbehaviour_each_has_a_test() {
+fn misbehaviour_each_kind_has_a_test() {
     let here: BTreeSet<_> =
         REPLIES.iter().map(|(text, ..)| text.split('=').next().unwrap()).chain(OTHERS.iter().copied()).collect();
     let all: BTreeSet<_> = MisbehaviourKind::ALL.iter().map(|kind| kind.name()).collect();
@@ -99,7 +99,7 @@ fn misbehaviour_trickle_sends_single_bytes() {
     let mut stream = UnixStream::connect(runtime.socket()).unwrap();
     let began = Instant::now();
     stream.write_all(&request(RESUME)).unwrap();
-    // On a busy machine more than one byte is there by then.
+    // On a busy machine more than one byte has arrived by then.
     let first = stream.read(&mut [0; 100]).unwrap();
     assert!(first < OK.len() / 2, "{first}");
     assert_eq!(read(&mut stream), (hex::decode(&OK[2 * first..]).unwrap(), End::Closed));
@@ -107,7 +107,7 @@ fn misbehaviour_trickle_sends_single_bytes() {
 }
 
 #[test]
-fn misbehaviour_late_is_late() {
+fn misbehaviour_late_delays_reply() {
     let (runtime, _directory) = wrong("late=900");
     let mut stream = UnixStream::connect(runtime.socket()).unwrap();
     stream.write_all(&request(RESUME)).unwrap();
@@ -120,7 +120,7 @@ fn misbehaviour_payload_is_echoed() {
     let (runtime, _directory) = wrong("echo-payload");
     assert_eq!(ask(runtime.socket(), &message(0x0404, b"PAYLOAD!")), ([b"PAYLOAD!".as_slice(), &[0; 20]].concat(), End::Closed));
     assert_eq!(ask(runtime.socket(), &request(0x0404)).0[..14], *b"DOTNET_IPC_V1\0");
-    // The block follows all the same.
+    // The block follows nevertheless.
     let files = vectors::files().unwrap();
     let mut groups = files.iter().flat_map(|file| &file.groups);
     let block = groups.find(|group| group.name == "net10.0.9-environment-block").unwrap().tests[0].wire.clone().unwrap();
@@ -140,7 +140,7 @@ fn misbehaviour_dump_gets_second_reply() {
 }
 
 #[test]
-fn misbehaviour_dump_costs_socket() {
+fn misbehaviour_dump_removes_socket() {
     let (runtime, _directory) = wrong("socket-gone");
     let mut waiting = UnixStream::connect(runtime.socket()).unwrap();
     waiting.write_all(&message(0x0101, &[1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0])).unwrap();
@@ -165,7 +165,7 @@ fn collect() -> Vec<u8> {
     message(0x0202, &[&[1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0][..], &provider].concat())
 }
 
-/// A session: its id, and the connection over which its stream comes.
+/// A session: its id, and the connection with its stream.
 fn session(runtime: &ReferenceRuntime) -> (u64, UnixStream) {
     let mut stream = UnixStream::connect(runtime.socket()).unwrap();
     stream.write_all(&collect()).unwrap();
@@ -176,14 +176,14 @@ fn session(runtime: &ReferenceRuntime) -> (u64, UnixStream) {
 }
 
 #[test]
-fn misbehaviour_reply_and_stream_come_together() {
+fn misbehaviour_one_write_sends_reply_with_stream() {
     let (runtime, _directory) = wrong("one-write");
     let mut stream = UnixStream::connect(runtime.socket()).unwrap();
     stream.write_all(&collect()).unwrap();
     let mut first = [0; 4096];
     let n = stream.read(&mut first).unwrap();
     assert_eq!((n, &first[28..36]), (130, b"Nettrace".as_slice()));
-    // A reply that nothing follows comes as well.
+    // A reply without a stream is sent as well.
     assert_eq!(ask(runtime.socket(), &request(RESUME)), (hex::decode(OK).unwrap(), End::Closed));
 }
 
@@ -200,9 +200,9 @@ fn misbehaviour_reply_precedes_descriptor() {
     let mut network =
         SocketNetwork::to_socket(runtime.socket()).with_user_events(|| UnixStream::pair().map(|(ours, _)| ours.into()));
     let mut player = Player::new(&mut network, Duration::from_secs(2));
-    // It opens, and sends the request.
+    // It connects, and sends the request.
     player.play(script.steps.iter().take(2).chain(&later)).unwrap();
-    // What comes in its place is refused all the same.
+    // What arrives in its place is refused nevertheless.
     let refused: Vec<Step> = serde_json::from_str(
         r#"[ { "on": "a", "expect": ["444f544e45545f4950435f5631001c00ff000000", { "any": 8 }] },
              { "on": "a", "send": ["00"] }, { "on": "a", "expect": ["444f544e45545f4950435f5631001800ffff000084131380"] } ]"#,
@@ -283,7 +283,7 @@ fn stopped(text: &str) -> (u64, (Vec<u8>, End)) {
     let (id, mut stream) = session(&runtime);
     let reader = std::thread::spawn(move || stream.read_to_end(&mut Vec::new()).unwrap());
     let answer = stop(&runtime, id);
-    // The rundown came, and the end.
+    // The rundown arrived, and the end.
     assert!(reader.join().unwrap() > 500_000);
     (id, answer)
 }

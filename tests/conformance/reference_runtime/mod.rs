@@ -28,16 +28,16 @@ fn message(code: u16, payload: &[u8]) -> Vec<u8> {
     [b"DOTNET_IPC_V1\0".as_slice(), &size.to_le_bytes(), &code.to_be_bytes(), &[0, 0], payload].concat()
 }
 
-/// How a connection was when nothing more came.
+/// The state of a connection after its last byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Closed,
     Reset,
-    /// For 600 ms there was neither a byte nor the end.
+    /// For 600 ms neither a byte nor the end arrived.
     Open,
 }
 
-/// All that comes.
+/// Everything that arrives.
 fn read(stream: &mut UnixStream) -> (Vec<u8>, End) {
     stream.set_read_timeout(Some(Duration::from_millis(600))).unwrap();
     let (mut all, mut piece) = (Vec::new(), [0; 4096]);
@@ -52,14 +52,14 @@ fn read(stream: &mut UnixStream) -> (Vec<u8>, End) {
     }
 }
 
-/// Sends `request` on a connection of its own, and reads all that comes.
+/// Sends `request` on a new connection, and reads everything that arrives.
 fn ask(socket: &Path, request: &[u8]) -> (Vec<u8>, End) {
     let mut stream = UnixStream::connect(socket).unwrap();
     stream.write_all(request).unwrap();
     read(&mut stream)
 }
 
-/// A runtime in a directory of its own.
+/// A runtime in its own directory.
 fn start(configure: impl FnOnce(&mut Config)) -> (ReferenceRuntime, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let mut config = Config::new(directory.path().join("socket"));
@@ -67,9 +67,9 @@ fn start(configure: impl FnOnce(&mut Config)) -> (ReferenceRuntime, tempfile::Te
     (ReferenceRuntime::start(config).unwrap(), directory)
 }
 
-/// Ports are counted in the variable, and a runtime has room for so many; a socket may be somebody else's.
+/// The ports in the variable are counted, and a runtime has room for a limited number; a socket may have another owner.
 #[test]
-fn runtime_start_failure_says_why() {
+fn runtime_start_failure_has_reason() {
     let directory = tempfile::tempdir().unwrap();
     let refused = |config: Config| {
         let error = ReferenceRuntime::start(config).unwrap_err();
@@ -92,11 +92,11 @@ fn runtime_start_failure_says_why() {
 }
 
 #[test]
-fn runtime_cookie_is_its_own() {
+fn runtime_cookie_is_unique() {
     let (one, _one) = start(|_| {});
     let (two, _two) = start(|_| {});
     assert_ne!(one.cookie(), two.cookie());
-    // ProcessInfo2: behind the header and the process id.
+    // ProcessInfo2: after the header and the process id.
     for runtime in [&one, &two] {
         let (reply, end) = ask(runtime.socket(), &request(0x0404));
         assert_eq!((&reply[28..44], end), (&runtime.cookie().to_bytes()[..], End::Closed));
@@ -105,9 +105,9 @@ fn runtime_cookie_is_its_own() {
     one.stop();
 }
 
-/// R-TRN-011: what a client of a sandboxed macOS application does is to put the container in place of `TMPDIR`.
+/// R-TRN-011: a client of a sandboxed macOS application uses the container in place of `TMPDIR`.
 #[test]
-fn runtime_in_group_container_is_reached_by_its_path() {
+fn runtime_in_group_container_is_reached_by_path() {
     let home = tempfile::tempdir().unwrap();
     let container = home.path().join("Library/Group Containers/TEAM.group");
     DirBuilder::new().recursive(true).mode(0o700).create(&container).unwrap();

@@ -1,4 +1,4 @@
-//! What the profiles know, and what they say of themselves.
+//! What the profiles know, and what they report about themselves.
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
@@ -13,7 +13,7 @@ use dotnet_diagnostics_ipc::vectors::{self, Direction};
 use crate::reference_runtime::{End, ask, message, request, start};
 
 #[test]
-fn profile_environment_is_recorded_one_and_additions() {
+fn profile_environment_is_recorded_plus_additions() {
     let (runtime, _directory) = start(|config| config.environment = vec!["no equals sign".into(), "=C:=C:\\".into()]);
     let (reply, _) = ask(runtime.socket(), &request(0x0402));
     let recorded = vectors::files()
@@ -29,7 +29,7 @@ fn profile_environment_is_recorded_one_and_additions() {
     assert_eq!(reply[26..], block);
 }
 
-/// What is not `UNKNOWN_COMMAND`, by code, asked with a payload of four bytes: no command that needs one decodes, none is killed by it.
+/// Commands not answered by `UNKNOWN_COMMAND`, by code, asked with a payload of four bytes: no command that needs one decodes, none is killed by it.
 fn known(profile: Profile) -> BTreeSet<u16> {
     let (runtime, _directory) = start(|config| config.profile = profile);
     let unknown = message(0xffff, &[0x85, 0x13, 0x13, 0x80]);
@@ -53,7 +53,7 @@ fn profile_version_decides_commands() {
 }
 
 #[test]
-fn native_aot_lacks_what_it_was_seen_to_lack() {
+fn native_aot_lacks_what_recordings_lack() {
     let not_supported = message(0xffff, &[0x15, 0x15, 0x13, 0x80]);
     // An empty name, a type of 4 and flags of 0; a perf map of type 1; an empty path.
     let dump = message(0x0101, &[1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0]);
@@ -70,7 +70,7 @@ fn native_aot_lacks_what_it_was_seen_to_lack() {
     for profile in [Profile::NATIVE_AOT_8, Profile::NATIVE_AOT_9] {
         assert_eq!(answers(profile), [message(0xffff, &[5, 0x40, 0, 0x80]), lacks.clone(), lacks.clone(), ok.clone()], "{profile}");
     }
-    // Of neither anything is known.
+    // Of neither is anything known.
     for profile in [Profile::MONO, Profile::STRICT] {
         assert_eq!(answers(profile), [ok.clone(), ok.clone(), ok.clone(), ok.clone()], "{profile}");
     }
@@ -100,9 +100,9 @@ fn error(hresult: u32) -> (Vec<u8>, End) {
     (message(0xffff, &hresult.to_le_bytes()), End::Closed)
 }
 
-/// P-5, P-43: a runtime ends a string at its first NUL, and so finds none.
+/// P-5, P-43: a runtime ends a string at its first NUL, so it sees an empty one.
 #[test]
-fn string_that_begins_with_nul_is_empty() {
+fn string_beginning_with_nul_is_empty() {
     for profile in [Profile::CORECLR_8, Profile::CORECLR_9, Profile::CORECLR_10] {
         let (runtime, _directory) = start(|config| config.profile = profile);
         for path in [&[0; 4][..], &[1, 0, 0, 0, 0, 0], &[3, 0, 0, 0, 0, 0, b'p', 0, 0, 0]] {
@@ -119,7 +119,7 @@ fn string_that_begins_with_nul_is_empty() {
 
 /// F-54: the check of the client data's length is inverted.
 #[test]
-fn client_data_longer_than_sent_are_taken_and_bytes_behind_refused() {
+fn client_data_too_long_is_accepted_and_surplus_refused() {
     let path = [3, 0, 0, 0, b'/', 0, b'!', 0, 0, 0];
     let (no_module, not_yet) = (error(0x8007_007e), error(0x8013_135b));
     for profile in [Profile::CORECLR_3_1, Profile::CORECLR_8, Profile::CORECLR_9, Profile::CORECLR_10] {
@@ -195,7 +195,7 @@ fn profile_3_1_refuses_payload_in_pieces() {
 
 /// P-46.
 #[test]
-fn dump_that_cannot_be_written_is_refused_as_by_net10() {
+fn dump_unwritable_is_refused_as_net10() {
     let (runtime, directory) = start(|config| config.profile = Profile::CORECLR_10);
     assert_eq!(ask(runtime.socket(), &dump(0x0101, "/no/such/directory/core", 4)), error(0x8000_4005));
     assert_eq!(ask(runtime.socket(), &dump(0x0102, directory.path().to_str().unwrap(), 4)), error(0x8000_4005));
@@ -214,7 +214,7 @@ fn dump_that_cannot_be_written_is_refused_as_by_net10() {
     assert_eq!(ask(runtime.socket(), &dump(0x0101, "/no/such/directory/core", 4)), done);
 }
 
-/// Wherever the runtime is held up, it ends at once when it is stopped.
+/// Whatever blocks the runtime, it ends at once when it is stopped.
 #[test]
 fn runtime_stop_ends_everything_in_time() {
     let collect = message(
@@ -225,7 +225,7 @@ fn runtime_stop_ends_everything_in_time() {
         &[],
         // Half a message.
         &[b"DOTNET"],
-        // A session, and one that is stopped and that nobody reads.
+        // A session, and one that is stopped and not read.
         &[&collect],
         &[&collect, &collect, &message(0x0201, &0x7f0c_bc00_1720_u64.to_le_bytes())],
         // A dump.
@@ -270,7 +270,7 @@ fn runtime_environment_configures_it() {
     assert!(!suspended(&["DOTNET_DiagnosticPorts=nobody"], Some("nobody,nosuspend")));
 }
 
-/// Whatever is in the vectors, harmful or not: the next client is answered.
+/// For all vectors, harmful or not: the next client is answered.
 #[test]
 fn runtime_survives_requests_of_vectors() {
     let files = vectors::files().unwrap();

@@ -1,4 +1,4 @@
-//! `diagipc runtime`: the reference runtime as a process of its own.
+//! `diagipc runtime`: the reference runtime as a separate process.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
@@ -15,7 +15,7 @@ use dotnet_diagnostics_ipc::vectors::{self, script::Plays};
 use crate::reference_runtime::{End, ask, message, request};
 use crate::tool;
 
-/// Ended with the test, however that ends.
+/// Ends with the test, however that ends.
 struct Program {
     child: Child,
     socket: PathBuf,
@@ -56,7 +56,7 @@ fn deadly() -> Vec<u8> {
 }
 
 #[test]
-fn program_is_found_and_ends_well() {
+fn program_is_found_and_ends_with_success() {
     for signal in ["TERM", "INT"] {
         let directory = tempfile::tempdir().unwrap();
         let mut program = start(directory.path(), &["--profile", "8"]);
@@ -79,9 +79,9 @@ fn kill(program: &Program, signal: &str) {
     assert!(sent.success());
 }
 
-/// F-109, P-49: what remains of a runtime that has no handler of its own for a signal.
+/// F-109, P-49: what remains of a runtime without a handler for a signal.
 #[test]
-fn runtime_that_dies_leaves_its_socket_as_its_build_does() {
+fn runtime_death_leaves_socket_as_its_build_does() {
     for (profile, signal, number, is_left) in [
         ("nativeaot-9", "TERM", 15, true),
         ("nativeaot-9", "INT", 2, true),
@@ -100,7 +100,7 @@ fn runtime_that_dies_leaves_its_socket_as_its_build_does() {
 
 /// P-50.
 #[test]
-fn runtime_that_is_suspended_runs_on_at_sigterm_as_its_build_does() {
+fn runtime_suspended_survives_sigterm_as_its_build_does() {
     let directory = tempfile::tempdir().unwrap();
     let mut program = start(directory.path(), &["--dies", "--suspended", "--profile", "coreclr-9"]);
     kill(&program, "TERM");
@@ -113,7 +113,7 @@ fn runtime_that_is_suspended_runs_on_at_sigterm_as_its_build_does() {
 
 /// F-107, P-51.
 #[test]
-fn runtime_whose_diagnostics_are_off_has_no_socket() {
+fn runtime_with_diagnostics_off_has_no_socket() {
     for (profile, entry, listens) in [
         ("coreclr-9", "DOTNET_EnableDiagnostics=0", false),
         ("coreclr-9", "DOTNET_EnableDiagnostics=0x0", false),
@@ -137,7 +137,7 @@ fn runtime_whose_diagnostics_are_off_has_no_socket() {
         let runtime = ReferenceRuntime::start(config).unwrap();
         assert_eq!((runtime.listens(), runtime.socket().exists()), (listens, listens), "{profile} {entry}");
     }
-    // What is to have no socket says none, and runs until it is ended.
+    // Without a socket it prints none, and runs until it is ended.
     let directory = tempfile::tempdir().unwrap();
     let mut command = tool::diagipc();
     command.arg("runtime").env("TMPDIR", directory.path()).env("DOTNET_EnableDiagnostics", "0").stdout(Stdio::piped());
@@ -151,7 +151,7 @@ fn runtime_whose_diagnostics_are_off_has_no_socket() {
 
 /// F-97, P-52.
 #[test]
-fn environment_that_is_not_utf_8_is_told_or_kills_as_its_build_does() {
+fn environment_not_utf_8_is_sent_or_fatal_as_in_build() {
     for (profile, bytes, told) in [
         (Profile::CORECLR_9, &b"caf\xe9 x"[..], Some("caf\u{fffd} x")),
         (Profile::CORECLR_9, b"a\xe2\x82", Some("a\u{fffd}")),
@@ -173,7 +173,7 @@ fn environment_that_is_not_utf_8_is_told_or_kills_as_its_build_does() {
 }
 
 #[test]
-fn dump_is_written_where_it_may_be() {
+fn dump_is_written_only_as_new_file_in_its_directory() {
     let directory = tempfile::tempdir().unwrap();
     let dumps = Some(directory.path().to_owned());
     let config = Config { profile: Profile::CORECLR_10, dumps, ..Config::new(directory.path().join("socket")) };
@@ -187,7 +187,7 @@ fn dump_is_written_where_it_may_be() {
     assert_eq!(ask(runtime.socket(), &dump("core.dmp")).0, done);
     let head = std::fs::read(directory.path().join("core.dmp")).unwrap();
     assert_eq!((&head[..4], &head[16..]), (&b"\x7fELF"[..], &[4, 0][..]));
-    // Not over a file that is there, and nowhere else.
+    // It does not overwrite an existing file, and writes nowhere else.
     std::fs::write(directory.path().join("mine"), "mine").unwrap();
     assert_eq!(ask(runtime.socket(), &dump("mine")).0, done);
     assert_eq!(std::fs::read(directory.path().join("mine")).unwrap(), b"mine");
@@ -207,7 +207,7 @@ fn program_ends_with_its_input() {
 }
 
 #[test]
-fn program_dies_only_if_told() {
+fn program_dies_only_with_dies_option() {
     let directory = tempfile::tempdir().unwrap();
     let program = start(directory.path(), &[]);
     assert_eq!(ask(&program.socket, &deadly()), (message(0xffff, &[0x84, 0x13, 0x13, 0x80]), End::Closed));
@@ -230,9 +230,9 @@ fn program_unknown_option_is_refused() {
     }
 }
 
-/// Scripts of which the recorded runtimes die (F-72, P-45), and how they go then.
+/// Scripts that kill the recorded runtimes (F-72, P-45), and their outcome.
 #[test]
-fn program_dies_of_recorded_deaths() {
+fn program_dies_in_recorded_cases() {
     for (profile, of) in [(Profile::CORECLR_8, 18), (Profile::CORECLR_9, 20), (Profile::CORECLR_10, 17)] {
         let mut died = 0;
         for file in vectors::script_files().unwrap() {
@@ -269,7 +269,7 @@ fn counted(providers: u32, name: u32, event_ids: u32) -> Vec<u8> {
 
 /// F-72: only a count of event ids kills .NET 10. Any other is refused, however large.
 #[test]
-fn program_dies_of_huge_count_of_event_ids_alone() {
+fn program_dies_only_of_huge_count_of_event_ids() {
     let directory = tempfile::tempdir().unwrap();
     let mut program = start(directory.path(), &["--dies", "--profile", "coreclr-10"]);
     let bad_encoding = message(0xffff, &[0x84, 0x13, 0x13, 0x80]);
@@ -282,7 +282,7 @@ fn program_dies_of_huge_count_of_event_ids_alone() {
     assert_eq!(program.status().signal(), Some(6));
 }
 
-/// P-27: it ends behind the reply to the resume, but not where startup hooks are not supported.
+/// P-27: it ends after the reply to the resume, but not where startup hooks are not supported.
 #[test]
 fn program_dies_of_missing_hook_after_resume() {
     let hook = message(0x0407, &[3, 0, 0, 0, b'/', 0, b'!', 0, 0, 0]);

@@ -1,4 +1,4 @@
-//! Every request that was sent to the recorded runtimes gets the reply that was recorded, byte for byte.
+//! Every request that was sent to the recorded runtimes gets the recorded reply, byte for byte.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -16,10 +16,10 @@ fn bytes(one: &Value, key: &str) -> Vec<u8> {
     hex::decode(one[key].as_str().unwrap()).unwrap()
 }
 
-/// What a createdump says before the time that it took.
+/// What a createdump prints before the time that it took.
 const TOOK: &str = "[createdump] Failure took ";
 
-/// What one run has that another has not: process and cookie, the ids of sessions, and how long a dump took.
+/// What differs from run to run: process and cookie, the ids of sessions, and how long a dump took.
 fn blot_out(reply: &mut Vec<u8>, command: &str) {
     let took: Vec<u8> = TOOK.encode_utf16().flat_map(u16::to_le_bytes).collect();
     if let Some(at) = reply.windows(took.len()).position(|part| part == took) {
@@ -34,13 +34,13 @@ fn blot_out(reply: &mut Vec<u8>, command: &str) {
         _ if command.starts_with("EventPipe/") => 20..28,
         _ => return,
     };
-    // Behind OK alone.
+    // After OK alone.
     if reply[17] == 0 {
         reply[range].fill(0);
     }
 }
 
-/// A reply, or a block of `len` bytes behind it.
+/// A reply, or a block of `len` bytes after it.
 fn receive(stream: &mut UnixStream, len: Option<usize>) -> Vec<u8> {
     let mut reply = vec![0; len.unwrap_or(20)];
     stream.read_exact(&mut reply).unwrap();
@@ -57,7 +57,7 @@ fn replay(socket: &Path, recorded: &[Value]) {
         stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         stream
     };
-    // The connection that was last used goes on where no request stands; that of a session is read to its end.
+    // Without a request the connection that was last used goes on; that of a session is read to its end.
     let (mut stream, mut session) = (connect(), [0; 8]);
     let mut readers = Vec::new();
     for one in recorded {

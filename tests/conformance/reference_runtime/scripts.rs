@@ -1,4 +1,4 @@
-//! The reference runtime goes as the exchange scripts say that the runtime goes which it is like.
+//! The reference runtime passes the exchange scripts like the runtime that it imitates.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -12,10 +12,10 @@ use dotnet_diagnostics_ipc::conformance::runtime::{Config, ReferenceRuntime};
 use dotnet_diagnostics_ipc::vectors::script::{ClientPart, Plays, Script, Step};
 use dotnet_diagnostics_ipc::vectors::{self, Hazard};
 
-/// How many conversations are held at the same time, each with a runtime of its own.
+/// How many conversations run at the same time, each with its own runtime.
 const TOGETHER: usize = 24;
 
-/// Plays `steps` with a runtime that was started for them.
+/// Plays `steps` with a new runtime.
 fn play(profile: Profile, part: &ClientPart, steps: &[&Step], within_ms: u32) -> Result<(), String> {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
@@ -44,7 +44,7 @@ fn play(profile: Profile, part: &ClientPart, steps: &[&Step], within_ms: u32) ->
     went
 }
 
-/// Plays all that `chosen` gives steps for, and says how many there were.
+/// Plays all scripts for which `chosen` returns steps; returns their number.
 #[track_caller]
 fn play_all<'s>(
     profile: Profile,
@@ -73,19 +73,19 @@ fn play_all<'s>(
     played.into_inner().unwrap()
 }
 
-/// All scripts that play the client, with the deadline of their file. What signals do, a process of its own shows (`program`).
+/// All scripts that play the client, with the deadline of their file. A separate process shows what signals do (`program`).
 fn scripts() -> Vec<(Script, u32)> {
     let files = vectors::script_files().unwrap();
     let all = files.into_iter().flat_map(|file| file.scripts.into_iter().map(move |script| (script, file.within_ms)));
     all.filter(|(script, _)| !script.steps.iter().any(|step| matches!(step, Step::Signal(_)))).collect()
 }
 
-/// Whether runtimes like `profile` have what the script is about.
+/// Whether runtimes like `profile` have what the script needs.
 fn has(profile: Profile, script: &Script) -> bool {
     script.since.as_deref().is_none_or(|since| profile.has(since))
 }
 
-/// What is harmless goes as the recorded runtime goes, its deviations included.
+/// Harmless scripts pass as on the recorded runtime, its deviations included.
 #[track_caller]
 fn goes_as_recorded(profile: Profile, at_least: usize) {
     let scripts = scripts();
@@ -116,7 +116,7 @@ fn scripts_harmless_pass_as_net10() {
     goes_as_recorded(Profile::CORECLR_10, 110);
 }
 
-/// What a program compiled ahead of time answers in another way, by its facts: the scripts that ask for it.
+/// What a program compiled ahead of time answers differently, by fact: the scripts that ask for it.
 const NATIVE_AOT_DIFFERS: &[&str] = &[
     // F-91
     "startup-profiler-too-late",
@@ -148,7 +148,7 @@ const NATIVE_AOT_DIFFERS: &[&str] = &[
 ];
 
 #[test]
-fn scripts_harmless_pass_as_native_aot_but_for_what_it_lacks() {
+fn scripts_harmless_pass_as_native_aot_except_missing_parts() {
     for (profile, at_least) in [(Profile::NATIVE_AOT_8, 90), (Profile::NATIVE_AOT_9, 95)] {
         let scripts = scripts();
         let played = play_all(profile, &scripts, |script| {
@@ -160,13 +160,13 @@ fn scripts_harmless_pass_as_native_aot_but_for_what_it_lacks() {
     }
 }
 
-/// Nobody saw .NET 11: what nobody saw goes as the document says.
+/// .NET 11 was never recorded, so the document decides.
 #[test]
 fn scripts_harmless_pass_as_net11() {
     goes_as_recorded(Profile::CORECLR_11, 140);
 }
 
-/// Harmful scripts go as recorded too, unless the recorded runtime dies of them or gives away memory: then as they should.
+/// Harmful scripts pass as recorded too, unless the recorded runtime dies of them or leaks memory: then as the document says.
 #[track_caller]
 fn goes_well_where_it_is_harmful(profile: Profile, at_least: usize) {
     let scripts = scripts();
@@ -198,7 +198,7 @@ fn scripts_harmful_pass_as_net10() {
 }
 
 #[test]
-fn scripts_pass_where_nothing_deviates() {
+fn scripts_pass_as_strict() {
     let scripts = scripts();
     let played = play_all(Profile::STRICT, &scripts, |script| has(Profile::STRICT, script).then(|| script.steps.iter().collect()));
     assert!(played >= 150, "{played}");

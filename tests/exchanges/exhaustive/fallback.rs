@@ -1,4 +1,4 @@
-//! Each fallback × a server of each version: down to the newest command that it knows, or to where no older one says the same.
+//! Each fallback × a server of each version: down to the newest command that it knows, or until no older one can request the same.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -43,7 +43,7 @@ struct Walked {
 }
 
 impl Walked {
-    /// Goes down from `start` before a server of each version. `needed` is what the request loses on the step from each command.
+    /// Steps down from `start` with a server of each version. `needed` is what the request loses on the step from each command.
     fn walk<R: FallbackRequest + Debug + PartialEq>(
         &mut self,
         start: Fallback<R>,
@@ -117,7 +117,7 @@ fn refuses<R: FallbackRequest>(fallback: &Fallback<R>, commands: KnownCommands) 
 }
 
 #[test]
-fn fallback_every_state_steps_down_to_what_the_server_knows() {
+fn fallback_every_state_steps_down_to_known_command() {
     let mut walked = Walked::default();
     let (none, yes) = (DroppedFields::NONE, |is_lost, loss| if is_lost { loss } else { DroppedFields::NONE });
     for allowed in allowed() {

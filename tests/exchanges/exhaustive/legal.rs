@@ -16,7 +16,7 @@ pub(super) fn counts(asked: usize) -> [usize; 6] {
     [0, 1, asked, asked + 1, 0x1_0000, usize::MAX]
 }
 
-/// Applies `acknowledge` to a copy, and asserts that it is taken where it is legal, and changes nothing where it is not.
+/// Applies `acknowledge` to a copy, and asserts that it is accepted if legal, and otherwise changes nothing.
 #[track_caller]
 pub(super) fn tried<M: Clone + Debug, E: Debug>(
     machine: &M,
@@ -38,7 +38,7 @@ fn len(range: Option<&Range<usize>>) -> Option<usize> {
     range.map(ExactSizeIterator::len)
 }
 
-/// Whether this state of a machine was not tried yet: it is part of many states of a product.
+/// Whether this state of a machine is new: it is part of many states of a product.
 pub(super) fn is_new(machine: &impl Debug, buffer: &[u8]) -> bool {
     thread_local!(static TRIED: RefCell<HashSet<String>> = RefCell::default());
     TRIED.with_borrow_mut(|tried| tried.insert(format!("{machine:?}{}", String::from_utf8_lossy(buffer))))
@@ -80,7 +80,7 @@ pub(super) fn client(client: &Client, buffer: &[u8]) {
     tried(client, buffer, answered && is_dump, "another_reply", |client, _| client.another_reply());
 }
 
-/// Whether a server waits for its client, and so can lose patience.
+/// Whether a server waits for its client, and so can time out.
 pub(super) fn waits(action: &ServerAction) -> bool {
     matches!(action, ServerAction::Receive(_) | ServerAction::ReceiveFd | ServerAction::Send(_) | ServerAction::Continue { .. })
 }

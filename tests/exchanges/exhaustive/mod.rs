@@ -1,5 +1,5 @@
-//! Every state that both sides of an exchange can be in together: a breadth-first walk over the product of the machines and what is
-//! between them, with every acknowledgement that is legal in each state, and every one that is not.
+//! Every state that both sides of an exchange can be in together: a breadth-first walk over the product of the machines and the
+//! connection between them, with every acknowledgement that is legal in each state, and every one that is not.
 
 mod fallback;
 mod legal;
@@ -11,30 +11,30 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// More states than any product has.
+/// No product has so many states.
 const MOST: usize = 200_000;
 
 /// One step from a state to another.
 struct Way<S> {
     label: &'static str,
-    /// A time-out, a connection that is cut, a side that goes early: what a conversation must not depend on to go on.
+    /// A timeout, a connection that is cut, a side that ends early: a conversation must go on without it.
     is_fault: bool,
     to: S,
 }
 
-/// Machines and what is between them.
+/// Machines and the connection between them.
 trait Product: Sized {
-    /// All that tells two states apart.
+    /// Everything that distinguishes two states.
     fn key(&self) -> String;
 
-    /// Checks the state, and goes on from it in every way.
+    /// Checks the state, and returns every step from it.
     fn ways(&self) -> Vec<Way<Self>>;
 
-    /// What the state is an end of; `None` while something is still to happen.
+    /// What the state is an end of; `None` while something can still happen.
     fn end(&self) -> Option<String>;
 }
 
-/// What a walk has found.
+/// The result of a walk.
 struct Walked {
     states: usize,
     ways: usize,
@@ -48,7 +48,7 @@ impl Walked {
     }
 }
 
-/// Walks from `start`, and asserts that from each state an end is reached without another fault.
+/// Walks from `start`, and asserts that from each state an end can be reached without another fault.
 fn walk<S: Product>(start: S) -> Walked {
     let mut known = HashMap::from([(start.key(), 0)]);
     let (mut cause, mut before) = (vec![(0, "start")], vec![Vec::new()]);
@@ -87,7 +87,7 @@ fn walk<S: Product>(start: S) -> Walked {
         }
     }
     let dead: Vec<_> = (0..cause.len()).filter(|state| !leads_to_an_end[*state]).collect();
-    // Where there is no way at all it is plainest.
+    // A state without any step is the clearest.
     if let Some(state) = dead.iter().find(|state| !goes_on[**state]).or(dead.first()) {
         panic!("no end can be reached any more after{}", trail(&cause, *state));
     }

@@ -1,5 +1,5 @@
 //! Connect port × diagnostic port: a runtime that connects again and again, and a tool that reads its advertises, holds its
-//! connections, and uses them, or lets them go.
+//! connections, and uses or closes them.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use crate::flows;
 
 const COOKIE: Guid = Guid::from_bytes([7; 16]);
 const ADVERTISE: Advertise = Advertise { runtime_cookie: COOKIE, process_id: 12345, future: 7 };
-/// Another runtime, of which one connection waits all the time. It has the same process id, as in another namespace.
+/// Another runtime, which always has one waiting connection. It has the same process id, as in another namespace.
 const OTHER: Advertise = Advertise { runtime_cookie: Guid::NIL, ..ADVERTISE };
 /// The first byte of a reply.
 const REPLY: u8 = 0xee;
 /// How many connections the tool has at once.
 const MOST: usize = 2;
-/// How many faults there are between two requests: each makes the delay longer.
+/// How many faults may occur between two requests: each makes the delay longer.
 const FAILURES: usize = 2;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -48,14 +48,14 @@ struct Connection {
 struct Meeting {
     port: ConnectPort,
     buffer: [u8; 34],
-    /// In the order in which they came; the last is the runtime's, if it has one.
+    /// In order of arrival; the last is the runtime's, if it has one.
     connections: Vec<Connection>,
     is_connected: bool,
     failed: usize,
     steps: Vec<&'static str>,
 }
 
-/// The table as it is, with what it holds: the other runtime's connection, and perhaps one of this.
+/// The current table and its contents: the other runtime's connection, and perhaps one of this.
 fn table(held: Option<usize>) -> DiagnosticPort<[Slot<usize>; 2]> {
     let mut port = DiagnosticPort::new([const { Slot::EMPTY }; 2], SameCookie::Replace).unwrap();
     assert!(port.hold(OTHER, usize::MAX).unwrap().replaced.is_none());
@@ -76,7 +76,7 @@ impl Meeting {
     fn way(&self, ways: &mut Vec<Way<Self>>, label: &'static str, is_fault: bool, act: impl FnOnce(&mut Self)) {
         let mut to = self.clone();
         act(&mut to);
-        // What both sides have closed is no more; the runtime's own stays the last.
+        // Connections that both sides have closed are removed; the runtime's own stays the last.
         let last = to.connections.len().wrapping_sub(1);
         let mut index = 0;
         to.connections.retain(|connection| {
@@ -306,7 +306,7 @@ impl Product for Meeting {
         ways
     }
 
-    /// A runtime connects for ever: what it must always come to again is a request.
+    /// A runtime connects forever: it must always reach a request again.
     fn end(&self) -> Option<String> {
         if self.port.action() != ConnectPortAction::HandOver {
             return None;
@@ -320,7 +320,7 @@ impl Product for Meeting {
 }
 
 #[test]
-fn port_every_state_comes_to_a_request() {
+fn port_every_state_reaches_a_request() {
     for policy in [RetryPolicy::AsShipped, RetryPolicy::AsPrinted] {
         let port = ConnectPort::new(ADVERTISE, policy);
         let start = Meeting { port, buffer: [0; 34], connections: vec![], is_connected: false, failed: 0, steps: vec![] };

@@ -33,7 +33,7 @@ impl Traced {
         Self { limit, stop_can_fail, session: None, stream: Pair::new(talk(flow)), stop: None, stop_talk }
     }
 
-    /// Whether the runtime has a stop that it does not refuse.
+    /// Whether the runtime has accepted a stop.
     fn is_stopping(&self) -> bool {
         let taken = |stop: &Pair| stop.server.action() == ServerAction::Respond || stop.answer == Some(Answer::Ok);
         self.stop.as_ref().is_some_and(taken)
@@ -43,7 +43,7 @@ impl Traced {
         self.session.as_ref().is_some_and(|session| session.stop() == StopOutcome::Awaited)
     }
 
-    /// What happened on the session's connection, as its caller tells the session.
+    /// Passes what happened on the session's connection to the session, as its caller does.
     fn streamed(&self, way: Way<Pair>) -> Option<Way<Self>> {
         let (label, mut is_fault) = (way.label, way.is_fault);
         let mut to = self.clone();
@@ -77,7 +77,7 @@ impl Traced {
                     session.hung_up().unwrap();
                 }
             }
-            // Without a stop the process exits, or finds that nobody reads.
+            // Without a stop the process exits, or finds its reader gone.
             (Some(_), "stream ends" | "session is stopped") => is_fault |= !self.is_stopping() && !self.stream.client_is_gone,
             _ => {}
         }
@@ -95,7 +95,7 @@ impl Traced {
         }
         let Some(stop) = &self.stop else { return };
         for way in stop.ways() {
-            // Its outcome is told before the buffer is given up.
+            // Its outcome is reported before the buffer is released.
             if (way.label != "client closes" || !self.awaits_stop()) && (self.stop_can_fail || !way.is_fault) {
                 let to = Self { stop: Some(way.to), ..self.clone() };
                 ways.push(Way { label: way.label, is_fault: way.is_fault, to });
@@ -168,7 +168,7 @@ impl Product for Traced {
         let SessionAction::Finished(outcome) = session.action() else { return None };
         let SessionOutcome { bytes, end, stop, .. } = outcome;
         let is_ok = self.stop.as_ref().is_some_and(|pair| pair.answer == Some(Answer::Ok));
-        // A server that gave the stream up closes it, and answers a stop of what it no longer has (F-31): that cannot be told.
+        // A server that gave the stream up closes it, and answers a stop of what it no longer has (F-31): the client cannot see that.
         let is_whole =
             [ServerOutcome::Answered, ServerOutcome::Gone { end: End::TimedOut }].contains(&self.stream.served().unwrap());
         match (outcome.stream_end(), stop) {

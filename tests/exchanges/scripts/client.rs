@@ -1,5 +1,5 @@
-//! The client under test: [`AdvertiseReceiver`], [`Client`], the fallbacks, [`Session`] and [`EnvironmentDecoder`], told what to do
-//! by the `ask` of a script. What it concludes is said in the words of `vectors/exchanges/README.md`.
+//! The client under test: [`AdvertiseReceiver`], [`Client`], the fallbacks, [`Session`] and [`EnvironmentDecoder`], driven
+//! by the `ask` of a script. Its outcome is in the words of `vectors/exchanges/README.md`.
 
 mod follows;
 mod words;
@@ -29,7 +29,7 @@ use crate::scripts::network::{DEFAULT, Net};
 use crate::scripts::socket::{Frame, Socket};
 use crate::scripts::twice;
 
-/// Room for a message, where the script does not say how much: no message is larger.
+/// Room for a message, if the script does not say how much: no message is larger.
 const BUFFER: usize = 65_535;
 
 struct Tool {
@@ -38,7 +38,7 @@ struct Tool {
     ask: Ask,
 }
 
-/// What became of one request, and what it came over.
+/// The result of one request, and its connection.
 struct Answered {
     command: Command,
     client: Client,
@@ -48,7 +48,7 @@ struct Answered {
     advertise: Option<Value>,
 }
 
-/// Does what it is asked, and says what became of it.
+/// Does what the script asks, and stores the outcome.
 pub(crate) fn start(net: &Net, spawner: &Spawner, ask: &Ask, concluded: &Rc<RefCell<Option<ScriptOutcome>>>) {
     let tool = Rc::new(Tool { net: net.clone(), spawner: spawner.clone(), ask: ask.clone() });
     let concluded = concluded.clone();
@@ -85,7 +85,7 @@ impl Tool {
             AnyRequest::CollectTracing6(request) => self.descend(TracingFallback::new(&request)).await,
             AnyRequest::CollectTracing5(request) => self.descend(TracingFallback::new(&request)).await,
             AnyRequest::CollectTracing4(request) => {
-                // The fallback begins a request higher; that one is not asked.
+                // The fallback begins one request higher; that one is not sent.
                 let providers: Vec<_> = request.providers.iter().map(without_filter).collect();
                 let newer = CollectTracing5::Streaming(StreamingSession {
                     circular_buffer_mb: request.circular_buffer_mb,
@@ -113,7 +113,7 @@ impl Tool {
         vec![0; self.ask.buffer.unwrap_or(BUFFER)]
     }
 
-    /// Asks one command after the other, each on a connection of its own.
+    /// Asks one command after the other, each on a new connection.
     async fn descend<R: FallbackRequest>(self: &Rc<Self>, mut fallback: Fallback<R>) -> ScriptOutcome {
         let mut asked = Vec::new();
         loop {
@@ -135,7 +135,7 @@ impl Tool {
         }
     }
 
-    /// A connection to ask on, and what the runtime said of itself.
+    /// A connection to ask on, and the runtime's advertise.
     async fn connection(&self) -> Result<(Socket, Option<Value>), ScriptOutcome> {
         let Some(port) = &self.ask.port else {
             let id = self.net.borrow_mut().connect(DEFAULT);
@@ -169,7 +169,7 @@ impl Tool {
         }
     }
 
-    /// One request, on a connection of its own.
+    /// One request, on a new connection.
     async fn exchange(&self, mut client: Client, mut buffer: Vec<u8>) -> Result<Answered, ScriptOutcome> {
         let (socket, advertise) = self.connection().await?;
         let outcome = self.drive(&mut client, &mut buffer, &socket).await;
@@ -198,7 +198,7 @@ impl Tool {
         }
     }
 
-    /// What is said of a reply, and of what follows it.
+    /// The outcome of a reply, and of what follows it.
     async fn conclude(self: &Rc<Self>, answered: Answered, asked: Option<Vec<String>>) -> ScriptOutcome {
         let Answered { command, mut client, outcome, socket, mut buffer, advertise } = answered;
         let Outcome::Ok { size, then } = outcome else {
@@ -252,7 +252,7 @@ impl Tool {
         ScriptOutcome::Ok(Box::new(ok))
     }
 
-    /// The protocol before this one: two numbers go, and one of 64 bits comes.
+    /// The protocol before this one: two numbers are sent, and one of 64 bits is received.
     async fn ask_the_old_way(self: &Rc<Self>) -> ScriptOutcome {
         let old = |kind| Subject { kind, command: None, from_server: kind == Type::OldReply };
         let request = old(Type::OldRequest).encode(&self.ask.value).expect("a value in the form of the vectors");
@@ -303,7 +303,7 @@ fn without_filter(provider: ProviderConfig<'_>) -> StreamingProviderConfig<'_> {
     StreamingProviderConfig { keywords, log_level, provider_name, arguments, filter: EventFilter::ALL }
 }
 
-/// What is said of all that is no OK.
+/// The outcome of every reply that is not an OK.
 fn said(outcome: Outcome, command: Command, buffer: &[u8], asked: Option<Vec<String>>, advertise: Option<Value>) -> ScriptOutcome {
     match outcome {
         Outcome::Error { size, hresult } => {
@@ -318,7 +318,7 @@ fn said(outcome: Outcome, command: Command, buffer: &[u8], asked: Option<Vec<Str
     }
 }
 
-/// The payload's value, of a reply that the client has taken.
+/// The payload's value, of a reply that the client has accepted.
 fn value(command: Command, reply: &[u8]) -> Value {
     let subject = Subject { kind: Type::Reply, command: Some(command), from_server: true };
     subject.decode(reply).expect("the client has taken it").value

@@ -1,4 +1,4 @@
-//! Tasks on the time of a [`Network`]: nothing here waits.
+//! Tasks on the time of a [`Network`]: nothing here really waits.
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::scripts::network::{Net, Network};
 
-/// Waits until `ready` gives something; `None` once `patience` is over.
+/// Waits until `ready` returns something; `None` after `patience`.
 pub(crate) async fn within<T>(net: &Net, patience: Option<u64>, mut ready: impl FnMut(&mut Network) -> Option<T>) -> Option<T> {
     let deadline = patience.map(|patience| net.borrow().now + patience);
     poll_fn(|_| {
@@ -33,7 +33,7 @@ pub(crate) async fn within<T>(net: &Net, patience: Option<u64>, mut ready: impl 
 
 type Task = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Where tasks are put that are to run.
+/// New tasks are put here.
 #[derive(Clone, Default)]
 pub(crate) struct Spawner(Rc<RefCell<Vec<Task>>>);
 

@@ -1,4 +1,4 @@
-//! The files of vectors/exchanges/: that they are what schema/ and README.md say.
+//! The files of vectors/exchanges/: they match schema/ and README.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -27,7 +27,7 @@ fn scripts() -> Vec<Script> {
     vectors::script_files().unwrap().into_iter().flat_map(|file| file.scripts).collect()
 }
 
-/// Gives every line that `check` returns for a script in one panic.
+/// Reports every line that `check` returns for a script in one panic.
 fn for_each(mut check: impl FnMut(&Script) -> Vec<String>) {
     let of = |script: &Script, lines: Vec<String>| -> Vec<String> {
         lines.into_iter().map(|line| format!("scId {} ({}): {line}", script.sc_id, script.name)).collect()
@@ -37,7 +37,7 @@ fn for_each(mut check: impl FnMut(&Script) -> Vec<String>) {
 }
 
 #[test]
-fn every_file_is_valid_by_the_schema() {
+fn every_file_matches_the_schema() {
     let schema = Schema::load("exchanges.schema.json");
     for (name, text) in files_on_disk() {
         let document = text.parse().unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -45,7 +45,7 @@ fn every_file_is_valid_by_the_schema() {
     }
 }
 
-/// One script of each side, in which each test below changes one thing.
+/// One script of each side. Each test below changes one thing in it.
 fn good() -> Value {
     r#"{ "schema": "exchanges.schema.json", "format": 1, "title": "t", "within_ms": 5000, "numberOfScripts": 2, "scripts": [
         { "scId": 1, "name": "a", "comment": "c", "plays": "client", "spec": ["F-1"], "since": "5.0", "hazard": null,
@@ -76,14 +76,14 @@ fn good() -> Value {
         .unwrap()
 }
 
-/// What the schema refuses, the types refuse as well, and the other way round.
+/// What the schema refuses, the types refuse as well, and vice versa.
 #[test]
 fn script_unknown_or_contradictory_keys_are_refused() {
     let schema = Schema::load("exchanges.schema.json");
     let takes = |document: &Value| vectors::parse_scripts("t", &document.to_string()).map(drop).map_err(|error| error.to_string());
     assert_eq!((schema.objection(&good()), takes(&good())), (None, Ok(())));
 
-    // Where, which key, and a value that must not stand there.
+    // Where, which key, and a value that must not be there.
     let wrong = [
         ("", "extra", "1"),
         ("", "format", "2"),
@@ -163,7 +163,7 @@ fn script_error_names_file_script_step() {
     assert!(error.starts_with("my.json: scId 1 (a): step 5: unknown field `extra`"), "{error}");
 }
 
-/// Nothing of a script is lost in its type: written again, it is the same JSON.
+/// A script's type loses nothing: written again, it is the same JSON.
 #[test]
 fn script_types_keep_all_keys() {
     let document = good();
@@ -221,7 +221,7 @@ fn script_citations_exist() {
     });
 }
 
-/// The bytes that a step sends, where all of them are written out.
+/// The bytes that a step sends, if all of them are written out.
 fn sent(step: &Step) -> Option<Vec<u8>> {
     let Step::Send(step) = step else { return None };
     let nothing = Captures::new();
@@ -236,7 +236,7 @@ fn script_hazard_covers_its_vectors() {
             continue;
         }
         for test in group.tests {
-            // What half a message does is decided by what comes behind it.
+            // The effect of half a message depends on what follows it.
             if test.error.as_ref().is_some_and(|error| error.layer == "transport") {
                 continue;
             }
@@ -255,7 +255,7 @@ fn script_hazard_covers_its_vectors() {
     assert!(compared > 20, "{compared}");
 }
 
-/// What the schema cannot say.
+/// What the schema cannot express.
 #[test]
 fn script_steps_are_consistent() {
     for_each(|script| {
@@ -356,7 +356,7 @@ fn is_known(literal: &Literal, names: &BTreeSet<String>) -> bool {
     if let Literal::Same(name) = literal { names.contains(name) } else { true }
 }
 
-/// Whether each name in a pattern is captured before; captures its own.
+/// Whether each name in a pattern is captured before; also captures the pattern's own names.
 fn capture(parts: &[Part], names: &mut BTreeSet<String>) -> bool {
     use dotnet_diagnostics_ipc::vectors::script::{Length, LengthOf};
     parts.iter().all(|part| match part {
@@ -374,7 +374,7 @@ fn capture(parts: &[Part], names: &mut BTreeSet<String>) -> bool {
     })
 }
 
-/// The bytes with which a pattern begins, as far as they are written out, and whether that is all of it.
+/// The bytes with which a pattern begins, as far as they are written out, and whether that is the whole pattern.
 fn front(parts: &[Part]) -> (Vec<u8>, bool) {
     let nothing = Captures::new();
     let known = parts.iter().map_while(|part| match part {

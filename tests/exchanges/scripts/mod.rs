@@ -1,5 +1,5 @@
-//! The exchange scripts of `vectors/exchanges/`, played against this crate's own state machines on connections in memory, and what
-//! the files themselves must be.
+//! The exchange scripts of `vectors/exchanges/`, played against this crate's own state machines on connections in memory, and checks
+//! of the files themselves.
 
 mod client;
 mod executor;
@@ -17,7 +17,7 @@ use dotnet_diagnostics_ipc::vectors::script::{Plays, Script, Step};
 
 use network::Chunking;
 
-/// Asks twice, and notes it where the second answer is another one.
+/// Asks twice, and records a fault if the second answer differs.
 macro_rules! twice {
     ($net:expr, $question:expr) => {{
         let (first, second) = ($question, $question);
@@ -40,13 +40,13 @@ const CHUNKINGS: &[Chunking] = &[
     Chunking::Random(6),
 ];
 
-/// Whether a script looks at the process of the runtime, of which there is none here.
+/// Whether a script needs the process of the runtime, which does not exist here.
 fn is_about_a_process(script: &Script) -> bool {
     let Plays::Client(part) = &script.plays else { return false };
     !part.target.default_port || script.steps.iter().any(|step| matches!(step, Step::Signal(_) | Step::ExpectSocket(_)))
 }
 
-/// Plays all scripts of which `is_meant` says so, for every chunking; how many there were.
+/// Plays all scripts for which `is_meant` is true, for every chunking; returns their number.
 fn play_all(is_meant: impl Fn(&Plays) -> bool) -> usize {
     let mut played = 0;
     let mut wrong = Vec::new();

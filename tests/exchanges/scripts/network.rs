@@ -1,7 +1,7 @@
-//! Connections in memory, and a time of their own: nothing here waits, and nothing depends on the machine.
+//! Connections in memory with a simulated clock: nothing here waits, and nothing depends on the machine.
 //!
-//! One side of every connection is the player's, the other that of the side under test, which runs as tasks of an `Executor`.
-//! A read or write of the side under test moves as many bytes as [`Chunking`] says; and no read may ask for more than what is left
+//! One side of every connection is the player, the other the side under test, which runs as tasks of an `Executor`.
+//! A read or write of the side under test moves as many bytes as [`Chunking`] says. No read may ask for more than what is left
 //! of the message it reads (`Frame`), whatever the state machine says.
 
 use std::cell::RefCell;
@@ -20,7 +20,7 @@ pub(crate) enum Chunking {
 }
 
 impl Chunking {
-    /// What a socket holds of a client that nobody reads: a client has to wait with its request, and to hear when it fails.
+    /// How many unread bytes a socket holds: a client has to wait with its request, and to notice when it fails.
     pub(crate) const fn capacity(self) -> usize {
         match self {
             Self::One => 1,
@@ -48,7 +48,7 @@ impl Side {
     }
 }
 
-/// A byte, and the descriptor that rides on it.
+/// A byte, and the descriptor attached to it.
 type Cell = (u8, Option<FdKind>);
 
 #[derive(Debug, Default)]
@@ -76,12 +76,12 @@ pub(crate) struct Network {
     pub(crate) now: u64,
     pub(crate) chunking: Chunking,
     random: u64,
-    /// Grows whenever something moves.
+    /// Grows whenever anything moves.
     pub(crate) progress: u64,
     pub(crate) timers: BTreeSet<u64>,
     connections: Vec<Connection>,
     ports: BTreeMap<String, Port>,
-    /// What the side under test did that nobody may do.
+    /// Forbidden actions of the side under test.
     pub(crate) faults: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ impl Network {
         match self.chunking {
             Chunking::One => most.min(1),
             Chunking::All => most,
-            // Now and then a large piece, or a message of 65,535 bytes would take its time.
+            // Sometimes a large piece, or a message of 65,535 bytes would take long.
             Chunking::Random(_) if most > 0 => {
                 let cap = if self.any_up_to(4) == 1 { most } else { most.min(17) };
                 self.any_up_to(cap)
@@ -135,7 +135,7 @@ impl Network {
         self.moved();
     }
 
-    /// Ends the connections that nobody has accepted.
+    /// Ends the connections that were not accepted.
     pub(crate) fn drop_waiting(&mut self, port: &str, listener: Side) {
         let waiting = std::mem::take(&mut self.ports.entry(port.to_owned()).or_default().waiting);
         for id in waiting {
@@ -143,7 +143,7 @@ impl Network {
         }
     }
 
-    /// Nobody can connect unless somebody listens.
+    /// A connection needs a listener.
     pub(crate) fn connect(&mut self, port: &str) -> Option<usize> {
         let id = self.connections.len();
         let port = self.ports.get_mut(port).filter(|port| port.listening)?;
@@ -171,7 +171,7 @@ impl Network {
         self.outgoing(id, side.other())
     }
 
-    /// Whether the bytes went.
+    /// Whether the bytes were sent.
     pub(crate) fn write(&mut self, id: usize, side: Side, bytes: &[u8], fd: Option<FdKind>) -> bool {
         let pipe = self.outgoing(id, side);
         if pipe.reader_gone || pipe.end.is_some() {
@@ -182,7 +182,7 @@ impl Network {
         true
     }
 
-    /// Up to `most` bytes with their descriptors; `Err` is the end, `None` that nothing has come.
+    /// Up to `most` bytes with their descriptors; `Err` is the end, `None` that nothing has arrived.
     pub(crate) fn read(&mut self, id: usize, side: Side, most: usize) -> Option<Result<Vec<Cell>, End>> {
         let pipe = self.incoming(id, side);
         if pipe.cells.is_empty() {
@@ -204,7 +204,7 @@ impl Network {
         self.moved();
     }
 
-    /// As on a Unix socket: who closes with bytes unread resets the connection (F-70).
+    /// As on a Unix socket: a side that closes with bytes unread resets the connection (F-70).
     pub(crate) fn close(&mut self, id: usize, side: Side) {
         let unread = !self.incoming(id, side).cells.is_empty();
         self.finish(id, side, if unread { End::Reset } else { End::Closed });
@@ -216,7 +216,7 @@ impl Network {
 
     fn finish(&mut self, id: usize, side: Side, end: End) {
         let pipe = self.outgoing(id, side);
-        // A half-close before stays the end of the input, unless bytes are lost.
+        // After a half-close, the end stays as it is, unless bytes are lost.
         if pipe.end.is_none() || end == End::Reset {
             pipe.end = Some(end);
         }
@@ -226,7 +226,7 @@ impl Network {
         self.moved();
     }
 
-    /// The next time at which a task wants to look again.
+    /// The next time at which a task wants to run again.
     pub(crate) fn next_timer(&mut self) -> Option<u64> {
         let now = self.now;
         self.timers.retain(|time| *time > now);

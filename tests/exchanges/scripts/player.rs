@@ -12,16 +12,16 @@ use crate::scripts::executor::Executor;
 use crate::scripts::network::{Chunking, DEFAULT, Net, Network, Side};
 use crate::scripts::{client, runtime};
 
-/// The player's side of the connections in memory. Its waiting is what lets the side under test go on.
+/// The player's side of the connections in memory. While it waits, the side under test runs.
 struct Memory {
     net: Net,
     executor: Executor,
     drained: BTreeMap<Link, Drained>,
-    /// The ports of a runtime at which the player listens from the beginning to the end.
+    /// The ports of a runtime at which the player always listens.
     always_listens: BTreeSet<String>,
 }
 
-/// Plays `script`; what differs, with the step.
+/// Plays `script`; returns the difference, with the step.
 pub(crate) fn play(script: &Script, within_ms: u32, chunking: Chunking) -> Result<(), String> {
     let net = Network::new(chunking);
     let executor = Executor::new(&net);
@@ -70,7 +70,7 @@ impl Memory {
         if faults.is_empty() { Ok(()) } else { Err(PlayerError::differs(faults.join("; "))) }
     }
 
-    /// Lets the side under test go as far as it goes, and reads in the background.
+    /// Runs the side under test until it can do no more, and reads in the background.
     fn pump(&mut self) -> Result<(), PlayerError> {
         loop {
             self.executor.run().map_err(PlayerError::differs)?;
@@ -92,7 +92,7 @@ impl Memory {
         }
     }
 
-    /// Waits until `ready` gives something, or it is later than `until`: then `None`.
+    /// Waits until `ready` returns something; `None` after `until`.
     fn until<T>(
         &mut self,
         until: Duration,
@@ -156,7 +156,7 @@ impl Connections for Memory {
     }
 
     fn send(&mut self, link: Link, bytes: &[u8], fd: Option<FdKind>, _until: Duration) -> Result<Sent, PlayerError> {
-        // What the side under test does by itself comes first.
+        // What the side under test does by itself is done first.
         self.pump()?;
         let went = self.net.borrow_mut().write(link.number(), Side::Player, bytes, fd);
         Ok(if went { Sent::All } else { Sent::PeerGone("the peer has closed".to_owned()) })
@@ -185,7 +185,7 @@ impl Connections for Memory {
     }
 
     fn end(&mut self, link: Link, how: Ending) -> Result<(), PlayerError> {
-        // What the side under test does by itself comes first.
+        // What the side under test does by itself is done first.
         self.pump()?;
         let mut net = self.net.borrow_mut();
         match how {
@@ -206,7 +206,7 @@ impl Connections for Memory {
     }
 
     fn file(&mut self, _name: &str, most: usize) -> Result<Option<Vec<u8>>, PlayerError> {
-        // Nothing is written here: the head of a core file stands for what was.
+        // Nothing is written here: this returns the head of a core file instead.
         let head = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x04\0";
         Ok(Some(head[..most.min(head.len())].to_vec()))
     }

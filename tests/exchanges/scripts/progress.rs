@@ -1,4 +1,4 @@
-//! The player waits on while the memory of a target grows, where a step says so.
+//! The player keeps waiting while the memory of a target grows, if a step allows it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use dotnet_diagnostics_ipc::conformance::player::{Drained, Link, Network, Player
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind, Life, Step};
 
-/// A target that is silent as long as there are sizes, and then ends. Each wait lets its time pass.
+/// A target that is silent while sizes are left, and then ends. Each wait takes its full time.
 struct Filling {
     now: Duration,
     /// Its memory at the beginning, and after each wait.
@@ -70,7 +70,7 @@ impl Network for Filling {
     }
 }
 
-/// How long it took, in milliseconds, and whether the end came.
+/// How long it took, in milliseconds, and whether the end was seen.
 fn plays(sizes: &[u64], more: &str) -> (u128, bool) {
     let mut target = Filling { now: Duration::ZERO, sizes: sizes.iter().copied().collect() };
     let text = format!(r#"[{{ "open": "a" }}, {{ "on": "a", "expect_end": "any", "within_ms": 100{more} }}]"#);
@@ -80,12 +80,12 @@ fn plays(sizes: &[u64], more: &str) -> (u128, bool) {
 }
 
 #[test]
-fn step_waits_on_while_memory_grows() {
+fn step_keeps_waiting_while_memory_grows() {
     const GROWS: &str = r#", "while_memory_grows": true"#;
     // Five waits, and the end in the sixth.
     assert_eq!(plays(&[10, 20, 30, 40, 50, 60], GROWS), (600, true));
     assert_eq!(plays(&[10, 20, 30, 40, 50, 60], ""), (100, false));
-    // It stands still, or gives some back: that is no progress.
+    // Its memory is constant, or shrinks: that is not progress.
     assert_eq!(plays(&[10, 20, 20, 40, 50], GROWS), (200, false));
     assert_eq!(plays(&[10, 20, 15, 25, 50], GROWS), (200, false));
 }

@@ -1,7 +1,7 @@
-//! The runtime under test: [`Server`], [`ConnectPort`] and [`Suspension`], and an application with values that are written out
+//! The runtime under test: [`Server`], [`ConnectPort`] and [`Suspension`], and an application with fixed values written out
 //! here.
 //!
-//! One server thread serves one connection after another, whatever port it came from (F-75); sessions have threads of their own.
+//! One server thread serves one connection after another, from any port (F-75); sessions have their own threads.
 
 mod answers;
 
@@ -34,9 +34,9 @@ const COOKIE: Guid = Guid::from_bytes(*b"\x01cookie of a run");
 const PROCESS_ID: u64 = 4242;
 const NETTRACE: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1";
 const NETPERF: &[u8] = b"\x14\0\0\0!FastSerialization.1";
-/// The tag behind the last object of either.
+/// The tag after the last object of either.
 const END_OF_STREAM: &[u8] = &[1];
-/// What a socket holds that nobody reads.
+/// How many unread bytes a socket holds.
 const SOCKET_BUFFER: usize = 8192;
 /// More than that.
 const RUNDOWN: usize = 20_000;
@@ -48,14 +48,14 @@ struct Session {
 struct Application {
     net: Net,
     spawner: Spawner,
-    /// In the order in which they were set; names may stand twice (F-79).
+    /// In the order in which they were set; a name may occur twice (F-79).
     environment: RefCell<Vec<String>>,
     suspension: RefCell<Suspension<4>>,
     sessions: RefCell<BTreeMap<u64, Session>>,
     last_session: Cell<u64>,
 }
 
-/// Begins to run.
+/// Starts it.
 pub(crate) fn start(net: &Net, spawner: &Spawner, target: &Target) {
     let text = |value: &VariableValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let addresses = || {
@@ -66,7 +66,7 @@ pub(crate) fn start(net: &Net, spawner: &Spawner, target: &Target) {
     let suspended =
         target.environment.get(DEFAULT_PORT_SUSPEND_VARIABLE).map(|value| DefaultPortSuspend::parse(&text(value)).suspends());
     let suspended = suspended.unwrap_or(target.suspended);
-    // A path that no socket can have is none.
+    // A path too long for a socket is ignored.
     let counting = Ports::new(&configured).filter(|port| port.address.len() <= SUN_PATH_LINUX);
     let variables = target.environment.iter().map(|(name, value)| format!("{name}={}", text(value)));
     let own = ["PATH=/bin", "no equals sign", "TWICE=1", "TWICE=2", "=C:=C:\\dir", "EMPTY="];
@@ -88,7 +88,7 @@ struct PortState {
     exchange: ConnectPort,
     buffer: [u8; 34],
     socket: Option<Socket>,
-    /// When a delay is over.
+    /// When a delay ends.
     waits_until: Option<u64>,
 }
 
@@ -153,7 +153,7 @@ impl Application {
         }
     }
 
-    /// Connects a port as far as it goes without waiting.
+    /// Connects a port as far as possible without waiting.
     async fn advance(&self, port: &mut PortState) {
         loop {
             match twice!(self.net, port.exchange.action()) {
@@ -191,7 +191,7 @@ impl Application {
         }
     }
 
-    /// One connection, until its session has a thread of its own or it is closed.
+    /// One connection, until its session has its own thread or it is closed.
     async fn exchange(self: &Rc<Self>, socket: Socket, port: PortId) {
         let mut server = Server::new();
         let mut buffer = vec![0; 65_535];
@@ -238,7 +238,7 @@ impl Application {
                 ServerAction::Continue { left: Some(left) } => {
                     let (entries, sent) = block.as_mut().expect("an environment was announced");
                     let mut encoder = EnvironmentEncoder::new(entries.iter().map(|entry| Entry::new(entry))).unwrap();
-                    // An encoder is gone through from the front; what is out already is passed over.
+                    // An encoder starts from the front; what was sent already is skipped.
                     let mut passed = vec![0; *sent];
                     assert_eq!(encoder.encode(&mut passed), *sent);
                     assert_eq!(encoder.left(), left);
@@ -263,7 +263,7 @@ impl Application {
         }
     }
 
-    /// The thread of a session: what its connection is from the reply on.
+    /// The thread of a session: its connection after the reply.
     async fn session(self: Rc<Self>, id: u64, answer: Answer, mut server: Server, socket: Socket, mut buffer: Vec<u8>) {
         let stopped = |sessions: &BTreeMap<u64, Session>| sessions.get(&id).is_some_and(|session| session.stop);
         let started = || self.suspension.borrow().is_started();
@@ -286,7 +286,7 @@ impl Application {
                 }
                 ServerAction::Continue { .. } if to_send.is_empty() && ends => server.continuation_ended().unwrap(),
                 ServerAction::Continue { .. } if to_send.is_empty() => {
-                    // A runtime finds out that its reader has gone when it next writes.
+                    // A runtime finds its reader gone at its next write.
                     within(&self.net, None, |_| stopped(&self.sessions.borrow()).then_some(())).await;
                     if rundown {
                         to_send.resize(to_send.len() + RUNDOWN, 6);

@@ -1,4 +1,4 @@
-//! The side under test's end of a connection.
+//! The connection as the side under test has it.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -11,14 +11,14 @@ use dotnet_diagnostics_ipc::vectors::script::FdKind;
 use crate::scripts::executor::within;
 use crate::scripts::network::{Chunking, Net, Network, Side};
 
-/// What may be read from a connection, whatever the side under test believes.
+/// What may be read from a connection, whatever the side under test asks for.
 #[derive(Clone, Debug)]
 pub(crate) enum Frame {
-    /// A message: 20 bytes, and as many more as they say.
+    /// A message: 20 bytes, and as many more as its header says.
     Message(Vec<u8>),
-    /// So many bytes.
+    /// This number of bytes.
     Exactly(usize),
-    /// A block of so many bytes; an error message that has begun in it may reach beyond (F-43).
+    /// A block of this number of bytes; an error message that has begun in it may go beyond (F-43).
     Block(usize, Vec<u8>),
     /// A stream.
     Anything,
@@ -52,7 +52,7 @@ impl Frame {
     }
 }
 
-/// The side under test's end of a connection.
+/// The connection as the side under test has it.
 #[derive(Clone)]
 pub(crate) struct Socket {
     net: Net,
@@ -62,17 +62,17 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    /// `capacity` is how many bytes it takes that the peer has not read.
+    /// `capacity` is how many bytes it holds that the peer has not read.
     pub(crate) fn new(net: &Net, id: usize, frame: Frame, capacity: usize) -> Self {
         Self { net: net.clone(), id, frame: Rc::new(RefCell::new(frame)), capacity }
     }
 
-    /// What is read from now on.
+    /// Sets what is read from now on.
     pub(crate) fn begin(&self, frame: Frame) {
         *self.frame.borrow_mut() = frame;
     }
 
-    /// The next bytes, at the front of `into`. `patience` is how long they may take, in milliseconds.
+    /// Reads the next bytes to the front of `into`. `patience` is the timeout in milliseconds.
     pub(crate) async fn read(&self, into: &mut [u8], patience: Option<u64>) -> Result<usize, End> {
         let left = self.frame.borrow().left();
         if into.len() > left || into.is_empty() {
@@ -93,13 +93,13 @@ impl Socket {
         Ok(cells.len())
     }
 
-    /// One byte, and the descriptor on it.
+    /// One byte, and the descriptor attached to it.
     pub(crate) async fn read_fd(&self) -> Result<Option<FdKind>, End> {
         let cells = within(&self.net, None, |net| net.read(self.id, Side::Tested, 1)).await.unwrap_or(Err(End::TimedOut))?;
         Ok(cells[0].1)
     }
 
-    /// How many bytes went, once there is room. An end is `Reset` if the peer has closed, or `TimedOut`.
+    /// How many bytes were sent, after waiting for room. An end is `Reset` if the peer has closed, or `TimedOut`.
     pub(crate) async fn write(&self, bytes: &[u8], patience: Option<u64>) -> Result<usize, End> {
         hesitate(&self.net).await;
         let written = within(&self.net, patience, |net| {
@@ -110,7 +110,7 @@ impl Socket {
         written.await.unwrap_or(Err(End::TimedOut))
     }
 
-    /// The same with one byte and a descriptor on it.
+    /// The same with one byte and its descriptor.
     pub(crate) async fn write_fd(&self, byte: u8, patience: Option<u64>) -> Result<(), End> {
         let written = within(&self.net, patience, |net| {
             (self.room(net) > 0).then(|| net.write(self.id, Side::Tested, &[byte], Some(FdKind::Null)))
@@ -122,7 +122,7 @@ impl Socket {
         }
     }
 
-    /// For how many bytes there is room. A write to a peer that has closed fails, and is not held up.
+    /// For how many bytes there is room. A write to a peer that has closed fails at once.
     fn room(&self, net: &mut Network) -> usize {
         let pipe = net.outgoing(self.id, Side::Tested);
         if pipe.reader_gone { usize::MAX } else { self.capacity.saturating_sub(pipe.cells.len()) }
@@ -136,7 +136,7 @@ impl Socket {
         !self.net.borrow_mut().incoming(self.id, Side::Tested).cells.is_empty()
     }
 
-    /// Whether the peer has closed, and not only the direction in which it sends.
+    /// Whether the peer has closed both directions.
     pub(crate) fn peer_gone_in(&self, net: &mut Network) -> bool {
         net.outgoing(self.id, Side::Tested).reader_gone
     }
@@ -150,7 +150,7 @@ impl Socket {
     }
 }
 
-/// Now and then everybody else goes first.
+/// Sometimes lets all other tasks run first.
 async fn hesitate(net: &Net) {
     let mut first = {
         let mut net = net.borrow_mut();

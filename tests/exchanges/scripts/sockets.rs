@@ -1,4 +1,4 @@
-//! The player over real sockets: what it says where a step goes another way.
+//! The player over real sockets: what it reports if a step differs.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -12,14 +12,14 @@ use dotnet_diagnostics_ipc::conformance::player::{Failure, Link, Network as _, P
 use dotnet_diagnostics_ipc::vectors::script::Step;
 use tempfile::TempDir;
 
-/// How long a step may take that is not to come.
+/// The timeout of a step that must not happen.
 const SHORT: Duration = Duration::from_millis(30);
 
 fn steps(text: &str) -> Vec<Step> {
     serde_json::from_str(text).unwrap()
 }
 
-/// Where a server is that does `serves` with the first connection.
+/// The address of a server that does `serves` with the first connection.
 fn server(serves: impl FnOnce(UnixStream) + Send + 'static) -> (TempDir, PathBuf) {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("socket");
@@ -32,7 +32,7 @@ fn play(mut network: SocketNetwork, text: &str) -> Result<(), Failure> {
     Player::new(&mut network, SHORT).play(&steps(text))
 }
 
-/// The step that went another way, by its number, and what came.
+/// The number of the step that differed, and what was seen.
 #[track_caller]
 fn differs(network: SocketNetwork, text: &str) -> (usize, String) {
     let failure = play(network, text).unwrap_err();
@@ -48,7 +48,7 @@ fn unavailable(network: SocketNetwork, text: &str) -> String {
     }
 }
 
-/// A server that reads `len` bytes, says `answer` and closes.
+/// A server that reads `len` bytes, sends `answer` and closes.
 fn says(len: usize, answer: &'static [u8]) -> (TempDir, PathBuf) {
     server(move |mut stream| {
         stream.read_exact(&mut vec![0; len]).unwrap();
@@ -56,7 +56,7 @@ fn says(len: usize, answer: &'static [u8]) -> (TempDir, PathBuf) {
     })
 }
 
-/// A server that says `answer` and waits for the end.
+/// A server that sends `answer` and waits for the end.
 fn holds(answer: &'static [u8]) -> (TempDir, PathBuf) {
     server(move |mut stream| {
         stream.write_all(answer).unwrap();
@@ -101,12 +101,12 @@ fn player_waits_for_late_socket() {
     let mut network = SocketNetwork::to_socket(&path);
     Player::new(&mut network, Duration::from_secs(10)).play(&steps(script)).unwrap();
     server.join().unwrap();
-    // But no longer.
+    // But not longer.
     let (step, said) = differs(SocketNetwork::to_socket(directory.path().join("other")), script);
     assert!(step == 0 && said.contains("other"), "{step}: {said}");
 }
 
-/// What was not read makes the end a reset.
+/// Unread bytes make the end a reset.
 #[test]
 fn player_reset_differs_from_close() {
     let (_directory, path) = server(|mut stream| {
@@ -150,7 +150,7 @@ fn player_drained_stream_end_is_checked() {
     let (_directory, path) = holds(b"stream");
     let text = last("01").replace("5000", "30");
     assert_eq!(differs(SocketNetwork::to_socket(path), &text), (2, "no end comes".to_owned()));
-    // Nothing says that it is read in the background.
+    // The step does not read in the background.
     let (_directory, path) = holds(b"");
     let mut network = SocketNetwork::to_socket(path);
     let link = network.open(None, SHORT).unwrap();
@@ -173,7 +173,7 @@ fn player_failed_send_is_reported() {
     let (_directory, path) = says(1, b"refused");
     assert_eq!(play(SocketNetwork::to_socket(path), &sends.replace("MAY", "true")), Ok(()));
 
-    // It lives, and reads nothing.
+    // It stays open, and reads nothing.
     let (_directory, path) = server(|stream| {
         thread::sleep(Duration::from_millis(300));
         drop(stream);
@@ -209,12 +209,12 @@ fn player_missing_connection_is_error() {
     let _client = UnixStream::connect(directory.path().join("ours")).unwrap();
     assert_eq!(differs(called, r#"[{ "expect_no_connection": 30 }]"#).1, "somebody connects");
     assert!(!directory.path().join("ours").exists());
-    // Something else lies there.
+    // Another file is there.
     let file = directory.path().join("file");
     std::fs::write(&file, b"").unwrap();
     let port = nobody().with_port("p", &file);
     assert_eq!(differs(port, r#"[{ "port": "p", "listen": true }]"#).0, 0);
-    // One name for two connections; and one that the script has closed.
+    // One name for two connections; and a connection that the script has closed.
     let (_directory, path) = holds(b"");
     let twice = r#"[{ "open": "a" }, { "open": "a" }]"#;
     assert_eq!(differs(SocketNetwork::to_socket(&path), twice), (1, "a stands for two connections".to_owned()));
@@ -225,7 +225,7 @@ fn player_missing_connection_is_error() {
     drop(listener);
 }
 
-/// What a script needs and this machine lacks is no fault of the side under test.
+/// A missing ability of this machine is not a fault of the side under test.
 #[test]
 fn player_descriptor_is_passed_if_present() {
     let sends = |kind: &str| format!(r#"[{{ "open": "a" }}, {{ "on": "a", "send": ["00"], "with_fd": "{kind}" }}]"#);
@@ -268,7 +268,7 @@ fn player_port_runtime_advertises_first() {
 }
 
 #[test]
-fn player_target_life_is_asked_of_process() {
+fn player_target_life_is_read_from_process() {
     let directory = TempDir::new().unwrap();
     let network = || SocketNetwork::to_socket(directory.path().join("nobody"));
     let (alive, dead) = (r#"[{ "expect_target": "alive" }]"#, r#"[{ "expect_target": "dead" }]"#);
@@ -281,7 +281,7 @@ fn player_target_life_is_asked_of_process() {
     assert_eq!(play(dies, dead), Ok(()));
 }
 
-/// What went over the connections is there for reports, and what was captured for later steps.
+/// Bytes of the connections are kept for reports, and captures for later steps.
 #[test]
 fn player_failure_keeps_other_connections() {
     let directory = TempDir::new().unwrap();

@@ -18,7 +18,7 @@ pub(crate) fn cli_decode(input: &[u8]) {
         2 => vec![Item::whole(kind(*which), bytes)],
         _ => Splitter::new(bytes, Some(Side::Server), request).collect(),
     };
-    // Every byte is in one item, and in one only.
+    // Every byte is in exactly one item.
     let mut at = 0;
     for item in &items {
         assert_eq!(item.offset, at, "{items:?}");

@@ -1,4 +1,4 @@
-//! The bodies of the fuzz targets, run over their seeds and over everything that a fuzzer ever found, without a fuzzer.
+//! The bodies of the fuzz targets, run without a fuzzer over their seeds and over everything that a fuzzer ever found.
 
 mod cli_decode;
 
@@ -24,7 +24,7 @@ fn finds(target: &str) -> Vec<Seed> {
     files.map(|file| read(file.unwrap().path())).collect()
 }
 
-/// Runs a body over its seeds, each of them also cut short, with a byte more, and with a bit changed; and over all finds.
+/// Runs a body over its seeds, each also cut short, with one more byte, and with a bit changed; and over all finds.
 fn replay(target: &str, body: &mut dyn FnMut(&[u8])) {
     let mut one = |name: &str, input: &[u8]| {
         let outcome = catch_unwind(AssertUnwindSafe(|| body(input)));
@@ -75,7 +75,7 @@ fn cli_decode() {
 /// What a body that asks a program in C does with its input.
 type Asking = fn(&[u8], &mut dyn FnMut(&str) -> String);
 
-/// The fuzzer's programs have what is written in C linked in; here it is asked over pipes.
+/// The fuzzer's programs link the C code; here it is asked over pipes.
 fn replay_with_c(target: &str, source: &str, body: Asking) {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("adapter");
@@ -102,7 +102,7 @@ fn c_header() {
     replay_with_c("c_header", "vectors/adapters/c_header/adapter.c", fuzzing::c_header);
 }
 
-/// A target that is not built, not run or not described is a target that rots.
+/// A target that is not built, run or described breaks unnoticed.
 #[test]
 fn fuzz_targets_are_built_tested_and_described() {
     let targets: BTreeSet<_> = fuzzing::BODIES.iter().map(|(name, _)| *name).chain(fuzzing::OTHERS).collect();
@@ -110,7 +110,7 @@ fn fuzz_targets_are_built_tested_and_described() {
     let tested: BTreeSet<_> = TESTED.iter().copied().chain(fuzzing::OTHERS).collect();
     assert_eq!(tested, targets);
     assert!(targets.len() == 13 && finds("no such target").is_empty() && corpus::seeds("no such target").unwrap().is_empty());
-    // Not there in a package that was published.
+    // Not present in a published package.
     let Ok(manifest) = fs::read_to_string(here("fuzz/Cargo.toml")) else { return };
     let readme = fs::read_to_string(here("fuzz/README.md")).unwrap();
     for target in targets {

@@ -1,4 +1,4 @@
-//! What is sent, what is not, and what ends a call.
+//! What is sent, what is not sent, and what ends a call.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -29,7 +29,7 @@ fn call_waiting_for_reply_is_cancelled() {
         }
         assert_eq!(peer.asked(0, 20), b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0");
         canceller.cancel();
-        // Once is enough, and twice does no harm.
+        // Once is enough, and twice is harmless.
         canceller.cancel();
         call.join().unwrap()
     });
@@ -78,7 +78,7 @@ fn call_ok_with_failed_result_is_refused() {
 
 /// As .NET 6.0.13 answers a dump that failed (F-127): the header says that it is an error.
 #[test]
-fn call_error_with_code_0_is_a_failure_and_not_success() {
+fn call_error_with_code_0_is_a_failure() {
     let peer = Peer::saying(&[b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\0\0\0\0"]);
     let dump = GenerateCoreDump { dump_name: "/d".into(), dump_type: DumpType::NORMAL, diagnostics: false.into() };
     let error = Client::new(&peer).generate_core_dump(&dump).unwrap_err();
@@ -87,7 +87,7 @@ fn call_error_with_code_0_is_a_failure_and_not_success() {
     assert_eq!(error.to_string(), said);
 }
 
-/// What is asked by each method, byte by byte; and that an error is one.
+/// What each method sends, byte by byte; and that an error reply is an error.
 #[test]
 fn client_method_sends_its_command() {
     type Call = fn(&Client<&Peer>) -> Result<(), Error>;
@@ -144,7 +144,7 @@ fn client_method_sends_its_command() {
     }
 }
 
-/// F-31: of an unknown session as well.
+/// F-31: also for an unknown session.
 #[test]
 fn stop_returns_session_of_reply() {
     let peer = Peer::saying(&[SESSION, b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0"]);
@@ -238,10 +238,10 @@ fn call_of_user_events_is_refused_unsent() {
     }
 }
 
-/// The default deadline of a reply is 5 s; an attach adds what it says itself.
+/// The default deadline of a reply is 5 s; an attach adds its own timeout.
 #[test]
 fn attach_reply_deadline_is_its_timeout() {
-    /// Notes how long it may wait for the reply.
+    /// Records how long it may wait for the reply.
     struct Noting(Option<Duration>);
     impl Transport for &mut Noting {
         fn send(&mut self, bytes: &[u8], _: &Until<'_>) -> Result<usize, Stopped> {
@@ -263,7 +263,7 @@ fn attach_reply_deadline_is_its_timeout() {
     assert!(left > Duration::from_secs(4) && left <= Duration::from_secs(5), "{left:?}");
 }
 
-/// Gives connections over which everything goes but a descriptor.
+/// Makes connections that carry everything except a descriptor.
 struct Closing<'p>(&'p Peer);
 
 #[derive(Debug)]
@@ -290,13 +290,13 @@ impl Connect for Closing<'_> {
 }
 
 #[test]
-fn user_events_early_refusal_is_heard() {
+fn user_events_early_refusal_is_reported() {
     let peer = Peer::saying(&[FAILED]);
     let error = Client::new(Closing(&peer)).user_events(&USER_EVENTS, tempfile::tempfile().unwrap()).unwrap_err();
     assert_eq!((error.phase(), error.hresult()), (Phase::Reply, Some(HResult::FAIL)));
 }
 
-/// A reply to `ProcessInfo` with a command line of `units` units, and bytes of nobody behind it.
+/// A reply to `ProcessInfo` with a command line of `units` units, and unrelated bytes after it.
 fn long_reply(units: usize) -> (Vec<u8>, String) {
     let command_line = "0123456789".repeat(units / 10);
     let string = |text: &str| -> Vec<u8> {
@@ -312,7 +312,7 @@ fn long_reply(units: usize) -> (Vec<u8>, String) {
 
 #[test]
 fn call_reply_of_any_length_is_read_whole() {
-    // Shorter than the room that a call begins with, as long, longer, and as long as a message can be.
+    // Shorter than the room that a call begins with, equal, longer, and the longest message.
     for units in [10, 450, 460, 470, 1000, 32_000] {
         let (reply, command_line) = long_reply(units);
         let answer = Client::new(Peer::saying(&[&reply])).process_info().unwrap();

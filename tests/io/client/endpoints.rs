@@ -1,4 +1,4 @@
-//! Endpoints that are no socket, are not trusted, or have no time.
+//! Endpoints that are not a socket, are not trusted, or have no time.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -52,7 +52,7 @@ fn endpoint_distrust_names_owner() {
     assert_eq!(process.to_string(), "process 123 listens there, not process 12");
 }
 
-/// Somebody who listens, and whose backlog is full as long as the stream lasts.
+/// A listener whose backlog is full as long as the stream exists.
 fn busy() -> (UnixListener, UnixStream, Endpoint, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("socket");
@@ -63,7 +63,7 @@ fn busy() -> (UnixListener, UnixStream, Endpoint, tempfile::TempDir) {
 }
 
 #[test]
-fn endpoint_with_full_backlog_is_waited_for() {
+fn endpoint_full_backlog_is_waited_for() {
     let (_listener, _first, endpoint, _directory) = busy();
     let deadlines = Deadlines { connect: Some(Duration::from_millis(60)), ..Deadlines::DEFAULT };
     let error = Client::new(endpoint).with_deadlines(deadlines).process_info().unwrap_err();

@@ -1,4 +1,4 @@
-//! What an endpoint keeps from one connection to the next, and when it looks anew.
+//! What an endpoint keeps from one connection to the next, and when it checks again.
 
 use std::fs::{self, Permissions};
 use std::io::{Read as _, Write as _};
@@ -49,7 +49,7 @@ fn endpoint_same_socket_is_connected_to_again() {
 }
 
 #[test]
-fn endpoint_socket_made_anew_is_found() {
+fn endpoint_recreated_socket_is_found() {
     let (_directory, path) = place();
     let endpoint = Endpoint::socket(&path);
     for _ in 0..3 {
@@ -57,14 +57,14 @@ fn endpoint_socket_made_anew_is_found() {
         connect(&endpoint).unwrap();
         listener.accept().unwrap();
         fs::remove_file(&path).unwrap();
-        // Whoever still listens there is not reached by that path.
+        // A listener that still exists cannot be reached by that path.
         let error = connect(&endpoint).unwrap_err();
         assert!(matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotFound(_))), "{error:?}");
     }
 }
 
 #[test]
-fn endpoint_socket_replaced_in_directory_that_became_shared_is_refused() {
+fn endpoint_socket_replaced_in_now_shared_directory_is_refused() {
     let (directory, path) = place();
     let _listener = UnixListener::bind(&path).unwrap();
     let endpoint = Endpoint::socket(&path);
@@ -77,7 +77,7 @@ fn endpoint_socket_replaced_in_directory_that_became_shared_is_refused() {
 }
 
 #[test]
-fn endpoint_socket_that_got_another_name_is_looked_at_anew() {
+fn endpoint_renamed_socket_is_checked_again() {
     let (directory, path) = place();
     let _listener = UnixListener::bind(&path).unwrap();
     let endpoint = Endpoint::socket(&path);
@@ -88,7 +88,7 @@ fn endpoint_socket_that_got_another_name_is_looked_at_anew() {
 }
 
 #[test]
-fn endpoint_path_that_leads_elsewhere_is_looked_at_anew() {
+fn endpoint_path_leading_elsewhere_is_checked_again() {
     let (directory, _) = place();
     let (ours, shared) = (directory.path().join("ours"), directory.path().join("shared"));
     let mut listeners = Vec::new();
@@ -107,25 +107,25 @@ fn endpoint_path_that_leads_elsewhere_is_looked_at_anew() {
 }
 
 #[test]
-fn endpoint_with_other_policy_looks_anew() {
+fn endpoint_with_other_policy_is_checked_again() {
     let (directory, path) = place();
     let _listener = UnixListener::bind(&path).unwrap();
     mode(directory.path(), 0o777);
     let lenient = Endpoint::socket(&path).trusting(TrustPolicy::CHECKED.allowing_shared_directory());
     connect(&lenient).unwrap();
-    // A clone has what was found with it.
+    // A clone shares the result of the search.
     connect(&lenient.clone()).unwrap();
     assert!(matches!(distrust(&lenient.trusting(TrustPolicy::CHECKED)), Distrust::SharedDirectory { .. }));
 }
 
 #[test]
-fn endpoint_nobody_listens_any_more_says_so() {
+fn endpoint_without_listener_is_reported() {
     let (_directory, path) = place();
     let listener = UnixListener::bind(&path).unwrap();
     let endpoint = Endpoint::socket(&path);
     connect(&endpoint).unwrap();
     drop(listener);
-    // A process that another test starts holds the listener until it has become another program.
+    // A process that another test starts holds the listener until its `exec`.
     let began = std::time::Instant::now();
     let error = loop {
         match connect(&endpoint) {

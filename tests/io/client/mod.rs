@@ -1,5 +1,5 @@
-//! The client over connections of other kinds than a runtime's socket: how it is cancelled, what it refuses to send, and the words of
-//! what went wrong.
+//! The client over connections of other kinds than a runtime's socket: how it is cancelled, what it refuses to send, and its error
+//! texts.
 
 mod calls;
 mod endpoints;
@@ -24,7 +24,7 @@ const SESSION: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0";
 /// The error `E_FAIL`.
 const FAILED: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80";
 
-/// Says something on each connection before anything is asked, and keeps the connections open.
+/// Sends something on each connection before any request, and keeps the connections open.
 #[derive(Default)]
 struct Peer {
     says: Mutex<VecDeque<Vec<u8>>>,
@@ -32,7 +32,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// One connection for each of `says`; to connect once more fails.
+    /// One connection for each of `says`; a further one fails.
     fn saying(says: &[&[u8]]) -> Self {
         Self { says: Mutex::new(says.iter().map(|bytes| bytes.to_vec()).collect()), connections: Mutex::default() }
     }
@@ -44,14 +44,14 @@ impl Peer {
         end
     }
 
-    /// Waits for so many bytes that were asked on this connection.
+    /// Waits for this number of request bytes on this connection.
     fn asked(&self, nth: usize, len: usize) -> Vec<u8> {
         let mut asked = vec![0; len];
         self.end(nth).read_exact(&mut asked).unwrap();
         asked
     }
 
-    /// The same, once there is such a connection.
+    /// The same, once that connection exists.
     fn asked_when_connected(&self, nth: usize, len: usize) -> Vec<u8> {
         while self.connections.lock().unwrap().len() <= nth {
             std::thread::yield_now();
@@ -59,7 +59,7 @@ impl Peer {
         self.asked(nth, len)
     }
 
-    /// Hangs up on all, without a reset: what was asked is read before.
+    /// Closes all, without a reset: the requests are read first.
     fn hang_up(&self) {
         for mut connection in self.connections.lock().unwrap().drain(..) {
             connection.set_nonblocking(true).unwrap();

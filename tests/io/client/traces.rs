@@ -31,7 +31,7 @@ fn stopper_clone_stops_once() {
     let error = stopper.stop().unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::AlreadyStopped)), "{error:?}");
     assert!(matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::AlreadyStopped)), "{error:?}");
-    // Its end is still to come.
+    // Its end has not arrived yet.
     assert!(matches!(trace.check_complete().unwrap_err().kind(), ErrorKind::Unsupported(_)));
     peer.hang_up();
     let mut stream = Vec::new();
@@ -45,7 +45,7 @@ fn stopper_clone_stops_once() {
 }
 
 #[test]
-fn trace_empty_read_is_no_end() {
+fn trace_empty_read_is_not_the_end() {
     let peer = Peer::saying(&[&streaming(b"Nettrace")]);
     let mut trace = Client::new(&peer).trace(&COLLECT).unwrap();
     assert_eq!(trace.read(&mut []).unwrap(), 0);
@@ -77,7 +77,7 @@ fn trace_waiting_read_is_cancelled() {
         assert!(matches!((inner.phase(), inner.kind()), (Phase::Continuation, ErrorKind::Cancelled)), "{error:?}");
         assert_eq!(error.to_string(), "reading what follows the reply: cancelled");
     });
-    // No end of the session: that its connection is closed ends it.
+    // Not the end of the session: that ends when its connection is closed.
     assert!(trace.outcome().is_none());
 }
 
@@ -147,9 +147,9 @@ fn trace_of_ended_process_is_incomplete() {
     assert_eq!(error.to_string(), "stopping the session: the session is over");
 }
 
-/// The session ends with its connection, and another one may have its id by then.
+/// The session ends with its connection, and then another one may have its id.
 #[test]
-fn stop_after_trace_was_dropped_is_not_sent() {
+fn stop_after_dropped_trace_is_not_sent() {
     let peer = Peer::saying(&[&streaming(b"Nettrace"), SESSION]);
     let client = Client::new(&peer);
     let trace = client.trace(&COLLECT).unwrap();
@@ -165,7 +165,7 @@ fn trace_of_dead_process_has_its_error() {
     let peer = Peer::saying(&[&streaming(b"Nettrace")]);
     let client = Client::new(&peer);
     let mut trace = client.trace(&COLLECT).unwrap();
-    // It dies with the request unread: the connection is reset once the stream was read.
+    // It dies with the request unread: the connection is reset after the stream was read.
     peer.connections.lock().unwrap().clear();
     assert_eq!(trace.read(&mut [0; 8]).unwrap(), 8);
     let error = trace.read(&mut [0; 8]).unwrap_err();
@@ -190,7 +190,7 @@ fn trace_silent_past_deadline_can_be_read_again() {
 }
 
 #[test]
-fn connection_given_traces() {
+fn connection_in_hand_can_trace() {
     let peer = Peer::saying(&[&streaming(b"Nettrace"), SESSION]);
     let mut trace = Connection::new(peer.connect(&Until::FOREVER).unwrap()).trace(&COLLECT).unwrap();
     assert_eq!(trace.session_id(), Some(42));
@@ -202,7 +202,7 @@ fn connection_given_traces() {
     assert_eq!(error.to_string(), "sending the request: that is no session that streams");
 }
 
-/// Connects to the peer, and notes until when.
+/// Connects to the peer, and records the deadline.
 struct Noting<'p>(&'p Peer, std::sync::Mutex<Vec<Option<std::time::Instant>>>);
 
 impl Connect for Noting<'_> {
@@ -215,7 +215,7 @@ impl Connect for Noting<'_> {
 }
 
 #[test]
-fn fallback_whole_deadline_is_for_all_connections() {
+fn fallback_deadline_covers_all_connections() {
     let unknown = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
     let peer = Peer::saying(&[unknown, unknown, SESSION]);
     let deadlines = Deadlines { connect: None, whole: Some(Duration::from_secs(60)), ..Deadlines::DEFAULT };

@@ -1,4 +1,4 @@
-//! Anything that reads and writes, also where it does so badly.
+//! Anything that reads and writes, even badly.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd as _;
@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::message::process::ResumeRuntime;
 
 use crate::client::{COLLECT, DONE, SESSION, USER_EVENTS};
 
-/// Reads and writes what it is told, one after the other; then the end, and as much as it is given.
+/// Reads and writes by a list, in order; then reads the end, and writes everything.
 #[derive(Debug, Default)]
 struct Told {
     reads: Vec<io::Result<&'static [u8]>>,
@@ -77,7 +77,7 @@ fn call_interrupted_by_signal_goes_on() {
     let (first, rest) = DONE.split_at(5);
     let told = Told::new([error(Interrupted), Ok(first), error(Interrupted), Ok(rest)], [error(Interrupted), Ok(3)]);
     let mut stream = Stream(told);
-    // Lent, and got back.
+    // Lent, and returned.
     let answer = Connection::new(&mut stream).call(&ResumeRuntime {}).unwrap();
     assert_eq!(answer.result(), HResult::OK);
     assert_eq!(stream.0.written, REQUEST);
@@ -101,7 +101,7 @@ fn call_to_full_stream_ends() {
     let mut stream = Stream(Told::new([], [Ok(3), Ok(0)]));
     let error = Connection::new(&mut stream).call(&ResumeRuntime {}).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Ended { end: End::Closed, received: 0 }), "{error:?}");
-    // What the peer had said before it stopped reading is heard.
+    // What the peer sent before it stopped reading is received.
     let mut stream = Stream(Told::new([Ok(DONE)], [Ok(0)]));
     assert!(Connection::new(&mut stream).call(&ResumeRuntime {}).is_ok());
     assert!(stream.0.written.is_empty());
@@ -113,7 +113,7 @@ fn descriptor_over_other_stream_is_unsupported() {
     let text = "passing the descriptor: this connection passes no descriptors";
     let client = Client::new(Once::new(Told::default()));
     assert_eq!(format!("{:#}", client.user_events(&USER_EVENTS, &file).unwrap_err()), text);
-    // Nor does it where the stream is only lent.
+    // The same if the stream is only lent.
     let mut stream = Stream(Told::default());
     let Err(Stopped::Io(error)) = Transport::send_fd(&mut &mut stream, file.as_fd(), &Until::FOREVER) else { panic!() };
     assert_eq!(error.kind(), io::ErrorKind::Unsupported);
@@ -136,7 +136,7 @@ fn trace_after_stream_time_out_goes_on() {
     assert_eq!(trace.outcome().unwrap().stop, StopOutcome::NotSent);
 }
 
-/// Says that it did more than it was asked for.
+/// Reports that it did more than was asked.
 struct Boasting;
 
 impl Transport for Boasting {
@@ -148,7 +148,7 @@ impl Transport for Boasting {
     }
 }
 
-/// Answers a request for a session, and then says that it read more than it was asked for.
+/// Answers a request for a session, and then reports that it read more than was asked.
 struct ThenBoasting;
 
 struct Answering(&'static [u8]);
@@ -184,7 +184,7 @@ fn transport_miscounting_is_reported() {
     assert!(matches!(kind, ErrorKind::Miscounted { asked: 8, said: 9 }), "{error:?}");
 }
 
-/// What a call has set of the socket is not left there.
+/// Socket options that a call has set are reset.
 #[test]
 fn transport_stream_blocks_after_call_with_deadline() {
     let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();

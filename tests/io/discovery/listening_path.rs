@@ -1,4 +1,4 @@
-//! A socket to listen at that is ours alone.
+//! A socket to listen at that belongs to us alone.
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn bind_keeps_listener_with_full_backlog() {
     let path = home.path().join("port");
     let listener = UnixListener::bind(&path).unwrap();
     rustix::net::listen(&listener, 0).unwrap();
-    // As many as wait without being accepted.
+    // As many as fit without being accepted.
     let waiting: Vec<_> = (0..1).map(|_| UnixStream::connect(&path).unwrap()).collect();
     in_use(&bind_private(&path).unwrap_err());
     assert!(path.exists());
@@ -124,7 +124,7 @@ fn unbind_keeps_replaced_socket() {
 fn bind_concurrent_takeover_has_one_winner() {
     let home = directory();
     let path = home.path().join("port");
-    // Often enough for two to meet: without the lock, this fails.
+    // Often enough for two to collide: without the lock, this fails.
     for _ in 0..500 {
         crate::leave_stale(&path);
         let start = std::sync::Barrier::new(4);
@@ -142,9 +142,9 @@ fn bind_concurrent_takeover_has_one_winner() {
     }
 }
 
-/// Whoever can read a directory can lock it, as all can `/tmp`.
+/// Whoever can read a directory can lock it, as everyone can `/tmp`.
 #[test]
-fn bind_in_directory_that_others_lock_succeeds() {
+fn bind_in_directory_locked_by_others_succeeds() {
     use rustix::fs::{FlockOperation, flock};
     let home = directory();
     let locked = fs::File::open(home.path()).unwrap();
@@ -168,7 +168,7 @@ fn bind_refuses_lock_of_other_user() {
     assert!(lock.exists() && !path.exists());
 }
 
-/// A successor binds under the lock, between the look of its predecessor and the removal.
+/// A successor binds under the lock, between the check and the removal by its predecessor.
 #[test]
 fn unbind_waits_for_the_lock() {
     use rustix::fs::{FlockOperation, flock};
@@ -186,7 +186,7 @@ fn unbind_waits_for_the_lock() {
 }
 
 #[test]
-fn bind_makes_no_directory_where_others_could_replace_it() {
+fn bind_refuses_to_create_replaceable_directory() {
     let home = directory();
     chmod(home.path(), 0o777);
     let path = home.path().join("private/port");

@@ -9,7 +9,7 @@ use std::path::Path;
 use dotnet_diagnostics_ipc::io::trust::{Distrust, TrustPolicy, check_path, check_peer};
 use dotnet_diagnostics_ipc::io::{Error, ErrorKind, Phase, bind_private};
 
-/// Somebody who is neither us nor root.
+/// Another user who is not root.
 const NOBODY: u32 = 65533;
 
 fn directory() -> tempfile::TempDir {
@@ -21,7 +21,7 @@ fn we_are_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// To be root, or to say what was not tried. The gate runs as root.
+/// Needs root, or reports what was not tried. The gate runs as root.
 macro_rules! needs_root {
     () => {
         if !we_are_root() {

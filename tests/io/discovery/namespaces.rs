@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::io::{Client, Endpoint};
 use super::processes::*;
 use super::*;
 
-/// `unshare` and what else it takes, or a word on why not.
+/// `unshare` and the other requirements, or the reason why not.
 fn unshared(arguments: &[&str], program: &Path, tmpdir: &Path) -> Option<Command> {
     let tried = Command::new("unshare").args(arguments).arg("true").output();
     match tried {
@@ -43,7 +43,7 @@ fn discovery_pid_namespace_name_has_inner_id() {
     };
     let outer = Process::listening(&mut command, home.path());
     let id = child_of(outer.id());
-    // Its mounts are others than ours, its root looks like ours.
+    // Its mounts differ from ours, its root looks like ours.
     let path = find(id).unwrap();
     assert!(path.ends_with(format!("dotnet-diagnostic-1-{}-socket", key_of(id))), "{}", path.display());
     assert!(path.starts_with(format!("/proc/{id}/root")), "{}", path.display());
@@ -56,7 +56,7 @@ fn discovery_pid_namespace_name_has_inner_id() {
     assert_eq!((found.len(), found[0].id_in_name, found[0].state), (1, 1, EndpointState::Listening));
 }
 
-/// From here the path has `/proc/PID/root` in front, and is longer than an address has room for.
+/// From here the path begins with `/proc/PID/root`, and is too long for an address.
 #[test]
 fn discovery_long_tmpdir_of_other_mounts_is_reached() {
     needs_root!();
@@ -74,7 +74,7 @@ fn discovery_long_tmpdir_of_other_mounts_is_reached() {
     assert!(seen.found.iter().any(|found| found.process_id == Some(id) && found.state == EndpointState::Listening));
 }
 
-/// In a user namespace without a map everything is user 65534's, and so are we.
+/// In a user namespace without a map everything belongs to user 65534, and so do we.
 #[test]
 fn unmapped_owner_is_not_trusted() {
     let home = directory();
@@ -168,7 +168,7 @@ fn discovery_other_root_path_is_resolved() {
     for sub in ["real", "proc", "usr", "etc"] {
         fs::create_dir_all(root.join(sub)).unwrap();
     }
-    // An absolute link, which means another directory out here.
+    // An absolute link, which points to another directory from here.
     symlink("/real", root.join("tmp")).unwrap();
     fs::create_dir(root.join("dev")).unwrap();
     let script = "set -e
@@ -193,17 +193,17 @@ fn discovery_other_root_path_is_resolved() {
     assert_eq!(refused(&path), Distrust::SharedDirectory { path: PathBuf::from(format!("/proc/{id}/root/real")), mode: 0o777 });
 }
 
-/// A copy of this program. Another program writes it: were it open for writing here, a process that another test starts now would hold
-/// it open too, and what is open for writing cannot be run.
+/// A copy of this program. Another program writes it: if it were open for writing here, a process that another test starts now would hold
+/// it open too, and a file that is open for writing cannot be run.
 fn copy_of_this(directory: &Path) -> PathBuf {
     let copy = directory.join("program");
     assert!(Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&copy).status().unwrap().success());
     copy
 }
 
-/// Runs one of the tests below as nobody, with the directory to look at.
+/// Runs one of the tests below as user nobody, with the directory to search.
 fn as_nobody(test: &str, tmpdir: &Path, target: u32) {
-    // Where nobody may run it.
+    // A place where user nobody may run it.
     let place = directory();
     chmod(place.path(), 0o755);
     let program = copy_of_this(place.path());
@@ -229,7 +229,7 @@ fn discovery_without_root_reports_unseen() {
     as_nobody("discovery::namespaces::helper_other_user_process_is_seen", shared.path(), seen.id());
     as_nobody("discovery::namespaces::helper_hidden_environment_is_reported", shared.path(), unseen.id());
     as_nobody("discovery::namespaces::helper_root_is_trusted", shared.path(), seen.id());
-    // And a process of nobody's own, which root sees but does not trust.
+    // And a process of user nobody, which root sees but does not trust.
     let place = directory();
     chmod(place.path(), 0o755);
     let program = copy_of_this(place.path());

@@ -1,4 +1,4 @@
-//! Which sockets are found, and whose.
+//! Which sockets are found, and their processes.
 
 use super::*;
 
@@ -19,14 +19,14 @@ impl Process {
         Self(command.stdin(Stdio::piped()).spawn().unwrap())
     }
 
-    /// Something that is no runtime, with this TMPDIR.
+    /// A process that is not a runtime, with this TMPDIR.
     pub(crate) fn idle(tmpdir: &Path) -> Self {
         let process = Self::start(Command::new("cat").env("TMPDIR", tmpdir).stdout(Stdio::null()));
         process.is_there("cat");
         process
     }
 
-    /// A process that listens at the path in `LISTEN`, in which `{}` is its name as a runtime would have it: this test, once more.
+    /// A process that listens at the path in `LISTEN`, in which `{}` is its name as a runtime would have it: this test again.
     pub(crate) fn listener(tmpdir: &Path) -> Self {
         Self::listening(&mut listener(tmpdir), tmpdir)
     }
@@ -38,7 +38,7 @@ impl Process {
         process
     }
 
-    /// Until the program runs, and no copy of this one.
+    /// Waits until the program runs, not a copy of this one.
     pub(crate) fn is_there(&self, name: &str) {
         await_program(self.id(), name);
     }
@@ -55,7 +55,7 @@ impl Drop for Process {
     }
 }
 
-/// Until a process is this program. It has the program's name a moment before it has its environment.
+/// Waits until a process is this program. It has the program's name a moment before it has its environment.
 pub(crate) fn await_program(process_id: u32, name: &str) {
     await_that(|| fs::read_to_string(format!("/proc/{process_id}/comm")).is_ok_and(|comm| comm.trim() == name));
     await_that(|| fs::read(format!("/proc/{process_id}/environ")).is_ok_and(|environment| !environment.is_empty()));
@@ -90,7 +90,7 @@ pub(crate) fn listener_of(program: &Path, tmpdir: &Path) -> Command {
     command
 }
 
-/// No test: what [`Process::listener`] starts. It ends with its standard input.
+/// Not a test: what [`Process::listener`] starts. It ends with its standard input.
 #[test]
 #[ignore = "started by other tests"]
 fn helper_listens_as_runtime() {
@@ -147,7 +147,7 @@ fn discovery_finds_process_by_its_tmpdir() {
 #[test]
 fn discovery_socket_without_process_is_stale() {
     let home = directory();
-    // Somebody has to have this TMPDIR, for it to be looked at.
+    // Some process must have this TMPDIR, or it is not searched.
     let other = Process::idle(home.path());
     let mut process = Process::listener(home.path());
     let (id, path) = (process.id(), find(process.id()).unwrap());
@@ -164,7 +164,7 @@ fn discovery_socket_without_process_is_stale() {
 
 #[test]
 fn discovery_closed_listener_is_stale() {
-    // As after `exec`: the same id, the same start, and nobody who listens.
+    // As after `exec`: the same id, the same start, and no listener.
     let home = directory();
     let process = Process::idle(home.path());
     let path = path_of(home.path(), process.id(), key_of(process.id()));
@@ -175,7 +175,7 @@ fn discovery_closed_listener_is_stale() {
     assert!(text.contains(&format!("(it does not listen at {})", path.display())), "{text}");
 }
 
-/// Its id is in the name, but who answers there is another.
+/// Its id is in the name, but another process answers.
 #[test]
 fn discovery_listener_of_other_process_is_rejected() {
     let home = directory();
@@ -200,7 +200,7 @@ fn discovery_matching_key_beats_newer_socket() {
     let state = |key| found.iter().find(|found| found.key == Some(key)).map(|found| (found.process_id, found.state));
     assert_eq!(state(key), Some((Some(id), EndpointState::Listening)));
     assert_eq!(state(key - 1), Some((None, EndpointState::Stale)));
-    // It is ours: the kernel says so.
+    // It is ours, by the kernel's information.
     assert_eq!(state(key + 1_000_000), Some((Some(std::process::id()), EndpointState::Listening)));
 }
 
@@ -229,7 +229,7 @@ fn discovery_full_backlog_is_listening() {
 }
 
 #[test]
-fn discovery_process_id_prefix_is_no_match() {
+fn discovery_process_id_prefix_is_not_a_match() {
     let home = directory();
     let process = Process::idle(home.path());
     let longer = process.id() * 10 + 3;
@@ -252,7 +252,7 @@ fn discovery_draft_name_and_zero_key() {
     let found = of_directory(processes().unwrap(), home.path());
     assert_eq!((found.len(), found[0].process_id, found[0].prefix), (1, Some(process.id()), NamePrefix::Draft));
     assert_eq!((found[0].key, found[0].state), (Some(0), EndpointState::Stale));
-    // Listed as listening in the network namespace of that process: it is in ours.
+    // Listed as listening in the network namespace of that process, which is ours.
     fs::remove_file(&path).unwrap();
     let _listener = UnixListener::bind(&path).unwrap();
     assert_eq!(of_directory(processes().unwrap(), home.path())[0].state, EndpointState::Listening);
@@ -273,7 +273,7 @@ fn discovery_ignores_other_files() {
         crate::leave_stale(at(name));
     }
     assert_eq!(of_directory(processes().unwrap(), home.path()), []);
-    // A socket of another type: nobody listens there as a runtime does.
+    // A socket of another type: not a listener like a runtime's.
     let _datagrams = UnixDatagram::bind(at("dotnet-diagnostic-1-7-socket")).unwrap();
     let found = of_directory(processes().unwrap(), home.path());
     assert_eq!((found.len(), found[0].state), (1, EndpointState::Stale));
@@ -286,7 +286,7 @@ fn discovery_missing_directory_is_empty() {
     let process = Process::idle(&none);
     let text = not_found(process.id());
     assert!(text.contains(&format!("could not look at {}: entity not found", none.display())), "{text}");
-    // Empty is unset.
+    // Empty counts as unset.
     let process = Process::idle(Path::new(""));
     let text = not_found(process.id());
     assert!(text.contains("in /tmp (no .NET process"), "{text}");
@@ -343,7 +343,7 @@ fn discovery_stopped_process_is_found() {
     assert_eq!(of_directory(processes().unwrap(), home.path())[0].state, EndpointState::Listening);
 }
 
-/// A runtime that was started for it:
+/// Needs a runtime started for it:
 /// `python3 tests/live/launch.py NAME -- cargo test --features io-adapters --test io -- --ignored --exact \
 /// discovery::processes::discovery_finds_live_runtime`
 #[test]

@@ -16,7 +16,7 @@ fn trust_other_files_are_refused() {
     let (file, sub, link) = (home.path().join("file"), home.path().join("directory"), home.path().join("link"));
     fs::write(&file, "").unwrap();
     fs::create_dir(&sub).unwrap();
-    // From here, and in so many words.
+    // A relative target, with a `./`.
     symlink("./file", &link).unwrap();
     let fifo = home.path().join("fifo");
     rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
@@ -74,7 +74,7 @@ fn trust_checks_directories_of_links() {
     chmod(&bad, 0o777);
     let path = good.join("s");
     let _listener = UnixListener::bind(&path).unwrap();
-    // Others could make this link point elsewhere.
+    // Others could redirect this link.
     symlink(&good, bad.join("link")).unwrap();
     assert_eq!(refused(&bad.join("link/s")), Distrust::SharedDirectory { path: bad.clone(), mode: 0o777 });
     assert_eq!(refused(&bad.join("../good/s")), Distrust::SharedDirectory { path: bad.clone(), mode: 0o777 });
@@ -102,7 +102,7 @@ fn trust_other_owner_is_refused() {
     trusted(&path, TrustPolicy::CHECKED.allowing_owner(NOBODY));
     trusted(&path, TrustPolicy::CHECKED.allowing_other_owner());
     assert!(check_path(&path, TrustPolicy::CHECKED.allowing_owner(NOBODY - 1)).is_err());
-    // Another's link, in a directory in which it may have one.
+    // Another user's link, in a directory in which it may have one.
     let sticky = home.path().join("sticky");
     fs::create_dir(&sticky).unwrap();
     chmod(&sticky, 0o1777);

@@ -51,12 +51,12 @@ fn resume_of_running_runtime_is_ok() {
 
 #[test]
 #[ignore = "needs a runtime: tests/live/runtime_tests.py"]
-fn environment_is_that_of_start() {
+fn environment_equals_that_at_start() {
     let target = target();
     let Some(block) = target.knows(5, target.client.environment()) else { return };
     let announced = block.unwrap().n_incoming_bytes();
     let entries = target.environment();
-    // Each with its count and its NUL, and the count of entries before them.
+    // Each with its count and its NUL, after the count of entries.
     assert_eq!(4 + entries.iter().map(|entry| 4 + 2 * (entry.encode_utf16().count() + 1)).sum::<usize>(), announced as usize);
     let started_with = fs::read(format!("/proc/{}/environ", target.process_id)).unwrap();
     let started_with = String::from_utf8(started_with).unwrap();
@@ -95,7 +95,7 @@ fn perf_map_is_switched_on_and_off() {
         return assert_refused(target.client.disable_perf_map(), HResult::UNKNOWN_COMMAND);
     };
     enabled.unwrap();
-    // Its TMPDIR is not asked for.
+    // Its TMPDIR is not needed.
     let files = ["perf", "perfinfo"].map(|name| PathBuf::from(format!("/tmp/{name}-{}.map", target.process_id)));
     let written = files.iter().any(|file| file.exists());
     let _ = files.each_ref().map(fs::remove_file);
@@ -156,7 +156,7 @@ fn profiler_missing_is_refused() {
     let attach = AttachProfiler { attach_timeout: 1000, profiler_guid, profiler_path, client_data: &[] };
     let error = target.client.attach_profiler(&attach).unwrap_err();
     assert_eq!(error.hresult(), Some(HResult::MODULE_NOT_FOUND), "{error}");
-    // Sent to one that runs it is answered with S_OK (P-4); 3.1 does not know it, and says so otherwise (F-68).
+    // A running runtime answers it with S_OK (P-4); 3.1 does not know it, and has another answer (F-68).
     let set = target.client.startup_profiler(&StartupProfiler { profiler_guid, profiler_path });
     if target.major < 6 {
         assert_refused(set, HResult::BAD_ENCODING);
@@ -212,13 +212,13 @@ fn requests_1000_leak_no_descriptor() {
         (2, _) => assert_refused(target.client.trace(&unknown), HResult::UNKNOWN_COMMAND),
         _ => target.still_answers(),
     };
-    // What the first of a kind opens for good is no leak.
+    // What the first of a kind opens permanently is not a leak.
     (0..4).for_each(ask);
     let before = (descriptors(std::process::id()), descriptors(target.process_id));
     let began = Instant::now();
     (0..1000).for_each(ask);
     eprintln!("1,000 requests in {:?}", began.elapsed());
-    // The runtime closes its side in its own time. Files are its own business: its application may still be loading assemblies.
+    // The runtime closes its side later. Files are not counted: its application may still be loading assemblies.
     let sockets = |before: &[String]| -> Vec<String> {
         let now = descriptors(target.process_id).into_iter();
         now.filter(|one| one.contains("-> socket:") && !before.contains(one)).collect()

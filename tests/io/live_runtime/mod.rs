@@ -1,11 +1,11 @@
-//! Everything that does no harm, asked of a real runtime through `io::Client`.
+//! All harmless commands, with a real runtime through `io::Client`.
 //!
 //! ```text
 //! python3 tests/live/runtime_tests.py
 //! ```
 //!
-//! builds this, starts runtimes, and runs it against each. They are runtimes of its own: they are stopped, traced and written to.
-//! So each test wants `DIAG_SOCKET`, `DIAG_PID`, `DIAG_RUNTIME`, `DIAG_TMPDIR`, `DIAG_SUSPENDED`, `DIAG_PORTS` as tests/live/launch.py sets them, and
+//! builds this, starts runtimes, and runs it against each. The runtimes belong to the test: they are stopped, traced and written to.
+//! So each test needs `DIAG_SOCKET`, `DIAG_PID`, `DIAG_RUNTIME`, `DIAG_TMPDIR`, `DIAG_SUSPENDED`, `DIAG_PORTS` as tests/live/launch.py sets them, and
 //! `DIAG_SIDE_EFFECTS=1`; without them it fails.
 
 use std::fs;
@@ -29,7 +29,7 @@ struct Target {
     client: Client,
     process_id: u32,
     directory: PathBuf,
-    /// Of .NET: 3, 8, 9, 10.
+    /// The version of .NET: 3, 8, 9, 10.
     major: u32,
     version: String,
     _alone: MutexGuard<'static, ()>,
@@ -60,7 +60,7 @@ fn assert_refused<T: std::fmt::Debug>(result: Result<T, Error>, expected: HResul
 }
 
 impl Target {
-    /// Whether it knows commands since this version of .NET. If not, it must say so.
+    /// Whether it knows commands since this version of .NET. If not, it must report so.
     #[track_caller]
     fn knows<T: std::fmt::Debug>(&self, since: u32, result: Result<T, Error>) -> Option<Result<T, Error>> {
         if self.major >= since {
@@ -70,7 +70,7 @@ impl Target {
         None
     }
 
-    /// What still works, whatever happened before.
+    /// These always still work.
     #[track_caller]
     fn still_answers(&self) {
         match self.knows(5, self.client.process_info()) {
@@ -79,7 +79,7 @@ impl Target {
         }
     }
 
-    /// A suspended one gives its executable alone for a command line (F-79).
+    /// The command line of a suspended one is only its executable (F-79).
     fn runs_managed_code(&self) -> bool {
         let answer = self.client.process_info().unwrap();
         answer.payload().unwrap().command_line.to_string().contains(".dll")
@@ -92,7 +92,7 @@ impl Target {
     }
 }
 
-/// The descriptors that a process has open, and at what.
+/// The open descriptors of a process, and their targets.
 fn descriptors(process_id: u32) -> Vec<String> {
     let of = |entry: std::io::Result<fs::DirEntry>| {
         let entry = entry.unwrap();

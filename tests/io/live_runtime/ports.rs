@@ -1,4 +1,4 @@
-//! A diagnostic port, with a runtime that was told of it before it was there.
+//! A diagnostic port, with a runtime that was configured for it before it existed.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ fn port_runtime_is_asked_and_resumed() {
 
     if suspends == "suspend" {
         assert!(!target.runs_managed_code());
-        // It is resumed only where it waits for it (F-42).
+        // It is resumed only if it waits for it (F-42).
         target.client.resume().unwrap();
         thread::sleep(Duration::from_millis(200));
         assert!(!target.runs_managed_code());

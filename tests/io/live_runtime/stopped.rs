@@ -19,7 +19,7 @@ const DEADLINE: Duration = Duration::from_millis(300);
 /// How much later a call may return on a busy machine.
 const LATE: Duration = Duration::from_secs(30);
 
-/// The process stands still until this is dropped.
+/// The process is stopped until this is dropped.
 struct Stopped(u32);
 
 impl Stopped {
@@ -38,7 +38,7 @@ impl Stopped {
         Pid::from_raw(self.0.try_into().unwrap()).unwrap()
     }
 
-    /// The state is behind the last parenthesis.
+    /// The state follows the last parenthesis.
     fn is_stopped(&self) -> bool {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.0)).unwrap();
         stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
@@ -74,7 +74,7 @@ fn assert_cancelled<T: std::fmt::Debug>(phase: Phase, canceller: &Canceller, cal
     assert!((DEADLINE..DEADLINE + LATE).contains(&took), "{error} after {took:?}");
 }
 
-/// The runtime's socket, with so small a buffer that a long request does not fit in.
+/// The runtime's socket, with a buffer too small for a long request.
 struct Narrow(Endpoint);
 
 impl Connect for Narrow {
@@ -92,7 +92,7 @@ impl Connect for Narrow {
 fn stopped_runtime_phase_ends_at_deadline() {
     let target = target();
     let endpoint = || Endpoint::socket(variable("DIAG_SOCKET"));
-    // The others are far beyond what the test allows.
+    // The others are far beyond the test's limit.
     let patient = Deadlines::NONE;
     let within = |deadlines: Deadlines| target.client.clone().with_deadlines(deadlines);
     let reply = within(Deadlines { reply: ReplyWithin::Fixed(Some(DEADLINE)), ..patient });
@@ -101,7 +101,7 @@ fn stopped_runtime_phase_ends_at_deadline() {
     let providers = [ProviderConfig::new(RUNTIME_PROVIDER, 1, EventLevel::INFORMATIONAL)];
     let (circular_buffer_mb, format, providers) = (1, Format::NET_TRACE, Array::new(&providers));
     let request = CollectTracing2 { circular_buffer_mb, format, request_rundown: false, providers };
-    // It still runs: this one has the time that it takes on a busy machine.
+    // It still runs: this one may take as long as a busy machine needs.
     let trace = target.client.trace(&request).unwrap();
     let stopper = trace.stopper(&reply);
 
@@ -123,7 +123,7 @@ fn stopped_runtime_phase_ends_at_deadline() {
     let canceller = Canceller::new().unwrap();
     assert_cancelled(Phase::Send, &canceller, || narrow(patient).with_canceller(canceller.clone()).call(&set));
 
-    // Connections are taken until the backlog is full.
+    // Connections are accepted until the backlog is full.
     let connect = within(Deadlines { connect: Some(DEADLINE), ..patient });
     let mut waiting = Vec::new();
     let full = loop {
@@ -157,7 +157,7 @@ fn stopped_runtime_call_and_stream_are_cancelled() {
     let stopped = Stopped::new(target.process_id);
     let canceller = Canceller::new().unwrap();
     assert_cancelled(Phase::Reply, &canceller, || client(&canceller).process_info3());
-    // It stays used: nothing is connected to any more.
+    // It stays cancelled: no further connection is made.
     let error = client(&canceller).process_info3().unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Find | Phase::Connect, ErrorKind::Cancelled)), "{error}");
     drop(stopped);
@@ -175,7 +175,7 @@ fn stopped_runtime_call_and_stream_are_cancelled() {
     });
     let mut piece = [0; 4096];
     let error = loop {
-        // What had come before it was stopped.
+        // What arrived before it was stopped.
         match trace.read(&mut piece) {
             Ok(n) => assert_ne!(n, 0),
             Err(error) => break error,
@@ -186,7 +186,7 @@ fn stopped_runtime_call_and_stream_are_cancelled() {
     assert_eq!(error.to_string(), "reading what follows the reply: cancelled");
     assert!((DEADLINE..DEADLINE + LATE).contains(&took), "{took:?}");
     drop(stopped);
-    // Little of the stream is left, so that it ends although nobody reads it. 3.1 may die of a session whose client just goes.
+    // Little of the stream is left, so that it ends without a reader. 3.1 may die of a session whose client just closes.
     assert_eq!(target.client.stop_tracing(trace.session_id().unwrap()).unwrap(), trace.session_id());
     drop(trace);
     target.still_answers();
@@ -194,7 +194,7 @@ fn stopped_runtime_call_and_stream_are_cancelled() {
 
 #[test]
 #[ignore = "needs a runtime: tests/live/runtime_tests.py"]
-fn stopped_runtime_call_goes_on_with_it() {
+fn stopped_runtime_call_continues_after_sigcont() {
     let target = target();
     let patient = target.client.clone().with_deadlines(Deadlines::NONE);
     let stopped = Stopped::new(target.process_id);

@@ -1,4 +1,4 @@
-//! A nettrace stream, as far as to see that nothing of it is missing: its objects follow one another up to the last byte.
+//! A nettrace stream, parsed far enough to see that nothing is missing: its objects follow one another up to the last byte.
 
 /// `Nettrace`, and the length and name of the serializer.
 const HEAD: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1";
@@ -7,10 +7,10 @@ const BEGIN_PRIVATE_OBJECT: u8 = 5;
 const END_OBJECT: u8 = 6;
 const NULL_REFERENCE: u8 = 1;
 
-/// What came of a stream. Blocks are gone through as they come, and not kept: a stream may be long.
+/// The state of a stream. Blocks are checked as they arrive, and not kept: a stream may be long.
 #[derive(Default)]
 pub(super) struct Stream {
-    /// What was not gone through yet, which begins at `at` of the stream.
+    /// What is not yet checked, which begins at `at` of the stream.
     rest: Vec<u8>,
     at: u64,
     blocks: u64,
@@ -36,7 +36,7 @@ impl Stream {
         self.blocks
     }
 
-    /// The length of what begins at `from` of the rest; `None` if it is not all there yet.
+    /// The length of what begins at `from` of the rest; `None` if it is incomplete.
     fn object(&mut self, from: usize) -> Option<usize> {
         let (bytes, at) = (&self.rest[from..], self.at + from as u64);
         let u32_at = |index: usize| Some(u32::from_le_bytes(bytes.get(index..index + 4)?.try_into().unwrap()) as usize);

@@ -22,7 +22,7 @@ use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 use super::stream::Stream;
 use super::{RUNTIME_PROVIDER, Target, assert_refused, target};
 
-/// What a session asks for here, in each of the commands.
+/// What a session requests here, in each of the commands.
 fn session_of<'a>(providers: &'a [StreamingProviderConfig<'a>]) -> StreamingSession<'a> {
     StreamingSession {
         circular_buffer_mb: 16,
@@ -68,7 +68,7 @@ fn trace_of_each_command_streams_to_end() {
         let stream = read_whole(target, trace.unwrap(), Duration::from_millis(200));
         eprintln!("{:?}: {} bytes in {} blocks", R::COMMAND, stream.len(), stream.blocks());
         stream.assert_whole();
-        // Methods that run: the rundown is in it.
+        // Methods that run: they are in the rundown.
         assert_eq!(stream.len() > 100_000, rundown, "{:?}: {} bytes", R::COMMAND, stream.len());
     }
     let target = target();
@@ -96,7 +96,7 @@ fn fallback_ends_at_newest_known_command() {
     let filtered = EventFilter { enable: false, event_ids: Array::new(&[9]) };
     let providers = [StreamingProviderConfig { filter: filtered, ..provider(1, EventLevel::INFORMATIONAL) }];
     let StreamingSession { circular_buffer_mb, format, .. } = session_of(&providers);
-    // Each step down loses one of these, so that what was lost says where it ended.
+    // Each step down loses one of these, so the losses show where it ended.
     let request = CollectTracing6::Streaming(StreamingSession6 {
         circular_buffer_mb,
         format,
@@ -126,7 +126,7 @@ fn fallback_ends_at_newest_known_command() {
     eprintln!("CollectTracing{}, lost: {lost}; {} bytes", command.unwrap_or(0), stream.len());
     stream.assert_whole();
     assert_eq!(command, Some(expected));
-    // What may not be lost is a refusal, with nothing begun.
+    // A loss that is not allowed is a refusal, before anything is begun.
     assert_refused(target.client.trace_by(TracingFallback::new(&request)).map(|_| ()), HResult::UNKNOWN_COMMAND);
     target.still_answers();
 }
@@ -142,7 +142,7 @@ fn trace_of_64_mib_is_read_whole() {
     let (circular_buffer_mb, format, request_rundown) = (256, Format::NET_TRACE, false);
     let big = [ProviderConfig::new(RUNTIME_PROVIDER, heap[0].keywords, EventLevel::VERBOSE)];
     let big = CollectTracing2 { circular_buffer_mb, format, request_rundown: true, providers: Array::new(&big) };
-    // Whatever goes wrong, nobody waits for ever.
+    // After any failure no thread waits forever.
     let whole = Deadlines { whole: Some(Duration::from_secs(30)), ..Deadlines::DEFAULT };
     let canceller = Canceller::new().unwrap();
     let client = target.client.clone().with_deadlines(whole).with_canceller(canceller.clone());
@@ -158,7 +158,7 @@ fn trace_of_64_mib_is_read_whole() {
             let request = CollectTracing2 { circular_buffer_mb: 1, format, request_rundown, providers: Array::new(&one) };
             let small = client.trace(&request)?;
             thread::sleep(Duration::from_millis(10));
-            // 3.1 may die of a session whose client just goes.
+            // 3.1 may die of a session whose client just closes.
             small.stopper(&client).stop()?;
             collections += 1;
         }

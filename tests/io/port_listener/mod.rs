@@ -1,4 +1,4 @@
-//! The tool's side of a diagnostic port over real Unix sockets and Windows pipes: runtimes that come, go and wait, and peers that say nothing.
+//! The tool's side of a diagnostic port over real Unix sockets and Windows pipes: runtimes that connect, leave and wait, and silent peers.
 
 mod place;
 #[cfg(target_os = "linux")]
@@ -43,7 +43,7 @@ fn advertise(process_id: u64) -> Advertise {
     Advertise { runtime_cookie: Guid::from_bytes(cookie), process_id, future: 0 }
 }
 
-/// A connection as a runtime makes it, and nothing on it yet but the advertise.
+/// A connection as a runtime makes it, with only the advertise on it.
 fn come(path: &Path, process_id: u64) -> Peer {
     let mut stream = connect(path).unwrap();
     stream.write_all(&advertise(process_id).to_bytes()).unwrap();
@@ -92,7 +92,7 @@ impl Handler for Runtime {
 }
 
 impl Runtime {
-    /// Until the port is gone.
+    /// Until the port is closed.
     fn run(&self, path: &Path, stop: &Canceller) {
         let options = ServeOptions { request: None, ..ServeOptions::DEFAULT };
         while !stop.is_cancelled() {
@@ -201,7 +201,7 @@ fn port_ended_connection_is_not_handed_out() {
     drop(come(path, 5));
     eventually(port, |counts| counts.ended_waiting == 1);
     assert!(port.waiting().unwrap().is_empty());
-    // One that speaks while it should wait is no runtime.
+    // A peer that sends while it should wait is not a runtime.
     let mut talks = come(path, 5);
     talks.write_all(b"hello").unwrap();
     eventually(port, |counts| counts.ended_waiting == 2);
@@ -225,12 +225,12 @@ fn port_bad_advertise_is_closed() {
     let (port, path) = listening.parts();
     let mut http = connect(path).unwrap();
     http.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-    // What was not read makes it a reset.
+    // Unread bytes make it a reset.
     assert!(matches!(http.read(&mut [0; 1]), Ok(0) | Err(_)));
     let mut half = connect(path).unwrap();
     half.write_all(&advertise(1).to_bytes()[..20]).unwrap();
     drop(half);
-    // A byte now and then does not help.
+    // A byte from time to time does not help.
     let (mut trickling, begun) = (connect(path).unwrap(), Instant::now());
     for byte in advertise(1).to_bytes() {
         if trickling.write_all(&[byte]).is_err() {

@@ -1,4 +1,4 @@
-//! Where a port listens in these tests, and how a runtime comes to it: a socket, or a pipe.
+//! Where a port listens in these tests, and how a runtime connects to it: a socket, or a pipe.
 
 pub(super) use system::{Peer, PeerTransport, Place, connect, connect_transport};
 

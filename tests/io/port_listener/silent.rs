@@ -1,4 +1,4 @@
-//! Peers that connect and say nothing, in great number. Counts descriptors, threads and memory by `/proc`.
+//! Silent peers in great number. Counts descriptors, threads and memory by `/proc`.
 
 use std::io::{BufRead as _, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -11,10 +11,10 @@ use dotnet_diagnostics_ipc::io::port_listener::{PortOptions, RuntimeFilter};
 use crate::alone;
 use crate::port_listener::{advertise, come, eventually, listen, soon};
 
-/// Makes room for this many connections; how many there is room for.
+/// Makes room for this many connections; returns for how many there is room.
 fn room_for(connections: u64) -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    // A port takes three quarters of the descriptors, and no more.
+    // A port takes at most three quarters of the descriptors.
     let (wanted, limit) = (connections * 4 / 3 + 400, getrlimit(Resource::Nofile));
     if limit.current.is_some_and(|current| current < wanted) {
         let current = limit.maximum.map_or(Some(wanted), |maximum| Some(maximum.min(wanted)));
@@ -28,10 +28,10 @@ fn room_for(connections: u64) -> u64 {
     room
 }
 
-/// Names the port to the process that plays the clients: their ends need descriptors too.
+/// Passes the port to the process that plays the clients: their ends need descriptors too.
 const SILENT: &str = "IO_PORT_LISTENER_SILENT";
 
-/// Another process, which connects so often, and says nothing, or that it is another runtime each time.
+/// Another process, which makes this many connections, all silent, or each with the advertise of another runtime.
 struct Silent(std::process::Child);
 
 impl Silent {
@@ -55,7 +55,7 @@ impl Silent {
         Self(child)
     }
 
-    /// The other process; whether this is it. Ends with its input.
+    /// The code of the other process; returns whether this is it. Ends with its input.
     fn play() -> bool {
         let Ok(asked) = std::env::var(SILENT) else { return false };
         let (part, asked) = asked.split_once(' ').unwrap();
@@ -65,7 +65,7 @@ impl Silent {
         let connect = |nth| {
             let mut stream = UnixStream::connect(path).unwrap();
             if part == "advertising" {
-                // Where it was hung up on, that is no matter of ours.
+                // A connection that was closed does not matter here.
                 let _ = stream.write_all(&advertise(nth).to_bytes());
             }
             stream
@@ -113,7 +113,7 @@ fn port_10000_silent_peers_runtime_gets_in() {
     println!("the runtime was found {:?} after {room} silent connections", begun.elapsed());
     let counts = port.counts().unwrap();
     assert_eq!((counts.silent as u64, counts.held, counts.silent_dropped), (room + 1, 1, 0));
-    // The harness may have begun some, of tests that wait for this one.
+    // The harness may have started some, for tests that wait for this one.
     assert!(status("Threads:") <= threads + 20, "no thread per connection");
     let grown = status("VmRSS:").saturating_sub(memory);
     println!("{grown} KiB more in memory");
@@ -150,13 +150,13 @@ fn port_10000_silent_peers_oldest_are_dropped() {
     assert_eq!(oldest.read(&mut [0; 1]).unwrap(), 0, "the first was dropped");
     newest.set_nonblocking(true).unwrap();
     assert!(newest.read(&mut [0; 1]).is_err(), "the last is still there");
-    // And in the end all of them.
+    // And finally all of them.
     eventually(port, |counts| counts.silent == 0);
     assert_eq!(newest.read(&mut [0; 1]).unwrap(), 0);
     silent.end();
 }
 
-/// With the usual limit, and more runtimes than it has descriptors: the process keeps its own, and a real one gets in in the end.
+/// With the usual limit, and more runtimes than it has descriptors: the process keeps its own, and a real one is finally accepted.
 #[test]
 fn port_1199_advertises_leave_descriptors() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -177,7 +177,7 @@ fn port_1199_advertises_leave_descriptors() {
     assert!(counts.held <= 512 && counts.refused + counts.held_timed_out >= 1199 - 512, "{counts:?}");
     let files: Vec<_> = (0..200).map(|_| std::fs::File::open("/dev/null").unwrap()).collect();
     drop(files);
-    // Those that nobody takes go, and then there is room.
+    // Those that are not taken time out, and then there is room.
     eventually(port, |counts| counts.held_timed_out > 0);
     eventually(port, |counts| counts.held < 512);
     let _runtime = come(path, 5000);
@@ -185,7 +185,7 @@ fn port_1199_advertises_leave_descriptors() {
     flood.end();
 }
 
-/// Where no descriptor is left, the oldest silent connection gives its own.
+/// If no descriptor is left, the oldest silent connection gives up its own.
 #[test]
 fn port_no_descriptor_left_runtime_gets_in() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -197,7 +197,7 @@ fn port_no_descriptor_left_runtime_gets_in() {
     let limit = getrlimit(Resource::Nofile);
     let silent: Vec<UnixStream> = (0..50).map(|_| UnixStream::connect(path).unwrap()).collect();
     eventually(port, |counts| counts.silent == 50);
-    // Room for the client's end and no more; what is open stays.
+    // Room for the client's end only; open descriptors stay open.
     let highest = std::fs::read_dir("/proc/self/fd").unwrap();
     let highest = highest.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse::<u64>().unwrap()).max().unwrap();
     let mut fillers = Vec::new();
@@ -207,7 +207,7 @@ fn port_no_descriptor_left_runtime_gets_in() {
     }
     drop(fillers.pop());
     let mut runtime = come(path, 77);
-    // Asking takes none.
+    // Asking needs none.
     port.counts().unwrap();
     thread::sleep(Duration::from_millis(300));
     fillers.truncate(fillers.len().saturating_sub(4));
@@ -220,7 +220,7 @@ fn port_no_descriptor_left_runtime_gets_in() {
     drop(silent);
 }
 
-/// And where nobody has one to give, the port waits until there is one.
+/// And if no connection can give one up, the port waits until there is one.
 #[test]
 fn port_no_descriptor_left_runtime_gets_in_later() {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
@@ -232,7 +232,7 @@ fn port_no_descriptor_left_runtime_gets_in_later() {
     let (port, path) = listening.parts();
     let limit = getrlimit(Resource::Nofile);
     let mut runtime = UnixStream::from(socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap());
-    // What is open stays so.
+    // Open descriptors stay open.
     setrlimit(Resource::Nofile, Rlimit { current: Some(0), maximum: limit.maximum }).unwrap();
     let connected = connect(&runtime, &SocketAddrUnix::new(path).unwrap());
     thread::sleep(Duration::from_millis(120));
@@ -244,7 +244,7 @@ fn port_no_descriptor_left_runtime_gets_in_later() {
     assert_eq!((counts.accepted, counts.silent_dropped), (1, 0));
 }
 
-/// The time that the threads of ports have used so far, in ticks, of which there are 100 in a second.
+/// The time that the threads of ports have used so far, in ticks of 1/100 s.
 fn ticks() -> u64 {
     let mut ticks = 0;
     for thread in std::fs::read_dir("/proc/self/task").unwrap() {
@@ -261,8 +261,8 @@ fn ticks() -> u64 {
     ticks
 }
 
-/// What was handed out is watched no longer: bytes there that its owner lets wait do not keep the port awake. Nor does a socket on
-/// which a peer has said a part.
+/// A connection that was handed out is no longer watched: bytes that its owner leaves unread do not keep the port awake. Nor does a socket on
+/// which a peer has sent a part.
 #[test]
 fn port_unread_bytes_use_no_cpu() {
     if !alone(port_unread_bytes_use_no_cpu) {

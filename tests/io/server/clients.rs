@@ -1,4 +1,4 @@
-//! Clients that are slow, silent, gone or wrong, and what they may not cost.
+//! Clients that are slow, silent, gone or wrong, and what they must not cost.
 
 use std::io::{Read as _, Write as _};
 use std::os::fd::AsFd as _;
@@ -35,7 +35,7 @@ fn client_descriptor_missing_or_early_is_refused() {
         socket.write_all(&message[..len]).unwrap();
         socket.write_all(b"x").unwrap();
         assert_eq!(reply(&mut socket), refused);
-        // F-20: the descriptor is lost, and closed. Its byte is one of the request.
+        // F-20: the descriptor is lost, and closed. Its byte counts as part of the request.
         let mut socket = UnixStream::connect(path).unwrap();
         socket.write_all(&message[..len - 1]).unwrap();
         let (mut ours, theirs) = UnixStream::pair().unwrap();
@@ -48,7 +48,7 @@ fn client_descriptor_missing_or_early_is_refused() {
         socket.write_all(b"x").unwrap();
         assert_eq!(reply(&mut socket), refused);
         assert_eq!(ours.read(&mut [0; 1]).unwrap(), 0);
-        // None at all: closed once the time is over, where a runtime waits for ever (F-75).
+        // None at all: closed after the timeout, where a runtime waits forever (F-75).
         let (mut socket, begun) = (UnixStream::connect(path).unwrap(), Instant::now());
         socket.write_all(&message[..len]).unwrap();
         assert_eq!(reply(&mut socket), b"");
@@ -68,7 +68,7 @@ fn client_not_reading_blocks_handler_only() {
         let served = runtime.served(1)[0];
         assert_eq!(served.outcome, ServerOutcome::Gone { end: End::TimedOut });
         assert!((300..5000).contains(&begun.elapsed().as_millis()));
-        // What the system itself buffers.
+        // The system's own buffers.
         assert!((1..4 << 20).contains(&served.streamed), "{}", served.streamed);
     });
 }
@@ -103,10 +103,10 @@ fn client_half_request_is_given_up_in_time() {
         trickling.write_all(b"D").unwrap();
         let (outcome, _) = ask(&mut UnixStream::connect(path).unwrap(), &AnyRequest::ProcessInfo(ProcessInfo {}), None);
         assert!(matches!(outcome, Outcome::Ok { .. }));
-        // The two others are still waited for, so it did not wait for them.
+        // It is answered while the two others are still waited for.
         eventually(|| !runtime.served.lock().unwrap().is_empty());
         assert!(matches!(runtime.served.lock().unwrap()[0].outcome, ServerOutcome::Answered));
-        // A byte now and then does not help.
+        // A byte from time to time does not help.
         let (begun, mut sent) = (Instant::now(), 1);
         while runtime.served.lock().unwrap().len() < 3 {
             assert!(begun.elapsed() < Duration::from_secs(30));
@@ -133,7 +133,7 @@ fn server_one_at_a_time_waits_until_deadline() {
         assert!(matches!(outcome, Outcome::Ok { .. }));
         assert!((200..30_000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
         drop(silent);
-        // A session is none of those that wait: its stop gets through, and its tail is not lost.
+        // A session does not count as waiting: its stop is served, and its tail is not lost.
         let mut session = UnixStream::connect(path).unwrap();
         let (outcome, _) = ask(&mut session, &COLLECT2, None);
         assert!(matches!(outcome, Outcome::Ok { then: AfterReply::Stream { session_id: Some(7) }, .. }));

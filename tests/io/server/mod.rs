@@ -1,4 +1,4 @@
-//! The server adapter over real Unix sockets: every command, what clients do wrong, and what none of it may cost.
+//! The server adapter over real Unix sockets: every command, faults of clients, and what they must not cost.
 
 mod clients;
 mod requests;
@@ -26,7 +26,7 @@ use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message};
 use requests::{COLLECT2, COLLECT3, USER_EVENTS, commands};
 use runtime::{ENVIRONMENT, INFO, INFO2, Runtime};
 
-/// Ends the server also where the client panics.
+/// Ends the server also if the client panics.
 struct Shutdown<'s>(&'s Canceller);
 
 impl Drop for Shutdown<'_> {
@@ -35,7 +35,7 @@ impl Drop for Shutdown<'_> {
     }
 }
 
-/// Serves `handler` while `client` is at work.
+/// Serves `handler` while `client` runs.
 #[track_caller]
 fn with_server<T, H: Handler + Sync>(handler: &H, options: ServeOptions, client: impl FnOnce(&Path, &Canceller) -> T) -> T {
     let directory = tempfile::tempdir().unwrap();
@@ -163,7 +163,7 @@ fn server_environment_is_whole_or_broken_off() {
         })
     };
     assert_eq!(read(&Runtime::default()), (Ok(()), ENVIRONMENT.map(String::from).to_vec()));
-    // Behind the count and the first entry: 4 + 4 + 8 bytes (F-43).
+    // After the count and the first entry: 4 + 4 + 8 bytes (F-43).
     let runtime = Runtime { broken_off: Some((16, HResult::FAIL)), ..Runtime::default() };
     let (read, entries) = read(&runtime);
     assert_eq!(entries, ["A=1"]);
@@ -204,7 +204,7 @@ fn server_user_events_session_lasts_until_hang_up() {
             file.read_to_string(&mut text).unwrap() > 0
         });
         assert_eq!(text, "written by the server");
-        // A half-close is no hang-up (F-23).
+        // A half-close is not a hang-up (F-23).
         socket.shutdown(std::net::Shutdown::Write).unwrap();
         thread::sleep(Duration::from_millis(100));
         assert_eq!(*runtime.asked.lock().unwrap(), ["user_events 1"]);

@@ -41,7 +41,7 @@ pub(crate) const USER_EVENTS: AnyRequest<'_> = AnyRequest::CollectTracing5(Colle
     }]),
 }));
 
-/// Each command but those that pass a descriptor, and what the handler writes down for it.
+/// Each command except those that pass a descriptor, and what the handler writes down for it.
 pub(crate) fn commands() -> Vec<(AnyRequest<'static>, &'static str)> {
     let (name, dump_type, flags) = ("/d".into(), DumpType::NORMAL, DumpFlags::NONE);
     let (circular_buffer_mb, format, profiler_guid) = (5, Format::NET_TRACE, Guid::NIL);

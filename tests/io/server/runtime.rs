@@ -36,7 +36,7 @@ impl Runtime {
         Ok(StreamSession::new(42, |stream| stream.write_all(b"Nettrace and more")))
     }
 
-    /// What became of the connections, once so many are over.
+    /// The results of the connections, once this many have ended.
     pub(crate) fn served(&self, count: usize) -> Vec<Served> {
         crate::server::eventually(|| self.served.lock().unwrap().len() >= count);
         self.served.lock().unwrap().clone()
@@ -74,7 +74,7 @@ impl Handler for Runtime {
             stream.write_all(b" tail")
         }))
     }
-    /// Never stops, and waits for nobody but the client.
+    /// Never stops, and waits only for the client.
     fn collect_tracing3(&self, _: CollectTracing3<'_>) -> Result<StreamSession<'_>, HResult> {
         Ok(StreamSession::new(3, |stream| {
             let much = vec![0x55; 100_000];

@@ -1,4 +1,4 @@
-//! What a handler is told of its sessions, and what clients are told of requests that are long, unknown or over the limits.
+//! What a handler learns of its sessions, and the replies to requests that are long, unknown or over the limits.
 
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
@@ -55,7 +55,7 @@ fn session_writer_counts_bytes() {
 }
 
 #[test]
-fn server_request_of_any_length_comes_whole() {
+fn server_request_of_any_length_is_read_whole() {
     let value = "v".repeat(30_000);
     let request =
         AnyRequest::SetEnvironmentVariable(SetEnvironmentVariable { name: "N".into(), value: IpcString::new(value.as_str()) });
@@ -98,7 +98,7 @@ fn server_command_known_to_options_only_is_unknown() {
     assert_eq!((served.command, served.outcome), (Some(COMMAND), ServerOutcome::Refused(HResult::UNKNOWN_COMMAND)));
 }
 
-/// Refuses all but one request, and says in its replies why the server refused the others.
+/// Refuses all but one request, and gives the server's reason for the others in its replies.
 struct Strict;
 
 impl Handler for Strict {

@@ -1,4 +1,4 @@
-//! Connections and listeners of other kinds than a socket at a path, and what a server does where they fail.
+//! Connections and listeners of other kinds than a socket at a path, and what a server does if they fail.
 
 use std::io::{self, Cursor, Read, Write};
 use std::os::fd::OwnedFd;
@@ -85,7 +85,7 @@ impl ServerTransport for Blind {
     }
 }
 
-/// Writes down what a wait for the hang-up said.
+/// Writes down the result of a wait for the hang-up.
 #[derive(Default)]
 struct Waits(Mutex<Vec<String>>);
 
@@ -112,7 +112,7 @@ fn server_connection_without_hang_up_is_read_to_end() {
         let file = tempfile::tempfile().unwrap();
         let (outcome, _) = ask(&mut ours, &USER_EVENTS, Some(&file));
         assert!(matches!(outcome, Outcome::Ok { then: AfterReply::UserEvents { session_id: Some(9) }, .. }), "{outcome:?}");
-        // Nobody reads this; it does not end the session.
+        // This is not read; it does not end the session.
         ours.write_all(&[0x55; 1000]).unwrap();
         while waits.0.try_lock().is_ok_and(|noted| noted.is_empty()) {
             thread::sleep(Duration::from_millis(1));
@@ -144,7 +144,7 @@ fn server_connection_without_hang_up_ends_with_server() {
     drop(ours);
 }
 
-/// Fails to accept in these ways, the last of them first, and then takes whoever comes to `listener`.
+/// Fails to accept in these ways, the last of them first, and then accepts any client of `listener`.
 struct Failing {
     listener: UnixListener,
     errors: Vec<io::Error>,
@@ -168,7 +168,7 @@ fn failing(errors: Vec<io::Error>) -> (Failing, std::path::PathBuf, tempfile::Te
 }
 
 #[test]
-fn listener_passing_failure_is_survived() {
+fn listener_transient_failure_is_survived() {
     let lacks = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE, rustix::io::Errno::NOBUFS, rustix::io::Errno::NOMEM];
     let mut errors: Vec<io::Error> = lacks.map(io::Error::from).into();
     errors.push(io::ErrorKind::TimedOut.into());
@@ -187,7 +187,7 @@ fn listener_passing_failure_is_survived() {
 }
 
 #[test]
-fn listener_failing_for_good_ends_server() {
+fn listener_permanent_failure_ends_server() {
     let (mut listener, ..) = failing(vec![io::ErrorKind::PermissionDenied.into()]);
     let shutdown = Canceller::new().unwrap();
     let error = serve(&mut listener, &Runtime::default(), &ServeOptions::DEFAULT, &shutdown).unwrap_err();
@@ -197,7 +197,7 @@ fn listener_failing_for_good_ends_server() {
 
 #[test]
 fn server_socket_not_listening_is_refused() {
-    // Connected, where it should listen.
+    // Connected, not listening.
     let (ours, _theirs) = UnixStream::pair().unwrap();
     let listener = UnixListener::from(OwnedFd::from(ours));
     let shutdown = Canceller::new().unwrap();
@@ -235,7 +235,7 @@ fn server_descriptor_without_room_is_refused() {
     sender.send_fd(std::os::fd::AsFd::as_fd(&ours), &Until::FOREVER).unwrap();
     let (transport, runtime) = (UnixTransport::new(theirs), Runtime::default());
     let limit = getrlimit(Resource::Nofile);
-    // What is open stays so.
+    // Open descriptors stay open.
     setrlimit(Resource::Nofile, Rlimit { current: Some(0), maximum: limit.maximum }).unwrap();
     let served = serve_connection(transport, &runtime, &ServeOptions::DEFAULT, None);
     setrlimit(Resource::Nofile, limit).unwrap();
@@ -270,7 +270,7 @@ fn server_client_not_reading_is_given_up() {
     }
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     ours.write_all(b"DOTNET_IPC_V1\0\x14\0\x04\x02\0\0").unwrap();
-    // 2 MB, and nobody reads.
+    // 2 MB, which are not read.
     let options = ServeOptions { send: Some(Duration::from_millis(100)), ..ServeOptions::DEFAULT };
     let large = Large("x".repeat(10_000));
     let served = serve_connection(UnixTransport::new(theirs), &large, &options, None).unwrap();

@@ -17,7 +17,7 @@ use dotnet_diagnostics_ipc::wire::Array;
 
 use super::{SHORT, name, pair, patience};
 
-/// The runtime's side of a connection, for two commands. A request over 4 KiB is refused where the buffer may not grow.
+/// The runtime's side of a connection, for two commands. A request over 4 KiB is refused if the buffer may not grow.
 fn serve(pipe: &mut PipeTransport, grows: bool) -> ServerOutcome {
     let mut buffer = vec![0; 4096];
     let mut server = Server::new();
@@ -66,7 +66,7 @@ fn pipe_client_and_server_agree() {
     let value = "x".repeat(20_000);
     let request = SetEnvironmentVariable { name: "NAME".into(), value: value.as_str().into() };
     assert!(Connection::new(connect()).call(&request).unwrap().result().is_success());
-    // The server refuses it and is gone, and has read 20 bytes of it.
+    // The server refuses it and closes after 20 bytes of it.
     let error = Connection::new(connect()).call(&request).unwrap_err();
     assert_eq!((error.phase(), error.hresult()), (Phase::Reply, Some(HResult::INVALID_ARG)), "{error}");
 
@@ -75,7 +75,7 @@ fn pipe_client_and_server_agree() {
     assert_eq!(outcomes[101], ServerOutcome::Refused(HResult::INVALID_ARG));
 }
 
-/// A runtime that is stopped: connected, and silent.
+/// A stopped runtime: connected, and silent.
 #[test]
 fn pipe_silent_server_times_out() {
     let (_server, client) = pair("silent");
@@ -86,7 +86,7 @@ fn pipe_silent_server_times_out() {
     assert!(before.elapsed() >= SHORT);
 }
 
-/// Whoever comes first can make a pipe of any name. Under wine all processes are one user's, so that another user's was not seen.
+/// The first process to ask can create a pipe of any name. Under wine all processes belong to one user, so another user's was not tested.
 #[test]
 fn pipe_of_other_process_is_not_trusted() {
     // No process has this id: those of Windows are multiples of four.
@@ -95,7 +95,7 @@ fn pipe_of_other_process_is_not_trusted() {
     let error = Client::new(Endpoint::process(NO_PROCESS)).connect().unwrap_err();
     let ErrorKind::Untrusted(Distrust::PeerProcess { process_id, expected }) = error.kind() else { panic!("{error:?}") };
     assert_eq!((error.phase(), *process_id, *expected), (Phase::Trust, std::process::id(), NO_PROCESS));
-    // It is ours, and that is enough where no process was asked for; or the policy says that any may listen.
+    // It is ours, which is enough if no process was asked for; or the policy allows any listener.
     drop(listener.accept(&patience()));
     let pipe = Endpoint::pipe(format!("dotnet-diagnostic-{NO_PROCESS}"));
     let _connection = Client::new(pipe).connect().unwrap();

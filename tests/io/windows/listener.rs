@@ -1,4 +1,4 @@
-//! How a client and a server come together.
+//! How a client and a server connect.
 
 use std::io::{ErrorKind as IoErrorKind, Read as _, Write as _};
 use std::thread;
@@ -9,7 +9,7 @@ use dotnet_diagnostics_ipc::io::{ErrorKind, Phase, Transport as _};
 
 use super::{SHORT, name, pair, patience, receive_all, send_all, within};
 
-/// A client with blocking calls, as others write them. What it writes without bytes is not the end; under wine it is nothing.
+/// A client with blocking calls, as others write them. A write of no bytes is not the end; under wine it does nothing.
 #[test]
 fn pipe_serves_another_client() {
     let mut listener = PipeListener::bind(&name("other")).unwrap();
@@ -47,7 +47,7 @@ fn pipe_busy_is_waited_for() {
         (second, Instant::now())
     });
     thread::sleep(SHORT);
-    // Taking the first one makes room for the second.
+    // Accepting the first one makes room for the second.
     let mut one = listener.accept(&patience()).unwrap();
     let mut two = listener.accept(&patience()).unwrap();
     let (mut second, when) = waits.join().unwrap();
@@ -85,7 +85,7 @@ fn pipe_name_is_taken_once() {
     let error = PipeListener::bind(listener.path()).unwrap_err();
     assert_eq!(error.phase(), Phase::Listen);
     assert!(matches!(error.kind(), ErrorKind::Io(error) if error.kind() == IoErrorKind::PermissionDenied), "{error}");
-    // A connection that is left over takes it as well.
+    // A leftover connection keeps it taken as well.
     let client = PipeTransport::connect(listener.path(), &patience()).unwrap();
     let server = listener.accept(&patience()).unwrap();
     drop(listener);

@@ -1,7 +1,7 @@
 //! Named pipes of Windows: both ends in one process, and the exchanges over them.
 //!
-//! Run under wine with a build for `x86_64-pc-windows-gnu`; `src/io/windows/mod.rs` says what wine cannot show. Times are only
-//! bounded from below: how late a wait ends is the scheduler's to say.
+//! Run under wine with a build for `x86_64-pc-windows-gnu`; `src/io/windows/mod.rs` lists what wine cannot show. Times have only
+//! lower bounds: how late a wait ends depends on the scheduler.
 
 mod exchanges;
 mod listener;
@@ -47,7 +47,7 @@ fn send_all(pipe: &mut PipeTransport, mut bytes: &[u8]) {
     }
 }
 
-/// All that comes, in reads of so many bytes at most.
+/// All bytes that arrive, in reads of at most so many bytes.
 fn receive_all(pipe: &mut PipeTransport, most: usize) -> Vec<u8> {
     let (mut all, mut buffer) = (Vec::new(), vec![0; most]);
     loop {
@@ -58,7 +58,7 @@ fn receive_all(pipe: &mut PipeTransport, most: usize) -> Vec<u8> {
     }
 }
 
-/// Bytes that show where each of them belongs.
+/// Bytes that show their own position.
 fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|i| u8::try_from((i * 7 + i / 251) % 256).unwrap()).collect()
 }

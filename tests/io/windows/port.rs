@@ -20,7 +20,7 @@ fn open(path: &str) -> std::io::Result<File> {
     OpenOptions::new().read(true).write(true).open(path)
 }
 
-/// A runtime that tries again where no pipe is free.
+/// A runtime that tries again if no pipe is free.
 fn come(path: &str, process_id: u8) -> File {
     let end = Instant::now() + PATIENCE;
     let mut file = loop {
@@ -61,7 +61,7 @@ fn port_100_runtimes_wait_at_once() {
     assert_eq!(&asked, b"asked");
 }
 
-/// A runtime that finds none free comes again 400 ms later only (F-124).
+/// A runtime that finds none free tries again only 400 ms later (F-124).
 #[test]
 fn port_next_pipe_is_free_before_first_is_used() {
     let path = format!(r"\\.\pipe\{}", name("port-next"));
@@ -76,7 +76,7 @@ fn port_next_pipe_is_free_before_first_is_used() {
     eventually(&port, |counts| counts.accepted == 100);
 }
 
-/// Four runtimes that are started at once need not wait for each other.
+/// Four runtimes that start at once need not wait for each other.
 #[test]
 fn port_has_four_free_pipes() {
     let path = format!(r"\\.\pipe\{}", name("port-four"));
@@ -99,14 +99,14 @@ fn port_name_is_gone_with_its_port() {
     eventually(&port, |counts| counts.held == 1);
     drop(port);
     assert!(matches!(waits.read(&mut [0; 1]), Ok(0)), "it was hung up on");
-    // What was handed out is its owner's, and goes on.
+    // A connection that was handed out belongs to its owner, and continues.
     taken.write_all(b"reply").unwrap();
     let mut transport = transport;
     let mut reply = [0; 8];
     assert_eq!(dotnet_diagnostics_ipc::io::Transport::receive(&mut transport, &mut reply, &patience()).unwrap(), 5);
     drop(transport);
     assert!(!PipeTransport::is_there(&path).unwrap());
-    // And it can be had again.
+    // And the name can be used again.
     drop(PortListener::bind(&short, PortOptions::DEFAULT).unwrap());
 }
 

@@ -13,9 +13,9 @@ use super::{SHORT, name, pair, patience, send_all};
 
 const OK: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
 
-/// F-114: a runtime reads the header once, and the payload once. What it does not have then it takes for malformed.
+/// F-114: a runtime reads the header once, and the payload once. If bytes are missing then, the request is malformed.
 #[test]
-fn pipe_request_comes_in_one_read_of_header_and_one_of_payload() {
+fn pipe_request_is_read_as_header_then_payload() {
     for len in [1, 10_000, 32_000] {
         let mut listener = PipeListener::bind(&name(&format!("one-write-{len}"))).unwrap();
         let path = listener.path().to_owned();
@@ -37,7 +37,7 @@ fn pipe_request_comes_in_one_read_of_header_and_one_of_payload() {
     }
 }
 
-/// F-115: a runtime that refuses a request leaves without reading all of it, and its reply is read though the write failed.
+/// F-115: a runtime that refuses a request closes without reading all of it, and its reply is read though the write failed.
 #[test]
 fn pipe_reply_is_read_after_failed_write() {
     let mut listener = PipeListener::bind(&name("failed-write")).unwrap();
@@ -46,7 +46,7 @@ fn pipe_reply_is_read_after_failed_write() {
         let mut pipe = listener.accept(&patience()).unwrap();
         assert_eq!(pipe.receive(&mut [0; 20], &patience()).unwrap(), 20);
         send_all(&mut pipe, b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x84\x13\x13\x80");
-        // It is gone while more is on its way than the pipe holds.
+        // It closes while more is on its way than the pipe holds.
         thread::sleep(SHORT);
     });
     let value = "x".repeat(32_000);
@@ -58,13 +58,13 @@ fn pipe_reply_is_read_after_failed_write() {
 
 /// F-116: a default port disconnects (233), a reverse port closes (109): the end is the same.
 #[test]
-fn pipe_end_is_same_by_disconnect_and_by_close() {
+fn pipe_end_by_disconnect_equals_close() {
     for disconnects in [true, false] {
         let (mut server, mut client) = pair(&format!("end-is-{disconnects}"));
         send_all(&mut server, b"reply");
         assert_eq!(client.receive(&mut [0; 16], &patience()).unwrap(), 5);
         if disconnects {
-            // SAFETY: The handle is open, being borrowed.
+            // SAFETY: The handle is borrowed, so it is open.
             #[allow(unsafe_code, reason = "std has no such call")]
             let done = unsafe { windows_sys::Win32::System::Pipes::DisconnectNamedPipe(server.as_handle().as_raw_handle()) };
             assert_ne!(done, 0);
@@ -77,9 +77,9 @@ fn pipe_end_is_same_by_disconnect_and_by_close() {
     }
 }
 
-/// F-118: a runtime waits until its reply is read, and serves nobody else meanwhile. A call that was given up lets it go.
+/// F-118: a runtime waits until its reply is read, and serves no other client meanwhile. A call that was given up releases it.
 #[test]
-fn pipe_call_given_up_lets_flushing_server_go() {
+fn pipe_call_given_up_releases_flushing_server() {
     let mut listener = PipeListener::bind(&name("flush")).unwrap();
     let path = listener.path().to_owned();
     let runtime = thread::spawn(move || {
@@ -105,7 +105,7 @@ fn pipe_call_given_up_lets_flushing_server_go() {
     runtime.join().unwrap();
 }
 
-/// F-120: two clients at once can leave a runtime that serves nobody any more. Threads of one process have their turns.
+/// F-120: two clients at once can leave a runtime that serves no client any more. Threads of one process take turns.
 #[test]
 fn pipe_opens_of_threads_are_5_ms_apart() {
     let mut listener = PipeListener::bind(&name("turns")).unwrap();
@@ -123,7 +123,7 @@ fn pipe_opens_of_threads_are_5_ms_apart() {
     let begun = Instant::now();
     let mut opened: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap().0).collect();
     opened.sort();
-    // Each is seen after it was opened, so that the first and the last say most.
+    // Each is recorded after it was opened, so the first and the last say most.
     let all = opened[5].duration_since(opened[0]);
     assert!(all >= Duration::from_millis(20), "{all:?}, {:?}", begun.elapsed());
 }

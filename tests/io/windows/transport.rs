@@ -30,14 +30,14 @@ fn pipe_bytes_go_both_ways() {
 }
 
 #[test]
-fn pipe_end_comes_after_last_byte() {
+fn pipe_end_follows_last_byte() {
     for server_leaves in [true, false] {
         let (server, client) = pair(&format!("end-{server_leaves}"));
         let (mut leaves, mut stays) = if server_leaves { (server, client) } else { (client, server) };
         send_all(&mut leaves, b"the last");
         drop(leaves);
         assert_eq!(receive_all(&mut stays, 3), b"the last");
-        // It stays the end, and there is nobody to send to.
+        // It stays the end, and a send finds no reader.
         assert_eq!(stays.receive(&mut [0; 8], &patience()).unwrap(), 0);
         let Stopped::Io(error) = stays.send(b"?", &patience()).unwrap_err() else { panic!() };
         assert_eq!(error.kind(), IoErrorKind::BrokenPipe, "{error}");
@@ -70,20 +70,20 @@ fn pipe_read_ends_at_deadline() {
         let (before, mut buffer) = (Instant::now(), [0xAA; 64]);
         assert!(matches!(client.receive(&mut buffer, &within(time)), Err(Stopped::TimedOut)));
         assert!(before.elapsed() >= time);
-        // Nobody writes there afterwards.
+        // Nothing is written there afterwards.
         send_all(&mut server, b"late");
         thread::sleep(Duration::from_millis(20));
         assert_eq!(buffer, [0xAA; 64]);
         assert_eq!(client.receive(&mut buffer, &patience()).unwrap(), 4);
         assert_eq!(buffer[..4], *b"late");
     }
-    // After the deadline nothing is tried, even if there were something.
+    // After the deadline nothing is tried, even if bytes are available.
     send_all(&mut server, b"x");
     assert!(matches!(client.receive(&mut [0; 8], &within(Duration::ZERO)), Err(Stopped::TimedOut)));
     assert_eq!(client.receive(&mut [0; 8], &patience()).unwrap(), 1);
 }
 
-/// Reads are given up all the time while bytes come in: each byte comes once, and in order.
+/// Reads are given up all the time while bytes arrive: each byte is read once, and in order.
 #[test]
 fn pipe_read_given_up_loses_nothing() {
     let (mut server, mut client) = pair("race");
@@ -92,7 +92,7 @@ fn pipe_read_given_up_loses_nothing() {
     let sends = thread::spawn(move || {
         for (i, piece) in sent.chunks(10).enumerate() {
             send_all(&mut server, piece);
-            // Now and then about as long as a read waits.
+            // Sometimes about as long as a read waits.
             if i % 4 == 0 {
                 thread::sleep(Duration::from_micros(u64::try_from(i % 17 * 150).unwrap()));
             }
@@ -115,7 +115,7 @@ fn pipe_read_given_up_loses_nothing() {
     println!("{given_up} reads were given up");
 }
 
-/// How much of a write went out that is given up is not known, so it is the last.
+/// How much of a given-up write was sent is unknown, so it is the last.
 #[test]
 fn pipe_write_past_deadline_is_the_last() {
     let (mut server, mut client) = pair("write-deadline");
@@ -133,7 +133,7 @@ fn pipe_write_past_deadline_is_the_last() {
     assert!(before.elapsed() >= SHORT && sent < bytes.len());
     let Stopped::Io(error) = client.send(b"more", &patience()).unwrap_err() else { panic!() };
     assert_eq!(error.kind(), IoErrorKind::BrokenPipe);
-    // Before anything is tried, a deadline has no such effect.
+    // A deadline that passes before anything is tried has no such effect.
     assert!(matches!(server.send(b"reply", &within(Duration::ZERO)), Err(Stopped::TimedOut)));
     send_all(&mut server, b"reply");
     assert_eq!(client.receive(&mut [0; 16], &patience()).unwrap(), 5);
@@ -142,9 +142,9 @@ fn pipe_write_past_deadline_is_the_last() {
     assert!(got.len() >= sent && got[..] == bytes[..got.len()], "{} sent, {} came", sent, got.len());
 }
 
-/// What one of two ends did is true of the other one: it is the same pipe.
+/// The clone shares the state of its pipe.
 #[test]
-fn pipe_clone_sends_nothing_behind_a_write_that_was_cut() {
+fn pipe_clone_sends_nothing_after_cut_write() {
     let (mut server, mut client) = pair("clone-cut");
     let mut clone = client.try_clone().unwrap();
     assert_eq!(clone.send(b"before", &patience()).unwrap(), 6);
@@ -159,7 +159,7 @@ fn pipe_clone_sends_nothing_behind_a_write_that_was_cut() {
     assert_eq!(error.kind(), IoErrorKind::BrokenPipe);
     let Stopped::Io(error) = clone.try_clone().unwrap().send(b"behind", &patience()).unwrap_err() else { panic!() };
     assert_eq!(error.kind(), IoErrorKind::BrokenPipe);
-    // What comes can still be read, by each of them.
+    // Both can still read what arrives.
     send_all(&mut server, b"reply");
     assert_eq!(clone.receive(&mut [0; 16], &patience()).unwrap(), 5);
 }
@@ -210,7 +210,7 @@ fn pipe_read_cancelled_before_ends_at_once() {
     let (mut server, mut client) = pair("cancelled");
     let canceller = Canceller::new().unwrap();
     let until = Until { canceller: Some(&canceller), ..patience() };
-    // Not used yet, it is in nobody's way.
+    // Not used yet, it blocks nothing.
     send_all(&mut server, b"one");
     assert_eq!(client.receive(&mut [0; 8], &until).unwrap(), 3);
     canceller.cancel();
@@ -221,7 +221,7 @@ fn pipe_read_cancelled_before_ends_at_once() {
     assert_eq!(client.send(b"?", &patience()).unwrap(), 1);
 }
 
-/// A stream is held back while nobody reads it, and is whole in the end.
+/// A stream is held back while it is not read, and is complete in the end.
 #[test]
 fn pipe_stream_of_1_mib_is_read_whole() {
     for most in [1000, 16 * 1024, 200_000] {

@@ -1,5 +1,5 @@
-//! `check.py` builds this and looks for panics in it. What it reads from standard input goes through every decoder and through both
-//! sides of an exchange, so that all of them are linked in; it exits with some number that depends on all of it.
+//! `check.py` builds this and looks for panics in it. The program passes standard input through every decoder and through both
+//! sides of an exchange, so that all of them are linked in; its exit status depends on all of it.
 
 #![no_std]
 #![no_main]
@@ -34,7 +34,7 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}
 
-/// Adds up what it is given: everything that is written to it has been read.
+/// Sums everything that is written to it, so that everything is read.
 struct Sum(u64);
 
 impl fmt::Write for Sum {
@@ -61,7 +61,7 @@ extern "C" fn main(_argc: c_int, _argv: *const *const c_char) -> c_int {
     (sum.0 & 0x7f) as c_int
 }
 
-/// Every decoder, and all that is in what it gives.
+/// Every decoder, and all parts of what it returns.
 fn decode(input: &[u8], sum: &mut Sum) {
     let _ = write!(sum, "{:?} {:?}", Header::decode(input).ok(), Advertise::decode(input).ok());
     if let Ok((message, _)) = Message::decode_prefix(input) {
@@ -129,7 +129,7 @@ fn converse(input: &[u8], buffer: &mut [u8], sum: &mut Sum) {
     }
 }
 
-/// What follows a reply, is written to `user_events`, or came before this protocol.
+/// What follows a reply, is written to `user_events`, or belongs to the older protocols.
 fn beside(input: &[u8], buffer: &mut [u8], sum: &mut Sum) {
     if let Ok(size) = u32::try_from(input.len()) {
         let mut decoder = EnvironmentDecoder::new(size, buffer);

@@ -1,4 +1,4 @@
-//! `check.py` counts the instructions of this: a payload as long as a message can hold, and as dear as its grammar allows, is decoded,
+//! `check.py` counts the instructions of this: a payload as long as a message can hold, and as slow as its grammar allows, is decoded,
 //! or walked through to the last unit of the last string.
 
 mod payload;
@@ -99,7 +99,7 @@ fn ids(ids: Array<'_, u32>) -> u64 {
     sum(ids.iter().map(u64::from))
 }
 
-/// Character by character: the dearest way to read a string.
+/// Character by character: the slowest way to read a string.
 fn text(text: IpcString<'_>) -> u64 {
     sum(text.chars().map(|character| character.map_or(1, u64::from)))
 }

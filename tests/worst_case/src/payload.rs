@@ -1,4 +1,4 @@
-//! The payloads, written byte by byte. Each is as long as a message can hold, but for what is left of an item.
+//! The payloads, written byte by byte. Each is as long as a message can hold, except for the rest of an item.
 
 /// What a header of 20 bytes leaves of 65,535.
 pub const MOST: usize = 65_515;
@@ -66,7 +66,7 @@ fn one_set(id: &[u8]) -> Vec<u8> {
     [b"\x01\0\0\0", &[0; 29][..], b"\x01\0\0\0\0\0\0\0", &repeated(MOST - 12 - 4 - 29 - 8, id)].concat()
 }
 
-/// A count, and as many of `item` as `room` has place for with it.
+/// A count, and as many of `item` as fit in `room` with it.
 fn repeated(room: usize, item: &[u8]) -> Vec<u8> {
     let count = (room - 4) / item.len();
     [&u32::try_from(count).unwrap().to_le_bytes()[..], &item.repeat(count)].concat()

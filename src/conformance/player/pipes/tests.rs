@@ -7,7 +7,7 @@ fn steps(json: &str) -> Vec<Step> {
 }
 
 #[test]
-fn script_that_a_pipe_cannot_play_is_not_begun() {
+fn script_unplayable_over_pipes_is_not_begun() {
     let mut listener = PipeListener::bind("dotnet-diagnostics-ipc-test-lacks").unwrap();
     let mut network = PipeNetwork::to_pipe("dotnet-diagnostics-ipc-test-lacks");
     for (step, why) in [
@@ -39,7 +39,7 @@ fn file_in_the_directory_of_the_target_is_compared() {
 }
 
 #[test]
-fn bytes_go_out_while_others_are_read_in_the_background() {
+fn bytes_are_sent_while_others_are_drained() {
     let mut listener = PipeListener::bind("dotnet-diagnostics-ipc-test-drain").unwrap();
     let server = thread::spawn(move || {
         let mut pipe = listener.accept(&Until::FOREVER).unwrap();
@@ -77,7 +77,7 @@ fn server_lives_as_long_as_its_pipe() {
 }
 
 #[test]
-fn runtime_at_port_is_asked_behind_its_advertise() {
+fn runtime_at_port_is_asked_after_its_advertise() {
     let name = "dotnet-diagnostics-ipc-test-port-player";
     let mut network = PipeNetwork::at_port(PipeListener::bind(name).unwrap());
     let runtime = thread::spawn(move || {
@@ -104,7 +104,7 @@ fn runtime_at_port_is_asked_behind_its_advertise() {
 }
 
 #[test]
-fn player_listens_in_place_of_a_runtime_and_at_its_ports() {
+fn player_listens_as_runtime_and_at_ports() {
     let (own, port) = ("dotnet-diagnostics-ipc-test-ours", "dotnet-diagnostics-ipc-test-ours-port");
     let mut network = PipeNetwork::in_place_of_a_runtime(own).unwrap().with_port("p", port);
     network.listen("p", true).unwrap();

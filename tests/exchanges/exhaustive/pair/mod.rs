@@ -16,7 +16,7 @@ use self::ways::sizes;
 use super::{Product, Walked, Way, legal, walk};
 use crate::flows;
 
-/// What lies behind a message, and is no part of it.
+/// What follows a message, and is not part of it.
 const BEHIND: u8 = 0xee;
 const STREAM: &[u8] = b"Net";
 /// An environment block of no entries.
@@ -24,7 +24,7 @@ const BLOCK: &[u8] = &[0; 4];
 const ERROR: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80";
 const SECOND: &[u8] = b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0";
 
-/// What is said, and with which means.
+/// A conversation and its options.
 #[derive(Clone, Copy)]
 pub(super) struct Talk {
     pub(super) flow: &'static str,
@@ -40,14 +40,14 @@ pub(super) struct Talk {
     pub(super) session_id: u64,
 }
 
-/// In which pieces bytes go.
+/// In which pieces bytes are sent.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Pieces {
     /// One, or as many as there can be.
     OneOrAll,
     /// All, or all but the last.
     AllButOne,
-    /// All. And nobody says more than is asked for.
+    /// All. And neither side sends more than is asked for.
     All,
 }
 
@@ -86,7 +86,7 @@ impl Talk {
     }
 }
 
-/// One way of the connection.
+/// One direction of the connection.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Line {
     bytes: Vec<u8>,
@@ -116,7 +116,7 @@ pub(super) struct Pair {
     pub(super) answer: Option<Answer>,
     /// The first of two replies.
     first: Option<Outcome>,
-    /// What the server put behind the reply, and what the client's caller read of it.
+    /// What the server sent after the reply, and what the client's caller read of it.
     pub(super) put: Vec<u8>,
     pub(super) read: Vec<u8>,
     pub(super) read_end: Option<End>,
@@ -149,7 +149,7 @@ impl Pair {
         }
     }
 
-    /// The first outcome; none while the client is busy, or could go on in a larger buffer.
+    /// The first outcome; `None` while the client is busy, or could continue in a larger buffer.
     pub(super) fn outcome(&self) -> Option<Outcome> {
         match (self.first, self.client.action()) {
             (Some(first), _) => Some(first),
@@ -259,7 +259,7 @@ impl Pair {
         ways.push(Way { label, is_fault, to });
     }
 
-    /// What holds in every state.
+    /// Invariants of every state.
     fn check(&self) {
         if !self.client_is_gone {
             legal::client(&self.client, &self.ours);
@@ -285,7 +285,7 @@ impl Pair {
         }
     }
 
-    /// What holds where both have come to their ends.
+    /// Invariants after both have ended.
     fn agree(&self, outcome: Outcome, served: ServerOutcome) {
         let both = (outcome, served);
         match both {
@@ -317,7 +317,7 @@ impl Pair {
                 assert!(steps.contains(&"< error"), "{both:?} after {steps:?}");
             }
         }
-        // Whatever happens, no step comes before those that the row has before it.
+        // In any case the steps are in the order of the row.
         let places = steps.iter().filter(|step| !step.ends_with("close")).filter_map(|step| row.iter().position(|of| of == step));
         assert!(places.is_sorted(), "{steps:?} are not in the order of {row:?}");
         let unknown = |step: &&&str| !row.contains(step) && !["< error", "> more", "< more"].contains(*step);
@@ -330,7 +330,7 @@ impl Product for Pair {
         let Self { client, ours, server, theirs, there, back, taken, answer, first, put, read, .. } = self;
         let gone = (self.client_is_gone, self.read_end, self.had_fault);
         let steps = &self.steps;
-        // Of what is gone, nothing counts but what it came to.
+        // Of a side that is gone, only its result counts.
         let texts = [String::from_utf8_lossy(ours), String::from_utf8_lossy(theirs)];
         format!("{client:?}{server:?}{there:?}{back:?}{taken:?}{answer:?}{first:?}{put:?}{read:?}{gone:?}{steps:?}{texts:?}")
     }
@@ -390,7 +390,7 @@ fn pair_every_state_of_every_flow_agrees() {
 }
 
 #[test]
-fn pair_every_state_with_other_means_agrees() {
+fn pair_every_state_with_other_options_agrees() {
     let requests: BTreeMap<_, _> = flows::requests().into_iter().collect();
     let none = KnownCommands::UpTo(DotnetVersion { major: 3, minor: 0 });
     let strict = ServerOptions { order: CheckOrder::Strict, ..ServerOptions::DEFAULT };

@@ -21,7 +21,7 @@ impl Pair {
             ClientAction::SendFd => {
                 for fd in [true, false] {
                     if !self.pieces(1, &self.there).is_empty() {
-                        // A descriptor rides on a byte of its own, which comes last.
+                        // A descriptor is sent with a separate byte, the last one.
                         self.way(ways, if fd { "client sends descriptor" } else { "descriptor is lost" }, !fd, |pair| {
                             pair.there.bytes.push(0);
                             pair.there.fd = fd;
@@ -175,7 +175,7 @@ impl Pair {
         }
     }
 
-    /// A second reply, as some runtimes send to a dump (F-81); or a byte that nobody asked for.
+    /// A second reply, as some runtimes send to a dump (F-81); or an unexpected byte.
     fn server_says_more(&self, ways: &mut Vec<Way<Self>>) {
         if self.back.end.is_some() || self.steps.last() != Some(&"< reply") {
             return;
@@ -194,7 +194,7 @@ impl Pair {
     }
 }
 
-/// How many of `most` bytes go at once.
+/// How many of `most` bytes are sent at once.
 pub(super) fn sizes(most: usize, pieces: Pieces) -> Vec<usize> {
     match (most, pieces) {
         (0, _) => vec![],

@@ -41,7 +41,7 @@ impl Tool {
                     tool.net.borrow_mut().moved();
                 });
             }
-            // The reply may come before the stream's end or after it.
+            // The reply may arrive before the stream's end or after it.
             let mut take_stop = |session: &mut Session| {
                 let answered = stopped.borrow_mut().take();
                 match answered {
@@ -58,7 +58,7 @@ impl Tool {
             match twice!(self.net, session.action()) {
                 SessionAction::Read | SessionAction::ReadAndAwaitStop => {
                     take_stop(&mut session);
-                    // As far as the stop, so that it is sent no later than it is to be.
+                    // Up to the stop, so that it is sent no later than asked.
                     let far = stop_after.map_or(buffer.len() as u64, |after| (after - taken).min(buffer.len() as u64));
                     let far = usize::try_from(far).unwrap();
                     match socket.read(&mut buffer[..far], self.patience()).await {
@@ -122,7 +122,7 @@ impl Tool {
                         Ok(n) => bytes = &buffer[..n],
                         Err(end) => {
                             match decoder.finish() {
-                                // An error message had begun, and that is no count.
+                                // An error message had begun, so this is not a count.
                                 Err(error)
                                     if !matches!(
                                         error.kind(),

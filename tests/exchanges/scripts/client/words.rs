@@ -1,4 +1,4 @@
-//! The words of `vectors/exchanges/README.md` for what the crate's types say.
+//! The crate's values in the words of `vectors/exchanges/README.md`.
 
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::script::ScriptFault;

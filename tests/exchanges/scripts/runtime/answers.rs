@@ -1,4 +1,4 @@
-//! What the application does for a request, and what it says then.
+//! What the application does for a request, and what it answers then.
 
 use dotnet_diagnostics_ipc::continuation::{Entry, EnvironmentEncoder};
 use dotnet_diagnostics_ipc::exchange::Server;
@@ -24,7 +24,7 @@ const NO_SUCH_MODULE: HResult = HResult(0x8007_007E);
 /// `CORPROF_E_RUNTIME_UNINITIALIZED` as it is seen before the runtime runs (F-56).
 const NOT_RUNNING_YET: HResult = HResult(0x8013_135B);
 
-/// What a request leads to, once nothing of it is needed any more.
+/// What a request leads to; independent of its bytes.
 pub(super) enum Answer {
     Done,
     Fails(HResult),
@@ -65,7 +65,7 @@ impl Application {
             | AnyRequest::CollectTracing6(CollectTracing6::UserEvents(request)) => {
                 Answer::UserEvents { registers: registers(request) }
             }
-            // No profiler is there to be loaded, and none can be before the start (F-56).
+            // There is no profiler to load, and before the start none can be loaded (F-56).
             AnyRequest::AttachProfiler(_) if !self.suspension.borrow().is_started() => Answer::Fails(NOT_RUNNING_YET),
             AnyRequest::AttachProfiler(request) if request.profiler_path.is_absent() => Answer::Fails(HResult::FAIL),
             AnyRequest::AttachProfiler(_) => Answer::Fails(NO_SUCH_MODULE),
@@ -93,14 +93,14 @@ impl Application {
         Answer::Done
     }
 
-    /// Gives the answer. What is left of an environment comes back.
+    /// Gives the answer. Returns what is left of an environment.
     pub(super) async fn respond(&self, server: &mut Server, buffer: &mut [u8], answer: &Answer) -> Option<(Vec<String>, usize)> {
         let full = self.sessions.borrow().values().filter(|session| !session.over).count() >= MOST_SESSIONS;
         match answer {
             Answer::Done => server.respond(&ResultReply { hresult: HResult::OK }, buffer).unwrap(),
             Answer::Fails(hresult) => server.refuse(*hresult, buffer).unwrap(),
             Answer::Dump => {
-                // Nobody else is served meanwhile (F-75).
+                // No other client is served meanwhile (F-75).
                 within(&self.net, Some(DUMP_TAKES), |_| None::<()>).await;
                 server.respond(&ResultReply { hresult: HResult::OK }, buffer).unwrap();
             }
@@ -172,8 +172,8 @@ impl Application {
     }
 }
 
-/// Whether the kernel takes the tracepoints: an empty default, which is no name, it does not (P-7). The limits have refused what
-/// else it would not take.
+/// Whether the kernel accepts the tracepoints: it refuses an empty default, which is not a name (P-7). The limits have refused what
+/// else it would refuse.
 fn registers(request: &UserEventsSession<'_>) -> bool {
     request.providers.iter().all(|provider| {
         let name = provider.config.default_tracepoint_name;

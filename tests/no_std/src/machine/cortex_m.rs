@@ -1,10 +1,10 @@
-//! A Cortex-M without anything, as qemu plays it: what is said goes out by semihosting.
+//! A bare Cortex-M, emulated by qemu: output is by semihosting.
 
 use core::arch::asm;
 
 use crate::checks;
 
-/// The vector table behind the initial stack pointer, which `cortex_m.x` writes: reset, and what else may come.
+/// The vector table after the initial stack pointer, which `cortex_m.x` writes: reset, and the other exceptions.
 #[unsafe(link_section = ".vectors")]
 #[used]
 static VECTORS: [extern "C" fn() -> !; 15] = {
@@ -41,7 +41,7 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 
 /// Text that ends with a NUL.
 fn say(text: &[u8]) {
-    // SAFETY: qemu reads memory until a NUL, and stands in for the breakpoint.
+    // SAFETY: qemu reads memory until a NUL, and handles the breakpoint.
     unsafe { asm!("bkpt #0xab", inout("r0") SYS_WRITE0 => _, in("r1") text.as_ptr()) };
 }
 

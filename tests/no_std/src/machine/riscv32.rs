@@ -1,4 +1,4 @@
-//! A RISC-V without anything, as qemu's `virt` plays it: what is said goes to its serial line.
+//! A bare RISC-V, qemu's `virt`: output is on its serial line.
 
 use core::arch::global_asm;
 use core::ptr::write_volatile;
@@ -50,7 +50,7 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 
 fn say(text: &[u8]) {
     for byte in text {
-        // SAFETY: the transmitter of `virt` is there, and takes bytes as fast as they come.
+        // SAFETY: the transmitter of `virt` exists, and accepts bytes at any speed.
         unsafe { write_volatile(SERIAL_LINE, *byte) };
     }
 }
