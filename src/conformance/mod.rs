@@ -30,6 +30,7 @@
 
 mod adapter;
 mod adapter_program;
+mod byte_count;
 #[cfg(any(unix, windows))]
 pub mod client;
 pub mod codec;

@@ -91,7 +91,7 @@ fn explain_fault_of_codecs_says_what_to_look_at() {
         said.starts_with("wrong-value:providers[].keywords, a fault of codecs: The codec reads the bytes as another value"),
         "{said}"
     );
-    assert!(said.contains("\n  to mend it: Look at how that field is read"), "{said}");
+    assert!(said.contains("\n  to mend it: Check how that field is read"), "{said}");
 }
 
 /// Two suites may have a fault of one name: both are explained, each with what it is against.
@@ -101,7 +101,7 @@ fn explain_fault_of_clients_says_how_to_mend_it() {
     assert_eq!(
         said.lines().take(2).collect::<Vec<_>>(),
         [
-            "attach-timeout-in-seconds, a fault of clients: The time-out of an attach is written in seconds, and is in milliseconds.",
+            "attach-timeout-in-seconds, a fault of clients: The timeout of an attach is written in seconds; the field is in milliseconds.",
             "  to mend it: Write `attachTimeout` in milliseconds: 5 seconds are 5000.",
         ]
     );

@@ -70,8 +70,8 @@ fn auto_concludes_profile_of_runtime_from_what_it_does() {
 #[test]
 fn auto_without_evidence_of_net_is_strict() {
     for (version, options, why) in [
-        ("1.0.0", &[][..], "\"1.0.0\", is of no released .NET"),
-        ("9.0.5", &[][..], "CollectTracing is unknown to it"),
+        ("1.0.0", &[][..], "\"1.0.0\" is not that of a released .NET"),
+        ("9.0.5", &[][..], "it does not know CollectTracing"),
         ("9.0.5", &["--concurrent"][..], "it answers a second client while the first is silent"),
         ("9.0.5", &["--keep-open"][..], "several requests on one connection"),
     ] {
@@ -116,7 +116,7 @@ fn server_right_passes_what_may_change_or_harm_it() {
     let report = engine(&[&["--allow-side-effects", "--allow-harmful"], &only[..]].concat(), &[], 0);
     assert_eq!(report.counts.fail, 0);
     let lacks = found(case(&report, "scripts/ports/port-advertise"));
-    assert!(lacks.contains("diagnostic ports: nobody connects"), "{lacks}");
+    assert!(lacks.contains("diagnostic ports: no connection"), "{lacks}");
     assert!(found(case(&report, "scripts/process/suspended-until-resumed")).contains("suspension at the start"));
 }
 

@@ -14,10 +14,10 @@ const DECOYS: &[(Decoy, &str, &str, &[&str])] = &[
     (
         Decoy::PlainFile,
         "plain-file",
-        "A newer file is called like a socket of the process, and is none",
+        "A newer plain file is named like a socket of the process",
         &["R-TRN-003", "R-TRN-012"],
     ),
-    (Decoy::OldPrefix, "old-prefix", "A socket has the name that drafts of the protocol gave it", &["R-TRN-013"]),
+    (Decoy::OldPrefix, "old-prefix", "A socket is named as in drafts of the protocol", &["R-TRN-013"]),
     (
         Decoy::OtherOwner,
         "other-owner",
