@@ -87,7 +87,7 @@ fn text_report_of_a_client_tells_what_failed_from_how_it_ended() {
         at("request Process/ResumeRuntime, 0x0401, 20 bytes"),
         at("error after Process/ResumeRuntime, 0xFFFF, 24 bytes"),
         at("  FAILED    it reports success, expected failure"),
-        at("  about     it was told: python3 -IS "),
+        at("  about     command line: python3 -IS "),
         at("  about     exit status: 0"),
         at("a client (strict): 1 case, 0 passed, "),
     ];

@@ -37,7 +37,8 @@ fn deadline_ms_is_a_limit_for_the_whole_reply() {
     let found = &case.detail.as_ref().unwrap().found;
     assert_eq!(case.grade, Grade::Unimplemented, "{found:?}");
     assert!(
-        found[0].starts_with("the runtime takes ") && found[0].ends_with(" ms in total, but the client waits 100 ms for the whole reply")
+        found[0].starts_with("the runtime takes ")
+            && found[0].ends_with(" ms in total, but the client waits 100 ms for the whole reply")
     );
     // The same limit for each byte alone.
     assert_eq!(played("timeout_ms = 20000", SLOW).grade, Grade::Pass);

@@ -63,7 +63,9 @@ fn passes_everything(report: &Report) {
     assert_eq!((unimplemented, informational, fail), (0, 0, 0), "{:?}", report.failures().next());
     assert!(pass > 2000 && pass_lenient > 100, "{:?}", report.counts);
     // Only what is `acceptable`: the limits are checked.
-    assert!(report.cases.iter().filter(|case| case.grade == Grade::PassLenient).all(|case| found(case) == "a leniency is accepted"));
+    assert!(
+        report.cases.iter().filter(|case| case.grade == Grade::PassLenient).all(|case| found(case) == "a leniency is accepted")
+    );
     let names: Vec<&str> = report.cases.iter().map(|case| case.name.as_str()).collect();
     assert_eq!(names, listed(&[]));
     assert_eq!((&report.lost, report.notes.len()), (&None, 0), "{:?}", report.notes);

@@ -360,10 +360,7 @@ fn server_unjudged_cases_are_noted() {
     let report = report(&[&arguments[..], &["--spawn", "--", "python3", &server]].concat(), 1);
     let notes = report.notes.join("\n");
     assert_eq!(case(&report, flaky).grade, Grade::Pass, "{notes}");
-    assert!(
-        notes.contains(&format!("{flaky}: passed only at the second try; the first: step 2, expect on a: ")),
-        "{notes}"
-    );
+    assert!(notes.contains(&format!("{flaky}: passed only at the second try; the first: step 2, expect on a: ")), "{notes}");
     assert_eq!(case(&report, lacks).grade, Grade::Unimplemented);
     let not_started = case(&report, own);
     let found = &not_started.detail.as_ref().unwrap().found;

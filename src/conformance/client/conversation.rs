@@ -288,7 +288,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
     fn request(&mut self, request: &Request) -> Result<(), Stop> {
         let (bytes, fds) = self.read_request(&request.on, request.unread, None)?;
         let is_whole = request.unread == Unread::None;
-        // A descriptor follows on a separate byte. If the size field is wrong, that byte is the last of what comes behind the request:
+        // A descriptor follows on a separate byte. If the size field is wrong, that byte is the last of what follows the request:
         // wait for it.
         let alone = Seen { bytes: &bytes, behind: &[], fds, is_whole };
         let has_descriptor = self.scenario.operation == Operation::UserEvents;

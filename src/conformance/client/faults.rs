@@ -64,7 +64,8 @@ named_faults! {
         "Read the 20-byte header, then `size` - 20 bytes, and only then what follows the reply.", ["F-1", "F-2"];
     ReplyOf24InsistedOn = "reply-of-24-insisted-on",
         "An OK of any size other than 24 bytes is refused.",
-        "Accept an OK of 20, 24 or 28 bytes: read as many bytes as its size says, and use the fields that are there.", ["F-1", "F-2", "F-41"];
+        "Accept an OK of 20, 24 or 28 bytes: read as many bytes as its size says, and use the fields that are there.",
+        ["F-1", "F-2", "F-41"];
     EnvironmentCountIgnored = "environment-count-ignored",
         "The entry count of the environment block is ignored.",
         "Read as many entries as the count says; refuse a block whose bytes do not match it.", ["F-43", "F-88"];

@@ -43,7 +43,8 @@ impl Seen<'_> {
     pub(super) fn judge(&self, operation: Operation, line: &CommandLine, arguments: &Arguments) -> (Findings, Option<HResult>) {
         let mut findings = Findings::default();
         if self.fds > 0 {
-            findings.must(ClientFault::DescriptorWithTheRequest, format!("{} descriptors are sent with the request's bytes", self.fds));
+            findings
+                .must(ClientFault::DescriptorWithTheRequest, format!("{} descriptors are sent with the request's bytes", self.fds));
         }
         let header = self.header(operation);
         let mut refusal = self.refused_for_its_header(operation);

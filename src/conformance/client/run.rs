@@ -153,7 +153,8 @@ fn told<'o>(scenario: &Scenario, operations: &'o Operations) -> Result<&'o Comma
 }
 
 fn converse(scenario: &Scenario, line: &CommandLine, options: &Options) -> Result<Verdict, String> {
-    let mut target = Target::start(&options.stand_in, &scenario.decoys).map_err(|error| format!("the stand-in process cannot be started: {error}"))?;
+    let mut target = Target::start(&options.stand_in, &scenario.decoys)
+        .map_err(|error| format!("the stand-in process cannot be started: {error}"))?;
     let mut values = values(&scenario.arguments, &target).map_err(|error| format!("a file for it cannot be written: {error}"))?;
     values.insert(Argument::PatienceMs, line.patience.as_millis().to_string());
     let words = line.words(&values);

@@ -58,7 +58,9 @@ impl CodecCase<'_> {
             (AnswerKind::Unsupported, _) => Judgement::new(Grade::Unimplemented, "unsupported"),
             (AnswerKind::Error { layer, value }, _) => self.judge_refusal(layer.as_deref(), value.as_ref()),
             (AnswerKind::Taken, Operation::Decode) => self.judge_taking(),
-            (AnswerKind::Taken, Operation::Encode) => CodecFault::NotTheProtocol("`taken` is not an answer to `encode`".into()).into(),
+            (AnswerKind::Taken, Operation::Encode) => {
+                CodecFault::NotTheProtocol("`taken` is not an answer to `encode`".into()).into()
+            }
             (AnswerKind::Ok { value, canonical, .. }, Operation::Decode) => self.judge_decoding(value.as_ref(), *canonical),
             (AnswerKind::Ok { wire, .. }, Operation::Encode) => self.judge_encoding(wire.as_deref()),
         };
@@ -86,10 +88,9 @@ impl CodecCase<'_> {
             Some(layer) if self.is_layer_binding() => {
                 CodecFault::WrongLayer { seen: layer.into(), expected: expected.clone() }.into()
             }
-            Some(layer) => Judgement::new(
-                Grade::Informational,
-                format!("refused as required, in layer {layer}; the vector says {expected}"),
-            ),
+            Some(layer) => {
+                Judgement::new(Grade::Informational, format!("refused as required, in layer {layer}; the vector says {expected}"))
+            }
         }
     }
 

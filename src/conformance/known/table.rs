@@ -169,7 +169,12 @@ pub(super) static TABLE: &[Row] = &[
         "NativeAOT writes no dump unless it was started for that (DOTNET_DbgEnableMiniDump, with a createdump next to it)",
     ),
     // Windows
-    windows("P-39", when(ALL, Shape::Pieces), Does::Refuses(HResult::BAD_ENCODING), "a header or a payload must arrive in one piece"),
+    windows(
+        "P-39",
+        when(ALL, Shape::Pieces),
+        Does::Refuses(HResult::BAD_ENCODING),
+        "a header or a payload must arrive in one piece",
+    ),
     windows("F-72", when(ENABLE_PERF_MAP, Shape::NoPayload), Does::Dies, DIES),
     windows("F-126", when(PERF_MAPS, Shape::Any), Does::Refuses(HResult::NOT_SUPPORTED), "Windows has no perf maps"),
     windows(
@@ -233,14 +238,7 @@ pub(super) static TABLE: &[Row] = &[
         Does::LeavesOpen(HResult::OK),
         "a child that does not end keeps the connection open",
     ),
-    host(
-        "P-6",
-        NET8_TO_10,
-        NET9_0_5,
-        when(DUMPS, Shape::Right),
-        Does::Refuses(HResult::FAIL),
-        "its createdump is not executable",
-    ),
+    host("P-6", NET8_TO_10, NET9_0_5, when(DUMPS, Shape::Right), Does::Refuses(HResult::FAIL), "its createdump is not executable"),
     host(
         "P-31",
         NET8_TO_10,
@@ -435,13 +433,7 @@ pub(super) static TABLE: &[Row] = &[
         "of the variables that disable the server, only `DOTNET_EnableDiagnostics` in plain digits is read",
     ),
     native_aot("F-97", NET8_AND_9, TOLD, Does::Pretends, "a truncated character at the end of an entry is dropped"),
-    native_aot(
-        "F-109",
-        NET8_AND_9,
-        TOLD,
-        Does::LeavesSocket,
-        "a signal leaves the socket file, unless the program handles it",
-    ),
+    native_aot("F-109", NET8_AND_9, TOLD, Does::LeavesSocket, "a signal leaves the socket file, unless the program handles it"),
     host("P-49", NET10, NET10, TOLD, Does::LeavesSocket, "SIGTERM leaves the socket file, unless the program handles it"),
     host("P-50", NET8_AND_9, NET8_AND_9, TOLD, Does::Waits, "SIGTERM does not end a suspended runtime"),
 ];

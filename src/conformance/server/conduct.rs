@@ -206,10 +206,9 @@ fn of_wrong(wrong: &Wrong, evidence: &CaseEvidence) -> Option<FaultSeen> {
                         ServerFault::ValidRequestRefused,
                         format!("{}: hresult is {code}, expected an OK", asked(exchange)),
                     ),
-                    None => FaultSeen::new(
-                        ServerFault::StopEchoesAnother,
-                        "the reply to StopTracing does not have the requested id",
-                    ),
+                    None => {
+                        FaultSeen::new(ServerFault::StopEchoesAnother, "the reply to StopTracing does not have the requested id")
+                    }
                 }),
                 Came::End(end, _) => Some(closed(exchange, *end)),
                 Came::Silence(_) => Some(silence(exchange)),

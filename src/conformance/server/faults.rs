@@ -88,7 +88,8 @@ named_faults! {
         ["R-ENV-003", "R-ENV-010"];
     EnvironmentMalformed = "environment-malformed",
         "The bytes after the reply to ProcessEnvironment are not an array of strings.",
-        "Write a uint count and then, for each entry, its number of units and the units, including the NUL.", ["R-ENV-006", "R-ENV-007"];
+        "Write a uint count and then, for each entry, its number of units and the units, including the NUL.",
+        ["R-ENV-006", "R-ENV-007"];
     ErrorCodeIsSuccess = "error-code-is-success",
         "The code of an error message is a success HRESULT: its top bit is clear.",
         "Write a failing HRESULT, such as 0x80131384. 0 to 4 are codes of the 2019 draft.", ["R-ERR-006", "R-ERR-007"];
@@ -113,7 +114,8 @@ named_faults! {
         "Answer with an error instead: no request may end the process.", ["R-ERR-011"];
     MagicUnchecked = "magic-unchecked",
         "A request is served whatever its magic.",
-        "Compare all 14 bytes, including the NUL, once the payload is read; answer Error 0x80131386.", ["R-ERR-010", "R-HDR-010", "F-69"];
+        "Compare all 14 bytes, including the NUL, once the payload is read; answer Error 0x80131386.",
+        ["R-ERR-010", "R-HDR-010", "F-69"];
     SizeUnchecked = "size-unchecked",
         "A request whose size is below 20 is served.",
         "Check the size before anything else; answer Error 0x80131384.", ["R-HDR-015", "F-69"];

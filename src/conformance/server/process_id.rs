@@ -38,9 +38,8 @@ impl TargetProcess {
 
     /// Why process ids cannot be compared, if so.
     pub(super) fn unknown(&self) -> Option<&'static str> {
-        (self.named.is_none() && ids_of(&self.peer).is_none()).then_some(
-            "processId was not checked: the process of the target, or its own id, is unknown here",
-        )
+        (self.named.is_none() && ids_of(&self.peer).is_none())
+            .then_some("processId was not checked: the process of the target, or its own id, is unknown here")
     }
 }
 

@@ -94,7 +94,8 @@ impl Spawned {
             process.env(DEFAULT_PORT_SUSPEND_VARIABLE, "1");
         }
         for (name, value) in &target.environment {
-            let value = address::variable(value).ok_or_else(|| format!("{name}: a variable of this system cannot hold these bytes"))?;
+            let value =
+                address::variable(value).ok_or_else(|| format!("{name}: a variable of this system cannot hold these bytes"))?;
             process.env(name, value);
         }
         let errors = File::create(directory.path().join("stderr")).map_err(failed)?;

@@ -41,7 +41,7 @@ impl Reach {
             Place::Pipe(name) => (name.clone(), PipeName::parse(name).ok().map(|name| name.pid)),
             Place::Socket(path) => {
                 let path = path.display();
-                return Err(format!(r"{path}: on Windows a runtime has a pipe, not a socket: expected \\.\pipe\NAME, or a process id"));
+                return Err(format!(r"{path}: on Windows a runtime has a pipe, not a socket: use \\.\pipe\NAME or a process id"));
             }
             Place::Port(path) => {
                 let listener = PipeListener::bind(&path.to_string_lossy()).map_err(|error| format!("{error:#}"))?;

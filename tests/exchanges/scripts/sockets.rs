@@ -166,10 +166,7 @@ fn player_failed_send_is_reported() {
         r#"[{ "open": "a" }, { "on": "a", "send": ["00"] }, { "wait": 100 }, { "on": "a", "send": ["0011"], "may_fail": MAY }]"#;
     let (step, said) = differs(SocketNetwork::to_socket(path), &sends.replace("MAY", "false"));
     assert_eq!(step, 3);
-    assert!(
-        said.starts_with("the peer no longer reads: ") && said.ends_with("; received 7 bytes: 72656675736564"),
-        "{said}"
-    );
+    assert!(said.starts_with("the peer no longer reads: ") && said.ends_with("; received 7 bytes: 72656675736564"), "{said}");
     let (_directory, path) = says(1, b"refused");
     assert_eq!(play(SocketNetwork::to_socket(path), &sends.replace("MAY", "true")), Ok(()));
 
