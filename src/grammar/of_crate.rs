@@ -286,12 +286,12 @@ fn continuations() -> model::Continuations {
     model::Continuations {
         close: model::Text { text: "nothing: the server closes the connection".into() },
         nettrace: model::Nettrace {
-            text: "the event stream, until the session ends; recognised by its first bytes, otherwise defined by its own format".into(),
+            text: "the event stream, until the session ends; recognised by its first bytes, otherwise of its own format".into(),
             starts: starts(),
         },
         environment: model::Environment {
-            text: "a block of `size` bytes: a count, then that many entries; an entry is a count of units, then the units; the last unit \
-                   is NUL and not part of the text; the first unit `split` after the first unit of the text separates name and \
+            text: "a block of `size` bytes: a count, then that many entries; an entry is a count of units, then the units; the last \
+                   unit is NUL and not part of the text; the first unit `split` after the first unit of the text separates name and \
                    value; without it there is no value"
                 .into(),
             size: Name::NIncomingBytes.name().into(),

@@ -26,7 +26,7 @@ use crate::conformance::{Case, Glob, Grade, Report};
 ///     let mut report = Report::new("client", "my client");
 ///     for name in names {
 ///         let mut case = Case::new(name, "silence", "resume", "Silence", Grade::Fail);
-///         case.faults.push(CaseFault::new("no-read-timeout", "The client waits for ever."));
+///         case.faults.push(CaseFault::new("no-read-timeout", "The client waits forever."));
 ///         report.add(case);
 ///     }
 ///     report
