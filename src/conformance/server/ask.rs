@@ -33,6 +33,7 @@ impl fmt::Display for Came {
             Self::Message(bytes) => write!(f, "a message of {} bytes", bytes.len()),
             Self::NoMessage(bytes) => write!(f, "bytes that are not a header: {}", hex::encode(bytes)),
             Self::End(end, bytes) => write!(f, "{end} after {}", ByteCount(bytes.len())),
+            Self::Silence(bytes) if bytes.is_empty() => f.write_str("no reply was received"),
             Self::Silence(bytes) => write!(f, "nothing more after {}", ByteCount(bytes.len())),
         }
     }

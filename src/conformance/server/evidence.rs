@@ -251,7 +251,7 @@ mod tests {
         strict(&ask(says("9.0.5", "Linux")), &runtime(Profile::CORECLR_8), "it does not know CollectTracing3");
         strict(&ask(says("9.0.5", "Linux")), &runtime(Profile::CORECLR_10), "CollectTracing5, which is newer");
         strict(&ask(error(HResult::FAIL)), &nine, "ProcessInfo2 with 0x80004005");
-        strict(&ask(Came::Silence(Vec::new())), &nine, "ProcessInfo2: nothing");
+        strict(&ask(Came::Silence(Vec::new())), &nine, "ProcessInfo2: no reply");
         strict(&Evidence::default(), &nine, "does not answer");
         let other = Evidence { unknown_profiler_id: Some(error(HResult::FAIL)), ..ask(says("9.0.5", "Linux")) };
         strict(&other, &nine, "profiler set");
