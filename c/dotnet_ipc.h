@@ -6,9 +6,9 @@
  * and in every other file that uses it:        #include "dotnet_ipc.h"
  *
  * To talk to a process: connect to its socket $TMPDIR/dotnet-diagnostic-PID-*-socket (the newest, if there are several; /tmp without
- * TMPDIR) or on Windows to its pipe \\.\pipe\dotnet-diagnostic-PID. One command a connection. Make a request with a helper (dipc_dump,
- * ...; dipc_empty_request for one without fields, as DIPC_CMD_PROCESS_INFO2), and let a dipc_client say what to do with the connection
- * until it is done. The reply overwrites the request in your buffer, and no byte behind it is read:
+ * TMPDIR) or on Windows to its pipe \\.\pipe\dotnet-diagnostic-PID. One command per connection. Make a request with a helper (dipc_dump,
+ * ...; dipc_empty_request for one without fields, such as DIPC_CMD_PROCESS_INFO2). Then a dipc_client says what to do with the connection
+ * until it is done. The reply overwrites the request in your buffer, and no byte after it is read:
  *
  *     uint8_t buffer[4096];
  *     const dipc_provider providers[] = {{"Microsoft-Windows-DotNETRuntime", NULL, 1, DIPC_LOG_LEVEL_INFORMATIONAL}};
@@ -25,30 +25,30 @@
  *     client.action is now
  *         DIPC_REPLIED    OK: what follows on the connection is client.continuation
  *                           DIPC_CLOSE         nothing: close it
- *                           DIPC_STREAM        the event stream: store what comes until the end (client.number: the session's id)
+ *                           DIPC_STREAM        the event stream: store all bytes until the end (client.number: the session's id)
  *                           DIPC_ENVIRONMENT   client.number bytes: read all of them, then dipc_environment_start, and
-                                              dipc_environment_next while it gives DIPC_FIELD: entry.name and entry.value
+                                              dipc_environment_next while it returns DIPC_FIELD: entry.name and entry.value
  *                           DIPC_USER_EVENTS   nothing; the session ends when you close the connection
  *         DIPC_REFUSED    the runtime refused: client.hresult says why (0x80131385: it does not have the command)
- *         DIPC_MALFORMED  what came is not a reply: client.status says why; close the connection
+ *         DIPC_MALFORMED  the received bytes are not a reply: client.status says why; close the connection
  *         DIPC_NO_REPLY, DIPC_CUT   the connection ended before or inside the reply
- *         DIPC_ENLARGE    your buffer is too small: keep its first 20 bytes, give one of client.size bytes, dipc_client_enlarged
- *     DIPC_SEND_FD (user_events alone): send one byte with the descriptor of user_events_data by SCM_RIGHTS, then dipc_client_did
+ *         DIPC_ENLARGE    your buffer is too small: copy its first 20 bytes to one of client.size bytes, call dipc_client_enlarged
+ *     DIPC_SEND_FD (only user_events): send one byte with the descriptor of user_events_data by SCM_RIGHTS, then dipc_client_did
  *     with n = 1.
  *
- * To end a trace, send dipc_stop_tracing on a second connection, but only send: a client of its own while its action is DIPC_SEND. Read
- * the first connection to its end, and then the answer on the second, which comes after the stream.
+ * To end a trace, send dipc_stop_tracing on a second connection, with a second dipc_client, only while its action is DIPC_SEND. Read
+ * the first connection to its end, then the answer on the second: it follows the stream.
  *
  * To read any message, walk over it field by field. A field has an id (DIPC_COMMAND_LINE; dipc_name(id) is the document's name) and a
- * kind: numbers are in field.number, bytes and GUIDs at field.data. A text is given by dipc_utf8, which returns how many bytes it
- * takes and adds no NUL; where there is less room, only its first characters are written. An array and a struct say what they are,
- * and their fields follow, one level deeper:
+ * kind: numbers are in field.number, bytes and GUIDs at field.data. For text call dipc_utf8: it returns the number of bytes needed
+ * and adds no NUL; if there is less room, it writes only the first characters. An array or a struct is a field too; its own fields
+ * follow, one level deeper:
  *
  *     dipc_cursor cursor; dipc_field field; char text[260]; int status = dipc_read_reply(&cursor, 0x0408, buffer, client.size);
  *     while (status >= 0 && (status = dipc_next(&cursor, &field)) == DIPC_FIELD)
  *         if (field.id == DIPC_COMMAND_LINE && (length = dipc_utf8(&field, text, sizeof text)) <= sizeof text) ...
  *
- * To write any message, put its fields in their order; dipc_wants says which comes next:
+ * To write any message, put its fields in order; dipc_wants says which is next:
  *
  *     dipc_writer w; size_t size;
  *     dipc_write_request(&w, 0x0403, buffer, sizeof buffer);
@@ -56,10 +56,10 @@
  *     dipc_put_text(&w, NULL);                                                              absent, which here deletes the variable
  *     status = dipc_write_end(&w, &size);                                                   also the first error of the puts
  *
- * A status below 0 is an error. dipc_layer(status) says where: DIPC_TRANSPORT, DIPC_HEADER, DIPC_PAYLOAD, DIPC_LIMITS (it decodes, and
+ * A status below 0 is an error. dipc_layer(status) says where: DIPC_TRANSPORT, DIPC_HEADER, DIPC_PAYLOAD, DIPC_LIMITS (it decodes, but
  * a server refuses it: dipc_check_limits), DIPC_OF_REPLY, or DIPC_CALLER (a put out of order, no room). Codes are 0xSSII: set and id.
- * Strings are UTF-16 on the wire: an absent one (NULL) is not the same as an empty one. Do not send a header alone for a command that
- * has a payload, nor leave out a field: that ends a running process.
+ * Strings are UTF-16 on the wire: an absent one (NULL) differs from an empty one. Never send only the header of a command with a
+ * payload, and never omit a field: that kills a running process.
  *
  * Printed by `diagipc grammar --format c` of dotnet-diagnostics-ipc. Do not edit. License: MIT OR Apache-2.0.
  */
@@ -148,16 +148,16 @@ enum {
     DIPC_TAIL = 48
 };
 
-/* What a field is. */
+/* Kinds of fields. */
 enum {
     DIPC_BYTE = 1, DIPC_USHORT, DIPC_UINT, DIPC_ULONG, DIPC_BOOL, DIPC_HRESULT_CODE, /* in `number` */
     DIPC_GUID,   /* 16 bytes at `data` */
     DIPC_STRING, /* `count` units of UTF-16LE at `data`, without the NUL; NULL: absent */
     DIPC_BYTES,  /* `count` bytes at `data` */
-    DIPC_REST,   /* the same, to the end of the payload: what a later version appended */
+    DIPC_REST,   /* the same, to the end of the payload: fields appended by a later version */
     DIPC_UINTS,  /* `count` numbers at `data`: dipc_uint_at */
-    DIPC_ARRAY,  /* `count` items, whose fields come next, one level deeper */
-    DIPC_STRUCT  /* its fields come next, one level deeper */
+    DIPC_ARRAY,  /* `count` items, whose fields follow, one level deeper */
+    DIPC_STRUCT  /* its fields follow, one level deeper */
 };
 
 /* Numbers with names. */
@@ -220,7 +220,7 @@ enum {
     DIPC_E_NOT_A_REPLY = -0x50,
     DIPC_E_TOO_LARGE = -0x1F, /* a message has at most 65535 bytes */
     DIPC_E_INTERRUPTED = -0x5F, /* an error message in the middle of an environment block */
-    DIPC_E_ORDER = -0x60, /* another field comes next, or a dipc_client asked for something else */
+    DIPC_E_ORDER = -0x60, /* another field is next, or the dipc_client asked for something else */
     DIPC_E_ROOM = -0x61,
     DIPC_E_RANGE = -0x62, /* the number does not fit into its field */
     DIPC_E_UTF8 = -0x63
@@ -230,20 +230,20 @@ enum {
 typedef struct {
     uint8_t id, kind;
     uint8_t depth;  /* 0: of the message */
-    uint32_t item;  /* of which item of the innermost array, from 0 */
-    uint32_t offset; /* from the front of the message */
+    uint32_t item;  /* index of the item in the innermost array */
+    uint32_t offset; /* from the start of the message */
     uint32_t count;
     uint64_t number;
     const uint8_t *data;
 } dipc_field;
 
-/* All members of these are the implementation's. */
+/* The members are private. */
 typedef struct { const uint8_t *next; uint32_t left, item; uint8_t program; } dipc__frame;
 typedef struct { const uint8_t *base; uint32_t at, end; uint8_t depth, variant, is_error; dipc__frame frames[4]; } dipc_cursor;
 typedef struct { uint8_t *to; size_t room, len; int status; dipc_cursor state; } dipc_writer;
 
-/* Reading. `length` is that of exactly one message: dipc_size says where one ends. Of a reply `code` is that of the request; of one that
-   is not known (0) an error and an OK without payload can be read. */
+/* Reading. `length` is that of exactly one message: dipc_size says where one ends. For a reply, `code` is that of the request; if it is
+   unknown (0), only an error and an OK without payload can be read. */
 int dipc_size(const uint8_t *bytes, size_t length); /* of the message at the front; DIPC_E_END_OF_INPUT: more bytes are needed */
 int dipc_read_request(dipc_cursor *, const uint8_t *message, size_t length);
 int dipc_read_reply(dipc_cursor *, unsigned code, const uint8_t *message, size_t length);
@@ -251,23 +251,23 @@ int dipc_is_error(const dipc_cursor *); /* whether the reply is an error */
 int dipc_next(dipc_cursor *, dipc_field *); /* DIPC_FIELD, DIPC_DONE, or an error */
 int dipc_check_limits(const uint8_t *request, size_t length, dipc_field *where); /* what a server would refuse; `where` may be NULL */
 uint32_t dipc_uint_at(const dipc_field *, uint32_t index);
-size_t dipc_utf8(const dipc_field *, char *to, size_t room); /* bytes that the text takes; the characters that fit are written; half a pair: U+FFFD */
-const char *dipc_name(unsigned field); /* the document's name; not there with DIPC_NO_NAMES */
+size_t dipc_utf8(const dipc_field *, char *to, size_t room); /* returns the bytes needed; writes the characters that fit; half a pair: U+FFFD */
+const char *dipc_name(unsigned field); /* the document's name; not available with DIPC_NO_NAMES */
 
-/* Writing. Each put is checked against the grammar; the first error stays. A struct is entered by the first put of it. */
+/* Writing. Each put is checked against the grammar; the first error is kept. The first put into a struct enters it. */
 void dipc_write_request(dipc_writer *, unsigned code, uint8_t *to, size_t room);
 void dipc_write_reply(dipc_writer *, unsigned code, uint8_t *to, size_t room);
 void dipc_write_error(dipc_writer *, unsigned code, uint8_t *to, size_t room); /* to any code */
 void dipc_write_generic_ok(dipc_writer *, uint8_t *to, size_t room); /* an OK without payload */
 int dipc_wants(const dipc_writer *, dipc_field *); /* DIPC_FIELD and which field is next, or DIPC_DONE */
-int dipc_enter_struct(dipc_writer *); /* need not be called */
-int dipc_put_number(dipc_writer *, uint64_t); /* also how many items an array has */
+int dipc_enter_struct(dipc_writer *); /* optional */
+int dipc_put_number(dipc_writer *, uint64_t); /* also the number of items of an array */
 int dipc_put_text(dipc_writer *, const char *utf8); /* NULL: absent */
 int dipc_put_utf8(dipc_writer *, const char *, size_t);
 int dipc_put_units(dipc_writer *, const uint8_t *utf16le, size_t units);
-int dipc_put_bytes(dipc_writer *, const void *, size_t); /* also a GUID, in the order of the wire */
+int dipc_put_bytes(dipc_writer *, const void *, size_t); /* also a GUID, in wire order */
 int dipc_put_uints(dipc_writer *, const uint32_t *, size_t);
-int dipc_write_end(dipc_writer *, size_t *size); /* DIPC_E_ROOM: *size is what it takes */
+int dipc_write_end(dipc_writer *, size_t *size); /* DIPC_E_ROOM: *size is the size needed */
 
 /* The client's side of one connection. The comment at the top shows the loop. */
 enum { DIPC_SEND, DIPC_SEND_FD, DIPC_RECEIVE, DIPC_REPLIED, DIPC_REFUSED, DIPC_MALFORMED, DIPC_ENLARGE, DIPC_NO_REPLY, DIPC_CUT };
@@ -276,40 +276,40 @@ typedef struct {
     uint8_t action;
     uint8_t continuation;
     uint16_t code;
-    uint32_t at, size; /* of DIPC_SEND and DIPC_RECEIVE: these bytes of the buffer; then `size` is that of the reply */
+    uint32_t at, size; /* for DIPC_SEND and DIPC_RECEIVE: this range of the buffer; later `size` is that of the reply */
     uint32_t hresult;  /* of the reply, if it has one */
     uint64_t number;   /* sessionId, or nIncomingBytes */
-    int status;        /* of DIPC_MALFORMED */
+    int status;        /* for DIPC_MALFORMED */
 } dipc_client;
 int dipc_client_start(dipc_client *, const uint8_t *request, size_t length);
-int dipc_client_did(dipc_client *, const uint8_t *buffer, size_t room, size_t n); /* n > 0 bytes of what was asked for */
+int dipc_client_did(dipc_client *, const uint8_t *buffer, size_t room, size_t n); /* n > 0 of the requested bytes */
 int dipc_client_send_failed(dipc_client *);
 int dipc_client_ended(dipc_client *);
 int dipc_client_enlarged(dipc_client *);
 
-/* An environment block that is all in memory. */
+/* An environment block that is completely in memory. */
 typedef struct { const uint8_t *at, *end; uint32_t left, hresult; } dipc_environment;
 typedef struct { dipc_field name, value; int is_terminated; } dipc_entry; /* strings; the value is absent without a `=` */
 int dipc_environment_start(dipc_environment *, const uint8_t *block, size_t size);
 int dipc_environment_next(dipc_environment *, dipc_entry *); /* DIPC_FIELD, DIPC_DONE; DIPC_E_INTERRUPTED: `hresult` says why */
 
-/* What a stream is, by its first bytes: 32 are enough. */
+/* The kind of a stream, by its first bytes: 32 are enough. */
 enum { DIPC_NEED_MORE, DIPC_STARTS_NETTRACE, DIPC_STARTS_NETTRACE_BLOCKS, DIPC_STARTS_NETPERF, DIPC_OPAQUE };
 int dipc_stream_start(const uint8_t *bytes, size_t length);
 
-/* What a runtime sends first on a connection to a diagnostic port. */
+/* A runtime's first message on a connection to a diagnostic port. */
 enum { DIPC_ADVERTISE_SIZE = 34 };
 typedef struct { uint8_t cookie[16]; uint64_t process_id; uint16_t future; } dipc_advertise;
 int dipc_read_advertise(dipc_advertise *, const uint8_t *bytes, size_t length);
 void dipc_write_advertise(const dipc_advertise *, uint8_t to[34]);
 
-/* Requests that people send. Each gives the size of the message in `to`, or an error below 0. Texts are UTF-8. */
+/* Common requests. Each returns the size of the message in `to`, or an error below 0. Texts are UTF-8. */
 static inline int dipc__end(dipc_writer *w) {
     size_t size;
     int status = dipc_write_end(w, &size);
     return status < 0 ? status : (int)size;
 }
-static inline int dipc_empty_request(uint8_t *to, size_t room, unsigned code) { /* ProcessInfo, ResumeRuntime and all that have no payload */
+static inline int dipc_empty_request(uint8_t *to, size_t room, unsigned code) { /* ProcessInfo, ResumeRuntime and all others without payload */
     dipc_writer w;
     dipc_write_request(&w, code, to, room);
     return dipc__end(&w);
@@ -408,8 +408,8 @@ static inline int dipc_apply_startup_hook(uint8_t *to, size_t room, const char *
 extern "C" {
 #endif
 
-/* The grammar. An instruction is a kind (with 0x10 and 0x20: only for the first and the second session type; with 0x40: may be left
-   out at the end), a field, and of an array or struct the program of its fields, of DIPC__ONLY how many numbers there are. */
+/* The grammar. An instruction is a kind (with 0x10 and 0x20: only for the first and the second session type; with 0x40: may be omitted
+   at the end), a field, and for an array or struct the program of its fields, for DIPC__ONLY the number of allowed values. */
 enum { DIPC__END = 0, DIPC__ONLY = DIPC_STRUCT + 1 };
 static const uint8_t dipc__programs[] = {
     /* 0: nothing, Process/ProcessInfo, Process/ResumeRuntime, Process/ProcessEnvironment, Process/ProcessInfo2, Process/DisablePerfMap, Process/ProcessInfo3 */
@@ -468,7 +468,7 @@ static const uint8_t dipc__programs[] = {
     DIPC_UINT, DIPC_VERSION, DIPC_ULONG, DIPC_PROCESS_ID, DIPC_GUID, DIPC_RUNTIME_COOKIE, DIPC_STRING, DIPC_COMMAND_LINE, DIPC_STRING, DIPC_OS, DIPC_STRING, DIPC_ARCH, DIPC_STRING, DIPC_MANAGED_ENTRYPOINT_ASSEMBLY_NAME, DIPC_STRING, DIPC_CLR_PRODUCT_VERSION, DIPC_STRING, DIPC_RUNTIME_IDENTIFIER, DIPC_REST | 0x40, DIPC_TAIL, 0
 };
 static const uint16_t dipc__program_at[] = {0, 1, 6, 11, 17, 26, 38, 53, 60, 63, 70, 75, 78, 86, 96, 108, 120, 140, 162, 171, 176, 187, 192, 197, 212, 215, 218};
-/* The fewest bytes of an item. */
+/* The minimum number of bytes of an item. */
 static const uint8_t dipc__least[] = {0, 5, 8, 8, 20, 25, 33};
 /* Set, id, the programs of request, reply and error, and what follows the reply by session type (low and high half). */
 static const uint8_t dipc__commands[][6] = {
@@ -495,7 +495,7 @@ static const uint8_t dipc__commands[][6] = {
     {4, 8, 0, 26, 8, 0x00} /* Process/ProcessInfo3 */
 };
 enum { DIPC__VALUE, DIPC__COUNT, DIPC__UNITS, DIPC__UTF8 };
-/* A measure of a field that is in none of the ranges with one error is refused with it. */
+/* A field is refused with an error if its measure is in none of the ranges with that error. */
 static const struct { uint8_t field, error, measure; uint32_t low, high; } dipc__limits[] = {
     {DIPC_TRACEPOINT_NAME, -DIPC_E_EMPTY_TRACEPOINT_NAME, DIPC__UNITS, 1u, 4294967295u},
     {DIPC_TRACEPOINT_NAME, -DIPC_E_TRACEPOINT_NAME_TOO_LONG, DIPC__UTF8, 0u, 436u},
@@ -566,7 +566,7 @@ static void dipc__begin(dipc_cursor *c, const uint8_t *base, uint32_t end, unsig
     c->variant = c->is_error = 0;
     dipc__enter(c, program, 1);
 }
-/* The next instruction that counts, as a field; what it takes beside that. Reading and writing go by this alone. */
+/* The next applicable instruction, as a field, with its argument. Reading and writing both use it. */
 static unsigned dipc__step(dipc_cursor *c, dipc_field *f, unsigned *argument, unsigned *optional) {
     for (;;) {
         dipc__frame *frame = &c->frames[c->depth];
@@ -599,7 +599,7 @@ static unsigned dipc__step(dipc_cursor *c, dipc_field *f, unsigned *argument, un
         return kind;
     }
 }
-/* By kind: how many bytes come first. */
+/* By kind: the number of bytes at its start. */
 static const uint8_t dipc__width[] = {0, 1, 2, 4, 8, 1, 4, 16, 4, 4, 0, 4, 4, 0, 4};
 
 int dipc_next(dipc_cursor *c, dipc_field *f) {
@@ -688,7 +688,7 @@ int dipc_read_reply(dipc_cursor *c, unsigned code, const uint8_t *message, size_
 int dipc_is_error(const dipc_cursor *c) { return c->is_error; }
 uint32_t dipc_uint_at(const dipc_field *f, uint32_t index) { return index < f->count ? dipc__u32(f->data + 4 * (size_t)index) : 0; }
 
-/* A code point of `count` units at `data`; how many of them it is. */
+/* Reads a code point from `count` units at `data`; returns its number of units. */
 static uint32_t dipc__point(const uint8_t *data, uint32_t count, uint32_t *point) {
     uint32_t high = dipc__u16(data), low = count > 1 ? dipc__u16(data + 2) : 0;
     *point = high;
@@ -727,7 +727,7 @@ static uint32_t dipc__measure(const dipc_field *f, unsigned measure) {
     while (units < f->count && dipc__u16(f->data + 2 * (size_t)units) != 0) units++;
     return measure == DIPC__UNITS ? units : (uint32_t)dipc__to_utf8(f->data, units, NULL, 0);
 }
-/* Whether the number at `here` stands in an array `ids` before it, from `c` on. */
+/* Whether the number at `here` is in an array of ids before it, from `c` on. */
 static int dipc__repeated(dipc_cursor c, const uint8_t *here) {
     dipc_field f;
     while (dipc_next(&c, &f) == DIPC_FIELD) {
@@ -816,7 +816,7 @@ int dipc_wants(const dipc_writer *w, dipc_field *f) {
     f->offset = (uint32_t)w->len;
     return dipc__step(&state, f, &argument, &optional) == DIPC__END ? DIPC_DONE : DIPC_FIELD;
 }
-/* The kind of the field that is put now, if it is one of `kinds`; structs before it are entered. 0 after an error. */
+/* The kind of the current field, if it is one of `kinds`; enters structs before it. 0 after an error. */
 static unsigned dipc__expect(dipc_writer *w, unsigned kinds, unsigned *argument) {
     dipc_field f;
     unsigned optional, kind;
@@ -846,7 +846,7 @@ int dipc_put_number(dipc_writer *w, uint64_t number) {
     dipc__put_number(w, number, width);
     return w->status;
 }
-/* What begins with a count of at most 32 bits. */
+/* Begins a field with a count of at most 32 bits. */
 static int dipc__put_count(dipc_writer *w, unsigned kind, size_t count) {
     unsigned argument;
     if (dipc__expect(w, 1u << kind, &argument) == 0) return w->status;

@@ -8,19 +8,19 @@ meta:
 doc: |
   The messages with which tools ask a .NET process for traces, dumps and more, over a Unix domain socket or a named pipe.
 
-  A file that holds one message and nothing else is read as it is: the header, and the payload of a request by its command. What a
-  reply holds is not in its bytes: `reply(code)` reads the reply to the request with that code (0x0404), and `message` or `reply`
-  leaves the bytes behind the message alone, which may be an event stream or an `environment_block`. The first message of a runtime
-  that connects to a port is an `advertise`.
+  A file with exactly one message is read directly: the header, and the payload of a request by its command. The type of a reply
+  is not in its bytes: `reply(code)` reads the reply to the request with that code (0x0404). `message` and `reply` do not read the
+  bytes after the message, which may be an event stream or an `environment_block`. The first message of a runtime that connects to
+  a port is an `advertise`.
 
-  What the grammar does not allow fails to be read: another magic, a size that is too small, a count of more than can follow, a string
-  without NUL at its end, an unknown session type, bytes behind the message. What it allows and a server refuses all the same is read:
-  a `fault_…` of the part with the wrong field is then true.
-  One fault is not told: an event id that is in two tracepoints of one provider (`duplicate_event_id`).
+  Reading fails on what the grammar does not allow: another magic, a size that is too small, a count larger than the rest, a string
+  without NUL at its end, an unknown session type, bytes after the message. What it allows but a server refuses is read: a `fault_…`
+  of the part with the wrong field is then true.
+  One fault is not detected: an event id that is in two tracepoints of one provider (`duplicate_event_id`).
 
-  A string of count 0 is absent, which is not the same as an empty one, of count 1. Its `text.value` is decoded when it is asked for;
-  `text.units` are there for text that is not valid Unicode (and JavaScript takes a U+FEFF off the front of the value). Where a
-  language has no integers of 64 bits (JavaScript), take `low` and `high` of a `ulong` in place of `value`.
+  A string of count 0 is absent; an empty one has count 1. `text.value` is decoded on access; use `text.units` for text that is not
+  valid Unicode (JavaScript also removes a U+FEFF at the start of the value). In a language without 64-bit integers (JavaScript), use
+  `low` and `high` of a `ulong` instead of `value`.
 doc-ref: https://github.com/dotnet/diagnostics/blob/main/documentation/design-docs/ipc-protocol.md
 seq:
   - id: message
@@ -29,10 +29,10 @@ seq:
     size-eos: true
     valid:
       expr: following.length == 0
-    doc: Nothing, as one message is all that is here. `message` reads one that something follows.
+    doc: Nothing, because the file has only one message. `message` reads one with bytes after it.
 types:
   message:
-    doc: A request, or a reply without what it says.
+    doc: A request, or a reply whose payload is not decoded.
     seq:
       - id: header
         type: header
@@ -105,7 +105,7 @@ types:
             0xFFFF: error_payload(answers)
         if: header.size > 20 or header.code == 0xFFFF
   draft_request:
-    doc: A request of the draft of 2019, in which a command had other fields.
+    doc: A request of the 2019 draft, where a command had other fields.
     seq:
       - id: header
         type: header
@@ -150,7 +150,7 @@ types:
       - id: future
         type: u2
   no_fields:
-    doc: A payload without fields. What is in it all the same is ignored.
+    doc: A payload without fields. Its bytes are ignored.
     seq: []
 
   # The payloads of requests.
@@ -160,7 +160,7 @@ types:
       - id: dump_name
         -orig-id: dumpName
         type: utf16_string
-        doc: "absent: to be refused; released runtimes die of it (F-72); empty: taken; the runtime chooses the place (F-126)"
+        doc: "absent: must be refused; released runtimes die of it (F-72); empty: accepted; the runtime chooses the place (F-126)"
       - id: dump_type
         -orig-id: dumpType
         type: u4
@@ -178,7 +178,7 @@ types:
       - id: dump_name
         -orig-id: dumpName
         type: utf16_string
-        doc: "absent: to be refused; released runtimes die of it (F-72); empty: taken; the runtime chooses the place (F-126)"
+        doc: "absent: must be refused; released runtimes die of it (F-72); empty: accepted; the runtime chooses the place (F-126)"
       - id: dump_type
         -orig-id: dumpType
         type: u4
@@ -197,7 +197,7 @@ types:
       - id: dump_name
         -orig-id: dumpName
         type: utf16_string
-        doc: "absent: to be refused; released runtimes die of it (F-72); empty: taken; the runtime chooses the place (F-126)"
+        doc: "absent: must be refused; released runtimes die of it (F-72); empty: accepted; the runtime chooses the place (F-126)"
       - id: dump_type
         -orig-id: dumpType
         type: u4
@@ -463,7 +463,7 @@ types:
     seq:
       - id: name
         type: utf16_string
-        doc: "absent: refused (F-80); empty: taken, and nothing is set (F-80)"
+        doc: "absent: refused (F-80); empty: accepted, but nothing is set (F-80)"
       - id: value
         type: utf16_string
         doc: "absent: deletes the variable (F-44); empty: a value without text"
@@ -486,7 +486,7 @@ types:
       - id: startup_hook_path
         -orig-id: startupHookPath
         type: utf16_string
-        doc: "absent: refused (F-47); empty: taken, and no hook is run (P-1)"
+        doc: "absent: refused (F-47); empty: accepted, but no hook is run (P-1)"
     instances:
       fault_absent_name:
         value: startup_hook_path.count < 1
@@ -499,7 +499,7 @@ types:
       - id: output_path
         -orig-id: outputPath
         type: utf16_string
-        doc: "absent: unused, to be sent so; empty: unused"
+        doc: "absent: unused, to be sent absent; empty: unused"
       - id: providers
         type: draft_provider_config_array
 
@@ -526,14 +526,14 @@ types:
       - id: command_line
         -orig-id: commandLine
         type: utf16_string
-        doc: "absent: as empty; runtimes send empty (F-11); empty: not known to the runtime"
+        doc: "absent: as empty; runtimes send empty (F-11); empty: unknown to the runtime"
       - id: os
         -orig-id: OS
         type: utf16_string
-        doc: "absent: as empty; runtimes send empty (F-11); empty: not known to the runtime"
+        doc: "absent: as empty; runtimes send empty (F-11); empty: unknown to the runtime"
       - id: arch
         type: utf16_string
-        doc: "absent: as empty; runtimes send empty (F-11); empty: not known to the runtime"
+        doc: "absent: as empty; runtimes send empty (F-11); empty: unknown to the runtime"
   process_environment_reply:
     seq:
       - id: n_incoming_bytes
@@ -553,14 +553,14 @@ types:
       - id: command_line
         -orig-id: commandLine
         type: utf16_string
-        doc: "absent: as empty; runtimes send empty (F-11); empty: not known to the runtime"
+        doc: "absent: as empty; runtimes send empty (F-11); empty: unknown to the runtime"
       - id: os
         -orig-id: OS
         type: utf16_string
-        doc: "absent: as empty; runtimes send empty (F-11); empty: not known to the runtime"
+        doc: "absent: as empty; runtimes send empty (F-11); empty: unknown to the runtime"
       - id: arch
         type: utf16_string
-        doc: "absent: as empty; runtimes send empty (F-11); empty: not known to the runtime"
+        doc: "absent: as empty; runtimes send empty (F-11); empty: unknown to the runtime"
       - id: managed_entrypoint_assembly_name
         -orig-id: managedEntrypointAssemblyName
         type: utf16_string
@@ -568,7 +568,7 @@ types:
       - id: clr_product_version
         -orig-id: clrProductVersion
         type: utf16_string
-        doc: "absent: as empty; runtimes send empty (F-11); empty: not known to the runtime"
+        doc: "absent: as empty; runtimes send empty (F-11); empty: unknown to the runtime"
   process_info3_reply:
     seq:
       - id: version
@@ -583,14 +583,14 @@ types:
       - id: command_line
         -orig-id: commandLine
         type: utf16_string
-        doc: "absent: as empty; runtimes send empty (F-11); empty: not known to the runtime"
+        doc: "absent: as empty; runtimes send empty (F-11); empty: unknown to the runtime"
       - id: os
         -orig-id: OS
         type: utf16_string
-        doc: "absent: as empty; runtimes send empty (F-11); empty: not known to the runtime"
+        doc: "absent: as empty; runtimes send empty (F-11); empty: unknown to the runtime"
       - id: arch
         type: utf16_string
-        doc: "absent: as empty; runtimes send empty (F-11); empty: not known to the runtime"
+        doc: "absent: as empty; runtimes send empty (F-11); empty: unknown to the runtime"
       - id: managed_entrypoint_assembly_name
         -orig-id: managedEntrypointAssemblyName
         type: utf16_string
@@ -598,11 +598,11 @@ types:
       - id: clr_product_version
         -orig-id: clrProductVersion
         type: utf16_string
-        doc: "absent: as empty; runtimes send empty (F-11); empty: not known to the runtime"
+        doc: "absent: as empty; runtimes send empty (F-11); empty: unknown to the runtime"
       - id: runtime_identifier
         -orig-id: runtimeIdentifier
         type: utf16_string
-        doc: "absent: as empty; runtimes send empty (F-11); empty: not known to the runtime"
+        doc: "absent: as empty; runtimes send empty (F-11); empty: unknown to the runtime"
       - id: tail
         size-eos: true
         if: not _io.eof
@@ -619,7 +619,7 @@ types:
         if: (answers == 0x0103) and not _io.eof
         doc: "absent: no text; empty: no text (F-81)"
 
-  # What payloads are made of.
+  # Parts of payloads.
   event_filter:
     seq:
       - id: enable
@@ -834,13 +834,13 @@ types:
       - id: data4
         size: 8
   utf16_string:
-    doc: Of count 0 it is absent.
+    doc: Absent if the count is 0.
     seq:
       - id: count
         type: u4
         valid:
           max: (_io.size - _io.pos) / 2
-        doc: Of units, with the NUL at the end.
+        doc: The number of units, with the NUL at the end.
       - id: text
         size: count * 2
         type: utf16_text
@@ -888,9 +888,9 @@ types:
         value: value >= 0xdc00 and value < 0xe000 and previous >= 0xd800 and previous < 0xdc00
       utf8_size:
         value: 'utf8_size_before + (value == 0 ? 0 : value < 0x80 ? 1 : value < 0x800 ? 2 : is_second_of_pair ? 1 : 3)'
-        doc: The bytes of UTF-8 up to here. Half a pair takes the 3 of U+FFFD.
+        doc: The number of UTF-8 bytes up to here. Half a pair takes the 3 of U+FFFD.
 
-  # What follows the reply to Process/ProcessEnvironment, `nIncomingBytes` bytes of it.
+  # The `nIncomingBytes` bytes after the reply to Process/ProcessEnvironment.
   environment_block:
     seq:
       - id: count
@@ -926,7 +926,7 @@ types:
         repeat: until
         repeat-until: _io.eof or _ == 61
         if: units.size > 1
-        doc: The first unit is of the name, whatever it is.
+        doc: The first unit always belongs to the name.
       has_value:
         value: units.size > 1 and up_to_split.last == 61
       name_length:

@@ -2,13 +2,13 @@
 dotnet_ipc.lua: a dissector for Wireshark of the .NET Diagnostic IPC Protocol (DOTNET_IPC_V1).
 
     diagipc proxy --listen DIRECTORY --to PID --pcapng FILE        a capture, while it is written or after
-    wireshark -X lua_script:dotnet_ipc.lua FILE                    or put this file into Wireshark's folder of plugins
+    wireshark -X lua_script:dotnet_ipc.lua FILE                    or put this file into Wireshark's plugin folder
     tshark -X lua_script:dotnet_ipc.lua -r FILE -V
 
-Every field is a filter: `diagipc.` and its name in the document, lower case with underscores (diagipc.provider_name). Beside them
-diagipc.fault (what is malformed or would be refused, by the names of spec/grammar.json), diagipc.absent (strings that are absent),
-diagipc.leniency (what is taken and should not be sent), diagipc.answers, diagipc.time (from request to reply). spec/WIRESHARK.md has
-them all, and the layout of a packet.
+Every field is a filter: `diagipc.` and its name in the document, lower case with underscores (diagipc.provider_name). Others are
+diagipc.fault (what is malformed or would be refused, by the names of spec/grammar.json), diagipc.absent (absent strings),
+diagipc.leniency (what is accepted but should not be sent), diagipc.answers, diagipc.time (from request to reply). spec/WIRESHARK.md
+lists all of them, and the layout of a packet.
 
 Printed by `diagipc grammar --format lua` of dotnet-diagnostics-ipc. Do not edit. License: MIT OR Apache-2.0.
 ]]
@@ -187,8 +187,8 @@ local grammar = {
           name = "dumpName",
           type = "string",
           limits = {{ fault = "absent_name", of = "count", ranges = {{1, 4294967295}} }},
-          absent = "to be refused; released runtimes die of it (F-72)",
-          empty = "taken; the runtime chooses the place (F-126)"
+          absent = "must be refused; released runtimes die of it (F-72)",
+          empty = "accepted; the runtime chooses the place (F-126)"
         },
         {
           name = "dumpType",
@@ -211,8 +211,8 @@ local grammar = {
           name = "dumpName",
           type = "string",
           limits = {{ fault = "absent_name", of = "count", ranges = {{1, 4294967295}} }},
-          absent = "to be refused; released runtimes die of it (F-72)",
-          empty = "taken; the runtime chooses the place (F-126)"
+          absent = "must be refused; released runtimes die of it (F-72)",
+          empty = "accepted; the runtime chooses the place (F-126)"
         },
         {
           name = "dumpType",
@@ -235,8 +235,8 @@ local grammar = {
           name = "dumpName",
           type = "string",
           limits = {{ fault = "absent_name", of = "count", ranges = {{1, 4294967295}} }},
-          absent = "to be refused; released runtimes die of it (F-72)",
-          empty = "taken; the runtime chooses the place (F-126)"
+          absent = "must be refused; released runtimes die of it (F-72)",
+          empty = "accepted; the runtime chooses the place (F-126)"
         },
         {
           name = "dumpType",
@@ -562,7 +562,7 @@ local grammar = {
           type = "string",
           limits = {{ fault = "absent_name", of = "count", ranges = {{1, 4294967295}} }},
           absent = "refused (F-80)",
-          empty = "taken, and nothing is set (F-80)"
+          empty = "accepted, but nothing is set (F-80)"
         },
         { name = "value", type = "string", absent = "deletes the variable (F-44)", empty = "a value without text" }
       },
@@ -614,7 +614,7 @@ local grammar = {
           type = "string",
           limits = {{ fault = "absent_name", of = "count", ranges = {{1, 4294967295}} }},
           absent = "refused (F-47)",
-          empty = "taken, and no hook is run (P-1)"
+          empty = "accepted, but no hook is run (P-1)"
         }
       },
       reply = "ResultReply",
@@ -671,9 +671,9 @@ local grammar = {
       fields = {
         { name = "processId", type = "ulong" },
         { name = "runtimeCookie", type = "guid" },
-        { name = "commandLine", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "not known to the runtime" },
-        { name = "OS", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "not known to the runtime" },
-        { name = "arch", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "not known to the runtime" }
+        { name = "commandLine", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "unknown to the runtime" },
+        { name = "OS", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "unknown to the runtime" },
+        { name = "arch", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "unknown to the runtime" }
       },
       answers = {"Process/ProcessInfo"}
     },
@@ -691,16 +691,16 @@ local grammar = {
       fields = {
         { name = "processId", type = "ulong" },
         { name = "runtimeCookie", type = "guid" },
-        { name = "commandLine", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "not known to the runtime" },
-        { name = "OS", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "not known to the runtime" },
-        { name = "arch", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "not known to the runtime" },
+        { name = "commandLine", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "unknown to the runtime" },
+        { name = "OS", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "unknown to the runtime" },
+        { name = "arch", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "unknown to the runtime" },
         {
           name = "managedEntrypointAssemblyName",
           type = "string",
           absent = "as empty; runtimes send empty (F-11)",
           empty = "the entry assembly is not loaded yet (F-39)"
         },
-        { name = "clrProductVersion", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "not known to the runtime" }
+        { name = "clrProductVersion", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "unknown to the runtime" }
       },
       answers = {"Process/ProcessInfo2"}
     },
@@ -712,17 +712,17 @@ local grammar = {
         { name = "version", type = "uint" },
         { name = "processId", type = "ulong" },
         { name = "runtimeCookie", type = "guid" },
-        { name = "commandLine", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "not known to the runtime" },
-        { name = "OS", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "not known to the runtime" },
-        { name = "arch", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "not known to the runtime" },
+        { name = "commandLine", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "unknown to the runtime" },
+        { name = "OS", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "unknown to the runtime" },
+        { name = "arch", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "unknown to the runtime" },
         {
           name = "managedEntrypointAssemblyName",
           type = "string",
           absent = "as empty; runtimes send empty (F-11)",
           empty = "the entry assembly is not loaded yet (F-39)"
         },
-        { name = "clrProductVersion", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "not known to the runtime" },
-        { name = "runtimeIdentifier", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "not known to the runtime" },
+        { name = "clrProductVersion", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "unknown to the runtime" },
+        { name = "runtimeIdentifier", type = "string", absent = "as empty; runtimes send empty (F-11)", empty = "unknown to the runtime" },
         { name = "tail", type = "rest" }
       },
       answers = {"Process/ProcessInfo3"}
@@ -745,7 +745,7 @@ local grammar = {
   continuations = {
     close = { text = "nothing: the server closes the connection" },
     nettrace = {
-      text = "the event stream, until the session ends; told by its first bytes, and otherwise left to its own format",
+      text = "the event stream, until the session ends; recognised by its first bytes, otherwise of its own format",
       starts = {
         { name = "nettrace", bytes = "4e6574747261636514000000214661737453657269616c697a6174696f6e2e31" },
         {
@@ -757,11 +757,11 @@ local grammar = {
       }
     },
     environment = {
-      text = "a block of `size` bytes: a count, and as many entries; an entry is a count of units and the units, the last of which is NUL and no part of the text; name and value stand before and behind the first unit `split` that is not the first unit of the text, and without one there is no value",
+      text = "a block of `size` bytes: a count, then that many entries; an entry is a count of units, then the units; the last unit is NUL and not part of the text; the first unit `split` after the first unit of the text separates name and value; without it there is no value",
       size = "nIncomingBytes",
       count = "uint",
       entry = { count = "uint", unit = 2, least = 4, last = 0, split = 61 },
-      instead = "an error message where a count should stand (F-43)"
+      instead = "an error message in place of a count (F-43)"
     },
     user_events = {
       text = "nothing, and the connection is held open: the session ends with it (F-23)",
@@ -789,13 +789,13 @@ local grammar = {
         direction = "client",
         fields = {
           { name = "circularBufferMB", type = "uint", unit = "MB" },
-          { name = "outputPath", type = "string", absent = "unused, to be sent so", empty = "unused" },
+          { name = "outputPath", type = "string", absent = "unused, to be sent absent", empty = "unused" },
           { name = "providers", type = "array", items = "draft_provider_config" }
         }
       }
     },
     oldRequest = {
-      text = "of the protocol before this one: without magic and size",
+      text = "of the previous protocol: without magic and size",
       direction = "client",
       fields = {
         {
@@ -807,7 +807,7 @@ local grammar = {
       }
     },
     oldReply = {
-      text = "all of the answer to it: 8 bytes, or the low 4 of them; 0 is the error",
+      text = "the whole answer to it: 8 bytes, or their low 4; 0 is the error",
       direction = "server",
       fields = {{ name = "sessionId", type = "ulong" }}
     },
@@ -822,10 +822,10 @@ local grammar = {
   },
   leniencies = {
     { name = "bool", text = "any byte but 0 is true; 1 is written" },
-    { name = "trailing_bytes", text = "bytes behind the last field of a payload are ignored" },
+    { name = "trailing_bytes", text = "bytes after the last field of a payload are ignored" },
     { name = "reserved", text = "`reserved` of the header may be any number; 0 is written" },
     { name = "generic_ok", text = "an OK without payload answers any command (F-2)" },
-    { name = "negative_perf_map_type", text = "a `perfMapType` of 0x80000000 or more is taken (P-44)" }
+    { name = "negative_perf_map_type", text = "a `perfMapType` of 0x80000000 or more is accepted (P-44)" }
   },
   faults = {
     { name = "bad_magic", layer = "header", answer = "0x80131386" },
@@ -899,7 +899,7 @@ local ENTRY = grammar.continuations.environment.entry
 
 -- Filter fields.
 local proto = Proto("diagipc", ".NET Diagnostic IPC")
-proto.prefs.draft = Pref.bool("Read CollectTracing as the draft of 2019 has it", false, "Its payload differs; the bytes do not say which it is.")
+proto.prefs.draft = Pref.bool("Read CollectTracing as in the 2019 draft", false, "Its payload differs; the bytes do not show which one it is.")
 local all, declared = {}, {}
 local function declare(abbr, name, kind, how, names)
     assert(not declared[abbr], abbr)
@@ -917,7 +917,7 @@ local TYPES = {
 }
 local BASES = { [ftypes.UINT8] = base.DEC, [ftypes.UINT16] = base.DEC, [ftypes.UINT32] = base.DEC, [ftypes.UINT64] = base.DEC_HEX }
 local shown = {} -- by the name of a field
-local items_shown = {} -- by the name of a field: of numbers in an array; by that of a struct
+local items_shown = {} -- by the name of a field, for numbers in an array; by that of a struct
 local function declare_fields(rows)
     for _, row in ipairs(rows) do
         local abbr, kind = snake(row.name), TYPES[row.type] or ftypes.NONE
@@ -980,8 +980,8 @@ local experts = {
     malformed = ProtoExpert.new("diagipc.malformed", "malformed", expert.group.MALFORMED, expert.severity.ERROR),
     refused = ProtoExpert.new("diagipc.refused", "a server refuses it", expert.group.PROTOCOL, expert.severity.WARN),
     error = ProtoExpert.new("diagipc.error", "an error reply", expert.group.RESPONSE_CODE, expert.severity.NOTE),
-    unknown = ProtoExpert.new("diagipc.unknown_command", "a command that is not known", expert.group.UNDECODED, expert.severity.NOTE),
-    lenient = ProtoExpert.new("diagipc.lenient", "taken, and not to be sent", expert.group.PROTOCOL, expert.severity.NOTE)
+    unknown = ProtoExpert.new("diagipc.unknown_command", "an unknown command", expert.group.UNDECODED, expert.severity.NOTE),
+    lenient = ProtoExpert.new("diagipc.lenient", "accepted, but should not be sent", expert.group.PROTOCOL, expert.severity.NOTE)
 }
 proto.experts = { experts.malformed, experts.refused, experts.error, experts.unknown, experts.lenient }
 
@@ -1001,7 +1001,7 @@ local function utf8_of(point)
     end
     return string.char(first[more] + point) .. tail
 end
--- Text of UTF-16. What cannot be shown (NUL and other controls, half a pair) is shown as \u{0}.
+-- UTF-16 text. What cannot be shown (NUL and other controls, half a pair) is shown as \u{0}.
 local function text_at(bytes, at, count)
     local parts, i = {}, 0
     while i < count do
@@ -1019,7 +1019,7 @@ local function text_at(bytes, at, count)
     end
     return table.concat(parts)
 end
--- How many bytes begin as the magic does, of those that are there.
+-- The index of the first available byte that differs from the magic; nil if none does.
 local function mismatch(bytes, at, magic)
     for i = 1, math.min(#magic, #bytes - at) do
         if bytes:byte(at + i) ~= magic:byte(i) then return i - 1 end
@@ -1098,7 +1098,7 @@ read_fields = function(rows, reader, path, nodes, answers)
     end
 end
 
--- Limits: what decodes, and a server refuses.
+-- Limits: what decodes but is refused by a server.
 local function utf8_size(bytes, at, count)
     local size, i = 0, 0
     while i < count do
@@ -1174,7 +1174,7 @@ local function leniencies(unit, nodes, bytes)
         end
     end
 end
--- Reads the fields of a unit, which has `bytes`, from `at` on; what is behind them is taken and not read.
+-- Reads the fields of a unit, which has `bytes`, from `at` on; bytes after them are accepted and not read.
 local function read_payload(unit, rows, at, path, answers)
     local reader = { bytes = unit.bytes, at = at, stop = #unit.bytes }
     unit.nodes = { values = {} }
@@ -1264,7 +1264,7 @@ local function read_environment(unit)
     if not unit.fault and at < #bytes then unit.fault = fault_of("bytes_after_message", at, "environment") end
 end
 
--- Conversations. What a side said and is not whole yet is `pending`; units are what packets show.
+-- Conversations. An incomplete message of a side is `pending`; units are what packets show.
 local connections, packets
 function proto.init()
     connections, packets = {}, {}
@@ -1278,7 +1278,7 @@ local function asked(connection, unit, packet)
     return request
 end
 local STREAMS = grammar.continuations.nettrace.starts
--- What a stream is, by its first bytes: nil where more are needed.
+-- The kind of a stream, by its first bytes; nil if more are needed.
 local function start_of(bytes)
     local needs_more = false
     for _, start in ipairs(STREAMS) do
@@ -1345,7 +1345,7 @@ local function next_message(connection, side, bytes, packet)
 end
 local function next_unit(connection, side, bytes, packet)
     if side.state == "start" then
-        -- Of a connection whose beginning was not seen, the bytes say it.
+        -- If the start of a connection was not captured, its bytes decide.
         local who_knows = not connection.was_opened and not mismatch(bytes, 0, ADVERTISE)
         local advertises = not side.is_client and (connection.runtime_connects or who_knows)
         side.state = advertises and "advertise" or "message"
@@ -1364,7 +1364,7 @@ local function next_unit(connection, side, bytes, packet)
         return unit, #unit.bytes
     end
     if side.state == "stream" then
-        -- Always whole in its packet: its bytes are not kept.
+        -- Always complete in its packet: its bytes are not kept.
         local unit = { kind = "stream", size = #bytes, offset = side.stream or 0, lenient = {} }
         side.stream = unit.offset + #bytes
         if not side.start then
@@ -1372,7 +1372,7 @@ local function next_unit(connection, side, bytes, packet)
             side.start = start_of(side.first)
             unit.start = side.start
             local _, start, size = start_of(side.first)
-            -- Its fields are only shown where they are in this packet.
+            -- Its fields are shown only if they are in this packet.
             if start and unit.offset == 0 then
                 unit.nodes = { values = {} }
                 read_fields(start.fields or {}, { bytes = bytes, at = #bytes_of(start.bytes), stop = size }, "", unit.nodes)
@@ -1392,7 +1392,7 @@ local function next_unit(connection, side, bytes, packet)
         return { kind = "descriptor", bytes = bytes:sub(1, 1), lenient = {} }, 1
     end
     if side.state == "over" and not mismatch(bytes, 0, MAGIC) then
-        -- A second message, where none belongs.
+        -- An unexpected second message.
         local size = side.size
         local unit, taken = next_message(connection, side, bytes, packet)
         if unit then unit.after = fault_of("bytes_after_message", size, "payload") end
@@ -1402,12 +1402,12 @@ local function next_unit(connection, side, bytes, packet)
     if side.state == "over" then unit.fault = fault_of("bytes_after_message", side.size, side.advertised and side.messages == 0 and "Advertise" or "payload") end
     return lost(side, unit), #bytes
 end
--- What a packet brings of a side.
+-- The units of a side in a packet.
 local function feed(connection, side, data, front, packet)
     local bytes, taken_before, at = side.pending .. data, #side.pending, 0
     side.total = side.total + #data
     while at < #bytes or side.state == "environment" and side.expected == 0 do
-        -- A runtime that has advertised says nothing more until it is asked.
+        -- A runtime that has advertised sends nothing more until a request.
         if side.advertised and side.messages == 0 and not connection.client.has_sent then side.state = "over" end
         local unit, taken = next_unit(connection, side, bytes:sub(at + 1), packet)
         if not unit then break end
@@ -1429,7 +1429,7 @@ local function feed(connection, side, data, front, packet)
         packet.units[#packet.units + 1] = part
     end
 end
--- What is missing where a side ends.
+-- What is missing when a side ends.
 local function at_the_end(connection, side)
     local pending, path = #side.pending, nil
     if side.state == "environment" then
@@ -1574,7 +1574,7 @@ local function show_unit(unit, side, tree, tvb)
         if not unit.nodes and #unit.bytes > grammar.header.bytes then
             item:add(f.payload, at(grammar.header.bytes, #unit.bytes - grammar.header.bytes))
         end
-        if side.is_client and not unit.command then item:add_proto_expert_info(experts.unknown, "Not known: a server answers DS_IPC_E_UNKNOWN_COMMAND") end
+        if side.is_client and not unit.command then item:add_proto_expert_info(experts.unknown, "Unknown: a server answers DS_IPC_E_UNKNOWN_COMMAND") end
         if unit.code == ERROR and not side.is_client and unit.hresult then item:add_proto_expert_info(experts.error, "Error: " .. hresult_text(unit.hresult)) end
     elseif unit.kind == "advertise" then
         item:add(magic_shown, at(0, #ADVERTISE), (ADVERTISE:gsub("%z", "")))
@@ -1593,13 +1593,13 @@ local function show_unit(unit, side, tree, tvb)
     end
     for _, lenient in ipairs(unit.lenient) do
         local taken = item:add(f.leniency, at(lenient[2], lenient[3]), lenient[1]):set_generated()
-        taken:add_proto_expert_info(experts.lenient, "Taken, and not to be sent: " .. lenient[1])
+        taken:add_proto_expert_info(experts.lenient, "Accepted, but should not be sent: " .. lenient[1])
     end
     show_fault(item, at(0, size), unit.fault, side.is_client)
     show_fault(item, at(0, size), unit.refused, side.is_client)
 end
 
--- A packet: the pseudo-header of spec/WIRESHARK.md, and what was sent.
+-- A packet: the pseudo-header of spec/WIRESHARK.md, and the sent bytes.
 local interface_id = Field.new("frame.interface_id")
 local PACKET, PSEUDO = "DIPC", 12
 local OPENED, DATA, ENDED = 0, 1, 2

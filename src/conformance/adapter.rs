@@ -79,7 +79,7 @@ impl fmt::Display for AdapterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotStarted(error) => write!(f, "cannot be started: {error}"),
-            Self::Died(how) => write!(f, "ended in place of an answer: {how}"),
+            Self::Died(how) => write!(f, "ended instead of answering: {how}"),
             Self::TimedOut(deadline) => write!(f, "no answer within {} ms", deadline.as_millis()),
             Self::LineTooLong => write!(f, "a line of more than {LONGEST_LINE} bytes"),
             Self::ByteOrderMark(encoding) => {
@@ -87,7 +87,7 @@ impl fmt::Display for AdapterError {
             }
             Self::NotFlushed(deadline) => write!(
                 f,
-                "no answer within {} ms, and one once the input had ended: read one line at a time, and flush the output after each answer",
+                "no answer within {} ms, but one after the input ended: read one line at a time, and flush the output after each answer",
                 deadline.as_millis()
             ),
             Self::NoLineFeed(deadline) => {
@@ -284,7 +284,7 @@ impl Running {
             let how = status(self.program.end());
             self.with_errors(how)
         } else {
-            self.with_errors("it closed its output, and runs on".to_owned())
+            self.with_errors("it closed its output, but still runs".to_owned())
         }
     }
 

@@ -2,14 +2,14 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`codec`] | asks a codec, a program that answers JSON lines ([`Adapter`]), everything that the vectors have |
+//! | [`codec`] | asks a codec, a program that answers JSON lines ([`Adapter`]), every question of the vectors |
 //! | `server` | plays exchange scripts and requests to a live diagnostic server |
-//! | `client` | plays the runtime for a client that is told what to do, and judges what it sends and reports |
-//! | `fuzz_server` | sends mutated requests to a live server, and shortens what it finds |
-//! | `runtime` | the reference runtime: behaves like a build that was recorded, or does something wrong |
-//! | [`known`] | what each released runtime is known to do |
+//! | `client` | plays the runtime for a client, and judges its requests and its output |
+//! | `fuzz_server` | sends mutated requests to a live server, and minimises its findings |
+//! | `runtime` | the reference runtime: imitates a recorded build, or shows a chosen fault |
+//! | [`known`] | the known behaviour of each released runtime |
 //! | [`record`], [`player`] | records conversations as exchange scripts, and plays them |
-//! | [`report`] | what a run found: [`Report`], as JSON, for build servers, or as a page |
+//! | [`report`] | the results of a run: [`Report`], as JSON, for build servers, or as a page |
 //! | [`vectors`], [`corpus`] | this crate's own codec against the vectors; seeds for fuzzers |
 //!
 //! Modules without a link are for Unix and Windows. The program `diagipc` is a command line for each of them.
@@ -20,7 +20,7 @@
 //! let files = codec::embedded()?;
 //! let cases = codec::cases(&files);
 //! let case = cases.iter().find(|case| case.operation == codec::Operation::Decode).expect("there is one");
-//! // This crate's own codec as one that can be asked.
+//! // This crate's own codec as an adapter.
 //! let answer = codec::answer(&case.request().to_string());
 //! let answer = codec::Answer::parse(&answer).expect("it keeps to the protocol");
 //! assert_eq!(case.judge(&answer).grade, Grade::Pass);
@@ -30,6 +30,7 @@
 
 mod adapter;
 mod adapter_program;
+mod byte_count;
 #[cfg(any(unix, windows))]
 pub mod client;
 pub mod codec;

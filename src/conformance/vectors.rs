@@ -2,7 +2,7 @@
 
 //! # Example
 //!
-//! Check this crate's codec, with a report as of any other:
+//! Check this crate's codec, with a report like any other:
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::conformance::{codec, vectors};

@@ -1,4 +1,4 @@
-//! The grammar as a header in C: its tables, put into an engine that does not change (`dotnet_ipc.h.jinja`).
+//! The grammar as a C header: its tables in a fixed engine (`dotnet_ipc.h.jinja`).
 
 use alloc::{
     borrow::ToOwned as _,
@@ -86,7 +86,7 @@ pub(super) fn header(model: &Model) -> Result<String, GrammarError> {
     filled(TEMPLATE, page)
 }
 
-/// What the template shows.
+/// The template's data.
 #[derive(Serialize)]
 struct Page {
     commands: Vec<CommandRow>,
@@ -109,14 +109,14 @@ struct Page {
     starts: Vec<Start>,
 }
 
-/// What begins with a magic.
+/// A structure that begins with a magic.
 #[derive(Serialize)]
 struct Fixed {
     bytes: usize,
     magic: Vec<u8>,
 }
 
-/// Entries of an environment block: each at least so long, made of such units, what is last in it, and what splits it.
+/// Entries of an environment block: minimum length, unit size, last unit, and separator.
 #[derive(Serialize)]
 struct Entries {
     least: usize,
@@ -151,7 +151,7 @@ struct ProgramRow {
 /// Instructions for the fields of a struct or payload.
 struct Program {
     name: String,
-    /// All that have these fields.
+    /// The names of all with these fields.
     names: Vec<String>,
     bytes: Vec<String>,
     fields: Vec<Field>,
@@ -163,7 +163,7 @@ struct Programs<'m> {
 }
 
 impl Programs<'_> {
-    /// The number of the program of these fields: of one that is there, if it has the same. `optional` may be left out at the end.
+    /// The number of the program of these fields; equal fields share one. `optional` may be omitted at the end.
     fn add(&mut self, name: &str, fields: &[Field], optional: &[&str]) -> Result<usize, GrammarError> {
         let mut bytes = Vec::new();
         let mut only = None;
@@ -173,7 +173,7 @@ impl Programs<'_> {
                 only = Some(field.name.as_str());
             }
         }
-        // Structs keep a program of their own, as their number is that of their least size.
+        // Structs have separate programs: their number is also that of their minimum size.
         let known = self.list.iter().position(|program| program.bytes == bytes).filter(|_| name.contains('/'));
         if let Some(program) = known.and_then(|nth| self.list.get_mut(nth)) {
             if !program.names.iter().any(|known| known == name) {
@@ -196,7 +196,7 @@ impl Programs<'_> {
         let (kind, argument) = match (field.type_name.as_str(), field.items.as_deref(), &field.only) {
             ("uint", _, Some(only)) => {
                 if !only.iter().copied().eq(0..u32::try_from(only.len()).unwrap_or_default()) || only.len() != 2 {
-                    return Err(error(format!("{}: only 0 and 1 can be told apart here", field.name)));
+                    return Err(error(format!("{}: only 0 and 1 are supported here", field.name)));
                 }
                 ("DIPC__ONLY".to_owned(), Some(only.len()))
             }
@@ -210,7 +210,7 @@ impl Programs<'_> {
                 (format!("DIPC_{}", field.type_name.to_uppercase()), None)
             }
             (name, ..) => {
-                let program = of_struct(name).ok_or_else(|| error(format!("{}: there is no type {name}", field.name)))?;
+                let program = of_struct(name).ok_or_else(|| error(format!("{}: unknown type {name}", field.name)))?;
                 ("DIPC_STRUCT".to_owned(), Some(program))
             }
         };
@@ -218,7 +218,7 @@ impl Programs<'_> {
             Some(when) if when.field.is_some() => match (when.field.as_deref() == only, when.is) {
                 (true, Some(0)) => " | 0x10",
                 (true, Some(1)) => " | 0x20",
-                _ => return Err(error(format!("{}: a condition that cannot be told here", field.name))),
+                _ => return Err(error(format!("{}: this condition is not supported here", field.name))),
             },
             _ => "",
         };
@@ -240,7 +240,7 @@ impl Programs<'_> {
         names
     }
 
-    /// How deep fields stand in each other, at most.
+    /// The maximum nesting depth of fields.
     fn depth(&self) -> usize {
         self.list.iter().map(|program| self.depth_of(&program.fields)).max().unwrap_or_default()
     }
@@ -273,10 +273,10 @@ fn command_row(command: &Command, programs: &mut Programs<'_>) -> Result<Command
     let name = &command.name;
     let model = programs.model;
     let code = command.code.strip_prefix("0x").and_then(|digits| u16::from_str_radix(digits, 16).ok());
-    let code = code.ok_or_else(|| error(format!("{name}: {} is no code", command.code)))?;
+    let code = code.ok_or_else(|| error(format!("{name}: {} is not a code", command.code)))?;
     let reply = model.replies.iter().find(|reply| reply.name == command.reply);
-    let reply = reply.ok_or_else(|| error(format!("{name}: there is no {}", command.reply)))?;
-    // The text of an error is there after some commands alone.
+    let reply = reply.ok_or_else(|| error(format!("{name}: unknown reply {}", command.reply)))?;
+    // Only some commands have an error with text.
     let answers = |field: &&Field| {
         let answers = field.when.as_ref().and_then(|when| when.answers.as_ref());
         answers.is_none_or(|answers| answers.contains(name))
@@ -301,17 +301,17 @@ fn command_row(command: &Command, programs: &mut Programs<'_>) -> Result<Command
     })
 }
 
-/// A digit for each session type, that of 0 last.
+/// A digit for each session type, type 0 last.
 fn continuation(list: &[Continuation]) -> Result<String, GrammarError> {
     let of = |session_type| {
         let is = |one: &&Continuation| one.when.as_ref().is_none_or(|when| when.is == Some(session_type));
         let found = list.iter().find(is).and_then(|one| CONTINUATIONS.iter().position(|name| *name == one.name));
-        found.ok_or_else(|| error("a continuation that is not known"))
+        found.ok_or_else(|| error("unknown continuation"))
     };
     Ok(format!("{}{}", of(1)?, of(0)?))
 }
 
-/// How many bytes a type of fixed size takes.
+/// The number of bytes of a type of fixed size.
 fn width(model: &Model, name: &str) -> usize {
     model.kinds.iter().find(|kind| kind.name == name).and_then(|kind| kind.bytes).unwrap_or_default()
 }
@@ -323,13 +323,13 @@ struct Number {
     number: String,
 }
 
-/// The fields of all messages, those of the draft excepted.
+/// The fields of all messages, except those of the draft.
 fn fields_of(model: &Model) -> impl Iterator<Item = &Field> {
     let structs = model.structs.iter().filter(|of| of.name != "draft_provider_config").flat_map(|of| &of.fields);
     structs.chain(model.commands.iter().flat_map(|command| &command.fields))
 }
 
-/// The names of numbers, behind the name of their field.
+/// The names of numbers, after the name of their field.
 fn values(model: &Model) -> Vec<Number> {
     let mut values = Vec::<Number>::new();
     for field in fields_of(model) {
@@ -343,7 +343,7 @@ fn values(model: &Model) -> Vec<Number> {
     values
 }
 
-/// The errors of each layer have numbers of their own: the layer, and the how many-th it is.
+/// The number of an error: its layer, and its index there.
 fn faults(model: &Model) -> Vec<Number> {
     let mut faults = Vec::new();
     for (layer, number) in LAYERS.iter().zip(1u32..) {
@@ -363,7 +363,7 @@ struct LimitRow {
     high: u32,
 }
 
-/// The limits of fields, by their name: wherever a name is used, it has the same.
+/// The limits of fields, by name: a name has the same limits everywhere.
 fn limits(model: &Model) -> Result<Vec<LimitRow>, GrammarError> {
     let mut fields = Vec::<(String, Vec<LimitRow>)>::new();
     for field in fields_of(model) {
@@ -401,15 +401,15 @@ struct Together {
     low: u32,
 }
 
-/// The one limit of counts together.
+/// The only limit of combined counts.
 fn together(model: &Model) -> Result<Together, GrammarError> {
     let mut found = model.structs.iter().flat_map(|of| &of.limits).filter(|limit| limit.of == Measure::CountOfAll);
-    let limit = found.next().filter(|_| found.next().is_none()).ok_or_else(|| error("not one limit of counts together"))?;
+    let limit = found.next().filter(|_| found.next().is_none()).ok_or_else(|| error("expected one limit of combined counts"))?;
     match (&limit.fields[..], &limit.ranges[..]) {
         ([first, last], [[low, u32::MAX]]) => {
             Ok(Together { fault: macro_of(&limit.fault), first: macro_of(first), last: macro_of(last), low: *low })
         }
-        _ => Err(error("counts together: expected two fields and a least count")),
+        _ => Err(error("combined counts: expected two fields and a minimum count")),
     }
 }
 
@@ -420,10 +420,10 @@ struct Distinct {
     inner: String,
 }
 
-/// The one limit of numbers that differ.
+/// The only limit of distinct numbers.
 fn distinct(model: &Model) -> Result<Distinct, GrammarError> {
     let mut found = model.structs.iter().flat_map(|of| &of.limits).filter(|limit| limit.of == Measure::Distinct);
-    let limit = found.next().filter(|_| found.next().is_none()).ok_or_else(|| error("not one limit of distinct numbers"))?;
+    let limit = found.next().filter(|_| found.next().is_none()).ok_or_else(|| error("expected one limit of distinct numbers"))?;
     match &limit.fields[..] {
         [outer, inner] => Ok(Distinct { fault: macro_of(&limit.fault), outer: macro_of(outer), inner: macro_of(inner) }),
         _ => Err(error("distinct numbers: expected the path of two fields")),

@@ -1,4 +1,4 @@
-//! A source that gives nothing, and writes down what it is asked for.
+//! A source without data that records what is requested.
 
 use alloc::{borrow::ToOwned as _, collections::BTreeMap, string::String, vec::Vec};
 use core::convert::Infallible;
@@ -9,10 +9,10 @@ use crate::message::eventpipe::SessionType;
 use crate::wire::fields::{Fields, Names, Source};
 use crate::wire::{Array, Field, Guid, IpcString};
 
-/// Numbers up to this are asked for their name.
+/// Numbers up to this are checked for a name.
 const MOST_NAMED: u32 = 2048;
 
-/// What a value consists of.
+/// A part of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Part {
     Kind(&'static str),
@@ -22,39 +22,39 @@ pub(super) enum Part {
     },
     Struct(Vec<(Field, Part)>),
     Array(alloc::boxed::Box<Part>),
-    /// `session_type`, and what it was said to be.
+    /// `session_type`, and its given value.
     SessionType,
 }
 
-/// What a payload asks for.
+/// The requests of a payload.
 pub(super) struct Asked {
     user_events: bool,
-    /// The part that was asked for last.
+    /// The last requested part.
     part: Part,
-    /// The fields of the struct that is asked for.
+    /// The fields of the requested struct.
     fields: Vec<(Field, Part)>,
 }
 
-/// The parts of what `build` asks for, and what it makes of the nothing that it is given.
+/// The parts that `build` requests, and the value it builds from empty data.
 pub(super) fn described<T>(user_events: bool, build: impl FnOnce(&mut Asked) -> Result<T, Infallible>) -> (Part, T) {
     let mut asked = Asked { user_events, part: Part::Struct(Vec::new()), fields: Vec::new() };
     let Ok(made) = build(&mut asked);
     (asked.part, made)
 }
 
-/// The parts of a type that has no `session_type`.
+/// The parts of a type without `session_type`.
 pub(super) fn parts_of<'a, T: Fields<'a>>() -> Part {
     described(false, |asked| T::build(asked)).0
 }
 
 impl Asked {
-    /// Notes a part, and gives a value of it.
+    /// Records a part, and returns a value of it.
     fn part<T>(&mut self, part: Part, value: T) -> T {
         self.part = part;
         value
     }
 
-    /// The part that was asked for last.
+    /// The last requested part.
     fn taken(&mut self) -> Part {
         core::mem::replace(&mut self.part, Part::Struct(Vec::new()))
     }
@@ -136,7 +136,7 @@ impl<'a> Source<'a> for Asked {
 }
 
 impl Part {
-    /// The fields of a struct, where `named` has the names of structs that stand in fields.
+    /// The fields of a struct. `named` has the names of structs in fields.
     pub(super) fn fields(&self, named: &[(&'static str, Part)]) -> Vec<model::Field> {
         match self {
             Self::Struct(fields) => fields.iter().map(|(field, part)| part.in_field(*field, named)).collect(),
@@ -173,7 +173,7 @@ impl Part {
     }
 }
 
-/// The fields of a payload in both of its forms, which share those up to `session_type`.
+/// The fields of a payload in both forms, which share the fields up to `session_type`.
 pub(super) fn by_session_type(streaming: Vec<model::Field>, user_events: Vec<model::Field>) -> Vec<model::Field> {
     let Some(at) = streaming.iter().position(|field| field.only.is_some()) else { return streaming };
     let behind = at.saturating_add(1);
@@ -189,17 +189,17 @@ pub(super) fn by_session_type(streaming: Vec<model::Field>, user_events: Vec<mod
     fields
 }
 
-/// The condition that the session is of a kind.
+/// The condition for a session type.
 pub(super) fn when(kind: SessionType) -> When {
     When { field: Some(Field::SessionType.name().to_owned()), is: Some(kind.0), answers: None, bytes_left: false }
 }
 
-/// The fields of `T`, which stands alone.
+/// The fields of `T`, which is not in another struct.
 pub(super) fn fields_of<'a, T: Fields<'a>>(named: &[(&'static str, Part)]) -> Vec<model::Field> {
     parts_of::<T>().fields(named)
 }
 
-/// The fields that `asked` are asked for, one by one.
+/// The fields that `asked` requests, one by one.
 pub(super) fn fields_by_hand(build: impl FnOnce(&mut Asked) -> Result<(), Infallible>) -> Vec<model::Field> {
     described(false, |asked| asked.object(build)).0.fields(&[])
 }

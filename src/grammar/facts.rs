@@ -1,6 +1,6 @@
-//! What a visitor of fields cannot say of them: limits, units, names of bits, and what strings mean that are absent or empty.
+//! What a field visitor does not know: limits, units, names of bits, and the meaning of absent and empty strings.
 //!
-//! Each row is tried on the crate by `tests`, as is every field without one.
+//! `tests` tries each row on the crate, and each field without one.
 
 use alloc::{borrow::ToOwned, string::ToString as _, vec, vec::Vec};
 
@@ -17,11 +17,11 @@ pub(super) struct Row {
     limits: &'static [Limit],
     unit: Option<&'static str>,
     bits: &'static [(DumpFlags, &'static str)],
-    /// What absent and empty mean, of a string.
+    /// For a string: the meaning of absent and empty.
     strings: Option<(&'static str, &'static str)>,
 }
 
-/// A measure that is in one of the ranges, or is refused.
+/// A measure that must be in one of the ranges.
 struct Limit(LimitKind, Measure, &'static [[u32; 2]]);
 
 const NOTHING: Row = Row { of: &[], field: Field::Name, limits: &[], unit: None, bits: &[], strings: None };
@@ -53,7 +53,7 @@ const NAME_LEN: Limit = Limit(
     &[[0, MAX_TRACEPOINT_NAME_LEN as u32]],
 );
 
-/// One row a field. Facts are cited as everywhere.
+/// One row per field.
 pub(super) const TABLE: &[Row] = &[
     Row { of: STREAMS, field: Field::CircularBufferMb, unit: Some("MB"), limits: BUFFER, ..NOTHING },
     Row { of: DRAFT, field: Field::CircularBufferMb, unit: Some("MB"), ..NOTHING },
@@ -108,7 +108,7 @@ pub(super) const TABLE: &[Row] = &[
         of: DUMPS,
         field: Field::DumpName,
         limits: PRESENT,
-        strings: Some(("to be refused; released runtimes die of it (F-72)", "taken; the runtime chooses the place (F-126)")),
+        strings: Some(("must be refused; released runtimes die of it (F-72)", "accepted; the runtime chooses the place (F-126)")),
         ..NOTHING
     },
     Row {
@@ -139,7 +139,7 @@ pub(super) const TABLE: &[Row] = &[
         of: &["Process/SetEnvironmentVariable"],
         field: Field::Name,
         limits: PRESENT,
-        strings: Some(("refused (F-80)", "taken, and nothing is set (F-80)")),
+        strings: Some(("refused (F-80)", "accepted, but nothing is set (F-80)")),
         ..NOTHING
     },
     Row {
@@ -159,7 +159,7 @@ pub(super) const TABLE: &[Row] = &[
         of: &["Process/ApplyStartupHook"],
         field: Field::StartupHookPath,
         limits: PRESENT,
-        strings: Some(("refused (F-47)", "taken, and no hook is run (P-1)")),
+        strings: Some(("refused (F-47)", "accepted, but no hook is run (P-1)")),
         ..NOTHING
     },
     Row { of: INFOS, field: Field::CommandLine, strings: SENT, ..NOTHING },
@@ -174,7 +174,7 @@ pub(super) const TABLE: &[Row] = &[
     Row { of: &["ProcessInfo2Reply", "ProcessInfo3Reply"], field: Field::ClrProductVersion, strings: SENT, ..NOTHING },
     Row { of: &["ProcessInfo3Reply"], field: Field::RuntimeIdentifier, strings: SENT, ..NOTHING },
     Row { of: &["Error"], field: Field::Message, strings: Some(("no text", "no text (F-81)")), ..NOTHING },
-    Row { of: DRAFT, field: Field::OutputPath, strings: Some(("unused, to be sent so", "unused")), ..NOTHING },
+    Row { of: DRAFT, field: Field::OutputPath, strings: Some(("unused, to be sent absent", "unused")), ..NOTHING },
     Row { of: &["draft_provider_config"], field: Field::ProviderName, strings: Some(("no name", "no name")), ..NOTHING },
     Row {
         of: &["draft_provider_config"],
@@ -184,9 +184,9 @@ pub(super) const TABLE: &[Row] = &[
     },
 ];
 
-const SENT: Option<(&str, &str)> = Some(("as empty; runtimes send empty (F-11)", "not known to the runtime"));
+const SENT: Option<(&str, &str)> = Some(("as empty; runtimes send empty (F-11)", "unknown to the runtime"));
 
-/// Adds what is known of the fields of `owner`.
+/// Adds the known facts about the fields of `owner`.
 pub(super) fn add(owner: &str, fields: &mut [model::Field]) {
     for field in fields {
         for row in TABLE.iter().filter(|row| row.of.contains(&owner) && row.field.name() == field.name) {

@@ -1,4 +1,4 @@
-//! The grammar as text that people can read: what fits into a line stands in one.
+//! The grammar as readable text: what fits into a line is on one.
 
 use alloc::{
     format,
@@ -30,7 +30,7 @@ pub(super) fn json(model: &Model) -> String {
     text
 }
 
-/// A table in Lua that has the same.
+/// The same as a Lua table.
 pub(super) fn lua(model: &Model) -> String {
     written(model, &LUA)
 }
@@ -46,7 +46,7 @@ fn written(model: &Model, language: &Language) -> String {
 impl Language {
     fn write(&self, value: &Value, depth: usize, out: &mut String) {
         let line = self.in_a_line(value);
-        // The outermost is never one line, so that a change shows where it is.
+        // The outermost is never one line, so diffs stay small.
         if depth > 0 && line.chars().count().saturating_add(depth.saturating_mul(2)) <= WIDTH {
             out.push_str(&line);
             return;
@@ -101,7 +101,7 @@ pub(super) fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// Numbers are keys of their own; all other keys of the model are names in Lua as well.
+/// Numbers are keys in brackets; all other keys of the model are valid names in Lua.
 fn lua_name(key: &str) -> String {
     if key.chars().all(|letter| letter.is_ascii_digit()) {
         return format!("[{key}] = ");

@@ -1,4 +1,4 @@
-//! The grammar as a dissector for Wireshark, in Lua: a table, and an engine that does not change (`dotnet_ipc.lua.jinja`).
+//! The grammar as a Wireshark dissector in Lua: a table in a fixed engine (`dotnet_ipc.lua.jinja`).
 
 use alloc::string::String;
 
@@ -16,7 +16,7 @@ pub(super) fn dissector(model: &Model) -> Result<String, GrammarError> {
     filled(TEMPLATE, Page { grammar: layout::lua(model) })
 }
 
-/// What the template shows.
+/// The template's data.
 #[derive(Serialize)]
 struct Page {
     grammar: String,

@@ -1,12 +1,12 @@
-//! The grammar of every message as data, for other languages: read off the crate's own field visitor, so that it cannot drift from it.
+//! The grammar of every message as data, for other languages: made by the crate's own field visitor, so the two cannot differ.
 //!
 //! | what | where |
 //! |---|---|
-//! | fields, their order and types, what comes under which `session_type` | `describe`: a [`Source`](crate::wire) that writes down what it is asked for |
+//! | fields, their order and types, and which belong to which `session_type` | `describe`: a [`Source`](crate::wire) that records what is requested |
 //! | codes, versions, replies, continuations, faults | the tables of the crate |
-//! | limits, what an absent and an empty string mean | `facts`: a table; tests ask the crate for every row of it, and for every field without one |
+//! | limits, the meaning of absent and empty strings | `facts`: a table; tests compare each row, and each field without one, with the crate |
 //!
-//! `spec/GRAMMAR.md` says how to read what comes out; `diagipc grammar` prints it.
+//! `spec/GRAMMAR.md` explains the output; `diagipc grammar` prints it.
 #![forbid(unsafe_code)]
 
 //! # Example
@@ -56,7 +56,7 @@ use model::Model;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grammar(Model);
 
-/// What a [`Grammar`] can be printed as.
+/// The formats of a [`Grammar`].
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::grammar::{Format, Grammar};
@@ -84,7 +84,7 @@ impl Grammar {
         Self(of_crate::model())
     }
 
-    /// One that was printed as [`Format::Json`], and may have been changed since.
+    /// A grammar printed as [`Format::Json`], possibly changed since.
     ///
     /// # Errors
     /// If it is not a grammar.
@@ -95,7 +95,7 @@ impl Grammar {
     /// The text of a file in this format.
     ///
     /// # Errors
-    /// If the grammar has something for which the format has no place. That of this crate has not.
+    /// If the format does not support something in the grammar. It supports all of this crate's grammar.
     pub fn print(&self, format: Format) -> Result<String, GrammarError> {
         match format {
             Format::Json => Ok(layout::json(&self.0)),
@@ -106,7 +106,7 @@ impl Grammar {
     }
 }
 
-/// Text that is not a [`Grammar`], or one that a format has no place for.
+/// Text that is not a [`Grammar`], or a grammar that a format does not support.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::grammar::Grammar;

@@ -27,7 +27,7 @@ pub(super) struct Model {
     pub(super) hresults: Vec<HResult>,
 }
 
-/// Fields at fixed places behind a magic.
+/// Fields at fixed offsets after a magic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Frame {
@@ -38,7 +38,7 @@ pub(super) struct Frame {
     pub(super) fields: Vec<Field>,
 }
 
-/// One of the checks of a message, in the order in which they are made.
+/// One of the checks of a message, in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Check {
@@ -49,7 +49,7 @@ pub(super) struct Check {
     pub(super) fault: Option<String>,
 }
 
-/// How a type that is no struct is written.
+/// The encoding of a type that is not a struct.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Kind {
@@ -57,10 +57,10 @@ pub(super) struct Kind {
     /// Of a type with a fixed size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) bytes: Option<usize>,
-    /// Of a type that begins with a count: the type of that.
+    /// For a type that begins with a count: the type of the count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) count: Option<String>,
-    /// What is counted.
+    /// The size of a counted unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) unit: Option<usize>,
     /// The last unit, which must be this.
@@ -74,7 +74,7 @@ pub(super) struct Kind {
 #[serde(deny_unknown_fields)]
 pub(super) struct Struct {
     pub(super) name: String,
-    /// The fewest bytes that it takes.
+    /// Its minimum number of bytes.
     pub(super) least: usize,
     pub(super) fields: Vec<Field>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -88,10 +88,10 @@ pub(super) struct Field {
     /// A kind or a struct.
     #[serde(rename = "type")]
     pub(super) type_name: String,
-    /// Of an array: what it holds.
+    /// For an array: the type of its items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) items: Option<String>,
-    /// Where it is there: always, without.
+    /// When it is present; `None`: always.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) when: Option<When>,
     /// The grammar refuses all other numbers.
@@ -118,12 +118,12 @@ pub(super) struct Field {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct When {
-    /// An earlier field of the same payload, and what it is.
+    /// An earlier field of the same payload, and its value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) field: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) is: Option<u32>,
-    /// The commands that are answered.
+    /// The answered commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) answers: Option<Vec<String>>,
     /// If bytes of the payload are left.
@@ -131,21 +131,21 @@ pub(super) struct When {
     pub(super) bytes_left: bool,
 }
 
-/// What a server refuses although it decodes: a measure that is in none of the ranges.
+/// A value that decodes but is refused by a server: a measure in none of the ranges.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Limit {
     pub(super) fault: String,
     pub(super) of: Measure,
-    /// Of a struct's own limit: paths of fields in it.
+    /// For a limit of a struct: paths of fields in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) fields: Vec<String>,
-    /// Inclusive. Of `distinct`: none.
+    /// Inclusive. Empty for `distinct`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) ranges: Vec<[u32; 2]>,
 }
 
-/// What a limit looks at.
+/// The measure of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Measure {
@@ -153,13 +153,13 @@ pub(super) enum Measure {
     Value,
     /// The count on the wire: of items, or of units with the NUL (0: absent).
     Count,
-    /// How many units of a string stand before its first NUL; 0 if it is absent.
+    /// The number of units of a string before its first NUL; 0 if it is absent.
     UnitsBeforeNul,
-    /// How many bytes of UTF-8 these take; half a surrogate pair takes the 3 of U+FFFD.
+    /// The number of UTF-8 bytes of these units; half a surrogate pair takes 3, as U+FFFD.
     Utf8BeforeNul,
     /// The sum of the counts of `fields`.
     CountOfAll,
-    /// No two of the numbers that the path in `fields` leads to are equal.
+    /// All numbers at the path in `fields` are different.
     Distinct,
 }
 
@@ -224,7 +224,7 @@ pub(super) struct Nettrace {
     pub(super) starts: Vec<Start>,
 }
 
-/// By which first bytes a stream is told.
+/// The first bytes that identify a stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Start {
@@ -238,11 +238,11 @@ pub(super) struct Start {
 #[serde(deny_unknown_fields)]
 pub(super) struct Environment {
     pub(super) text: String,
-    /// The field of the reply that has the size of all of it, in bytes.
+    /// The field of the reply with its total size in bytes.
     pub(super) size: String,
     pub(super) count: String,
     pub(super) entry: Entry,
-    /// What may stand where a count is expected.
+    /// What may replace a count.
     pub(super) instead: String,
 }
 
@@ -322,7 +322,7 @@ pub(super) struct Leniency {
 pub(super) struct Fault {
     pub(super) name: String,
     pub(super) layer: String,
-    /// The HRESULT with which a server answers a request that has it.
+    /// The HRESULT of a server's answer to a request with this fault.
     pub(super) answer: String,
 }
 

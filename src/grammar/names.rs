@@ -1,4 +1,4 @@
-//! The document's names, as other languages spell them.
+//! The document's names in the spelling of other languages.
 
 use alloc::string::String;
 

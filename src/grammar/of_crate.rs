@@ -61,7 +61,7 @@ fn eight_digits(hresult: HResult) -> String {
     format!("0x{:08X}", hresult.0)
 }
 
-/// The structs that stand in fields, by the names that the document gives them: those inside of others first.
+/// The structs in fields, by their names in the document, inner ones first.
 fn structs() -> Vec<(&'static str, Part, usize)> {
     macro_rules! named {
         ($($name:literal = $Struct:ty,)*) => { vec![$(($name, parts_of::<$Struct>(), <$Struct>::MIN_LEN),)*] };
@@ -87,7 +87,7 @@ fn frame(direction: &str, magic: &[u8], bytes: usize, fields: Vec<Field>) -> Fra
     Frame { direction: direction.to_owned(), bytes, magic: hex::encode(magic), fields }
 }
 
-/// Not asked for part by part: the header is read in place.
+/// Not described by a visitor: the header is read in place.
 fn header_fields() -> Vec<Field> {
     fields_by_hand(|asked| {
         asked.field::<u16>(Name::Size)?;
@@ -97,7 +97,7 @@ fn header_fields() -> Vec<Field> {
     })
 }
 
-/// Not asked for part by part, as the header.
+/// Not described by a visitor, like the header.
 fn advertise_fields() -> Vec<Field> {
     fields_by_hand(|asked| {
         asked.field::<Guid>(Name::RuntimeCookie)?;
@@ -106,7 +106,7 @@ fn advertise_fields() -> Vec<Field> {
     })
 }
 
-/// Its text depends on what it answers, which no visitor knows.
+/// Its text depends on the answered command, which no visitor knows.
 fn error_fields() -> Vec<Field> {
     let mut fields = fields_by_hand(|asked| {
         asked.field::<HResult>(Name::HResult)?;
@@ -170,7 +170,7 @@ const fn reply_name(reply: ReplyType) -> &'static str {
     }
 }
 
-/// Those that answer a known command, in the order of the first command that each answers.
+/// Those that answer a known command, in the order of the first command each answers.
 fn replies(shapes: &[(&'static str, Part)]) -> Vec<model::Reply> {
     let mut replies = Vec::<model::Reply>::new();
     for (command, reply_type) in Command::known().filter_map(|command| Some((command, command.reply_type()?))) {
@@ -192,7 +192,7 @@ fn replies(shapes: &[(&'static str, Part)]) -> Vec<model::Reply> {
     replies
 }
 
-/// How the parts are written that a visitor can be asked for.
+/// The encoding of the parts that a visitor knows.
 fn kinds() -> Vec<Kind> {
     let fixed = |name: &str, bytes, value: &str| Kind {
         name: name.to_owned(),
@@ -286,18 +286,18 @@ fn continuations() -> model::Continuations {
     model::Continuations {
         close: model::Text { text: "nothing: the server closes the connection".into() },
         nettrace: model::Nettrace {
-            text: "the event stream, until the session ends; told by its first bytes, and otherwise left to its own format".into(),
+            text: "the event stream, until the session ends; recognised by its first bytes, otherwise of its own format".into(),
             starts: starts(),
         },
         environment: model::Environment {
-            text: "a block of `size` bytes: a count, and as many entries; an entry is a count of units and the units, the last of which \
-                   is NUL and no part of the text; name and value stand before and behind the first unit `split` that is not the first \
-                   unit of the text, and without one there is no value"
+            text: "a block of `size` bytes: a count, then that many entries; an entry is a count of units, then the units; the last \
+                   unit is NUL and not part of the text; the first unit `split` after the first unit of the text separates name and \
+                   value; without it there is no value"
                 .into(),
             size: Name::NIncomingBytes.name().into(),
             count: "uint".into(),
             entry: model::Entry { count: "uint".into(), unit: u16::MIN_LEN, least: Entry::MIN_LEN, last: 0, split: b'='.into() },
-            instead: "an error message where a count should stand (F-43)".into(),
+            instead: "an error message in place of a count (F-43)".into(),
         },
         user_events: model::UserEvents {
             text: "nothing, and the connection is held open: the session ends with it (F-23)".into(),
@@ -313,7 +313,7 @@ fn continuations() -> model::Continuations {
 }
 
 fn starts() -> Vec<model::Start> {
-    // Of a start with fields, these are what is written behind the bytes that never change.
+    // The fields of a start are written after its constant bytes.
     let versioned = fields_by_hand(|asked| {
         asked.field::<u32>(Name::Version)?;
         asked.field::<u32>(Name::Version).map(drop)
@@ -322,7 +322,7 @@ fn starts() -> Vec<model::Start> {
         versioned.into_iter().zip(["major", "minor"]).map(|(field, name)| Field { name: name.to_owned(), ..field }).collect();
     let start = |name: &str, start: StreamStart, fields: Vec<Field>| {
         let mut bytes = Vec::new();
-        // A vector takes everything.
+        // A vector accepts everything.
         let _ = start.encode(&mut bytes);
         bytes.truncate(bytes.len().saturating_sub(fields.len().saturating_mul(u32::MIN_LEN)));
         model::Start { name: name.to_owned(), bytes: hex::encode(bytes), fields }
@@ -334,7 +334,7 @@ fn starts() -> Vec<model::Start> {
     ]
 }
 
-/// What the 2019 draft has, and the protocol before this one.
+/// The 2019 draft, and the previous protocol.
 fn legacy(shapes: &[(&'static str, Part)]) -> model::Legacy {
     let mut fields = fields_of::<DraftCollectTracing<'_>>(shapes);
     facts::add("draft/CollectTracing", &mut fields);
@@ -348,12 +348,12 @@ fn legacy(shapes: &[(&'static str, Part)]) -> model::Legacy {
             fields,
         }],
         old_request: model::Old {
-            text: "of the protocol before this one: without magic and size".into(),
+            text: "of the previous protocol: without magic and size".into(),
             direction: "client".into(),
             fields: fields_of::<OldRequest>(&[]),
         },
         old_reply: model::Old {
-            text: "all of the answer to it: 8 bytes, or the low 4 of them; 0 is the error".into(),
+            text: "the whole answer to it: 8 bytes, or their low 4; 0 is the error".into(),
             direction: "server".into(),
             fields: reply,
         },
@@ -368,14 +368,14 @@ fn legacy(shapes: &[(&'static str, Part)]) -> model::Legacy {
     }
 }
 
-/// The closed list of what is taken although no writer writes it.
+/// The closed list of what is accepted although no writer may write it.
 fn leniencies() -> Vec<model::Leniency> {
     let leniency = |name: &str, text: &str| model::Leniency { name: name.to_owned(), text: text.to_owned() };
     vec![
         leniency("bool", "any byte but 0 is true; 1 is written"),
-        leniency("trailing_bytes", "bytes behind the last field of a payload are ignored"),
+        leniency("trailing_bytes", "bytes after the last field of a payload are ignored"),
         leniency("reserved", "`reserved` of the header may be any number; 0 is written"),
         leniency("generic_ok", "an OK without payload answers any command (F-2)"),
-        leniency("negative_perf_map_type", "a `perfMapType` of 0x80000000 or more is taken (P-44)"),
+        leniency("negative_perf_map_type", "a `perfMapType` of 0x80000000 or more is accepted (P-44)"),
     ]
 }

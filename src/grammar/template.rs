@@ -1,4 +1,4 @@
-//! Fills the templates of the files that are printed.
+//! Fills the templates of the printed files.
 
 use alloc::string::{String, ToString as _};
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{GrammarError, error};
 
-/// The text of a template with what `page` has.
+/// The text of a template with the data of `page`.
 pub(super) fn filled(template: &str, page: impl Serialize) -> Result<String, GrammarError> {
     render(template, Serde(page)).map_err(|unfilled| error(unfilled.to_string()))
 }

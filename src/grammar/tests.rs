@@ -1,4 +1,4 @@
-//! What the grammar says by tables, held against what the crate does.
+//! Compares the tables of the grammar with the behaviour of the crate.
 
 use alloc::{
     borrow::ToOwned as _,
@@ -20,7 +20,7 @@ use crate::header::{HEADER_LEN, Header};
 use crate::vectors::{Subject, Type};
 use crate::wire::Guid;
 
-/// Name and fields of everything that has fields.
+/// Name and fields of everything with fields.
 fn owners(model: &Model) -> Vec<(String, &[Field])> {
     let commands = model.commands.iter().map(|command| (command.name.clone(), &command.fields[..]));
     let structs = model.structs.iter().map(|of| (of.name.clone(), &of.fields[..]));
@@ -110,8 +110,8 @@ fn every_check_and_limit_has_a_listed_fault() {
     assert!(model.checks.iter().filter_map(|check| check.fault.as_deref()).all(|fault| listed.contains(fault)));
 }
 
-/// Every field of every request with values on both sides of every limit that there could be: the crate refuses what the grammar
-/// says is refused, for the reason and at the field that it gives, and nothing else.
+/// Every field of every request with values on both sides of every possible limit: the crate refuses exactly what the grammar
+/// refuses, for the same reason and at the same field.
 #[test]
 fn every_field_limit_equals_crate_check() {
     let model = model();
@@ -152,7 +152,7 @@ impl Base<'_> {
         self.model.structs.iter().find(|of| of.name == name)
     }
 
-    /// The smallest that is within the limits; where `full`, with an item in each array.
+    /// The smallest value within the limits; if `full`, with an item in each array.
     fn object(&self, fields: &[Field], full: bool) -> Value {
         fields.iter().map(|field| (field.name.clone(), self.field(field, full))).collect::<Map<_, _>>().into()
     }
@@ -198,7 +198,7 @@ impl Base<'_> {
                     let texts = ["", "\0", "\0a", "a\0b"].map(Value::from).into_iter();
                     let long = [("x", 436), ("x", 437), ("\u{e9}", 218), ("\u{e9}", 219), ("\u{1f600}", 109), ("\u{1f600}", 110)];
                     let long = long.map(|(text, count)| text.repeat(count).into()).into_iter();
-                    // Half a pair takes 3 bytes; what stands behind a NUL none.
+                    // Half a pair takes 3 bytes; units after a NUL none.
                     let halves = [145, 146].map(|count| json!({ "utf16": vec![0xD800; count] })).into_iter();
                     let cut = [format!("{}\0{}", "x".repeat(436), "x".repeat(100)).into(), Value::Null].into_iter();
                     all.extend(texts.chain(long).chain(halves).chain(cut).map(with));
@@ -217,7 +217,7 @@ impl Base<'_> {
                 name => {
                     if let Some(of) = self.structs(name) {
                         all.extend(self.probes(&of.fields, &whole[&field.name]).into_iter().map(with));
-                        // Every pair of strings and arrays that are not there.
+                        // Every pair of absent strings and empty arrays.
                         let mut nothing = whole[&field.name].clone();
                         for inner in &of.fields {
                             match inner.type_name.as_str() {
@@ -235,7 +235,7 @@ impl Base<'_> {
     }
 }
 
-/// The first limit that a value is not within, by the grammar, and the field.
+/// The first limit that a value exceeds by the grammar, and the field.
 fn broken(model: &Model, fields: &[Field], value: &Value, path: &str) -> Option<(String, String)> {
     for field in fields {
         let (value, path) = (&value[&field.name], format!("{path}.{}", field.name));
@@ -289,7 +289,7 @@ fn is_within(limit: &Limit, value: &Value) -> bool {
     limit.ranges.iter().any(|[low, high]| (*low as usize..=*high as usize).contains(&measured))
 }
 
-/// Where the first number stands that is there before.
+/// The place of the first repeated number.
 fn repeated(limit: &Limit, value: &Value) -> Option<String> {
     let [outer, inner] = &limit.fields[..] else { panic!("{limit:?}") };
     let mut seen = BTreeSet::new();

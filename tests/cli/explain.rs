@@ -91,7 +91,7 @@ fn explain_codec_fault_prints_fix() {
         said.starts_with("wrong-value:providers[].keywords, a fault of codecs: The codec reads the bytes as another value"),
         "{said}"
     );
-    assert!(said.contains("\n  to mend it: Look at how that field is read"), "{said}");
+    assert!(said.contains("\n  to mend it: Check how that field is read"), "{said}");
 }
 
 /// Two suites may have faults of the same name: both are explained, each with its kind of target.
@@ -101,7 +101,7 @@ fn explain_client_fault_prints_fix() {
     assert_eq!(
         said.lines().take(2).collect::<Vec<_>>(),
         [
-            "attach-timeout-in-seconds, a fault of clients: The time-out of an attach is written in seconds, and is in milliseconds.",
+            "attach-timeout-in-seconds, a fault of clients: The timeout of an attach is written in seconds; the field is in milliseconds.",
             "  to mend it: Write `attachTimeout` in milliseconds: 5 seconds are 5000.",
         ]
     );

@@ -81,13 +81,13 @@ fn client_text_report_separates_failure_from_explanation() {
     let in_order = [
         at("1 cause of 1 failure"),
         at("CAUSE  error-taken-for-ok, 1 failure: "),
-        at("  to mend it: Look at the reply's command id"),
+        at("  to mend it: Check the reply's command id"),
         at("  for example reply/error/resume"),
-        at("  in which it ends as if all were well, and it was not"),
+        at("  in which it reports success, expected failure"),
         at("request Process/ResumeRuntime, 0x0401, 20 bytes"),
         at("error after Process/ResumeRuntime, 0xFFFF, 24 bytes"),
-        at("  FAILED    it ends as if all were well, and it was not"),
-        at("  about     it was told: python3 -IS "),
+        at("  FAILED    it reports success, expected failure"),
+        at("  about     command line: python3 -IS "),
         at("  about     exit status: 0"),
         at("a client (strict): 1 case, 0 passed, "),
     ];

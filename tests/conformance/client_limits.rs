@@ -37,7 +37,8 @@ fn deadline_ms_limits_whole_reply() {
     let found = &case.detail.as_ref().unwrap().found;
     assert_eq!(case.grade, Grade::Unimplemented, "{found:?}");
     assert!(
-        found[0].starts_with("the runtime takes ") && found[0].ends_with(" ms in all, and the client waits 100 ms for all of it")
+        found[0].starts_with("the runtime takes ")
+            && found[0].ends_with(" ms in total, but the client waits 100 ms for the whole reply")
     );
     // The same limit for each byte alone.
     assert_eq!(played("timeout_ms = 20000", SLOW).grade, Grade::Pass);
@@ -53,7 +54,7 @@ fn deadline_ms_alone_limits_silence() {
     assert_eq!((case.grade, case.faults[0].name.as_str()), (Grade::Fail, "no-read-timeout"), "{found:?}");
     let after = found
         .iter()
-        .find_map(|line| line.strip_prefix("it still holds the connection after ")?.split(' ').next()?.parse::<u32>().ok());
+        .find_map(|line| line.strip_prefix("it still keeps the connection open after ")?.split(' ').next()?.parse::<u32>().ok());
     assert!(after.is_some_and(|after| after < DEFAULT_MS), "{found:?}");
 }
 

@@ -174,7 +174,7 @@ fn client_missing_operation_is_unimplemented_or_required() {
     assert_eq!(output.status.code(), Some(1));
     let required: Report = serde_json::from_slice(&output.stdout).unwrap();
     let found = &required.cases[0].detail.as_ref().unwrap().found;
-    assert_eq!(found[..], ["it is required", "there is no operation resume"].map(str::to_owned));
+    assert_eq!(found[..], ["it is required", "no operation resume is defined"].map(str::to_owned));
 }
 
 #[test]
@@ -194,9 +194,9 @@ fn client_idle_or_endless_fails_in_time() {
         let detail = case.detail.as_ref().unwrap();
         [&detail.found[..], &detail.about].concat().join("\n")
     };
-    assert!(found("resume").lines().any(|line| line == "it ends, and has not connected"), "{}", found("resume"));
+    assert!(found("resume").lines().any(|line| line == "it ends without connecting"), "{}", found("resume"));
     // It never asked anything, so it lacks nothing.
-    assert!(found("trace").lines().any(|line| line == "it ends, and has not connected"), "{}", found("trace"));
+    assert!(found("trace").lines().any(|line| line == "it ends without connecting"), "{}", found("trace"));
     assert!(found("perf-map-off").contains("it does not connect"), "{}", found("perf-map-off"));
     assert!(found("environment").contains("signal: 9"), "{}", found("environment"));
 }
@@ -243,13 +243,13 @@ fn client_usage_error_starts_nothing() {
     fs::write(&file, "[operations.resume]\ncommand = 'x {nothing}'\n").unwrap();
     let file = file.to_str().unwrap();
     for (arguments, said) in [
-        (&["--operations", file][..], "wrong.toml, line 2: there is no placeholder {nothing}"),
+        (&["--operations", file][..], "wrong.toml, line 2: unknown placeholder {nothing}"),
         (&["--operations", "/no/such/file"], "/no/such/file"),
         (&["--list", "--only", "nothing-is-called-so"], "no case is chosen by nothing-is-called-so"),
         (&["--only", "*"], "--operations"),
         (&["--", "x", "{name}"], "trace has no {name}"),
         // One error, and not one for each scenario.
-        (&["--", "no-such-program-anywhere"], "trace cannot be started: there is no program no-such-program-anywhere"),
+        (&["--", "no-such-program-anywhere"], "trace cannot be started: the program no-such-program-anywhere was not found"),
     ] {
         let output = diagipc(arguments);
         let stderr = String::from_utf8_lossy(&output.stderr);
@@ -345,17 +345,17 @@ fn client_missing_or_surplus_bytes_are_reported() {
     );
     for (report, name, said) in [
         (&first, "request/plain/resume", "it connects, and sends no request"),
-        (&first, "request/plain/perf-map-off", "3 bytes come behind the request: 616263"),
+        (&first, "request/plain/perf-map-off", "3 bytes after the request: 616263"),
         (&first, "size/one-too-long/startup-hook", "it sends 30 bytes, and the size field is 30840"),
-        (&first, "replies/process-info2-reply", "it gives out no file: No such file or directory (os error 2)"),
+        (&first, "replies/process-info2-reply", "it writes no output file: No such file or directory (os error 2)"),
         (&second, "silence/at-once/resume", "it sends 5 bytes 6875727279 on that connection"),
         (&second, "reply/ok-20/perf-map-off", "it sends more: 6 bytes 7468616e6b73"),
-        (&second, "size/one-too-long/startup-hook", "it sends 10 bytes, and the size field is not there"),
-        (&first, "request/plain/environment", "9 bytes of a header came"),
+        (&second, "size/one-too-long/startup-hook", "it sends 10 bytes, and the size field is missing"),
+        (&first, "request/plain/environment", "only 9 bytes of a header received"),
     ] {
         let (grade, found) = found(report, name);
         assert!(grade == Grade::Fail && found.contains(&said), "{name}: {found:?}");
-        assert!(found.iter().any(|line| line.starts_with("it was told: python3 -IS ")), "{name}: {found:?}");
+        assert!(found.iter().any(|line| line.starts_with("command line: python3 -IS ")), "{name}: {found:?}");
     }
     let (grade, at_a_port) = found(&first, "tool_ports/tool-port");
     assert_eq!((grade, at_a_port[0]), (Grade::Fail, "it does not listen at its port"));
@@ -386,7 +386,7 @@ fn client_other_command_is_answered_as_runtime() {
     let scripts = ["fallback/fallback-process-info-3-to-2", "fallback/fallback-process-info-3-to-1", "replies/process-info3-reply"];
     let older = play(&line("process-info", "process-info ProcessInfo2", ""), &scripts);
     // It never asked the newer one, so it shows no fallback.
-    let at_once = (Grade::Unimplemented, vec!["it asks the older command at once: there is nothing to fall back from"]);
+    let at_once = (Grade::Unimplemented, vec!["it sends the older command first: there is nothing to fall back from"]);
     assert_eq!(found(&older, scripts[0]), at_once);
     assert_eq!(found(&older, scripts[1]).0, Grade::Pass);
     // Here the script has none.
@@ -395,7 +395,7 @@ fn client_other_command_is_answered_as_runtime() {
     // It is given the command, and does not use it.
     let told = play(&line("process-info", "process-info ProcessInfo", ", '{command}'"), &["replies/process-info3-reply"]);
     let (grade, said) = found(&told, "replies/process-info3-reply");
-    assert_eq!((grade, said[0]), (Grade::Fail, "it was to ask Process/ProcessInfo3, and asks Process/ProcessInfo"));
+    assert_eq!((grade, said[0]), (Grade::Fail, "it sends Process/ProcessInfo, expected Process/ProcessInfo3"));
 }
 
 #[test]
@@ -415,8 +415,8 @@ fn client_missing_ability_is_unimplemented() {
     let late = ["replies/reply-late", "fallback/fallback-process-info-3-to-2"];
     let report = report(file.to_str().unwrap(), &late);
     let (grade, said) = found(&report, late[0]);
-    assert!(grade == Grade::Unimplemented && said[0].ends_with("ms, and the client waits 50 ms"), "{said:?}");
-    assert_eq!(found(&report, late[1]), (Grade::Unimplemented, vec!["it asks no older command after UNKNOWN_COMMAND"]));
+    assert!(grade == Grade::Unimplemented && said[0].ends_with("ms, but the client waits 50 ms"), "{said:?}");
+    assert_eq!(found(&report, late[1]), (Grade::Unimplemented, vec!["it sends no older command after UNKNOWN_COMMAND"]));
 }
 
 /// For a socket the system reports the process that called `listen` last: its id is in the name.

@@ -63,7 +63,9 @@ fn passes_everything(report: &Report) {
     assert_eq!((unimplemented, informational, fail), (0, 0, 0), "{:?}", report.failures().next());
     assert!(pass > 2000 && pass_lenient > 100, "{:?}", report.counts);
     // Only the `acceptable` ones: the limits are checked.
-    assert!(report.cases.iter().filter(|case| case.grade == Grade::PassLenient).all(|case| found(case) == "a leniency is taken"));
+    assert!(
+        report.cases.iter().filter(|case| case.grade == Grade::PassLenient).all(|case| found(case) == "a leniency is accepted")
+    );
     let names: Vec<&str> = report.cases.iter().map(|case| case.name.as_str()).collect();
     assert_eq!(names, listed(&[]));
     assert_eq!((&report.lost, report.notes.len()), (&None, 0), "{:?}", report.notes);
@@ -357,15 +359,15 @@ fn cases_with_fault(fault: &str, operation: &str, options: &[&str], status: i32)
 #[test]
 fn adapter_lost_answer_fails_its_case_alone() {
     for (fault, words) in [
-        ("dies", "ended in place of an answer: exit status: 1; on standard error: out of luck"),
-        ("dies well", "ended in place of an answer: exit status: 0"),
-        ("garbage", "no answer of the line protocol: no JSON"),
-        ("a list", "no answer of the line protocol: no JSON object"),
-        ("no result", "no answer of the line protocol: `result` is none"),
+        ("dies", "ended instead of answering: exit status: 1; on standard error: out of luck"),
+        ("dies well", "ended instead of answering: exit status: 0"),
+        ("garbage", "not an answer of the line protocol: not JSON"),
+        ("a list", "not an answer of the line protocol: not a JSON object"),
+        ("no result", "not an answer of the line protocol: `result` is not"),
         ("another id", "an answer to question"),
         ("no id", "an answer to no question"),
         ("a long line", "a line of more than"),
-        ("a last word", "no answer of the line protocol: no JSON"),
+        ("a last word", "not an answer of the line protocol: not JSON"),
     ] {
         let (cases, faulty) = cases_with_fault(fault, "encode", &[], 1);
         for case in &cases {
@@ -411,7 +413,7 @@ fn adapter_half_a_line_is_timed_out_and_ended() {
 #[test]
 fn adapter_closed_output_is_ended() {
     // This one needs no timeout.
-    given_up("closes its output", "ended in place of an answer: it closed its output, and runs on", "60000");
+    given_up("closes its output", "ended instead of answering: it closed its output, but still runs", "60000");
 }
 
 #[test]
@@ -426,13 +428,13 @@ fn adapter_extra_answer_fails_next_case() {
 #[test]
 fn adapter_wrong_answer_is_described() {
     for (fault, failures, cause, words) in [
-        ("ok where error", 1, "taken-though-invalid", "taken, expected a refusal"),
+        ("ok where error", 1, "taken-though-invalid", "accepted, expected a refusal"),
         ("error where ok", 6, "refused-though-valid", "refused, expected ok"),
         (
             "a made-up layer",
             1,
             "unknown-layer",
-            "there is no layer \"network\", expected one of transport, header, payload, limits, reply",
+            "unknown layer \"network\", expected one of transport, header, payload, limits, reply",
         ),
         ("no value", 3, "value-missing", "ok without `value`"),
         ("another value", 3, "wrong-value", "the value is {\"utf16\":[1]}, expected "),
@@ -520,7 +522,7 @@ fn adapter_unreachable_is_lost_with_reason() {
     let all = listed(&["--only", "wchar"]).len();
     for (fault, reason) in [
         ("byte order mark", "the answer begins with the byte order mark of UTF-8: expected UTF-8 without a byte order mark"),
-        ("does not flush", "once the input had ended: read one line at a time, and flush the output after each answer"),
+        ("does not flush", "after the input ended: read one line at a time, and flush the output after each answer"),
         ("no line feed", "only an answer without a line feed: end each answer with one"),
     ] {
         let faulty = Faulty::new(fault, "all");
@@ -535,7 +537,7 @@ fn adapter_unreachable_is_lost_with_reason() {
 fn adapter_encoding_unencodable_value_fails() {
     let report = Faulty::new("writes what it cannot", "all").report(&["--only", "tracepoint-command", "--only", "extension"], 1);
     let failed: Vec<String> = report.failures().map(found).collect();
-    assert_eq!(failed, ["written, where there are no bytes for the value"; 9]);
+    assert_eq!(failed, ["written, but the value cannot be encoded"; 9]);
 }
 
 #[test]
@@ -543,9 +545,9 @@ fn adapter_writing_lenient_form_fails() {
     let report = Faulty::new("writes leniently", "bool").report(&["--only", "bool"], 1);
     let failed: Vec<String> = report.failures().map(found).collect();
     for text in [
-        "byte 0 is 02, expected 01; these bytes mean the same, in a form that is only ever read",
-        "written in a form that is only ever read",
-        "these bytes mean the same, in a form that is only ever read",
+        "byte 0 is 02, expected 01; these bytes mean the same, in a form that writers must not use",
+        "written in a form that writers must not use",
+        "these bytes mean the same, in a form that writers must not use",
     ] {
         assert!(failed.contains(&text.to_owned()), "{failed:?}");
     }
@@ -636,13 +638,13 @@ fn text_report_names_failure_and_detail() {
     for start in [
         "grammar ",
         "1 cause of 1 failure",
-        "CAUSE  taken-though-invalid, 1 failure: taken, expected a refusal",
+        "CAUSE  taken-though-invalid, 1 failure: accepted, expected a refusal",
         "to mend it: Refuse them: ",
         "grammar/grammar-wchar/",
         "sent      {",
         "expected  error of layer payload",
         "seen      {",
-        "FAULT     taken-though-invalid: taken, expected a refusal",
+        "FAULT     taken-though-invalid: accepted, expected a refusal",
     ] {
         assert_eq!(begins(start), 1, "{start}: {text}");
     }

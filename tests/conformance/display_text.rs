@@ -100,23 +100,23 @@ fn conformance_decisions_read_no_display_text() {
 #[test]
 fn conformance_decisions_on_display_text_are_found() {
     for line in [
-        r#"let waits = text.ends_with("behind 0 bytes ") && begun.elapsed() > LOOK;"#,
+        r#"let waits = text.ends_with("after 0 bytes ") && begun.elapsed() > LOOK;"#,
         r#"_ if note.len == 4 && note.text.starts_with("length ") => What::StringLength,"#,
         r#"_ if note.len == 4 && note.text.ends_with(" items") => What::Count,"#,
         "if error.to_string()\n    .contains(\n    \"timed out after\") {}",
-        r#"match trouble.to_string().as_str() { "nobody connects" => 1, _ => 2 }"#,
-        r#"if '"' == quote || said == "no end comes" {}"#,
+        r#"match trouble.to_string().as_str() { "no connection" => 1, _ => 2 }"#,
+        r#"if '"' == quote || said == "the connection did not end" {}"#,
         r#"matches!(found.as_str(), "it is required")"#,
         r#"if ["it is", "it is not"].contains(&said) {}"#,
     ] {
         assert!(compared(line).iter().any(|literal| is_display_text(literal)), "{line}");
     }
     for line in [
-        r#"// text.ends_with("behind 0 bytes ")"#,
-        r#"Self::NotConnected => f.write_str("nobody connects"),"#,
+        r#"// text.ends_with("after 0 bytes ")"#,
+        r#"Self::NotConnected => f.write_str("no connection"),"#,
         r#"entry.strip_prefix("DOTNET_")"#,
         r#"other.map_or_else(|| "no question".to_owned(), shown)"#,
-        "#[cfg(test)]\nmod tests { fn f() { assert!(text.contains(\"no end comes\")); } }",
+        "#[cfg(test)]\nmod tests { fn f() { assert!(text.contains(\"the connection did not end\")); } }",
     ] {
         assert!(!compared(line).iter().any(|literal| is_display_text(literal)), "{line}");
     }

@@ -252,7 +252,7 @@ fn campaign_foreign_target_dies_once() {
     let [only] = findings(&summary) else { panic!("{summary}") };
     assert_eq!((&only["verdict"], &only["reproduced"]), (&"crash".into(), &Value::Null));
     assert_eq!(only["found"], only["minimised"]);
-    assert!(summary["lost"].as_str().unwrap().starts_with("the target does not serve any more"), "{summary}");
+    assert!(summary["lost"].as_str().unwrap().starts_with("the target no longer serves"), "{summary}");
 }
 
 #[test]
@@ -272,8 +272,8 @@ fn campaign_each_wrong_reply_is_one_finding() {
     for (fault, cause, text) in [
         ("none", "", ""),
         ("reply-magic", "reply-magic-wrong", "the magic is 444f544e45545f4950435f563200"),
-        ("reply-size-too-large", "reply-size-wrong", "the size field says 28, 24 bytes came"),
-        ("reply-size-too-small", "reply-size-wrong", "the size field says 24, more bytes came"),
+        ("reply-size-too-large", "reply-size-wrong", "size is 28, but 24 bytes were received"),
+        ("reply-size-too-small", "reply-size-wrong", "size is 24, but more bytes were received"),
         ("reply-set", "reply-set-wrong", "the command set is 0x04, expected 0xff"),
         ("reply-id", "reply-id-wrong", "the command id is 0x01, expected 0x00 or 0xff"),
         ("reply-reserved", "reply-reserved-wrong", "reserved is 0x0001, expected 0"),

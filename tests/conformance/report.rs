@@ -228,7 +228,7 @@ fn report_leads_with_causes_of_most_failures() {
     assert_eq!(check.causes[0], cause("size-field-wrong", "28, expected 26", 3, "server/two"));
     assert_eq!(Report::parse(&value(&check).to_string()).as_ref(), Ok(&check));
     check.causes.reverse();
-    assert_eq!(Report::parse(&value(&check).to_string()).unwrap_err(), "the causes are not those of its cases");
+    assert_eq!(Report::parse(&value(&check).to_string()).unwrap_err(), "the causes do not match the cases");
 }
 
 #[test]
@@ -239,9 +239,9 @@ fn report_contradiction_is_refused() {
         Report::parse(&report.to_string()).unwrap_err()
     };
     assert_eq!(with("/format", json!(2)), "format 2, where 1 is known");
-    assert_eq!(with("/counts/pass", json!(2)), "the counts are not those of its cases");
-    assert_eq!(with("/sections/1/name", json!("other")), "the counts are not those of its cases");
-    assert_eq!(with("/cases/1/name", json!("framing/whole")), "the case framing/whole is there twice");
+    assert_eq!(with("/counts/pass", json!(2)), "the counts do not match the cases");
+    assert_eq!(with("/sections/1/name", json!("other")), "the counts do not match the cases");
+    assert_eq!(with("/cases/1/name", json!("framing/whole")), "duplicate case framing/whole");
 }
 
 #[test]
@@ -457,7 +457,7 @@ fn suite_writes_json_junit_and_html() {
     let output = diagipc(&options, 1);
     // Without a terminal neither a bar nor colours.
     assert_eq!((output.stderr.len(), output.stdout.contains(&0x1b)), (0, false));
-    assert!(stdout(output).contains("FAULT     required-and-unsupported: unsupported, and required"));
+    assert!(stdout(output).contains("FAULT     required-and-unsupported: unsupported, but required"));
     let (xml, page) = (fs::read_to_string(xml).unwrap(), fs::read_to_string(page).unwrap());
     let failures = Document::parse(&xml).unwrap().descendants().filter(|node| node.has_tag_name("failure")).count();
     assert_eq!(failures, page.matches("<td class=\"fail\"><details>").count());

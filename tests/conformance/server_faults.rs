@@ -215,7 +215,7 @@ fn report_leads_with_the_cause_and_its_bytes() {
     let (before, cause) = text.split_once("1 cause of 2 failures").unwrap();
     assert!(!before.contains("FAILED"), "{text}");
     let wanted = [
-        "size-field-wrong, 2 failures: the size field says 28, the message has 26 bytes",
+        "size-field-wrong, 2 failures: size is 28, but the message has 26 bytes",
         "Write the header last",
         "00000e  1c 00                                            size            28 = 20 + 8",
         "FAILED",

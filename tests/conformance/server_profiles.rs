@@ -70,8 +70,8 @@ fn auto_derives_profile_from_behaviour() {
 #[test]
 fn auto_without_dotnet_evidence_is_strict() {
     for (version, options, why) in [
-        ("1.0.0", &[][..], "\"1.0.0\", is of no released .NET"),
-        ("9.0.5", &[][..], "CollectTracing is unknown to it"),
+        ("1.0.0", &[][..], "\"1.0.0\" is not that of a released .NET"),
+        ("9.0.5", &[][..], "it does not know CollectTracing"),
         ("9.0.5", &["--concurrent"][..], "it answers a second client while the first is silent"),
         ("9.0.5", &["--keep-open"][..], "several requests on one connection"),
     ] {
@@ -116,7 +116,7 @@ fn server_correct_passes_side_effect_and_harmful_cases() {
     let report = engine(&[&["--allow-side-effects", "--allow-harmful"], &only[..]].concat(), &[], 0);
     assert_eq!(report.counts.fail, 0);
     let lacks = found(case(&report, "scripts/ports/port-advertise"));
-    assert!(lacks.contains("diagnostic ports: nobody connects"), "{lacks}");
+    assert!(lacks.contains("diagnostic ports: no connection"), "{lacks}");
     assert!(found(case(&report, "scripts/process/suspended-until-resumed")).contains("suspension at the start"));
 }
 

@@ -335,7 +335,7 @@ class Player:
     def do_accept(self, step, _, deadline):
         listener = self.target.listeners[step["port"]]
         if not select.select([listener], [], [], max(0, deadline - time.monotonic()))[0]:
-            raise Differs("nobody connected in time")
+            raise Differs("no connection in time")
         self.connections[step["accept"]] = Connection(listener.accept()[0])
 
     def do_listen(self, step, *_):
@@ -360,7 +360,7 @@ class Player:
                     time.sleep(PAUSE)
         except ConnectionError as fault:
             if "may_fail" not in step:
-                raise Differs(f"{fault}; before that came {connection.read(400, deadline).hex() or 'nothing'}") from fault
+                raise Differs(f"{fault}; received before: {connection.read(400, deadline).hex() or 'nothing'}") from fault
 
     def descriptor(self, kind):
         if kind == "null":

@@ -72,9 +72,9 @@ def held_to_the_protocol(wine, program, endpoint, runtime, profile, only, fewest
                sorted(wanted))
     expect(f"{runtime}: requests not played as {NO_RESET}", [name for name in seen[NO_RESET] if name.startswith("requests/")], [])
     # How the profile was concluded is said as well.
-    known = [*NOT_PLAYED, f"profile {report['profile']}, held to what is known of it", "--allow-side-effects", "--allow-harmful", "--spawn", "they are meant for linux"]
+    known = [*NOT_PLAYED, f"profile {report['profile']}, compared with its known behaviour", "--allow-side-effects", "--allow-harmful", "--spawn", "they are meant for linux"]
     notes = [note for note in report["notes"] if not any(reason in note for reason in known)]
-    expect(f"{runtime}: whatever else is not played, or went at the second try only", notes, [])
+    expect(f"{runtime}: whatever else is not played, or passed only at the second try", notes, [])
 
 
 def probed(wine, probe, runtime):
@@ -102,7 +102,7 @@ def fuzzed(wine, program, runtime, profile):
 
 def what_windows_does_not_have(wine, program):
     """Each is told from a failure by its exit status, and says what is missing."""
-    for arguments, said in (["4000000001"], "is not there"), (["C:\\a.socket"], "on Windows a runtime has a pipe, no socket"), \
+    for arguments, said in (["4000000001"], "does not exist"), (["C:\\a.socket"], "on Windows a runtime has a pipe, not a socket"), \
             (["--spawn", "--", "C:\\a.exe"], "C:\\a.exe"):
         done = subprocess.run([wine.wine, program, "server", *arguments], env=wine.environment, cwd=wine.directory,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=LONGEST)

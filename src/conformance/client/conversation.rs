@@ -146,7 +146,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
         }
         let falls_back = |one: &&Move| matches!(one, Move::Request(_));
         if self.requests == 1 && self.scenario.section == "fallback" && self.scenario.moves.iter().filter(falls_back).count() > 1 {
-            return Err(Stop::Lacks("it asks the older command at once: there is nothing to fall back from".to_owned()));
+            return Err(Stop::Lacks("it sends the older command first: there is nothing to fall back from".to_owned()));
         }
         self.player.close_all().map_err(Stop::from)
     }
@@ -187,7 +187,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
                 let waits = self.has_stopped && self.scenario.operation.streams();
                 self.player.step(step).map_err(|trouble| {
                     let fault = waits.then_some(ClientFault::StopWithoutReading);
-                    Stop::Differs(fault, format!("it does not take what the runtime sends: {trouble}"))
+                    Stop::Differs(fault, format!("it does not accept what the runtime sends: {trouble}"))
                 })
             }
             Step::Expect(expect) if expect.with_fd => self.descriptor(expect),
@@ -248,11 +248,11 @@ impl<'s, 'n> Conversation<'s, 'n> {
         let expects_older = self.requests > 0 && self.scenario.operation.commands().len() > 1;
         let is_older = matches!(self.moves.front(), Some(Move::Request(_)));
         if expects_older && is_older && !self.client.is_success() {
-            return Stop::Lacks("it asks no older command after UNKNOWN_COMMAND".to_owned());
+            return Stop::Lacks("it sends no older command after UNKNOWN_COMMAND".to_owned());
         }
         match self.moves.front() {
             Some(Move::Stop { session, .. }) => {
-                let text = format!("it ends, and StopTracing of session {session} did not come");
+                let text = format!("it ends without StopTracing of session {session}");
                 // A client that failed did so for another reason.
                 let fault = if self.client.is_success() { Some(ClientFault::SessionNeverStopped) } else { self.scenario.reveals };
                 Stop::fault(fault, text)
@@ -267,9 +267,9 @@ impl<'s, 'n> Conversation<'s, 'n> {
             _ if self.requests == 0 => {
                 let is_large = self.scenario.name.starts_with("size/largest/");
                 let fault = if is_large { ClientFault::LargestMessageRefused } else { self.not_found() };
-                Stop::fault(fault, "it ends, and has not connected")
+                Stop::fault(fault, "it ends without connecting")
             }
-            _ => Stop::fault(None, "it ends, and has not connected again"),
+            _ => Stop::fault(None, "it ends without connecting again"),
         }
     }
 
@@ -288,7 +288,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
     fn request(&mut self, request: &Request) -> Result<(), Stop> {
         let (bytes, fds) = self.read_request(&request.on, request.unread, None)?;
         let is_whole = request.unread == Unread::None;
-        // A descriptor follows on a separate byte. If the size field is wrong, that byte is the last of what comes behind the request:
+        // A descriptor follows on a separate byte. If the size field is wrong, that byte is the last of what follows the request:
         // wait for it.
         let alone = Seen { bytes: &bytes, behind: &[], fds, is_whole };
         let has_descriptor = self.scenario.operation == Operation::UserEvents;
@@ -323,7 +323,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
     fn another(&mut self, request: &Request, wanted: Command, seen: Command) -> Result<(), Stop> {
         let operation = self.scenario.operation;
         if self.requests == 1 && self.line.says(Argument::Command) {
-            self.findings.must(ClientFault::AnotherCommandSent, format!("it was to ask {wanted}, and asks {seen}"));
+            self.findings.must(ClientFault::AnotherCommandSent, format!("it sends {seen}, expected {wanted}"));
         }
         // The script may have it later.
         let later = self.moves.iter().position(|one| matches!(one, Move::Request(request) if request.command == Some(seen)));
@@ -342,7 +342,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
             return Ok(());
         }
         if !is_newer {
-            return Err(Stop::Lacks(format!("it asks {seen}, not {wanted}")));
+            return Err(Stop::Lacks(format!("it sends {seen}, not {wanted}")));
         }
         // The runtime is older than that.
         let until = self.in_a(REST);

@@ -11,13 +11,8 @@ const DECOYS: &[(Decoy, &str, &str, &[&str])] = &[
     (Decoy::LongerPid, "longer-pid", "A process whose id begins with the same digits has a socket too", &["R-TRN-012"]),
     (Decoy::LaterKey, "later-key", "A newer socket has the same process id and another start time", &["R-TRN-008"]),
     (Decoy::EarlierKey, "earlier-key", "An older process of the same id has left its socket", &["R-TRN-008", "F-61"]),
-    (
-        Decoy::PlainFile,
-        "plain-file",
-        "A newer file is called like a socket of the process, and is none",
-        &["R-TRN-003", "R-TRN-012"],
-    ),
-    (Decoy::OldPrefix, "old-prefix", "A socket has the name that drafts of the protocol gave it", &["R-TRN-013"]),
+    (Decoy::PlainFile, "plain-file", "A newer plain file is named like a socket of the process", &["R-TRN-003", "R-TRN-012"]),
+    (Decoy::OldPrefix, "old-prefix", "A socket is named as in drafts of the protocol", &["R-TRN-013"]),
     (
         Decoy::OtherOwner,
         "other-owner",

@@ -21,7 +21,7 @@ impl Conversation<'_, '_> {
         if bytes.is_empty() {
             return Err(Stop::fault(
                 ClientFault::NothingSent,
-                format!("StopTracing of session {session} was expected, nothing came"),
+                format!("expected StopTracing of session {session}, received nothing"),
             ));
         }
         if bytes == moves::stop_message(session) {
@@ -30,7 +30,7 @@ impl Conversation<'_, '_> {
         let came = moves::named(&bytes);
         let code = bytes.get(16..18).and_then(|code| code.try_into().ok()).map(u16::from_be_bytes).map(Command::from_code);
         let id = bytes.get(20..28).and_then(|id| id.try_into().ok()).map(u64::from_le_bytes);
-        let text = format!("StopTracing of session {session} was expected, {came} came");
+        let text = format!("expected StopTracing of session {session}, received {came}");
         match (code, id) {
             (Some(Command::STOP_TRACING), Some(id)) if bytes.len() == 28 && id != session => {
                 let fault =
@@ -70,7 +70,7 @@ impl Conversation<'_, '_> {
                 PlayerError::Differs(Difference::Descriptors(0)) => ClientFault::BytesBehindTheRequest,
                 _ => ClientFault::DescriptorMissing,
             };
-            Stop::fault(fault, format!("the descriptor, on a byte of its own: {trouble}"))
+            Stop::fault(fault, format!("the descriptor, on a separate byte: {trouble}"))
         })
     }
 
@@ -78,7 +78,7 @@ impl Conversation<'_, '_> {
     pub(super) fn nothing_on_the_stream(&mut self) -> Result<(), Stop> {
         let now = self.in_a(Duration::ZERO);
         let Ok(Received::Bytes(bytes, _)) = self.player.receive("a", 64, now) else { return Ok(()) };
-        let text = format!("{} came on the connection of the stream", moves::named(&bytes));
+        let text = format!("it sends {} on the connection of the stream", moves::named(&bytes));
         if bytes.starts_with(moves::MAGIC) {
             return Err(Stop::fault(ClientFault::StopOnTheStream, text));
         }
@@ -102,7 +102,7 @@ impl Conversation<'_, '_> {
                 Ok(())
             }
             Received::Nothing => {
-                let text = format!("it still holds the connection after {} ms", self.gives_up.as_millis());
+                let text = format!("it still keeps the connection open after {} ms", self.gives_up.as_millis());
                 let fault = match () {
                     () if self.scenario.is_silent => ClientFault::NoReadTimeout,
                     () if is_whole => ClientFault::ReadsUntilClose,

@@ -113,7 +113,7 @@ mod tests {
     fn grade_equals_worst_finding() {
         let mut findings = Findings::default();
         assert_eq!(findings.grade(), Grade::Pass);
-        findings.note("ResumeRuntime is asked as well");
+        findings.note("ResumeRuntime is also sent");
         assert_eq!((findings.grade(), findings.faults().len()), (Grade::Pass, 0));
         findings.may(ClientFault::NoReadTimeout, "it waits");
         assert_eq!((findings.grade(), findings.is_bad()), (Grade::Informational, false));

@@ -37,7 +37,7 @@ fn of_stream(stream: &[u8], bytes: &[u8], surplus: &[u8]) -> Findings {
     }
     let wrong = stream.iter().zip(bytes).position(|(one, other)| one != other).unwrap_or(stream.len().min(bytes.len()));
     let found = format!(
-        "{} bytes of the stream were given out where {} were sent; from byte {wrong} on it is {}",
+        "the output has {} bytes, expected {}; from byte {wrong} on: {}",
         bytes.len(),
         stream.len(),
         excerpt(bytes.get(wrong..).unwrap_or_default())
@@ -81,7 +81,7 @@ fn of_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
     let mut findings = Findings::default();
     for entry in lost {
         let (Entry::Text(text) | Entry::Begins(text)) = entry;
-        let found = format!("the entry {} is not given out", shown(text));
+        let found = format!("the entry {} is missing from the output", shown(text));
         if is_one_of_several(entry) {
             findings.note(found);
         } else {
@@ -89,7 +89,7 @@ fn of_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
         }
     }
     for line in more {
-        findings.must(fault, format!("{} is given out, which is no entry", shown(line)));
+        findings.must(fault, format!("the output has {}, which is not an entry", shown(line)));
     }
     findings
 }
@@ -99,7 +99,7 @@ fn of_process(texts: &[String], bytes: &[u8], fault: ClientFault) -> Findings {
     let missing = texts.iter().filter(|one| !text.contains(&one.to_lowercase()));
     let mut findings = Findings::default();
     for one in missing {
-        let found = format!("{:?} is not given out", one.chars().take(80).collect::<String>());
+        let found = format!("{:?} is missing from the output", one.chars().take(80).collect::<String>());
         findings.must(fault, found);
     }
     findings
@@ -141,9 +141,9 @@ mod tests {
         assert_eq!(wanted.judge(b"\x01\x02Nettrace").faults(), [ClientFault::ReplySizeIgnored]);
         assert_eq!(wanted.judge(b"Nettr").faults(), [ClientFault::StreamNotAsSent]);
         let found = |bytes: &[u8]| wanted.judge(bytes).texts().concat();
-        let cut = "5 bytes of the stream were given out where 8 were sent; from byte 5 on it is ";
+        let cut = "the output has 5 bytes, expected 8; from byte 5 on: ";
         assert!(found(b"Nettr").starts_with(cut), "{:?}", found(b"Nettr"));
-        let changed = "8 bytes of the stream were given out where 8 were sent; from byte 4 on it is 58616365";
+        let changed = "the output has 8 bytes, expected 8; from byte 4 on: 58616365";
         assert_eq!(found(b"NettXace"), changed);
     }
 }

@@ -26,7 +26,7 @@ use crate::conformance::{Case, Glob, Grade, Report};
 ///     let mut report = Report::new("client", "my client");
 ///     for name in names {
 ///         let mut case = Case::new(name, "silence", "resume", "Silence", Grade::Fail);
-///         case.faults.push(CaseFault::new("no-read-timeout", "The client waits for ever."));
+///         case.faults.push(CaseFault::new("no-read-timeout", "The client waits forever."));
 ///         report.add(case);
 ///     }
 ///     report
@@ -119,14 +119,14 @@ impl KnownFaults {
     fn unknown(&self) -> Vec<String> {
         let mut notes = Vec::new();
         for name in self.faults.iter().chain(self.cases.keys()).filter(|name| !is_fault(name)) {
-            notes.push(format!("{name} is accepted, and is no fault that the kit knows"));
+            notes.push(format!("{name} is accepted, but is not a known fault"));
         }
         let scenarios = super::scenarios().unwrap_or_default();
         for (fault, cases) in &self.cases {
             for case in cases {
                 let glob = Glob::new(case);
                 if !scenarios.iter().any(|scenario| glob.matches(&scenario.name)) {
-                    notes.push(format!("{fault} is accepted in {case}, and no scenario is called so"));
+                    notes.push(format!("{fault} is accepted in {case}, which is not a scenario"));
                 }
             }
         }
@@ -139,7 +139,7 @@ impl KnownFaults {
         let mut notes = Vec::new();
         for fault in self.faults.iter().filter(|fault| is_fault(fault)) {
             if !report.cases.iter().any(|case| shows(case, fault)) {
-                notes.push(format!("{fault} is accepted, and was not seen: it can be taken out of the list"));
+                notes.push(format!("{fault} is accepted, but was not seen: remove it from the list"));
             }
         }
         for (fault, cases) in self.cases.iter().filter(|(fault, _)| is_fault(fault)) {
@@ -152,7 +152,7 @@ impl KnownFaults {
             let gone: Vec<&str> = cases.iter().filter(is_gone).map(String::as_str).collect();
             if !gone.is_empty() {
                 let gone = gone.join(", ");
-                notes.push(format!("{fault} is accepted in {gone}, and was not seen there: it can be taken out of the list"));
+                notes.push(format!("{fault} is accepted in {gone}, but was not seen there: remove it from the list"));
             }
         }
         notes
@@ -198,8 +198,8 @@ mod tests {
         assert_eq!(grades, [Grade::Informational, Grade::Fail, Grade::Fail]);
         assert_eq!(accepted.cases.first().map(|case| case.faults.len()), Some(1));
         let notes = [
-            "no-such-fault is accepted, and is no fault that the kit knows".to_string(),
-            "runs-on is accepted, and was not seen: it can be taken out of the list".to_string(),
+            "no-such-fault is accepted, but is not a known fault".to_string(),
+            "runs-on is accepted, but was not seen: remove it from the list".to_string(),
         ];
         assert_eq!(accepted.notes, notes);
     }
@@ -232,10 +232,10 @@ mod tests {
         let text = "[cases]\nruns-on = ['silence/at-once/resume', 'silence/at-once/dump', 'no/such/case']\nno-such-fault = []";
         let accepted = KnownFaults::parse("k", text).unwrap().apply(report(&[("silence/at-once/resume", &["no-read-timeout"])]));
         let notes = [
-            "no-such-fault is accepted, and is no fault that the kit knows",
-            "runs-on is accepted in no/such/case, and no scenario is called so",
+            "no-such-fault is accepted, but is not a known fault",
+            "runs-on is accepted in no/such/case, which is not a scenario",
             // The other case was not played.
-            "runs-on is accepted in silence/at-once/resume, and was not seen there: it can be taken out of the list",
+            "runs-on is accepted in silence/at-once/resume, but was not seen there: remove it from the list",
         ];
         assert_eq!(accepted.notes, notes);
     }

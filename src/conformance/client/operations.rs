@@ -130,7 +130,7 @@ impl Operations {
                 return Err(fail(at, format!("{operation} has no {{{other}}}")));
             }
             if let Some(kind) = line.output.as_ref().filter(|kind| Some(*kind.get_ref()) != operation.output()) {
-                return Err(fail(kind.span().start, format!("{operation} has another output, or none")));
+                return Err(fail(kind.span().start, format!("{operation} does not have this output")));
             }
             let mut env = raw.env.clone();
             env.extend(line.env);
@@ -182,7 +182,7 @@ impl Operations {
             let Some(line) = self.get(operation) else { continue };
             if let Some(program) = line.program().filter(|program| !line.is_there(program)) {
                 return Err(OperationsError(format!(
-                    "{}: {operation} cannot be started: there is no program {program}",
+                    "{}: {operation} cannot be started: the program {program} was not found",
                     self.name
                 )));
             }
@@ -256,14 +256,14 @@ impl Word {
                 literal.push(c);
                 rest = behind;
             } else if let Some((name, behind)) = rest.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
-                let argument = name.parse().map_err(|()| format!("there is no placeholder {{{name}}}"))?;
+                let argument = name.parse().map_err(|()| format!("unknown placeholder {{{name}}}"))?;
                 if !literal.is_empty() {
                     pieces.push(Piece::Text(core::mem::take(&mut literal)));
                 }
                 pieces.push(Piece::Argument(argument));
                 rest = behind;
             } else if c == '{' || c == '}' {
-                return Err(format!("a brace that stands alone in {text:?}: write it twice"));
+                return Err(format!("a single brace in {text:?}: write it twice"));
             } else {
                 literal.push(c);
                 rest = rest.get(c.len_utf8()..).unwrap_or_default();
@@ -290,7 +290,7 @@ impl<'de> Deserialize<'de> for Command {
             type Value = Vec<String>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a command line: a text, or a list of texts")
+                f.write_str("a command line: a string, or a list of strings")
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
@@ -315,7 +315,7 @@ impl<'de> Deserialize<'de> for Operation {
         let name = String::deserialize(deserializer)?;
         name.parse().map_err(|()| {
             let known: Vec<_> = Operation::ALL.iter().map(ToString::to_string).collect();
-            de::Error::custom(format!("there is no operation {name}; there are {}", known.join(", ")))
+            de::Error::custom(format!("unknown operation {name}, expected one of {}", known.join(", ")))
         })
     }
 }
@@ -339,12 +339,12 @@ mod tests {
     #[test]
     fn file_with_unknown_key_or_placeholder_is_refused_with_line() {
         refused("[operations.resume]\ncommand = [\"x\"]\ncomand = 1", "x.toml, line 3: unknown field `comand`");
-        refused("[operations.resume]\n\ncommand = \"x {pidd}\"", "x.toml, line 3: there is no placeholder {pidd}");
+        refused("[operations.resume]\n\ncommand = \"x {pidd}\"", "x.toml, line 3: unknown placeholder {pidd}");
         refused("[operations.resume]\ncommand = \"x {value}\"", "x.toml, line 2: resume has no {value}");
-        refused("[operations.resum]\ncommand = \"x\"", "there is no operation resum; there are process-info,");
-        refused("[operations.resume]\ncommand = \"x }\"", "a brace that stands alone");
+        refused("[operations.resum]\ncommand = \"x\"", "unknown operation resum, expected one of process-info,");
+        refused("[operations.resume]\ncommand = \"x }\"", "a single brace in");
         refused("[operations.resume]\ncommand = []", "line 2: resume has no program");
-        refused("[operations.resume]\ncommand = \"x\"\noutput = \"stream\"", "line 3: resume has another output, or none");
+        refused("[operations.resume]\ncommand = \"x\"\noutput = \"stream\"", "line 3: resume does not have this output");
     }
 
     #[test]

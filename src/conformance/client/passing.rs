@@ -76,7 +76,7 @@ impl Conversation<'_, '_> {
         if command == Command::STOP_TRACING {
             self.judge_late_stop(bytes);
         } else {
-            self.findings.note(format!("{} is asked as well, and answered", moves::named(bytes)));
+            self.findings.note(format!("{} is also sent, and answered", moves::named(bytes)));
         }
         let until = self.in_a(REST);
         let _ = self.player.send(on, &moves::ok(&payload), None, until)?;
@@ -88,9 +88,9 @@ impl Conversation<'_, '_> {
         let stop = moves::named(bytes);
         match self.scenario.reveals {
             Some(fault) if self.scenario.operation.streams() && self.scenario.exit == Exit::NonZero => {
-                self.findings.must(fault, format!("{stop} comes: the client takes for a session what is none"));
+                self.findings.must(fault, format!("{stop} is sent: the client treats an invalid session as one"));
             }
-            _ => self.findings.note(format!("{stop} comes as well, and is answered")),
+            _ => self.findings.note(format!("{stop} is also sent, and answered")),
         }
     }
 
@@ -134,14 +134,14 @@ impl Conversation<'_, '_> {
         let code = bytes.get(16..18).and_then(|code| code.try_into().ok()).map(u16::from_be_bytes).map(Command::from_code);
         let is_asked = code.is_some_and(|command| self.scenario.operation.commands().contains(&command));
         match self.scenario.refused_with {
-            _ if !is_asked => self.findings.may(None, format!("{request} comes as well")),
+            _ if !is_asked => self.findings.may(None, format!("{request} is also sent")),
             // Fields that the older command lacks are lost; whether to give up instead is the client's choice.
-            Some(HResult::UNKNOWN_COMMAND) => self.findings.note(format!("{request} is asked after the last UNKNOWN_COMMAND")),
+            Some(HResult::UNKNOWN_COMMAND) => self.findings.note(format!("{request} is sent after the last UNKNOWN_COMMAND")),
             Some(hresult) if self.scenario.section == "fallback" => {
-                let text = format!("{request} is asked after {hresult}, which is not UNKNOWN_COMMAND");
+                let text = format!("{request} is sent after {hresult}, which is not UNKNOWN_COMMAND");
                 self.findings.must(ClientFault::FallsBackAfterAnyError, text);
             }
-            _ => self.findings.may(None, format!("{request} is asked again")),
+            _ => self.findings.may(None, format!("{request} is sent again")),
         }
     }
 
@@ -179,7 +179,7 @@ impl Conversation<'_, '_> {
             return Ok(());
         }
         let size = bytes.get(14..16).and_then(|size| size.try_into().ok()).map(u16::from_le_bytes);
-        let said = size.map_or_else(|| "not there".to_owned(), |size| size.to_string());
+        let said = size.map_or_else(|| "missing".to_owned(), |size| size.to_string());
         // For user_events a byte with the descriptor follows.
         let whole = bytes.len().saturating_sub(usize::from(self.scenario.operation == Operation::UserEvents));
         let low = u16::try_from(whole & 0xffff).ok();

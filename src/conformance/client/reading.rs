@@ -31,7 +31,7 @@ impl Conversation<'_, '_> {
         loop {
             let (bytes, fds) = self.read(on, unread)?;
             if bytes.is_empty() && !has_connected_again && self.connect_again(on)? {
-                self.findings.note("it drops a connection whose advertise takes its time, and waits for the next one");
+                self.findings.note("it drops a connection with a slow advertise, and waits for the next one");
                 has_connected_again = true;
             } else if bytes.is_empty() || !self.answers_at_the_port(on, &bytes, expected)? {
                 return Ok((bytes, fds));

@@ -114,7 +114,7 @@ fn failing_hresult(operation: Operation) -> Scenario {
         Operation::SetEnv | Operation::UnsetEnv => "R-ENV-015",
         _ => "F-41",
     };
-    let mut scenario = Scenario::new(&name, "An OK whose HRESULT says that it failed", &[requirement, "R-ERR-007"], operation);
+    let mut scenario = Scenario::new(&name, "An OK with a failing HRESULT", &[requirement, "R-ERR-007"], operation);
     scenario.reveals = Some(ClientFault::FailingHresultIgnored);
     scenario.is_open = requirement == "F-41";
     let reply = ok(&HResult::FAIL.0.to_le_bytes());
@@ -162,7 +162,7 @@ fn strings() -> Vec<Scenario> {
     };
     let without = [first, bare("app --serve"), last.get(28..).unwrap_or_default().to_vec()].concat();
     let name = "strings/without-nul/process-info";
-    let title = "A string without its NUL: it is refused, or whole";
+    let title = "A string without its NUL: refused, or output whole";
     let scenario = Scenario::new(name, title, &["R-GRM-008"], Operation::ProcessInfo);
     let mut scenario = scenario.plays(vec![accept("a"), request("a"), send("a", &ok(&without)), close("a")], Exit::Any);
     scenario.output = Some(Output::Texts(vec!["app --serve".to_owned()], ClientFault::StringWithoutNulCut));
@@ -187,7 +187,7 @@ fn no_replies(operation: Operation) -> Vec<Scenario> {
     ] {
         let mut scenario = Scenario::new(
             &format!("reply/{what}/{operation}"),
-            "All is as in an OK but one field of the header: it is no reply",
+            "An OK with one wrong header field: not a reply",
             &[spec],
             operation,
         );
@@ -238,7 +238,7 @@ fn silence(operation: Operation) -> Vec<Scenario> {
     // A stop is answered once a stream is drained, and a dump once it is written: however long that takes (F-75).
     let is_open = matches!(operation, Operation::Stop | Operation::Dump);
     let silent = |what: &str, keep: usize| {
-        let title = format!("The runtime says nothing more: {what}");
+        let title = format!("The runtime sends nothing more: {what}");
         let mut scenario = Scenario::new(&format!("silence/{what}/{operation}"), &title, &["F-75", "R-ERR-004"], operation);
         let reply = ok(&payload(&scenario));
         let bytes = reply.get(..keep).unwrap_or_default();
@@ -271,7 +271,7 @@ fn sizes() -> Vec<Scenario> {
     let id = 42u64.to_le_bytes();
     let name = "size-field/session";
     let trace =
-        Scenario::new(name, "Bytes behind the session's id: the stream begins behind them", &["F-4", "F-2"], Operation::Trace);
+        Scenario::new(name, "Bytes after the session's id: the stream begins after them", &["F-4", "F-2"], Operation::Trace);
     let mut trace = trace.plays(
         vec![
             accept("a"),
@@ -292,7 +292,7 @@ fn sizes() -> Vec<Scenario> {
     let block = block(ENTRIES);
     let reply = ok(&[&environment_reply(&block)[..], &surplus].concat());
     let name = "size-field/environment";
-    let environment = Scenario::new(name, "Bytes behind `future`: the block begins behind them", &["F-4"], Operation::Environment);
+    let environment = Scenario::new(name, "Bytes after `future`: the block begins after them", &["F-4"], Operation::Environment);
     let mut environment =
         environment.plays(vec![accept("a"), request("a"), send("a", &reply), send("a", &block), close("a")], Exit::Zero);
     environment.output = Some(Output::Environment(ENTRIES.iter().map(|entry| Entry::Text((*entry).to_owned())).collect()));
@@ -307,8 +307,8 @@ fn environments() -> Vec<Scenario> {
     for (what, title, reveals, entries) in [
         ("without-equals", "An entry without `=`", without_equals, &["A=1", "NOEQUALS", "B=2"][..]),
         ("leading-equals", "An entry that begins with `=`", None, &["=C:=C:\\", "A=1"]),
-        ("twice", "A name that stands twice", None, &["A=1", "A=2"]),
-        ("empty-value", "A value that is empty", None, &["A=", "B=2"]),
+        ("twice", "A name that occurs twice", None, &["A=1", "A=2"]),
+        ("empty-value", "An empty value", None, &["A=", "B=2"]),
         ("non-bmp", "Characters of two units", None, &["A=\u{1f600}", "\u{10437}=2"]),
     ] {
         let scenario = Scenario::new(&format!("entries/{what}"), title, &["F-79", "F-43"], Operation::Environment);
@@ -325,7 +325,7 @@ fn environments() -> Vec<Scenario> {
 /// `UNKNOWN_COMMAND` without a close: the older command needs a new connection.
 fn fallback() -> Scenario {
     let name = "fallback/no-close";
-    let title = "UNKNOWN_COMMAND and no close: the older command comes on a new connection";
+    let title = "UNKNOWN_COMMAND and no close: the older command is sent on a new connection";
     let mut scenario = Scenario::new(name, title, &["R-ERR-009", "F-70"], Operation::ProcessInfo);
     scenario.arguments.insert(Argument::Command, "ProcessInfo3".to_owned());
     let moves = vec![

@@ -16,6 +16,7 @@ use super::spelling::{empty_before_zeroes, misspelled};
 use super::wanted::{Field, Wanted, seen, shortened, wanted};
 use super::{Argument, Operation, moves};
 use crate::command::Command;
+use crate::conformance::byte_count::ByteCount;
 use crate::hresult::HResult;
 use crate::vectors::{Decoded, Subject, Type};
 
@@ -42,7 +43,8 @@ impl Seen<'_> {
     pub(super) fn judge(&self, operation: Operation, line: &CommandLine, arguments: &Arguments) -> (Findings, Option<HResult>) {
         let mut findings = Findings::default();
         if self.fds > 0 {
-            findings.must(ClientFault::DescriptorWithTheRequest, format!("{} descriptors ride on the request", self.fds));
+            findings
+                .must(ClientFault::DescriptorWithTheRequest, format!("{} descriptors are sent with the request's bytes", self.fds));
         }
         let header = self.header(operation);
         let mut refusal = self.refused_for_its_header(operation);
@@ -53,7 +55,7 @@ impl Seen<'_> {
             refusal = refused;
         }
         if !self.behind.is_empty() && !findings.has(ClientFault::RequestSizeWrong) && refusal.is_none() {
-            let text = format!("{} bytes come behind the request: {}", self.behind.len(), excerpt(self.behind));
+            let text = format!("{} after the request: {}", ByteCount(self.behind.len()), excerpt(self.behind));
             findings.must(ClientFault::BytesBehindTheRequest, text);
         }
         let waits_for_ever = self.fds > 0 && operation == Operation::UserEvents;
@@ -81,7 +83,7 @@ impl Seen<'_> {
         let mut findings = Findings::default();
         let mut header = [0; 20];
         if self.bytes.len() < self.least() {
-            findings.must(ClientFault::RequestMalformed, format!("{} bytes of a header came", self.bytes.len()));
+            findings.must(ClientFault::RequestMalformed, format!("only {} of a header received", ByteCount(self.bytes.len())));
             return findings;
         }
         header.iter_mut().zip(self.bytes).for_each(|(to, from)| *to = *from);
@@ -92,20 +94,20 @@ impl Seen<'_> {
         let [.., size_low, size_high, set, id, reserved_low, reserved_high] = header;
         let size = u16::from_le_bytes([size_low, size_high]);
         if self.is_whole && usize::from(size) != self.bytes.len() {
-            let text = format!("the size field says {size}, and {} bytes came", self.bytes.len());
+            let text = format!("size is {size}, but {} bytes were received", self.bytes.len());
             let is_swapped = usize::from(size.swap_bytes()) == self.bytes.len();
             findings.must(if is_swapped { ClientFault::NumbersBigEndian } else { ClientFault::RequestSizeWrong }, text);
         }
         let command = Command::from_code(u16::from_be_bytes([set, id]));
         if operation.commands().contains(&command) {
             if (reserved_low, reserved_high) != (0, 0) {
-                let text = format!("reserved is {reserved_low:02x}{reserved_high:02x}, not 0000");
+                let text = format!("reserved is {reserved_low:02x}{reserved_high:02x}, expected 0000");
                 findings.must(ClientFault::RequestReservedNotZero, text);
             }
         } else if header.starts_with(moves::MAGIC) {
             let is_off = operation.commands().iter().any(|command| is_off_by_one(*command, [set, id, reserved_low, reserved_high]));
             let fault = if is_off { ClientFault::CommandSetOffByOne } else { ClientFault::AnotherCommandSent };
-            findings.must(fault, format!("the command is {command}, which does not do what was asked for"));
+            findings.must(fault, format!("the command is {command}, which does not do what was requested"));
         }
         findings
     }
@@ -132,7 +134,7 @@ impl Seen<'_> {
             let zeroes = self.bytes.iter().rev().take_while(|byte| **byte == 0).count();
             let fault =
                 spelling.unwrap_or(if zeroes > 4 { ClientFault::SizeOf4ByteUnits } else { ClientFault::RequestNotCanonical });
-            findings.must(fault, "it is not canonical: a bool other than 0 and 1, or bytes behind the last field");
+            findings.must(fault, "it is not canonical: a bool other than 0 and 1, or bytes after the last field");
         }
         if let Some(limit) = &decoded.limit {
             findings.must(spelling.unwrap_or(ClientFault::OutsideTheLimits), format!("a server refuses it: {limit}"));
@@ -145,7 +147,7 @@ impl Seen<'_> {
             if !seen.iter().any(|seen| value.is(seen)) {
                 let fault = spelling.unwrap_or_else(|| of_a_value(argument, &value, &seen));
                 let seen: Vec<_> = seen.iter().map(|value| shortened(&value.to_string())).collect();
-                findings.must(fault, format!("{argument} was to be {}, and {field} is {}", value.shown(), seen.join(", ")));
+                findings.must(fault, format!("{field} is {}, expected {} (argument {argument})", seen.join(", "), value.shown()));
             }
         }
         (findings, decoded.limit.map(|_| HResult::BAD_ENCODING))
@@ -276,24 +278,24 @@ mod tests {
             assert_eq!((findings.texts(), findings.faults(), refusal), ([text].to_vec(), [fault].to_vec(), answer));
         };
         let refused = Some(HResult::BAD_ENCODING);
-        is(&SET[..19], ClientFault::RequestMalformed, "19 bytes of a header came", refused);
+        is(&SET[..19], ClientFault::RequestMalformed, "only 19 bytes of a header received", refused);
         is(
             &with(12, b'2'),
             ClientFault::RequestMagicWrong,
             "the magic is 444f544e45545f4950435f563200",
             Some(HResult::UNKNOWN_MAGIC),
         );
-        is(&SET[..49], ClientFault::RequestSizeWrong, "the size field says 50, and 49 bytes came", refused);
-        let command = "the command is Process/ProcessInfo2, which does not do what was asked for";
+        is(&SET[..49], ClientFault::RequestSizeWrong, "size is 50, but 49 bytes were received", refused);
+        let command = "the command is Process/ProcessInfo2, which does not do what was requested";
         is(&with(17, 4), ClientFault::AnotherCommandSent, command, Some(HResult::UNKNOWN_COMMAND));
         // A runtime accepts these, and the play continues.
-        is(&with(19, 1), ClientFault::RequestReservedNotZero, "reserved is 0001, not 0000", None);
-        is(&with(24, b'X'), ClientFault::ValueNotAsked, "name was to be \"NAME\", and name is \"XAME\"", None);
+        is(&with(19, 1), ClientFault::RequestReservedNotZero, "reserved is 0001, expected 0000", None);
+        is(&with(24, b'X'), ClientFault::ValueNotAsked, "name is \"XAME\", expected \"NAME\" (argument name)", None);
         let (malformed, refusal) = judged(&with(20, 200), &[], true);
         assert!(matches!(&malformed.texts()[..], [one] if one.starts_with("the payload is malformed: ")), "{malformed:?}");
         assert_eq!(refusal, refused);
         let (surplus, refusal) = judged(SET, &[0xab; 70], true);
-        assert_eq!(surplus.texts(), [format!("70 bytes come behind the request: {}…", "ab".repeat(64))]);
+        assert_eq!(surplus.texts(), [format!("70 bytes after the request: {}…", "ab".repeat(64))]);
         assert_eq!((surplus.faults(), refusal), ([ClientFault::BytesBehindTheRequest].to_vec(), None));
     }
 

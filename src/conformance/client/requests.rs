@@ -85,7 +85,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     }
     for ms in ["1000", "1500", "5000", "60000"] {
         let name = format!("request/attach/timeout/{ms}");
-        let scenario = Scenario::new(&name, &format!("A time-out of {ms} milliseconds"), &["F-55"], Operation::Attach);
+        let scenario = Scenario::new(&name, &format!("A timeout of {ms} milliseconds"), &["F-55"], Operation::Attach);
         // A client that accepts seconds cannot be given half of one.
         let is_whole = ms.ends_with("000");
         all.push(answered(if is_whole {
@@ -137,7 +137,7 @@ fn sizes() -> Vec<Scenario> {
         };
         let largest = Scenario::new(
             &format!("size/largest/{operation}"),
-            "As long a text as the size field allows",
+            "The longest text that the size field allows",
             &["F-40", "R-HDR-002"],
             operation,
         );
@@ -147,7 +147,7 @@ fn sizes() -> Vec<Scenario> {
         for (what, units) in [("one-too-long", room.saturating_add(1)), ("far-too-long", 40_000)] {
             let scenario = Scenario::new(
                 &format!("size/{what}/{operation}"),
-                "A text that no message can hold: the client refuses, and sends nothing",
+                "A text too long for a message: the client refuses it, and sends nothing",
                 &["F-40", "R-HDR-002"],
                 operation,
             );

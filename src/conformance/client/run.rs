@@ -114,7 +114,7 @@ pub fn run(scenarios: &[Scenario], operations: &Operations, options: &Options, d
         let count = reasons.entry(why).or_default();
         *count = count.saturating_add(1);
     }
-    report.notes.extend(reasons.iter().map(|(why, count)| format!("scenarios that were not played: {count}, as {why}")));
+    report.notes.extend(reasons.iter().map(|(why, count)| format!("{count} scenarios were not played: {why}")));
     for (scenario, verdict) in played {
         report.add(verdict.case(scenario, &options.require));
     }
@@ -134,7 +134,7 @@ fn play(scenario: &Scenario, operations: &Operations, options: &Options) -> Verd
 /// The command line for the scenario, or what it lacks.
 fn told<'o>(scenario: &Scenario, operations: &'o Operations) -> Result<&'o CommandLine, String> {
     let operation = scenario.operation;
-    let line = operations.get(operation).ok_or_else(|| format!("there is no operation {operation}"))?;
+    let line = operations.get(operation).ok_or_else(|| format!("no operation {operation} is defined"))?;
     for needed in &scenario.needs {
         if !needed.iter().any(|argument| line.says(*argument)) {
             let names: Vec<_> = needed.iter().map(|argument| format!("{{{argument}}}")).collect();
@@ -143,18 +143,19 @@ fn told<'o>(scenario: &Scenario, operations: &'o Operations) -> Result<&'o Comma
     }
     if let Some(deadline) = line.deadline.filter(|deadline| !scenario.is_silent && scenario.waits() >= *deadline) {
         let (takes, waits) = (scenario.waits().as_millis(), deadline.as_millis());
-        return Err(format!("the runtime takes {takes} ms in all, and the client waits {waits} ms for all of it"));
+        return Err(format!("the runtime takes {takes} ms in total, but the client waits {waits} ms for the whole reply"));
     }
     if !scenario.is_silent && scenario.longest_wait() >= line.patience {
         let (takes, waits) = (scenario.longest_wait().as_millis(), line.patience.as_millis());
-        return Err(format!("the runtime takes {takes} ms, and the client waits {waits} ms"));
+        return Err(format!("the runtime takes {takes} ms, but the client waits {waits} ms"));
     }
     Ok(line)
 }
 
 fn converse(scenario: &Scenario, line: &CommandLine, options: &Options) -> Result<Verdict, String> {
-    let mut target = Target::start(&options.stand_in, &scenario.decoys).map_err(|error| format!("no process for it: {error}"))?;
-    let mut values = values(&scenario.arguments, &target).map_err(|error| format!("no file for it: {error}"))?;
+    let mut target = Target::start(&options.stand_in, &scenario.decoys)
+        .map_err(|error| format!("the stand-in process cannot be started: {error}"))?;
+    let mut values = values(&scenario.arguments, &target).map_err(|error| format!("a file for it cannot be written: {error}"))?;
     values.insert(Argument::PatienceMs, line.patience.as_millis().to_string());
     let words = line.words(&values);
     let mut command = Command::new(words.first().map_or("", String::as_str));
@@ -198,7 +199,7 @@ fn converse(scenario: &Scenario, line: &CommandLine, options: &Options) -> Resul
         Err(Stop::LeftOpen(fault, text)) => verdict.findings.may(fault, text),
         Err(Stop::Over) => {}
     }
-    verdict.about = [format!("it was told: {}", shortened(&words.join(" "), 300)), how(&ended)].to_vec();
+    verdict.about = [format!("command line: {}", shortened(&words.join(" "), 300)), how(&ended)].to_vec();
     Ok(verdict)
 }
 

@@ -96,7 +96,7 @@ impl Verdict {
                 };
                 // A client that kept its connection forever is already reported.
                 let is_known = findings.has(ClientFault::NoReadTimeout) || findings.has(ClientFault::ReadsUntilClose);
-                let text = format!("it runs on after {} ms, and was ended", ended.after.as_millis());
+                let text = format!("it still ran after {} ms, and was killed", ended.after.as_millis());
                 if is_known {
                     findings.note(text);
                 } else {
@@ -117,11 +117,11 @@ impl Verdict {
                 // The plain request and its plain answer: no other cause is possible.
                 let is_plain = scenario.name.starts_with("request/plain/") && !before;
                 let fault = by_manner.or(scenario.reveals).or(is_plain.then_some(ClientFault::OkTakenForError));
-                findings.must(fault, "all was well, and it ends as if it were not");
+                findings.must(fault, "it reports failure, expected success");
                 true
             }
             (Some(_), Exit::NonZero) if ended.is_success() => {
-                let text = "it ends as if all were well, and it was not";
+                let text = "it reports success, expected failure";
                 if scenario.is_open {
                     findings.may(scenario.reveals, text);
                 } else {
@@ -143,7 +143,7 @@ impl Verdict {
             match bytes {
                 Ok(bytes) => findings.extend(output.judge(&bytes)),
                 Err(_) if matches!(output, Output::BeginOfStream(_)) => {}
-                Err(error) => findings.must(output.lost(), format!("it gives out no file: {error}")),
+                Err(error) => findings.must(output.lost(), format!("it writes no output file: {error}")),
             }
         }
     }
@@ -158,12 +158,12 @@ fn says(scenario: &Scenario, ended: &Ended, findings: &mut Findings) {
             Said::Code(code) => {
                 let spellings = [format!("{:x}", code.0), code.0.to_string(), code.to_i32().to_string()];
                 if !spellings.iter().any(|one| said.contains(one.as_str())) {
-                    findings.may(ClientFault::HresultNotTold, format!("what it prints does not have the code 0x{:08X}", code.0));
+                    findings.may(ClientFault::HresultNotTold, format!("its output does not contain the code 0x{:08X}", code.0));
                 }
             }
             Said::Text(text) => {
                 if !said.contains(&text.to_lowercase()) {
-                    findings.may(ClientFault::ErrorTextNotTold, format!("what it prints does not have the text {text:?}"));
+                    findings.may(ClientFault::ErrorTextNotTold, format!("its output does not contain the text {text:?}"));
                 }
             }
         }
@@ -172,9 +172,9 @@ fn says(scenario: &Scenario, ended: &Ended, findings: &mut Findings) {
 
 const fn expected(scenario: &Scenario) -> &'static str {
     match scenario.exit {
-        Exit::Zero => "the request as it was asked for, and exit status 0",
+        Exit::Zero => "the correct request, and exit status 0",
         Exit::NonZero => "an exit status other than 0, in time",
-        Exit::Any => "the request as it was asked for, and an end in time",
+        Exit::Any => "the correct request, and an end in time",
     }
 }
 

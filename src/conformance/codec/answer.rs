@@ -53,8 +53,8 @@ impl Answer {
     /// # Errors
     /// What in it violates the line protocol.
     pub fn parse(line: &str) -> Result<Self, String> {
-        let whole: Value = serde_json::from_str(line).map_err(|error| format!("no JSON: {error}"))?;
-        let Some(object) = whole.as_object() else { return Err("no JSON object".to_owned()) };
+        let whole: Value = serde_json::from_str(line).map_err(|error| format!("not JSON: {error}"))?;
+        let Some(object) = whole.as_object() else { return Err("not a JSON object".to_owned()) };
         let said = match object.get("result").and_then(Value::as_str) {
             Some("ok") => AnswerKind::Ok {
                 value: object.get("value").cloned(),
@@ -62,7 +62,7 @@ impl Answer {
                 canonical: match object.get("canonical") {
                     None | Some(Value::Null) => None,
                     Some(Value::Bool(canonical)) => Some(*canonical),
-                    Some(_) => return Err("`canonical` is neither true nor false".to_owned()),
+                    Some(_) => return Err("`canonical` is not true or false".to_owned()),
                 },
             },
             Some("error") => {
@@ -70,7 +70,7 @@ impl Answer {
             }
             Some("taken") => AnswerKind::Taken,
             Some("unsupported") => AnswerKind::Unsupported,
-            _ => return Err("`result` is none of ok, taken, error and unsupported".to_owned()),
+            _ => return Err("`result` is not ok, taken, error or unsupported".to_owned()),
         };
         let reason = object.get("reason").and_then(Value::as_str).map(str::to_owned);
         Ok(Self { id: object.get("id").and_then(Value::as_u64), said, reason, whole })
@@ -82,7 +82,7 @@ fn text<'o>(object: &'o Map<String, Value>, key: &str) -> Result<Option<&'o str>
     match object.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(format!("`{key}` is no text")),
+        Some(_) => Err(format!("`{key}` is not a string")),
     }
 }
 
@@ -93,13 +93,13 @@ mod tests {
     #[test]
     fn answer_outside_line_protocol_is_refused() {
         let refused = |line: &str| Answer::parse(line).unwrap_err();
-        assert!(refused("ok").starts_with("no JSON: "));
-        assert_eq!(refused("[]"), "no JSON object");
-        assert_eq!(refused(r#"{ "id": 1 }"#), "`result` is none of ok, taken, error and unsupported");
-        assert_eq!(refused(r#"{ "result": "ok", "canonical": 1 }"#), "`canonical` is neither true nor false");
-        assert_eq!(refused(r#"{ "result": "ok", "wire": 0 }"#), "`wire` is no text");
+        assert!(refused("ok").starts_with("not JSON: "));
+        assert_eq!(refused("[]"), "not a JSON object");
+        assert_eq!(refused(r#"{ "id": 1 }"#), "`result` is not ok, taken, error or unsupported");
+        assert_eq!(refused(r#"{ "result": "ok", "canonical": 1 }"#), "`canonical` is not true or false");
+        assert_eq!(refused(r#"{ "result": "ok", "wire": 0 }"#), "`wire` is not a string");
         assert!(refused(r#"{ "result": "ok", "wire": "0" }"#).starts_with("`wire`: "));
-        assert_eq!(refused(r#"{ "result": "error", "layer": false }"#), "`layer` is no text");
+        assert_eq!(refused(r#"{ "result": "error", "layer": false }"#), "`layer` is not a string");
     }
 
     #[test]

@@ -146,7 +146,7 @@ impl CodecCase<'_> {
                     (Verdict::Valid, _) => taken,
                     (Verdict::Acceptable, _) => format!("a refusal, or {taken}"),
                     (Verdict::Invalid, Some(refusal)) if is_of_limits(self.test) => {
-                        format!("{refusal}; without a check of limits {taken}")
+                        format!("{refusal}; if limits are not checked, {taken}")
                     }
                     (Verdict::Invalid, refusal) => refusal.unwrap_or_default(),
                 }
@@ -158,7 +158,7 @@ impl CodecCase<'_> {
                 if *canonical {
                     format!("ok, wire {wire}{or}")
                 } else {
-                    format!("ok, other bytes of the same value than {wire}{or}")
+                    format!("ok, bytes other than {wire} for the same value{or}")
                 }
             }
         }

@@ -62,28 +62,28 @@ pub enum CodecFault {
 const MEANINGS: [(&str, &str, &str); 14] = [
     (
         "taken-though-invalid",
-        "The bytes are invalid, and the codec takes them.",
+        "The bytes are invalid, and the codec accepts them.",
         "Refuse them: `diagipc explain NUMBER` says what is wrong with the bytes of a vector, and at which byte.",
     ),
     (
         "refused-though-valid",
         "The bytes, or the value, are valid, and the codec refuses them.",
-        "Take them: `diagipc explain NUMBER` shows what each byte means.",
+        "Accept them: `diagipc explain NUMBER` shows what each byte means.",
     ),
     (
         "wrong-value",
         "The codec reads the bytes as another value; the key that differs follows the colon.",
-        "Look at how that field is read: its width, its byte order, and where it begins.",
+        "Check how that field is read: its width, its byte order, and where it begins.",
     ),
     (
         "value-missing",
         "The adapter answers ok to decode, and gives no value.",
-        "Add `value`, or answer `taken` where it cannot be shown.",
+        "Add `value`, or answer `taken` if it cannot be shown.",
     ),
     (
         "wrong-canonical",
-        "The key `canonical` is not as it is.",
-        "Say true only where the codec writes the value as just these bytes, or leave the key out.",
+        "The key `canonical` is wrong.",
+        "Write true only if the codec writes the value as exactly these bytes, or omit the key.",
     ),
     (
         "wrong-layer",
@@ -93,37 +93,37 @@ const MEANINGS: [(&str, &str, &str); 14] = [
     (
         "unknown-layer",
         "The adapter names a layer that does not exist.",
-        "Write transport, header, payload, limits or reply, or leave it out.",
+        "Write transport, header, payload, limits or reply, or omit it.",
     ),
     ("wire-missing", "The adapter answers ok to encode, and gives no bytes.", "Add `wire`, the bytes in hexadecimal."),
     (
         "wrong-bytes",
         "The codec writes other bytes; the field that they change, or why they are malformed, follows the colon.",
-        "Look at how that field is written: its width, its byte order, and what comes before it.",
+        "Check how that field is written: its width, its byte order, and what precedes it.",
     ),
     (
         "written-though-invalid",
-        "The value has no bytes, as it is too large or would be read otherwise, and the codec writes some.",
+        "The value cannot be encoded (too large, or it would be read as another value), and the codec writes bytes.",
         "Refuse the value before anything is written.",
     ),
     (
         "leniency-written",
-        "The codec writes a form that readers may take and nobody writes.",
+        "The codec writes a form that readers may accept but writers must not use.",
         "Write a bool as 0 or 1, `reserved` as 0, and no bytes after the last field.",
     ),
     (
         "no-answer",
         "The adapter ended, or was silent.",
-        "Write one line for each question, and flush it; look at what the adapter prints on standard error.",
+        "Write one line for each question, and flush it; check the adapter's standard error.",
     ),
     (
         "not-the-protocol",
         "The line is not an answer, or answers another question.",
-        "Write one JSON object a line with the question's `id`: vectors/adapters/README.md.",
+        "Write one JSON object per line with the question's `id`: vectors/adapters/README.md.",
     ),
     (
         "required-and-unsupported",
-        "--require chooses the case, and the adapter answers unsupported.",
+        "--require selects the case, and the adapter answers unsupported.",
         "Support it, or do not require it.",
     ),
 ];
@@ -174,13 +174,13 @@ impl fmt::Display for WrongBytes {
         match self.first {
             Some((at, Some(seen), Some(expected))) => write!(f, "byte {at} is {seen:02x}, expected {expected:02x}; ")?,
             Some((at, Some(seen), None)) => write!(f, "byte {at} is {seen:02x}, expected the end; ")?,
-            Some((at, None, _)) => write!(f, "the bytes end behind {at}, expected more; ")?,
+            Some((at, None, _)) => write!(f, "the bytes end at byte {at}, expected more; ")?,
             None => {}
         }
         match &self.meaning {
             Meaning::Other(difference) => write!(f, "in these bytes {difference}"),
             Meaning::Same => f.write_str("these bytes mean the same"),
-            Meaning::SameInAnotherForm => f.write_str("these bytes mean the same, in a form that is only ever read"),
+            Meaning::SameInAnotherForm => f.write_str("these bytes mean the same, in a form that writers must not use"),
             Meaning::None(refusal) => write!(f, "these bytes are malformed: {refusal}"),
         }
     }
@@ -246,21 +246,21 @@ impl CodecFault {
 impl fmt::Display for CodecFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TakenThoughInvalid => f.write_str("taken, expected a refusal"),
+            Self::TakenThoughInvalid => f.write_str("accepted, expected a refusal"),
             Self::RefusedThoughValid => f.write_str("refused, expected ok"),
             Self::WrongValue(difference) => difference.fmt(f),
             Self::ValueMissing => f.write_str("ok without `value`"),
             Self::WrongCanonical { seen } => write!(f, "`canonical` is {seen}, expected {}", !seen),
             Self::WrongLayer { seen, expected } => write!(f, "refused in layer {seen}, expected {expected}"),
-            Self::UnknownLayer(layer) => write!(f, "there is no layer {layer:?}, expected one of {}", LAYERS.join(", ")),
+            Self::UnknownLayer(layer) => write!(f, "unknown layer {layer:?}, expected one of {}", LAYERS.join(", ")),
             Self::WireMissing => f.write_str("ok without `wire`"),
             Self::WrongBytes(wrong) => wrong.fmt(f),
-            Self::WrittenThoughInvalid => f.write_str("written, where there are no bytes for the value"),
-            Self::LeniencyWritten => f.write_str("written in a form that is only ever read"),
+            Self::WrittenThoughInvalid => f.write_str("written, but the value cannot be encoded"),
+            Self::LeniencyWritten => f.write_str("written in a form that writers must not use"),
             Self::NoAnswer(trouble) => trouble.fmt(f),
             Self::NotTheProtocol(what) => f.write_str(what),
             Self::Required(reason) => {
-                f.write_str("unsupported, and required")?;
+                f.write_str("unsupported, but required")?;
                 reason.as_ref().map_or(Ok(()), |reason| write!(f, ": {reason}"))
             }
         }
@@ -299,6 +299,6 @@ mod tests {
         let says = |wire: &[u8], expected: &[u8]| WrongBytes::new(wire, Some(expected), Meaning::Same).to_string();
         assert_eq!(says(&[1, 2], &[1, 0x1c]), "byte 1 is 02, expected 1c; these bytes mean the same");
         assert_eq!(says(&[1, 2], &[1]), "byte 1 is 02, expected the end; these bytes mean the same");
-        assert_eq!(says(&[1], &[1, 2]), "the bytes end behind 1, expected more; these bytes mean the same");
+        assert_eq!(says(&[1], &[1, 2]), "the bytes end at byte 1, expected more; these bytes mean the same");
     }
 }

@@ -58,7 +58,9 @@ impl CodecCase<'_> {
             (AnswerKind::Unsupported, _) => Judgement::new(Grade::Unimplemented, "unsupported"),
             (AnswerKind::Error { layer, value }, _) => self.judge_refusal(layer.as_deref(), value.as_ref()),
             (AnswerKind::Taken, Operation::Decode) => self.judge_taking(),
-            (AnswerKind::Taken, Operation::Encode) => CodecFault::NotTheProtocol("`taken` is no answer to `encode`".into()).into(),
+            (AnswerKind::Taken, Operation::Encode) => {
+                CodecFault::NotTheProtocol("`taken` is not an answer to `encode`".into()).into()
+            }
             (AnswerKind::Ok { value, canonical, .. }, Operation::Decode) => self.judge_decoding(value.as_ref(), *canonical),
             (AnswerKind::Ok { wire, .. }, Operation::Encode) => self.judge_encoding(wire.as_deref()),
         };
@@ -75,7 +77,7 @@ impl CodecCase<'_> {
             (Verdict::Valid, _) | (Verdict::Invalid, None) => return CodecFault::RefusedThoughValid.into(),
         };
         match layer {
-            None => Judgement::new(Grade::Informational, "refused as it must be; no layer is named that could be judged"),
+            None => Judgement::new(Grade::Informational, "refused as required; no layer is given to judge"),
             Some(layer) if layer == expected => {
                 let read = value.filter(|_| is_of_limits(self.test));
                 match read.and_then(|value| of_reading(self.group.kind, value, &self.test.value).difference) {
@@ -86,10 +88,9 @@ impl CodecCase<'_> {
             Some(layer) if self.is_layer_binding() => {
                 CodecFault::WrongLayer { seen: layer.into(), expected: expected.clone() }.into()
             }
-            Some(layer) => Judgement::new(
-                Grade::Informational,
-                format!("refused as it must be, in layer {layer}, where the vector says {expected}"),
-            ),
+            Some(layer) => {
+                Judgement::new(Grade::Informational, format!("refused as required, in layer {layer}; the vector says {expected}"))
+            }
         }
     }
 
@@ -97,7 +98,7 @@ impl CodecCase<'_> {
     fn taking(&self) -> Option<Judgement> {
         match self.test.result {
             Verdict::Valid => Some(Judgement::PASS),
-            Verdict::Acceptable => Some(Judgement::new(Grade::PassLenient, "a leniency is taken")),
+            Verdict::Acceptable => Some(Judgement::new(Grade::PassLenient, "a leniency is accepted")),
             Verdict::Invalid if is_of_limits(self.test) => Some(Judgement::new(Grade::PassLenient, "limits are not checked")),
             Verdict::Invalid => None,
         }
@@ -107,7 +108,7 @@ impl CodecCase<'_> {
         match self.taking() {
             None => CodecFault::TakenThoughInvalid.into(),
             Some(judgement) if judgement.grade == Grade::Pass => {
-                Judgement::new(Grade::Informational, "taken as it must be; no value is shown that could be judged")
+                Judgement::new(Grade::Informational, "accepted as required; no value is given to judge")
             }
             Some(judgement) => judgement,
         }
@@ -229,7 +230,7 @@ mod tests {
         let invalid = |case: &CodecCase<'_>| decodes(case, Verdict::Invalid) && case.test.error.as_ref().unwrap().layer == "header";
         let refusal = r#"{ "result": "error", "layer": "payload", "reason": "bad data" }"#;
         let mild = judged(&files, invalid, |test| test.flags.clear(), refusal);
-        let text = "refused as it must be, in layer payload, where the vector says header: bad data";
+        let text = "refused as required, in layer payload; the vector says header: bad data";
         assert_eq!((mild.grade, mild.found.as_deref()), (Grade::Informational, Some(text)));
         let matters = judged(&files, invalid, |test| test.flags = alloc::vec!["LayerMatters".into()], refusal);
         assert_eq!(name(&matters).unwrap(), "wrong-layer");

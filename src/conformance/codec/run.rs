@@ -104,7 +104,7 @@ fn ask(case: &CodecCase<'_>, adapter: &mut Adapter, id: &mut u64) -> Reply {
             let other = answer.id.map_or_else(|| "no question".to_owned(), |other| format!("question {other}"));
             format!("an answer to {other}, not to question {id}")
         }
-        Err(error) => format!("no answer of the line protocol: {error}"),
+        Err(error) => format!("not an answer of the line protocol: {error}"),
     };
     // It is unknown which question the next line would answer.
     adapter.drop_it();

@@ -28,7 +28,7 @@ pub static SUBJECTS: LazyLock<Vec<Asked>> = LazyLock::new(|| {
     subjects
 });
 
-/// Those that `c/dotnet_ipc.h` has as well: whole messages, and what a client reads behind a reply.
+/// Those that `c/dotnet_ipc.h` has as well: whole messages, and what a client reads after a reply.
 pub fn of_c_header() -> impl Iterator<Item = &'static Asked> {
     use Type::{Advertise, Environment, Error, Reply, Request, StreamStart};
     SUBJECTS.iter().filter(|asked| matches!(asked.subject.kind, Request | Reply | Error | Advertise | Environment | StreamStart))

@@ -144,7 +144,7 @@ fn play_all(
             tell(findings, new, news);
         }
         if observed.verdict.is_fatal() && !stage.can_spawn() {
-            return Err(format!("the target does not serve any more: {}", observed.end()));
+            return Err(format!("the target no longer serves: {}", observed.end()));
         }
         thread::sleep(pause.saturating_sub(began.elapsed()));
     }

@@ -119,7 +119,7 @@ impl fmt::Display for Finding {
         }
         write!(f, " by {} in case {}", self.mutation(), self.case.number)?;
         match self.reproduced {
-            Some(false) => write!(f, "; not again with a new target, {} bytes", self.case.message.len())?,
+            Some(false) => write!(f, "; not reproduced with a new target, {} bytes", self.case.message.len())?,
             None => write!(f, "; {} bytes", self.case.message.len())?,
             Some(true) => write!(f, "; {} bytes, of {}", self.minimised.message.len(), self.case.message.len())?,
         }

@@ -44,8 +44,8 @@ fn of_bytes(bytes: &[u8]) -> Vec<(Symptom, String)> {
         [] => return Vec::new(),
         _ if begins_a_message(bytes) => {
             let text = match size {
-                Some(size) => format!("the size field says {size}, {} bytes came", bytes.len()),
-                None => format!("{} bytes came, fewer than a header has", bytes.len()),
+                Some(size) => format!("size is {size}, but {} bytes were received", bytes.len()),
+                None => format!("{} bytes were received, fewer than a header has", bytes.len()),
             };
             (Symptom::ReplySize, text)
         }
@@ -53,7 +53,7 @@ fn of_bytes(bytes: &[u8]) -> Vec<(Symptom, String)> {
             let magic = bytes.get(..MAGIC.len()).unwrap_or_default();
             (Symptom::ReplyMagic, format!("the magic is {}", hex::encode(magic)))
         }
-        _ => (Symptom::Leaked, format!("{} bytes without a header came", bytes.len())),
+        _ => (Symptom::Leaked, format!("{} bytes without a header were received", bytes.len())),
     };
     Vec::from([symptom])
 }
@@ -75,7 +75,7 @@ fn of_message(bytes: &[u8], answered: &Answered, case: &FuzzCase) -> Vec<(Sympto
     }
     // A second reply may follow the first one to a dump (F-81).
     if answered.has_surplus && case.command().set != Command::GENERATE_CORE_DUMP.set {
-        add(Symptom::ReplySize, format!("the size field says {}, more bytes came", header.size));
+        add(Symptom::ReplySize, format!("size is {}, but more bytes were received", header.size));
     }
     let payload = (Subject { kind: Type::Reply, command: Some(case.command()), from_server: true }).decode(bytes).err();
     // Bytes that the server never reads turn the end of its stream into a reset (F-70).
@@ -94,11 +94,11 @@ fn of_message(bytes: &[u8], answered: &Answered, case: &FuzzCase) -> Vec<(Sympto
             add(Symptom::MagicUnchecked, format!("an OK to a request whose magic is {}", hex::encode(magic)));
         }
         if let Some(size) = numbers::size(&case.message).filter(|size| usize::from(*size) < HEADER_LEN) {
-            add(Symptom::SizeUnchecked, format!("an OK to a request whose size field says {size}"));
+            add(Symptom::SizeUnchecked, format!("an OK to a request whose size is {size}"));
         }
     }
     if answered.left_open && !answered.has_surplus {
-        add(Symptom::LeftOpen, "the connection stays open behind the reply".into());
+        add(Symptom::LeftOpen, "the connection stays open after the reply".into());
     }
     symptoms
 }
@@ -193,10 +193,10 @@ mod tests {
         let short = OK.get(..22).unwrap().to_vec();
         assert_eq!(
             says(&answered(Came::End(End::Closed, short))),
-            one(Symptom::ReplySize, "the size field says 24, 22 bytes came")
+            one(Symptom::ReplySize, "size is 24, but 22 bytes were received")
         );
         let surplus = Answered { left_open: true, has_surplus: true, ..message(OK) };
-        assert_eq!(says(&surplus), one(Symptom::ReplySize, "the size field says 24, more bytes came"));
+        assert_eq!(says(&surplus), one(Symptom::ReplySize, "size is 24, but more bytes were received"));
         let [(Symptom::ReplyPayload(kind), _)] = &says(&message(b"DOTNET_IPC_V1\0\x16\0\xff\0\0\0\0\0"))[..] else { panic!() };
         assert_eq!(kind, "unexpected_end");
     }

@@ -56,7 +56,7 @@ impl Finding {
         let (bytes, death) = (self.minimised.message.len(), self.death().map(|death| format!(", the target {death}")));
         let known = self.known.as_ref().map(|known| format!("; {}: {}", known.fact, known.text));
         format!(
-            "{}: {}{} after {bytes} bytes, made of tcId {} by {}{}",
+            "{}: {}{} after {bytes} bytes, made from tcId {} by {}{}",
             self.command(),
             self.cause(),
             death.unwrap_or_default(),
@@ -215,7 +215,7 @@ mod tests {
             format!("{one}")
         };
         let begins = "3 Process/ResumeRuntime: hang:not-canonical by extra-bytes in case 7";
-        assert_eq!(text(|one| one.reproduced = Some(false)), format!("{begins}; not again with a new target, 21 bytes"));
+        assert_eq!(text(|one| one.reproduced = Some(false)), format!("{begins}; not reproduced with a new target, 21 bytes"));
         assert_eq!(text(|one| one.reproduced = None), format!("{begins}; 21 bytes"));
         let leak = text(|one| one.memory = Some(Growth { before: 100, after: 356, requests: 64 }));
         let figures = "(its memory grew from 100 to 356 KiB in 64 requests, 4 KiB each)";

@@ -174,13 +174,13 @@ impl Profile {
     /// Its expected behaviour, in words: `compared with the known behaviour of 10.0.9 to 10.0.14`.
     pub fn held_to(self) -> String {
         let (Some(first), Some(last)) = (self.seen().next(), self.seen().last()) else {
-            let never = if self.family == Family::Strict { "" } else { "never seen: " };
-            return alloc::format!("{never}held to the document alone");
+            let never = if self.family == Family::Strict { "" } else { "never observed: " };
+            return alloc::format!("{never}compared only with the document");
         };
         match self.build() {
-            Some(build) if self.seen().any(|seen| *seen == build) => "held to what is known of it".into(),
-            _ if first == last => alloc::format!("held to what is known of {}", first.number()),
-            _ => alloc::format!("held to what is known of {} to {}", first.number(), last.number()),
+            Some(build) if self.seen().any(|seen| *seen == build) => "compared with its known behaviour".into(),
+            _ if first == last => alloc::format!("compared with the known behaviour of {}", first.number()),
+            _ => alloc::format!("compared with the known behaviour of {} to {}", first.number(), last.number()),
         }
     }
 
@@ -281,14 +281,14 @@ impl fmt::Display for Profile {
 /// use dotnet_diagnostics_ipc::conformance::known::Profile;
 ///
 /// let error = "coreclr-x".parse::<Profile>().unwrap_err();
-/// assert_eq!(error.to_string(), "no profile coreclr-x: expected coreclr-VERSION, nativeaot-VERSION, nativeaot, mono or strict");
+/// assert_eq!(error.to_string(), "unknown profile coreclr-x: expected coreclr-VERSION, nativeaot-VERSION, nativeaot, mono or strict");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownProfile(String);
 
 impl fmt::Display for UnknownProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no profile {}: expected coreclr-VERSION, nativeaot-VERSION, nativeaot, mono or strict", self.0)
+        write!(f, "unknown profile {}: expected coreclr-VERSION, nativeaot-VERSION, nativeaot, mono or strict", self.0)
     }
 }
 

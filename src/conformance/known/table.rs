@@ -34,14 +34,14 @@ const ENABLE_PERF_MAP: &[Commands] = &[Commands::One(Command::ENABLE_PERF_MAP)];
 
 /// With this count of event ids .NET 10 reads on until it crashes, and with sixteen times as many it fills memory until it crashes.
 const TOO_MANY_IDS: u32 = 0x0400_0000;
-const DOUBLED: &str = "the count is doubled in 32 bits, or not looked at";
-const READS_ON: &str = "the runtime does not look at the end of the payload";
+const DOUBLED: &str = "the count is doubled in 32 bits, or ignored";
+const READS_ON: &str = "the runtime ignores the end of the payload";
 /// `REGDB_E_CLASSNOTREG`.
 const CLASS_NOT_REGISTERED: HResult = HResult(0x8004_0154);
 /// Names that no libc accepts.
 const ODD_NAMES: &[Variable] = &[Variable::NoName, Variable::EqualsFirst, Variable::EqualsWithin];
 const DIES: &str = "the runtime dies";
-const WAITS: &str = "the runtime takes it for a session with user_events, and waits for the descriptor";
+const WAITS: &str = "the runtime treats it as a session with user_events, and waits for the descriptor";
 
 /// A row of the server, common to all families.
 const fn server(fact: &'static str, builds: Builds, when: When, does: Does, text: &'static str) -> Row {
@@ -89,14 +89,14 @@ pub(super) static TABLE: &[Row] = &[
         NET8_AND_9,
         when(PROFILERS, Shape::Any),
         Does::Refuses(HResult::NOT_SUPPORTED),
-        "NativeAOT has no profilers: it refuses every id of the set before it looks at the payload",
+        "NativeAOT has no profilers: it refuses every id of the set before checking the payload",
     ),
     native_aot(
         "F-92",
         NET8_AND_9,
         when(PERF_MAPS, Shape::Any),
         Does::Refuses(HResult::NOT_SUPPORTED),
-        "NativeAOT has no perf maps: it refuses them before it looks at the payload",
+        "NativeAOT has no perf maps: it refuses them before checking the payload",
     ),
     native_aot(
         "F-93",
@@ -110,14 +110,14 @@ pub(super) static TABLE: &[Row] = &[
         NET8_AND_9,
         when(SET_VARIABLE, Shape::Variable(&[Variable::Deletion])),
         Does::Dies,
-        "a variable that is deleted kills NativeAOT",
+        "deleting a variable kills NativeAOT",
     ),
     fault_of_native_aot(
         "F-95",
         NET8,
         when(SET_VARIABLE, Shape::Variable(&[Variable::OddDeletion])),
         Does::Dies,
-        "a variable that is deleted kills NativeAOT 8, whatever its name is",
+        "deleting a variable kills NativeAOT 8, whatever its name",
     ),
     fault_of_native_aot(
         "F-96",
@@ -131,28 +131,28 @@ pub(super) static TABLE: &[Row] = &[
         NET9,
         when(SET_VARIABLE, Shape::Beyond(&[LimitKind::AbsentName])),
         Does::Refuses(HResult::SETENV_FAILED),
-        "to an absent name NativeAOT 9 sends the -1 of setenv, which is no HRESULT",
+        "NativeAOT 9 answers an absent name with the -1 of setenv, which is not an HRESULT",
     ),
     fault_of_native_aot(
         "F-96",
         NET8_AND_9,
         when(SET_VARIABLE, Shape::Variable(ODD_NAMES)),
         Does::Refuses(HResult::SETENV_FAILED),
-        "to a name that is empty or has an equals sign NativeAOT sends the -1 of setenv, which is no HRESULT",
+        "NativeAOT answers a name that is empty or has an equals sign with the -1 of setenv, which is not an HRESULT",
     ),
     fault_of_native_aot(
         "F-96",
         NET9,
         when(SET_VARIABLE, Shape::Variable(&[Variable::OddDeletion])),
         Does::Refuses(HResult::SETENV_FAILED),
-        "NativeAOT 9 sends the -1 of setenv to such a name, also where it is to be deleted",
+        "NativeAOT 9 answers such a name with the -1 of setenv, also for a deletion",
     ),
     fault_of_native_aot(
         "F-97",
         NET8_AND_9,
         harmful(ENVIRONMENT, Shape::Right),
         Does::Dies,
-        "an entry of the environment that is not UTF-8 kills NativeAOT when the environment is asked for",
+        "an environment entry that is not UTF-8 kills NativeAOT when the environment is requested",
     ),
     native_aot(
         "F-99",
@@ -166,35 +166,40 @@ pub(super) static TABLE: &[Row] = &[
         NET8_AND_9,
         when(DUMPS, Shape::Parsed),
         Does::Refuses(HResult::FAIL),
-        "NativeAOT writes no dump unless it was started for it (DOTNET_DbgEnableMiniDump, with a createdump beside it)",
+        "NativeAOT writes no dump unless it was started for that (DOTNET_DbgEnableMiniDump, with a createdump next to it)",
     ),
     // Windows
-    windows("P-39", when(ALL, Shape::Pieces), Does::Refuses(HResult::BAD_ENCODING), "a header or a payload is wanted in one piece"),
+    windows(
+        "P-39",
+        when(ALL, Shape::Pieces),
+        Does::Refuses(HResult::BAD_ENCODING),
+        "a header or a payload must arrive in one piece",
+    ),
     windows("F-72", when(ENABLE_PERF_MAP, Shape::NoPayload), Does::Dies, DIES),
     windows("F-126", when(PERF_MAPS, Shape::Any), Does::Refuses(HResult::NOT_SUPPORTED), "Windows has no perf maps"),
     windows(
         "P-41",
         when(SET_VARIABLE, Shape::Beyond(&[LimitKind::AbsentName])),
         Does::Refuses(HResult::ENVVAR_NOT_FOUND),
-        "on Windows an absent name is one that is not there",
+        "Windows answers an absent name like a variable that does not exist",
     ),
     windows(
         "F-126",
         when(SET_VARIABLE, Shape::Variable(ODD_NAMES)),
         Does::Refuses(HResult::INVALID_ARG),
-        "Windows takes no variable without a name, or with an equals sign in it",
+        "Windows accepts no variable without a name, or with an equals sign in it",
     ),
     windows(
         "F-126",
         when(DUMPS, Shape::Beyond(&[LimitKind::AbsentName])),
         Does::Takes,
-        "on Windows a dump without a name is written to the directory of temporary files",
+        "Windows writes a dump without a name to the temporary directory",
     ),
     windows(
         "F-126",
         when(ATTACH, Shape::NoProfilerPath),
         Does::Refuses(CLASS_NOT_REGISTERED),
-        "on Windows a profiler without a path is looked for by its class, which nobody has registered",
+        "Windows looks up a profiler without a path by its class, which is not registered",
     ),
     Row {
         builds: NET6,
@@ -202,7 +207,7 @@ pub(super) static TABLE: &[Row] = &[
             "F-127",
             when(DUMPS, Shape::Beyond(&[LimitKind::UnknownDumpType(0)])),
             Does::Refuses(HResult::OK),
-            ".NET 6 answers a dump that failed by an Error whose code is 0",
+            ".NET 6 answers a failed dump with an Error of code 0",
         )
     },
     Row {
@@ -212,10 +217,10 @@ pub(super) static TABLE: &[Row] = &[
             "F-127",
             when(DUMPS, Shape::ForeignDumpName),
             Does::Refuses(HResult::OK),
-            "to a dump whose name the code page cannot hold .NET 6 answers an Error whose code is 0",
+            ".NET 6 answers a dump whose name is not in the code page with an Error of code 0",
         )
     },
-    windows("F-118", TOLD, Does::Waits, "a reply that nobody reads blocks the server"),
+    windows("F-118", TOLD, Does::Waits, "an unread reply blocks the server"),
     // Programs
     host(
         "P-40",
@@ -231,23 +236,16 @@ pub(super) static TABLE: &[Row] = &[
         NET8_AND_9_0_7,
         when(DUMPS, Shape::Right),
         Does::LeavesOpen(HResult::OK),
-        "a child that does not end holds the connection open",
+        "a child that does not end keeps the connection open",
     ),
-    host(
-        "P-6",
-        NET8_TO_10,
-        NET9_0_5,
-        when(DUMPS, Shape::Right),
-        Does::Refuses(HResult::FAIL),
-        "its createdump may not be executed",
-    ),
+    host("P-6", NET8_TO_10, NET9_0_5, when(DUMPS, Shape::Right), Does::Refuses(HResult::FAIL), "its createdump is not executable"),
     host(
         "P-31",
         NET8_TO_10,
         NET10_0_9_TO_11,
         when(DUMPS, Shape::PartialDump),
         Does::Refuses(HResult::FAIL),
-        "a single file writes full dumps alone",
+        "a single file writes only full dumps",
     ),
     host(
         "P-56",
@@ -297,7 +295,7 @@ pub(super) static TABLE: &[Row] = &[
         NET10_0_9_TO_11,
         when(HOOK, Shape::Right),
         Does::Pretends,
-        "a program that is published without startup hooks takes them, and runs none",
+        "a program published without startup hooks accepts them, and runs none",
     )
     .shown_by("tests/live/startup_hook.py"),
     // The server: deaths
@@ -324,7 +322,7 @@ pub(super) static TABLE: &[Row] = &[
         NET8_AND_9,
         when(ENABLE_PERF_MAP, Shape::Suspended),
         Does::Dies,
-        "a perf map that is enabled while the runtime is suspended kills it",
+        "enabling a perf map kills a suspended runtime",
     ),
     // Several truncations, depending on the bytes after them in memory.
     server("F-72", NET6_TO_10, harmful(ALL, Shape::OverRead), Does::Dies, DIES),
@@ -348,43 +346,43 @@ pub(super) static TABLE: &[Row] = &[
         NET3,
         when(ALL, Shape::Pieces),
         Does::Refuses(HResult::BAD_ENCODING),
-        "a header or a payload is wanted in one piece",
+        "a header or a payload must arrive in one piece",
     ),
     server(
         "F-71",
         NET6_TO_10,
         when(PROCESS, Shape::Any),
         Does::NoHeader,
-        "bytes without a header: the payload, and memory of the runtime behind it",
+        "bytes without a header: the payload, and memory of the runtime after it",
     ),
-    server("F-70", NET6_TO_10, when(ALL, Shape::BytesAfter), Does::Takes, "bytes behind the message are not read"),
+    server("F-70", NET6_TO_10, when(ALL, Shape::BytesAfter), Does::Takes, "bytes after the message are not read"),
     server(
         "F-73",
         NET10,
         when(&[Commands::One(Command::COLLECT_TRACING5)], Shape::FilterCut),
         Does::Takes,
-        "an event filter that is missing or cut is taken",
+        "a missing or truncated event filter is accepted",
     ),
     server(
         "F-83",
         NET3_TO_10,
         harmful(&[Commands::One(Command::COLLECT_TRACING2)], Shape::Without(Field::Arguments)),
         Does::Takes,
-        "arguments that are left out are read from the memory behind the payload",
+        "missing arguments are read from the memory after the payload",
     ),
     server(
         "F-54",
         NET3_TO_10,
         when(ATTACH, Shape::Surplus),
         Does::Refuses(HResult::BAD_ENCODING),
-        "bytes behind the client data are refused",
+        "bytes after the client data are refused",
     ),
     server(
         "F-54",
         NET3_TO_10,
         when(ATTACH, Shape::CountIn(Field::ClientData, 0)),
         Does::Takes,
-        "client data that are longer than what was sent are taken",
+        "client data longer than the sent bytes is accepted",
     ),
     server("F-8", NET6_TO_10, harmful(ALL, Shape::Count(0)), Does::Takes, DOUBLED),
     server("F-7", NET6_TO_10, harmful(ALL_BUT_ATTACH, Shape::OverRead), Does::Takes, READS_ON),
@@ -416,32 +414,26 @@ pub(super) static TABLE: &[Row] = &[
         "the connection is left open",
     ),
     // What no request shows
-    server("F-59", NET10, TOLD, Does::Takes, "empty fields and unknown tags of a port are ignored, and the rest is taken")
+    server("F-59", NET10, TOLD, Does::Takes, "empty fields and unknown tags of a port are ignored, and the rest is used")
         .shown_by("tests/live/ports.py"),
-    server("P-13", PATH_TOO_LONG_HOLDS, TOLD, Does::Waits, "a suspending port whose path is too long holds the start for good"),
+    server("P-13", PATH_TOO_LONG_HOLDS, TOLD, Does::Waits, "a suspending port whose path is too long blocks the start forever"),
     native_aot(
         "F-104",
         NET8_AND_9,
         TOLD,
         Does::Pretends,
-        "there is no rundown, so that an idle program has nothing that a stop must wait for",
+        "there is no rundown, so stopping an idle program has nothing to wait for",
     ),
-    native_aot("F-106", NET8_AND_9, TOLD, Does::Pretends, "a value that is no number of hexadecimal digits alone suspends nothing"),
+    native_aot("F-106", NET8_AND_9, TOLD, Does::Pretends, "a value other than plain hexadecimal digits suspends nothing"),
     native_aot(
         "F-107",
         NET8_AND_9,
         TOLD,
         Does::Pretends,
-        "of what switches the server off, `DOTNET_EnableDiagnostics` in digits alone is read",
+        "of the variables that disable the server, only `DOTNET_EnableDiagnostics` in plain digits is read",
     ),
-    native_aot("F-97", NET8_AND_9, TOLD, Does::Pretends, "a character that is cut at the end of an entry is left out"),
-    native_aot(
-        "F-109",
-        NET8_AND_9,
-        TOLD,
-        Does::LeavesSocket,
-        "a signal leaves the file of the socket, unless the program handles it",
-    ),
-    host("P-49", NET10, NET10, TOLD, Does::LeavesSocket, "SIGTERM leaves the file of the socket, unless the program handles it"),
-    host("P-50", NET8_AND_9, NET8_AND_9, TOLD, Does::Waits, "SIGTERM does not end a runtime that is suspended"),
+    native_aot("F-97", NET8_AND_9, TOLD, Does::Pretends, "a truncated character at the end of an entry is dropped"),
+    native_aot("F-109", NET8_AND_9, TOLD, Does::LeavesSocket, "a signal leaves the socket file, unless the program handles it"),
+    host("P-49", NET10, NET10, TOLD, Does::LeavesSocket, "SIGTERM leaves the socket file, unless the program handles it"),
+    host("P-50", NET8_AND_9, NET8_AND_9, TOLD, Does::Waits, "SIGTERM does not end a suspended runtime"),
 ];

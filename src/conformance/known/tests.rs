@@ -305,16 +305,16 @@ fn program_facts_are_imitated_only_by_their_builds() {
 #[test]
 fn profile_text_names_known_builds() {
     for (text, held_to) in [
-        ("coreclr-10.0.12", "held to what is known of it"),
-        ("coreclr-10.0.20", "held to what is known of 10.0.9 to 10.0.14"),
-        ("coreclr-10", "held to what is known of 10.0.9 to 10.0.14"),
-        ("coreclr-3", "held to what is known of 3.0.3"),
-        ("nativeaot-9.0.20", "held to what is known of it"),
-        ("nativeaot", "held to what is known of 8.0.31 to 9.0.20"),
-        ("nativeaot-10", "never seen: held to the document alone"),
-        ("coreclr-7.0.20", "never seen: held to the document alone"),
-        ("mono", "never seen: held to the document alone"),
-        ("strict", "held to the document alone"),
+        ("coreclr-10.0.12", "compared with its known behaviour"),
+        ("coreclr-10.0.20", "compared with the known behaviour of 10.0.9 to 10.0.14"),
+        ("coreclr-10", "compared with the known behaviour of 10.0.9 to 10.0.14"),
+        ("coreclr-3", "compared with the known behaviour of 3.0.3"),
+        ("nativeaot-9.0.20", "compared with its known behaviour"),
+        ("nativeaot", "compared with the known behaviour of 8.0.31 to 9.0.20"),
+        ("nativeaot-10", "never observed: compared only with the document"),
+        ("coreclr-7.0.20", "never observed: compared only with the document"),
+        ("mono", "never observed: compared only with the document"),
+        ("strict", "compared only with the document"),
     ] {
         let profile: Profile = text.parse().unwrap();
         assert_eq!(profile.held_to(), held_to, "{text}");

@@ -81,5 +81,5 @@ impl Ports {
 }
 
 fn unknown(name: &str) -> PlayerError {
-    PlayerError::Unavailable(format!("there is no port {name}"))
+    PlayerError::Unavailable(format!("no port {name}"))
 }

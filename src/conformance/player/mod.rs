@@ -234,7 +234,7 @@ impl<'n> Player<'n> {
     /// If it does not exist.
     pub fn link(&self, name: &str) -> Result<Link, PlayerError> {
         let found = self.connections.get(name).map(|connection| connection.link);
-        found.ok_or_else(|| PlayerError::differs(format!("there is no connection {name}")))
+        found.ok_or_else(|| PlayerError::differs(format!("no connection {name}")))
     }
 
     /// Opens a connection to the default port.
@@ -398,7 +398,7 @@ impl<'n> Player<'n> {
     fn named(&mut self, name: &str, link: Link) -> Result<(), PlayerError> {
         match self.connections.insert(name.to_owned(), Connection { link, is_drained: false }) {
             None => Ok(()),
-            Some(_) => Err(PlayerError::differs(format!("{name} stands for two connections"))),
+            Some(_) => Err(PlayerError::differs(format!("{name} is used for two connections"))),
         }
     }
 

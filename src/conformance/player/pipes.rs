@@ -35,10 +35,10 @@ const UNTIL_THE_NEXT: Duration = Duration::from_millis(20);
 const PIECE: usize = 65_536;
 
 const NO_HALF_CLOSE: &str = "a pipe has no half-close";
-const NO_RESET: &str = "a pipe has no reset: its end looks the same whether bytes were left unread or not";
-const NO_DESCRIPTORS: &str = "no descriptor passes through a pipe";
+const NO_RESET: &str = "a pipe has no reset: its end looks the same with and without unread bytes";
+const NO_DESCRIPTORS: &str = "a pipe cannot pass descriptors";
 const NO_SIGNALS: &str = "Windows has no signals";
-const NO_FILE_OF_THE_PORT: &str = "a pipe has no file that can be left";
+const NO_FILE_OF_THE_PORT: &str = "a pipe has no file that can remain";
 const NO_PORT: &str = "the player has no port of this name";
 
 struct Connection {
@@ -227,16 +227,16 @@ impl PipeNetwork {
         match Received::fill(&mut bytes, ADVERTISE_LEN, |missing| received(&mut pipe, missing, until))? {
             None => {}
             Some(Received::End(end)) => return Err(PlayerError::differs(format!("{end} inside the advertise"))),
-            Some(_) => return Err(PlayerError::differs("no whole advertise comes")),
+            Some(_) => return Err(PlayerError::differs("no complete advertise was received")),
         }
-        Advertise::decode(&bytes).map_err(|error| PlayerError::differs(format!("no advertise: {error}")))?;
+        Advertise::decode(&bytes).map_err(|error| PlayerError::differs(format!("not an advertise: {error}")))?;
         Ok(pipe)
     }
 
     /// Whether the pipe exists, which disappears with its process. A connection without data would be one too many (F-75).
     fn is_there(&self) -> Result<bool, PlayerError> {
         let DefaultPort::Pipe(name) = &self.default else {
-            return unavailable("whose process the target is is not known");
+            return unavailable("the target's process is unknown");
         };
         let began = Instant::now();
         loop {
@@ -378,7 +378,7 @@ impl Network for PipeNetwork {
             match pipe.send(rest, &until) {
                 Ok(n) => rest = rest.get(n..).unwrap_or_default(),
                 Err(Stopped::Io(error)) if is_gone(&error) => {
-                    return Ok(Sent::PeerGone(format!("the peer does not read any more: {error}")));
+                    return Ok(Sent::PeerGone(format!("the peer no longer reads: {error}")));
                 }
                 Err(Stopped::Io(error)) => return Err(failed("sending")(error)),
                 Err(Stopped::TimedOut | Stopped::Cancelled) => {

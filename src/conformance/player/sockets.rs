@@ -283,12 +283,12 @@ impl SocketNetwork {
     }
 
     fn port(&self, name: &str) -> Result<&Port, PlayerError> {
-        self.ports.get(name).ok_or_else(|| PlayerError::Unavailable(format!("there is no port {name}")))
+        self.ports.get(name).ok_or_else(|| PlayerError::Unavailable(format!("no port {name}")))
     }
 
     /// A descriptor of that kind.
     fn descriptor(&mut self, kind: FdKind) -> Result<OwnedFd, PlayerError> {
-        let unavailable = |error: io::Error| PlayerError::Unavailable(format!("no descriptor to hand over: {error}"));
+        let unavailable = |error: io::Error| PlayerError::Unavailable(format!("no descriptor to pass: {error}"));
         match kind {
             FdKind::Null => File::options().read(true).write(true).open("/dev/null").map(OwnedFd::from).map_err(unavailable),
             FdKind::Pipe => {
@@ -298,7 +298,7 @@ impl SocketNetwork {
             }
             FdKind::UserEventsData => match &mut self.user_events {
                 Some(open) => open().map_err(unavailable),
-                None => Err(PlayerError::Unavailable("nothing here stands for user_events_data".to_owned())),
+                None => Err(PlayerError::Unavailable("there is no user_events_data here".to_owned())),
             },
         }
     }
@@ -449,7 +449,7 @@ impl Network for SocketNetwork {
                         }
                     }
                 }
-                Err(error) if is_gone(&error) => return Ok(Sent::PeerGone(format!("the peer does not read any more: {error}"))),
+                Err(error) if is_gone(&error) => return Ok(Sent::PeerGone(format!("the peer no longer reads: {error}"))),
                 Err(error) => return Err(failed("sending")(error)),
             }
         }
@@ -562,9 +562,9 @@ impl SocketNetwork {
         match Received::fill(&mut bytes, ADVERTISE_LEN, |missing| self.receive(link, missing, until))? {
             None => {}
             Some(Received::End(end)) => return Err(PlayerError::differs(format!("{end} inside the advertise"))),
-            Some(_) => return Err(PlayerError::differs("no whole advertise comes")),
+            Some(_) => return Err(PlayerError::differs("no complete advertise was received")),
         }
-        let advertise = Advertise::decode(&bytes).map_err(|error| PlayerError::differs(format!("no advertise: {error}")))?;
+        let advertise = Advertise::decode(&bytes).map_err(|error| PlayerError::differs(format!("not an advertise: {error}")))?;
         self.peer.says(advertise);
         Ok(())
     }

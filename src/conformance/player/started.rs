@@ -34,7 +34,7 @@ impl StartedTarget {
         loop {
             let over = is_over()?;
             let Some(lives) = &mut self.lives else {
-                return Err(PlayerError::Unavailable("whose process the target is is not known".to_owned()));
+                return Err(PlayerError::Unavailable("the target's process is unknown".to_owned()));
             };
             match (lives(), expected) {
                 (false, _) => return Ok(Life::Dead),

@@ -4,6 +4,7 @@ use alloc::{string::String, vec::Vec};
 use core::fmt;
 
 use super::fields::FieldDifference;
+use crate::conformance::byte_count::ByteCount;
 use crate::exchange::End;
 
 /// Why a step failed.
@@ -12,7 +13,7 @@ use crate::exchange::End;
 /// use dotnet_diagnostics_ipc::conformance::player::{Difference, PlayerError};
 ///
 /// let trouble = PlayerError::Differs(Difference::Nothing { after: vec![0x61] });
-/// assert_eq!(trouble.to_string(), "nothing more comes after 1 bytes 61");
+/// assert_eq!(trouble.to_string(), "nothing more was received after 1 byte: 61");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlayerError {
@@ -127,8 +128,8 @@ impl fmt::Display for PlayerError {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotConnected => f.write_str("nobody connects"),
-            Self::Connected => f.write_str("somebody connects"),
+            Self::NotConnected => f.write_str("no connection"),
+            Self::Connected => f.write_str("unexpected connection"),
             Self::Bytes { fields, .. } if !fields.is_empty() => {
                 for (nth, field) in fields.iter().enumerate() {
                     let separator = if nth == 0 { "" } else { "; " };
@@ -141,24 +142,24 @@ impl fmt::Display for Difference {
                     let or = if nth == 0 { "" } else { "; or " };
                     write!(f, "{or}at byte {offset}: {found}, expected {expected}")?;
                 }
-                write!(f, " (all: {})", Excerpt(came))
+                write!(f, " (received {})", Excerpt(came))
             }
-            Self::Unexpected(bytes) => write!(f, "{} comes", hex::encode(bytes)),
+            Self::Unexpected(bytes) => write!(f, "unexpected bytes {}", hex::encode(bytes)),
             Self::Ended { end, after } => write!(f, "{end} after {}", Excerpt(after)),
-            Self::Nothing { after } => write!(f, "nothing more comes after {}", Excerpt(after)),
-            Self::Descriptors(n) => write!(f, "{n} descriptors came"),
+            Self::Nothing { after } => write!(f, "nothing more was received after {}", Excerpt(after)),
+            Self::Descriptors(n) => write!(f, "descriptors received: {n}"),
             Self::PeerGone { why, before: None } => f.write_str(why),
-            Self::PeerGone { why, before: Some(bytes) } => write!(f, "{why}; before that came {}", Excerpt(bytes)),
-            Self::NoEnd => f.write_str("no end comes"),
-            Self::End(end) => write!(f, "the end is {}", end.name()),
-            Self::UnexpectedEnd(end) => write!(f, "the end comes: {end}"),
-            Self::LastBytes { of, came } => write!(f, "the last of {of} bytes are {}", Excerpt(came)),
+            Self::PeerGone { why, before: Some(bytes) } => write!(f, "{why}; received {}", Excerpt(bytes)),
+            Self::NoEnd => f.write_str("the connection did not end"),
+            Self::End(end) => write!(f, "the connection ended: {}", end.name()),
+            Self::UnexpectedEnd(end) => write!(f, "unexpected end: {end}"),
+            Self::LastBytes { of, came } => write!(f, "the {of} bytes end with {}", Excerpt(came)),
             Self::Dead => f.write_str("the target is dead"),
-            Self::Alive => f.write_str("the target lives"),
-            Self::NoSocket => f.write_str("the socket is not there"),
-            Self::SocketLeft => f.write_str("the file of the socket is there"),
-            Self::NoFile(name) => write!(f, "there is no file {name}"),
-            Self::FileCut(len) => write!(f, "the file has {len} bytes, and more are expected"),
+            Self::Alive => f.write_str("the target is alive"),
+            Self::NoSocket => f.write_str("the socket does not exist"),
+            Self::SocketLeft => f.write_str("the socket file exists"),
+            Self::NoFile(name) => write!(f, "the file {name} does not exist"),
+            Self::FileCut(len) => write!(f, "the file has {len} bytes, expected more"),
             Self::Other(text) => f.write_str(text),
         }
     }
@@ -170,7 +171,7 @@ struct Excerpt<'b>(&'b [u8]);
 impl fmt::Display for Excerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (shown, rest) = self.0.split_at_checked(64).unwrap_or((self.0, &[]));
-        let (space, dots) = (if shown.is_empty() { "" } else { " " }, if rest.is_empty() { "" } else { "…" });
-        write!(f, "{} bytes{space}{}{dots}", self.0.len(), hex::encode(shown))
+        let (colon, dots) = (if shown.is_empty() { "" } else { ": " }, if rest.is_empty() { "" } else { "…" });
+        write!(f, "{}{colon}{}{dots}", ByteCount(self.0.len()), hex::encode(shown))
     }
 }

@@ -6,7 +6,7 @@
 
 //! # Example
 //!
-//! Make scripts of what two sides said:
+//! Make scripts of a conversation:
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::conformance::record::{Log, Side, script_file};

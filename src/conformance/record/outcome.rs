@@ -48,12 +48,12 @@ pub(super) fn ask_and_outcome(recording: &Recording, connections: &[RecordedConn
     });
     let others = spoken.len().saturating_sub(asked.len()).saturating_sub(usize::from(stop.is_some()));
     if others > 0 {
-        notes.push(format!("`ask` and `outcome` tell of the first request alone, and {others} more were made"));
+        notes.push(format!("`ask` and `outcome` describe only the first request; {others} more were sent"));
     }
     let (command, value) = match first.map(|connection| (connection.command, request_value(connection))) {
         Some((Some(command), Some(value))) => (command.to_string(), value),
         found => {
-            notes.push("`ask` cannot say the request".to_owned());
+            notes.push("`ask` cannot express the request".to_owned());
             let command = found.and_then(|(command, _)| command).filter(|command| command.name().is_some());
             (command.map_or("Unknown/Unknown".to_owned(), |command| command.to_string()), json!({}))
         }

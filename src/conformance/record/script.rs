@@ -133,7 +133,7 @@ fn about(recording: &Recording, connections: &[RecordedConnection], side: Side) 
             (None, _) => {
                 for (whose, total) in [("client", client), ("runtime", runtime)] {
                     if total.bytes > u64::try_from(total.kept).unwrap_or(u64::MAX) {
-                        words.push(format!("of the {whose}'s {} bytes {} were kept", total.bytes, total.kept));
+                        words.push(format!("{} of the {whose}'s {} bytes were kept", total.kept, total.bytes));
                     }
                 }
             }

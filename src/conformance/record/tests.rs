@@ -122,7 +122,7 @@ fn older_command_is_asked_after_refusal() {
         let said = told((second, error(FAIL), CLOSE), &first);
         assert!(!said.ask.fallback);
         let [note] = &said.notes[..] else { panic!("{:?}", said.notes) };
-        assert!(note.ends_with("tell of the first request alone, and 1 more were made"), "{note}");
+        assert!(note.ends_with("describe only the first request; 1 more were sent"), "{note}");
     }
 }
 
@@ -257,7 +257,7 @@ fn user_events_and_unknown_command_are_classified_by_what_follows() {
     assert_eq!(RecordedConnection::of(&nobody_knows, 0).then(), Some(AfterReply::Unknown));
     let said = told(&nobody_knows);
     assert_eq!(json_of(&said)["then"], "unknown");
-    assert_eq!(said.notes, ["`ask` cannot say the request".to_string()]);
+    assert_eq!(said.notes, ["`ask` cannot express the request".to_string()]);
     let refused = recording_of_one(message(4, 1, &[]), error(FAIL));
     assert_eq!(RecordedConnection::of(&refused, 0).then(), None);
 }

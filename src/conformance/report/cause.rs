@@ -12,7 +12,7 @@ use super::{Case, Grade};
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::report::CaseFault;
 ///
-/// let fault = CaseFault::new("size-field-wrong", "the size field says 28, the message has 26 bytes");
+/// let fault = CaseFault::new("size-field-wrong", "size is 28, but the message has 26 bytes");
 /// assert_eq!(fault.name, "size-field-wrong");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ impl CaseFault {
 /// let mut report = Report::new("server", "process 4711");
 /// for name in ["requests/process/8001", "requests/process/8002"] {
 ///     let mut case = Case::new(name, "requests/process", "info", "ProcessInfo", Grade::Fail);
-///     case.faults.push(CaseFault::new("size-field-wrong", "the size field says 28, the message has 26 bytes"));
+///     case.faults.push(CaseFault::new("size-field-wrong", "size is 28, but the message has 26 bytes"));
 ///     report.add(case);
 /// }
 /// let [Cause { name, cases: 2, example, .. }] = &report.causes[..] else { panic!("one cause of two failures") };

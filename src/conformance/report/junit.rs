@@ -90,6 +90,6 @@ fn description(case: &Case, citations: &Citations) -> String {
         lines.extend(detail.about.iter().map(|about| format!("about     {about}")));
     }
     lines.extend(case.faults.iter().map(|fault| format!("FAULT     {}: {}", fault.name, fault.text)));
-    lines.extend(case.cited().map(|id| format!("{id}  {}", citations.line(id).unwrap_or("not known here"))));
+    lines.extend(case.cited().map(|id| format!("{id}  {}", citations.line(id).unwrap_or("unknown"))));
     lines.join("\n")
 }

@@ -274,7 +274,7 @@ pub struct Interrupted {
 ///
 /// assert_eq!(TooFewJudged::of(10, 100, 10), None);
 /// let few = TooFewJudged::of(9, 100, 10).expect("9 are less than 10");
-/// assert_eq!(few.to_string(), "only 9 of 100 cases were judged, 10 % are wanted");
+/// assert_eq!(few.to_string(), "only 9 of 100 cases were judged, expected 10 %");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -298,7 +298,7 @@ impl TooFewJudged {
 impl core::fmt::Display for TooFewJudged {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let Self { judged, of, least_percent } = self;
-        write!(f, "only {judged} of {of} cases were judged, {least_percent} % are wanted")
+        write!(f, "only {judged} of {of} cases were judged, expected {least_percent} %")
     }
 }
 
@@ -372,19 +372,19 @@ impl Report {
     pub fn parse(json: &str) -> Result<Self, String> {
         let report: Self = serde_json::from_str(json).map_err(|error| error.to_string())?;
         if report.format != FORMAT {
-            return Err(format!("format {}, where {FORMAT} is known", report.format));
+            return Err(format!("format is {}, expected {FORMAT}", report.format));
         }
         let mut names = BTreeSet::new();
         if let Some(case) = report.cases.iter().find(|case| !names.insert(&case.name)) {
-            return Err(format!("the case {} is there twice", case.name));
+            return Err(format!("duplicate case {}", case.name));
         }
         let mut counted = Self::new(&report.suite, &report.target);
         report.cases.iter().for_each(|case| counted.count(case));
         if (counted.counts, &counted.sections) != (report.counts, &report.sections) {
-            return Err("the counts are not those of its cases".to_owned());
+            return Err("the counts do not match the cases".to_owned());
         }
         if !cause::are_the_same(&counted.causes, &report.causes) {
-            return Err("the causes are not those of its cases".to_owned());
+            return Err("the causes do not match the cases".to_owned());
         }
         Ok(report)
     }

@@ -192,7 +192,7 @@ impl fmt::Display for Misbehaviour {
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::runtime::Misbehaviour;
 ///
-/// assert_eq!(Misbehaviour::parse("truncate=x").unwrap_err().to_string(), "truncate=x: the number is none of 32 bits");
+/// assert_eq!(Misbehaviour::parse("truncate=x").unwrap_err().to_string(), "truncate=x: the number is not a 32-bit number");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MisbehaviourError {
@@ -212,7 +212,7 @@ impl fmt::Display for MisbehaviourError {
         let why = match self.why {
             Why::Unknown => "no misbehaviour has this name",
             Why::TakesNoNumber => "it takes no number",
-            Why::NoNumber => "the number is none of 32 bits",
+            Why::NoNumber => "the number is not a 32-bit number",
         };
         write!(f, "{}: {why}", self.text)
     }
@@ -271,7 +271,7 @@ mod tests {
         );
         let refused = |text: &str| Misbehaviour::parse(text).unwrap_err().to_string();
         assert_eq!(refused("magic=1"), "magic=1: it takes no number");
-        assert_eq!(refused("truncate=4294967296"), "truncate=4294967296: the number is none of 32 bits");
+        assert_eq!(refused("truncate=4294967296"), "truncate=4294967296: the number is not a 32-bit number");
         assert_eq!(refused("sleeps"), "sleeps: no misbehaviour has this name");
     }
 

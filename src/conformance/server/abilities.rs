@@ -60,14 +60,14 @@ impl Abilities {
                 None => {}
             }
             if self.command(command) == Some(&Has::Silent) {
-                let silent = "nothing comes to a complete and valid message, and so it was not sent";
+                let silent = "no reply to a complete and valid message, so it was not sent";
                 return Some(Lack::Silent(format!("{name}: {silent}")));
             }
             let is_of_a_version = [Family::CoreClr, Family::NativeAot].contains(&profile.family()) && profile.version().is_some();
             let must_have = is_of_a_version && profile.knows(command);
             let is_known = self.command(command).is_some_and(|has| *has == Has::Yes || matches!(has, Has::No(_)));
             if is_of_a_version && !must_have && !is_known {
-                return Some(Lack::Missing(format!("{name}: it came later; this is {profile}, and it was not asked for")));
+                return Some(Lack::Missing(format!("{name}: newer than {profile}, and not tried")));
             }
             if let Some(Has::No(why)) = self.command(command).filter(|_| !must_have) {
                 return Some(Lack::Missing(format!("{name}: {why}")));

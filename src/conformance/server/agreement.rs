@@ -61,13 +61,13 @@ fn processes(evidence: &CaseEvidence) -> Vec<FaultSeen> {
         };
         let by = said.by;
         if said.id != id {
-            let text = format!("processId is {id}, and {} in another {by}", said.id);
+            let text = format!("processId is {id}, but {} in another {by}", said.id);
             found.push(FaultSeen::new(ServerFault::ProcessIdChanges, text));
         }
         if said.cookie != cookie {
             let fault = if swapped(said.cookie) == cookie { ServerFault::GuidByteOrder } else { ServerFault::CookieChanges };
             let (cookie, other) = (Guid::from_bytes(cookie), Guid::from_bytes(said.cookie));
-            found.push(FaultSeen::new(fault, format!("runtimeCookie is {cookie}, and {other} in another {by}")));
+            found.push(FaultSeen::new(fault, format!("runtimeCookie is {cookie}, but {other} in another {by}")));
         }
     }
     found
@@ -94,7 +94,7 @@ fn swapped(mut guid: [u8; 16]) -> [u8; 16] {
 
 /// Ids of concurrent sessions.
 fn sessions(evidence: &CaseEvidence) -> Option<FaultSeen> {
-    history(evidence).twice.map(|id| FaultSeen::new(ServerFault::SessionIdTwice, format!("two sessions that run have the id {id}")))
+    history(evidence).twice.map(|id| FaultSeen::new(ServerFault::SessionIdTwice, format!("two running sessions have the id {id}")))
 }
 
 /// How many sessions of a case were stopped, if any, and none is running.

@@ -4,6 +4,7 @@ use alloc::{format, string::String, vec::Vec};
 use core::{fmt, time::Duration};
 
 use crate::command::Command;
+use crate::conformance::byte_count::ByteCount;
 use crate::conformance::player::{Network, Player, PlayerError, Received};
 use crate::exchange::End;
 use crate::header::{HEADER_LEN, Header};
@@ -30,9 +31,10 @@ impl fmt::Display for Came {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Message(bytes) => write!(f, "a message of {} bytes", bytes.len()),
-            Self::NoMessage(bytes) => write!(f, "bytes that are no header: {}", hex::encode(bytes)),
-            Self::End(end, bytes) => write!(f, "{end} behind {} bytes", bytes.len()),
-            Self::Silence(bytes) => write!(f, "nothing more behind {} bytes", bytes.len()),
+            Self::NoMessage(bytes) => write!(f, "bytes that are not a header: {}", hex::encode(bytes)),
+            Self::End(end, bytes) => write!(f, "{end} after {}", ByteCount(bytes.len())),
+            Self::Silence(bytes) if bytes.is_empty() => f.write_str("no reply was received"),
+            Self::Silence(bytes) => write!(f, "nothing more after {}", ByteCount(bytes.len())),
         }
     }
 }
@@ -105,7 +107,7 @@ pub(super) fn answers(player: &mut Player<'_>, on: &str, until: Duration) -> Res
         {
             Ok(())
         }
-        other => Err(PlayerError::differs(format!("to a complete ProcessInfo comes {other}"))),
+        other => Err(PlayerError::differs(format!("no valid reply to a complete ProcessInfo: {other}"))),
     }
 }
 

@@ -103,7 +103,7 @@ impl<'o> CasePlayer<'o> {
             let second = self.attempt(case, own)?;
             if !second.fails() {
                 let first = attempt.text();
-                note = Some(format!("{}: went as it must at the second try only; at the first: {first}", case.name()));
+                note = Some(format!("{}: passed only at the second try; the first: {first}", case.name()));
             }
             attempt = second;
         }
@@ -177,7 +177,7 @@ impl<'o> CasePlayer<'o> {
                     }
                     first.get_or_insert(attempt);
                 }
-                first.ok_or_else(|| format!("{}: there is no way that it goes", case.name()))
+                first.ok_or_else(|| format!("{}: nothing to play", case.name()))
             }
         }
     }
@@ -283,7 +283,7 @@ impl<'o> CasePlayer<'o> {
         if !self.subject.end_shared() {
             return Err(format!("{reason}; after: {}", attempt.text()));
         }
-        let reason = format!("afterwards the target does not answer any more: {reason}");
+        let reason = format!("afterwards the target no longer answers: {reason}");
         match &mut attempt.result {
             Ok(judgement) => {
                 judgement.grade = Grade::Fail;
@@ -390,7 +390,7 @@ pub(super) fn entry(options: &Options, case: &ServerCase<'_>, judgement: Judgeme
 }
 
 fn expected(script: &Script) -> String {
-    format!("as script {} says: diagipc scripts show {}", script.sc_id, script.name)
+    format!("as in script {}: diagipc scripts show {}", script.sc_id, script.name)
 }
 
 impl Attempt {

@@ -62,7 +62,7 @@ pub(super) fn of_block(payload: &[u8], rest: &[u8], is_all: bool) -> Option<Faul
     let block = rest.get(..announced);
     if block.is_some_and(|block| length_of(block) == Some(announced)) {
         let more = rest.len().saturating_sub(announced);
-        let text = format!("{more} bytes follow the environment of {announced}");
+        let text = format!("{more} bytes follow the environment of {announced} bytes");
         return (more > 0).then(|| FaultSeen::new(ServerFault::BytesAfterReply, text));
     }
     if block.is_none() && !is_all {
@@ -70,21 +70,21 @@ pub(super) fn of_block(payload: &[u8], rest: &[u8], is_all: bool) -> Option<Faul
     }
     let swapped = u32::try_from(announced).ok().and_then(|n| usize::try_from(n.swap_bytes()).ok());
     if swapped == Some(rest.len()) && announced != rest.len() {
-        let text = format!("nIncomingBytes is {announced}, and {} with its bytes the other way round", rest.len());
+        let text = format!("nIncomingBytes is {announced}, but {} with its bytes reversed", rest.len());
         return Some(FaultSeen::new(ServerFault::WrongByteOrder, text));
     }
     if length_of(rest) == Some(rest.len()) {
         return Some(bytes_wrong(announced, rest.len()));
     }
     if block.is_none() && declared_length(rest) == Some(announced) {
-        let text = format!("nIncomingBytes is {announced}, {} bytes came", rest.len());
+        let text = format!("nIncomingBytes is {announced}, but {} bytes were received", rest.len());
         return Some(FaultSeen::new(ServerFault::ReplyCut, text));
     }
     for block in [block, Some(rest)].into_iter().flatten() {
         let mut right = Spelled::new(block, Spelling::Right);
         if let Ok(count) = all_entries(&mut right) {
             let said = block.get(..4).map_or(0, LittleEndian::read_u32);
-            let text = format!("the count of the environment is {said}, {count} entries follow");
+            let text = format!("the count of the environment is {said}, but {count} entries follow");
             return Some(FaultSeen::new(ServerFault::EnvironmentCountWrong, text));
         }
         let misspelled = wrong_spelling(block, entries).or_else(|| wrong_spelling(block, |block| all_entries(block).map(drop)));
@@ -100,5 +100,5 @@ pub(super) fn of_block(payload: &[u8], rest: &[u8], is_all: bool) -> Option<Faul
 }
 
 fn bytes_wrong(announced: usize, came: usize) -> FaultSeen {
-    FaultSeen::new(ServerFault::EnvironmentBytesWrong, format!("nIncomingBytes is {announced}, {came} bytes follow"))
+    FaultSeen::new(ServerFault::EnvironmentBytesWrong, format!("nIncomingBytes is {announced}, but {came} bytes follow"))
 }

@@ -146,7 +146,7 @@ fn answer(
             let text = format!("{asked}: hresult is {code}, expected an OK");
             let ended = super::agreement::ended_sessions(evidence).filter(|_| !of_bytes && exchange.is_answered_as_session());
             if let Some(ended) = ended {
-                let text = format!("{text}: {ended} sessions were stopped before, and none runs");
+                let text = format!("{text}: {ended} sessions were stopped before, and none is running");
                 return Some(FaultSeen::new(ServerFault::SessionsLeaked, text));
             }
             (!refusable.takes(code)).then(|| FaultSeen::new(ServerFault::ValidRequestRefused, text))
@@ -161,7 +161,7 @@ fn answer(
                 (Some(code), ServerFault::MagicUnchecked) if code != HResult::BAD_ENCODING => unchecked,
                 _ => ServerFault::WrongErrorCode,
             };
-            let came = error.map_or_else(|| String::from("an OK came"), |code| format!("hresult is {code}"));
+            let came = error.map_or_else(|| String::from("the reply is OK"), |code| format!("hresult is {code}"));
             Some(FaultSeen::new(fault, format!("{asked}: {came}, expected {due}")))
         }
     }
@@ -206,10 +206,9 @@ fn of_wrong(wrong: &Wrong, evidence: &CaseEvidence) -> Option<FaultSeen> {
                         ServerFault::ValidRequestRefused,
                         format!("{}: hresult is {code}, expected an OK", asked(exchange)),
                     ),
-                    None => FaultSeen::new(
-                        ServerFault::StopEchoesAnother,
-                        "the reply to StopTracing does not have the id that was asked for",
-                    ),
+                    None => {
+                        FaultSeen::new(ServerFault::StopEchoesAnother, "the reply to StopTracing does not have the requested id")
+                    }
                 }),
                 Came::End(end, _) => Some(closed(exchange, *end)),
                 Came::Silence(_) => Some(silence(exchange)),
@@ -220,7 +219,7 @@ fn of_wrong(wrong: &Wrong, evidence: &CaseEvidence) -> Option<FaultSeen> {
             Some(FaultSeen::new(ServerFault::ConnectionReset, format!("the stream of the stopped session: {end}")))
         }
         Wrong::Stream(None) => {
-            Some(FaultSeen::new(ServerFault::StreamDoesNotEnd, "the session was stopped, its stream goes on or stays open"))
+            Some(FaultSeen::new(ServerFault::StreamDoesNotEnd, "the session was stopped, but its stream continues or stays open"))
         }
         // The bytes show it.
         Wrong::Reply(_) | Wrong::Environment(_) | Wrong::EnvironmentCut { .. } | Wrong::NotCanonical => None,
@@ -245,7 +244,7 @@ fn asked(exchange: &Exchange) -> String {
 }
 
 fn closed(exchange: &Exchange, end: End) -> FaultSeen {
-    FaultSeen::new(ServerFault::ClosesBeforeReply, format!("{}: {end}, and no reply came", asked(exchange)))
+    FaultSeen::new(ServerFault::ClosesBeforeReply, format!("{}: {end}, and no reply was received", asked(exchange)))
 }
 
 fn silence(exchange: &Exchange) -> FaultSeen {
@@ -258,7 +257,7 @@ fn silence(exchange: &Exchange) -> FaultSeen {
         () if !exchange.asks_known_command() => ServerFault::NoAnswerToUnknownCommand,
         () => ServerFault::NoAnswer,
     };
-    FaultSeen::new(fault, format!("{}: nothing came", asked(exchange)))
+    FaultSeen::new(fault, format!("{}: no reply was received", asked(exchange)))
 }
 
 fn left_open(exchange: &Exchange) -> FaultSeen {
@@ -266,7 +265,7 @@ fn left_open(exchange: &Exchange) -> FaultSeen {
         exchange.command().is_some_and(|command| command != Command::STOP_TRACING && command.set == Command::STOP_TRACING.set)
             && error_of(&exchange.came).is_none();
     if is_stream {
-        return FaultSeen::new(ServerFault::StreamDoesNotEnd, "the session was stopped, its stream goes on or stays open");
+        return FaultSeen::new(ServerFault::StreamDoesNotEnd, "the session was stopped, but its stream continues or stays open");
     }
     FaultSeen::new(ServerFault::ConnectionLeftOpen, format!("{}: the connection stays open after the reply", asked(exchange)))
 }

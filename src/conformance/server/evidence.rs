@@ -50,7 +50,7 @@ impl Conclusion {
     /// For the notes of a report.
     pub(super) fn note(&self) -> String {
         let Self { profile, why } = self;
-        format!("profile {profile}, {}: {why}; --profile NAME says otherwise", profile.held_to())
+        format!("profile {profile}, {}: {why}; --profile NAME overrides it", profile.held_to())
     }
 }
 
@@ -67,7 +67,7 @@ pub(super) fn conclude(evidence: &Evidence, abilities: &Abilities) -> Conclusion
     }
     match came.error() {
         Some(HResult::UNKNOWN_COMMAND) => older(evidence, abilities),
-        Some(hresult) => Conclusion::strict(&format!("it answers ProcessInfo2 by {hresult}")),
+        Some(hresult) => Conclusion::strict(&format!("it answers ProcessInfo2 with {hresult}")),
         None => match version(came) {
             Ok((text, major)) => of_version(&text, major, evidence, abilities),
             Err(why) => Conclusion::strict(&why),
@@ -79,14 +79,14 @@ pub(super) fn conclude(evidence: &Evidence, abilities: &Abilities) -> Conclusion
 fn older(evidence: &Evidence, abilities: &Abilities) -> Conclusion {
     const PROFILE: Profile = Profile::CORECLR_3_1;
     if let Err(why) = commands_fit(PROFILE, abilities) {
-        return Conclusion::strict(&format!("it does not know ProcessInfo2 (.NET 3 would not), and {why}"));
+        return Conclusion::strict(&format!("it does not know ProcessInfo2 (nor does .NET 3), but {why}"));
     }
     match evidence.header_in_pieces.as_ref().and_then(Came::error) {
         Some(HResult::BAD_ENCODING) => Conclusion {
             profile: PROFILE,
-            why: "it knows the commands of .NET Core 3 and no other, and refuses a header that arrives in pieces".to_owned(),
+            why: "it knows only the commands of .NET Core 3, and refuses a header that arrives in pieces".to_owned(),
         },
-        _ => Conclusion::strict("it does not know ProcessInfo2 (.NET 3 would not), and takes a header in pieces"),
+        _ => Conclusion::strict("it does not know ProcessInfo2 (nor does .NET 3), but accepts a header in pieces"),
     }
 }
 
@@ -94,29 +94,29 @@ fn of_version(text: &str, major: u8, evidence: &Evidence, abilities: &Abilities)
     let says = format!("ProcessInfo2 says {text}");
     let profile = Profile::of_version(text).unwrap_or(Profile::core_clr(major, 0));
     if let Err(why) = commands_fit(profile, abilities) {
-        return Conclusion::strict(&format!("{says}, and {why}"));
+        return Conclusion::strict(&format!("{says}, but {why}"));
     }
     let native_aot = profile.of_family(Family::NativeAot);
     let fits = format!("{says}, and its commands are those of .NET {major}");
     let Some(came) = &evidence.unknown_profiler_id else {
-        let why = format!("{fits}; that it is CoreCLR is assumed: to ask may cost the target a descriptor (F-74)");
+        let why = format!("{fits}; CoreCLR is assumed: asking may cost the target a descriptor (F-74)");
         return Conclusion { profile, why };
     };
-    let asked = "an unknown id of the profiler set is answered";
+    let asked = "the reply to an unknown id of the profiler set is";
     match came.error() {
         Some(HResult::UNKNOWN_COMMAND) => Conclusion { profile, why: format!("{fits}; {asked} UNKNOWN_COMMAND: CoreCLR") },
         Some(HResult::NOT_SUPPORTED) => match evidence.dump_type_0.as_ref().map(Came::error) {
             Some(Some(HResult::NOT_SUPPORTED)) => {
-                Conclusion { profile: Profile::MONO, why: format!("{fits}; {asked} NOTSUPPORTED, and so is a dump: Mono") }
+                Conclusion { profile: Profile::MONO, why: format!("{fits}; {asked} NOTSUPPORTED, and so is that to a dump: Mono") }
             }
             Some(Some(HResult::FAIL)) => Conclusion {
                 profile: native_aot,
-                why: format!("{fits}; {asked} NOTSUPPORTED, and a dump of type 0 E_FAIL: NativeAOT"),
+                why: format!("{fits}; {asked} NOTSUPPORTED, and that to a dump of type 0 is E_FAIL: NativeAOT"),
             },
             None => Conclusion { profile: native_aot, why: format!("{fits}; {asked} NOTSUPPORTED: NativeAOT") },
-            _ => Conclusion::strict(&format!("{says}, {asked} by NOTSUPPORTED, and a dump of type 0 by no E_FAIL")),
+            _ => Conclusion::strict(&format!("{says}; {asked} NOTSUPPORTED, but that to a dump of type 0 is not E_FAIL")),
         },
-        _ => Conclusion::strict(&format!("{says}, and {asked} by {came}")),
+        _ => Conclusion::strict(&format!("{says}; {asked} not one of a runtime: {came}")),
     }
 }
 
@@ -125,9 +125,9 @@ fn commands_fit(profile: Profile, abilities: &Abilities) -> Result<(), String> {
     for (command, has) in &abilities.commands {
         let name = command.name().unwrap_or_default();
         match (has, profile.knows(*command)) {
-            (Has::No(_), true) => return Err(format!("{name} is unknown to it")),
-            (Has::Silent, _) => return Err(format!("it says nothing to {name}")),
-            (Has::Yes, false) => return Err(format!("it knows {name}, which came later")),
+            (Has::No(_), true) => return Err(format!("it does not know {name}")),
+            (Has::Silent, _) => return Err(format!("it does not answer {name}")),
+            (Has::Yes, false) => return Err(format!("it knows {name}, which is newer")),
             _ => {}
         }
     }
@@ -136,12 +136,12 @@ fn commands_fit(profile: Profile, abilities: &Abilities) -> Result<(), String> {
 
 /// The version in a reply to `ProcessInfo2`, if all of it can be a runtime's.
 fn version(came: &Came) -> Result<(String, u8), String> {
-    let Came::Message(bytes) = came else { return Err(format!("to ProcessInfo2 comes {came}")) };
+    let Came::Message(bytes) = came else { return Err(format!("no valid reply to ProcessInfo2: {came}")) };
     let reply = Message::decode(bytes).ok().and_then(|message| message.reply_as::<ProcessInfo2>().ok());
     let Some(Reply::Ok(info)) = reply else { return Err("its reply to ProcessInfo2 is malformed".to_owned()) };
     let ProcessInfo2Reply { process_id, os, arch, clr_product_version, .. } = info;
     let text = clr_product_version.to_string();
-    let major = known_version(&text).ok_or_else(|| format!("its clrProductVersion, {text:?}, is of no released .NET"))?;
+    let major = known_version(&text).ok_or_else(|| format!("its clrProductVersion {text:?} is not that of a released .NET"))?;
     let is_one_of = |names: &[&str], name: &str| names.iter().any(|one| one.eq_ignore_ascii_case(name));
     if process_id == 0 || !is_one_of(&SYSTEMS, &os.to_string()) || !is_one_of(&PROCESSORS, &arch.to_string()) {
         return Err(format!("its process id {process_id}, OS {os} and architecture {arch} are not those of a runtime"));
@@ -248,10 +248,10 @@ mod tests {
         strict(&ask(says("9", "Linux")), &nine, "\"9\"");
         strict(&ask(says("9.1.0", "Linux")), &nine, "\"9.1.0\"");
         strict(&ask(says("9.0.5", "TempleOS")), &nine, "TempleOS");
-        strict(&ask(says("9.0.5", "Linux")), &runtime(Profile::CORECLR_8), "CollectTracing3 is unknown to it");
-        strict(&ask(says("9.0.5", "Linux")), &runtime(Profile::CORECLR_10), "CollectTracing5, which came later");
-        strict(&ask(error(HResult::FAIL)), &nine, "ProcessInfo2 by 0x80004005");
-        strict(&ask(Came::Silence(Vec::new())), &nine, "ProcessInfo2 comes nothing");
+        strict(&ask(says("9.0.5", "Linux")), &runtime(Profile::CORECLR_8), "it does not know CollectTracing3");
+        strict(&ask(says("9.0.5", "Linux")), &runtime(Profile::CORECLR_10), "CollectTracing5, which is newer");
+        strict(&ask(error(HResult::FAIL)), &nine, "ProcessInfo2 with 0x80004005");
+        strict(&ask(Came::Silence(Vec::new())), &nine, "ProcessInfo2: no reply");
         strict(&Evidence::default(), &nine, "does not answer");
         let other = Evidence { unknown_profiler_id: Some(error(HResult::FAIL)), ..ask(says("9.0.5", "Linux")) };
         strict(&other, &nine, "profiler set");
@@ -260,6 +260,6 @@ mod tests {
         strict(&ask(says("9.0.5", "Linux")), &concurrent, "a second client");
         // Three commands without ProcessInfo2 alone do not mean .NET 3.
         let small = Evidence { header_in_pieces: Some(error(HResult::UNKNOWN_COMMAND)), ..ask(error(HResult::UNKNOWN_COMMAND)) };
-        strict(&small, &runtime(Profile::CORECLR_3_1), "takes a header in pieces");
+        strict(&small, &runtime(Profile::CORECLR_3_1), "accepts a header in pieces");
     }
 }

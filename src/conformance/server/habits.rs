@@ -15,7 +15,7 @@ use crate::hresult::HResult;
 use crate::vectors::{Test, Value, Verdict};
 
 /// The text for anything that the document leaves open.
-const LEFT_OPEN: &str = "runtimes do so; the document leaves it open";
+const LEFT_OPEN: &str = "runtimes do this; the document leaves it open";
 
 /// The fact that runtimes answer `StopTracing` of any id with OK.
 const STOPS_ANY_ID: &str = "F-31";
@@ -44,10 +44,10 @@ pub(super) fn of_request(profile: Profile, expectation: &Expectation<'_>, test: 
             ("F-69", format!("the input ends too early, and {end} without a reply"))
         }
         Came::Message(_) if refuses_a_stop(command, error) && expectation.verdict != Verdict::Invalid => {
-            (STOPS_ANY_ID, "a session that is not there is refused".to_owned())
+            (STOPS_ANY_ID, "a nonexistent session is refused".to_owned())
         }
         Came::Message(_) if error.is_none() && has_a_name_of_nuls(test) => {
-            ("P-43", "a name of NULs is not taken for an empty one".to_owned())
+            ("P-43", "a name of NULs is not treated as empty".to_owned())
         }
         _ => return None,
     };

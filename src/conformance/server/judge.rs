@@ -69,7 +69,7 @@ impl Judgement {
 pub(super) fn expected(expectation: &Expectation<'_>) -> String {
     match expectation.verdict {
         Verdict::Valid => match expectation.refusable {
-            Refusable::Never => "an OK, and what belongs to it".into(),
+            Refusable::Never => "an OK, and any continuation".into(),
             Refusable::ByTheMachine => "an OK, or an error that says why it cannot be done here".into(),
             Refusable::By(refusals) => {
                 let refusals: Vec<String> = refusals.iter().map(|hresult| format!(", or the error {hresult}")).collect();
@@ -140,8 +140,8 @@ pub(super) fn lacks(command: Option<Command>) -> String {
 
 fn came(came: &Came, error: Option<HResult>) -> String {
     match error {
-        Some(hresult) => format!("the error {hresult} comes"),
-        None if matches!(came, Came::Message(_)) => "an OK comes".into(),
+        Some(hresult) => format!("the reply is the error {hresult}"),
+        None if matches!(came, Came::Message(_)) => "the reply is OK".into(),
         None => format!("{came}"),
     }
 }
@@ -226,12 +226,12 @@ mod tests {
             found
         };
         let invalid = tc_id_of(&files, |_, test| test.result == Verdict::Invalid && test.error.is_some());
-        assert_eq!(found(invalid, ok()), ["an OK comes"]);
-        assert_eq!(found(invalid, Came::Silence(Vec::new())), ["nothing more behind 0 bytes"]);
+        assert_eq!(found(invalid, ok()), ["the reply is OK"]);
+        assert_eq!(found(invalid, Came::Silence(Vec::new())), ["no reply was received"]);
         let valid = tc_id_of(&files, |_, test| test.result == Verdict::Valid && test.hazard.is_none());
-        assert_eq!(found(valid, error(HResult::BAD_ENCODING)), ["the error 0x80131384 DS_IPC_E_BAD_ENCODING comes"]);
-        assert_eq!(found(valid, Came::End(End::Reset, vec![1])), ["the connection was reset behind 1 bytes"]);
-        assert_eq!(found(valid, Came::NoMessage(vec![0xab; 2])), ["bytes that are no header: abab"]);
+        assert_eq!(found(valid, error(HResult::BAD_ENCODING)), ["the reply is the error 0x80131384 DS_IPC_E_BAD_ENCODING"]);
+        assert_eq!(found(valid, Came::End(End::Reset, vec![1])), ["the connection was reset after 1 byte"]);
+        assert_eq!(found(valid, Came::NoMessage(vec![0xab; 2])), ["bytes that are not a header: abab"]);
     }
 
     #[test]
@@ -276,7 +276,7 @@ mod tests {
         let of = |result: Verdict, is_hazard: bool| {
             tc_id_of(&files, |_, test| test.result == result && test.hazard.is_some() == is_hazard)
         };
-        assert_eq!(says(of(Verdict::Valid, false)), "an OK, and what belongs to it");
+        assert_eq!(says(of(Verdict::Valid, false)), "an OK, and any continuation");
         assert_eq!(says(of(Verdict::Valid, true)), "an OK, or an error that says why it cannot be done here");
         let of_kind = |kind: &str| tc_id_of(&files, |_, test| test.error.as_ref().is_some_and(|fault| fault.kind == kind));
         assert_eq!(says(of_kind("bad_magic")), "the error 0x80131386 DS_IPC_E_UNKNOWN_MAGIC");

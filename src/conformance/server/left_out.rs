@@ -25,9 +25,8 @@ impl LeftOut {
     /// A line for each reason.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(|(why, cases)| {
-            let were =
-                if cases.len() == 1 { "case was not played, as what it needs" } else { "cases were not played, as what they need" };
-            format!("{} {were} is not here: {why}: {}", cases.len(), cases.join(", "))
+            let s = if cases.len() == 1 { "" } else { "s" };
+            format!("{} case{s} cannot be played here: {why}: {}", cases.len(), cases.join(", "))
         })
     }
 }

@@ -6,7 +6,7 @@
 
 //! # Example
 //!
-//! Hold a server that runs to what changes nothing in it:
+//! Check a running server, without changing it:
 //!
 //! ```no_run
 //! use dotnet_diagnostics_ipc::conformance::server::{Options, Place, cases, run};

@@ -74,10 +74,10 @@ impl FromStr for Place {
             return Ok(Self::Process(id));
         }
         if let Some(path) = text.strip_prefix("port:") {
-            return if path.is_empty() { Err("expected a path behind port:".to_owned()) } else { Ok(Self::Port(path.into())) };
+            return if path.is_empty() { Err("expected a path after port:".to_owned()) } else { Ok(Self::Port(path.into())) };
         }
         match pipe(text) {
-            Some("") => Err(format!("expected a name behind {PIPE_PREFIX}")),
+            Some("") => Err(format!("expected a name after {PIPE_PREFIX}")),
             Some(name) => Ok(Self::Pipe(name.to_owned())),
             None if text.is_empty() => Err(WANTED.to_owned()),
             None => Ok(Self::Socket(text.into())),
@@ -138,8 +138,8 @@ mod tests {
     fn invalid_place_names_what_is_missing() {
         for (text, said) in [
             ("", "expected an endpoint"),
-            ("port:", "expected a path behind port:"),
-            (r"\\.\pipe\", r"expected a name behind \\.\pipe\"),
+            ("port:", "expected a path after port:"),
+            (r"\\.\pipe\", r"expected a name after \\.\pipe\"),
         ] {
             assert!(text.parse::<Place>().unwrap_err().starts_with(said), "{text}");
         }

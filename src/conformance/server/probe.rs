@@ -198,7 +198,7 @@ pub(super) fn user_events(network: &mut TargetNetwork, wire: &[u8], waits: Waits
     }
     let _ = player.close_all();
     Ok(match came.error() {
-        Some(hresult) => Has::No(format!("{hresult} before a descriptor was handed over")),
+        Some(hresult) => Has::No(format!("{hresult} before a descriptor was passed")),
         None => Has::Yes,
     })
 }
@@ -210,7 +210,7 @@ pub(super) fn ports(subject: &Subject, waits: Waits) -> Has {
     let Ok((_spawned, mut network)) = subject.own(&target, RunsIn::CurrentDirectory) else { return Has::Yes };
     let until = network.now().saturating_add(waits.whole);
     match network.accept(Some(PORT), until) {
-        Ok(None) => Has::No(format!("nobody connects to the port of DOTNET_DiagnosticPorts within {} s", waits.whole.as_secs())),
+        Ok(None) => Has::No(format!("no connection to the port of DOTNET_DiagnosticPorts within {} s", waits.whole.as_secs())),
         Ok(Some(_)) => Has::Yes,
         Err(_) => Has::Unclear,
     }
@@ -222,7 +222,7 @@ pub(super) fn suspension(subject: &Subject, waits: Waits) -> Result<Has, PlayerE
     let Ok((_spawned, mut network)) = subject.own(&target, RunsIn::CurrentDirectory) else { return Ok(Has::Yes) };
     let mut player = Player::new(&mut network, waits.whole);
     let Ok(id) = begin(&mut player, Format::NET_TRACE, waits)? else {
-        return Ok(Has::No("no session shows whether it waits: declare it by --target".to_string()));
+        return Ok(Has::No("no session can show whether it waits: declare it with --target".to_string()));
     };
     let before = first_bytes(&mut player, waits.learned)?;
     if !before.is_empty() {

@@ -29,18 +29,17 @@ impl TargetProcess {
             (Some(process), _) if process.ids.iter().any(|id| u64::from(*id) == said) || process.is_kin(said) => None,
             (Some(process), _) => {
                 let ids: Vec<String> = process.ids.iter().map(|id| format!("{id}")).collect();
-                Some(format!("{}, the id of the process that listens", ids.join(" or ")))
+                Some(format!("{}, the id of the listening process", ids.join(" or ")))
             }
-            (None, Some(named)) => Some(format!("{named}, which the name of its endpoint has")),
+            (None, Some(named)) => Some(format!("{named}, as in the name of its endpoint")),
             (None, None) => None,
         }
     }
 
     /// Why process ids cannot be compared, if so.
     pub(super) fn unknown(&self) -> Option<&'static str> {
-        (self.named.is_none() && ids_of(&self.peer).is_none()).then_some(
-            "processId was compared with nothing: which process the target is, and how it numbers itself, is unknown here",
-        )
+        (self.named.is_none() && ids_of(&self.peer).is_none())
+            .then_some("processId was not checked: the process of the target, or its own id, is unknown here")
     }
 }
 
@@ -160,7 +159,7 @@ mod tests {
     fn process_id_in_name_is_expected_without_other_source() {
         let named = TargetProcess { named: Some(12), peer: Peer::default() };
         assert_eq!(named.expected_in_place_of(12), None);
-        assert_eq!(named.expected_in_place_of(13).unwrap(), "12, which the name of its endpoint has");
+        assert_eq!(named.expected_in_place_of(13).unwrap(), "12, as in the name of its endpoint");
         let unknown = TargetProcess::default();
         assert_eq!((unknown.expected_in_place_of(13), unknown.unknown().is_some(), named.unknown()), (None, true, None));
     }

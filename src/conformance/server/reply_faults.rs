@@ -9,6 +9,7 @@ use super::faults::{FaultSeen, ServerFault};
 use super::spelling::{NoSuch, Spelled, Spelling, wrong_spelling};
 use super::stream_faults::begins_stream;
 use crate::command::{Command, ReplyType};
+use crate::conformance::byte_count::ByteCount;
 use crate::header::{HEADER_LEN, MAGIC};
 use crate::hresult::HResult;
 use crate::message::AnyReply;
@@ -63,12 +64,12 @@ fn of_exchange(exchange: &Exchange) -> Vec<FaultSeen> {
         return vec![fault];
     }
     let Some((header, body)) = came.split_at_checked(HEADER_LEN) else {
-        return vec![FaultSeen::new(ServerFault::ReplyCut, format!("{} bytes of a header came", came.len()))];
+        return vec![FaultSeen::new(ServerFault::ReplyCut, format!("only {} of a header received", ByteCount(came.len())))];
     };
     let size = LittleEndian::read_u16(header.get(14..16).unwrap_or(&[0; 2]));
     let swapped = usize::from(size.swap_bytes());
     if usize::from(size) > came.len() && (HEADER_LEN..=came.len()).contains(&swapped) {
-        let text = format!("the size field says {size}, and {swapped} with its bytes the other way round");
+        let text = format!("size is {size}, but {swapped} with its bytes reversed");
         return vec![FaultSeen::new(ServerFault::WrongByteOrder, text)];
     }
     let &[set, id, low, high] = header.get(16..).unwrap_or_default() else { return Vec::new() };
@@ -113,11 +114,11 @@ fn no_header(came: &[u8]) -> Option<FaultSeen> {
     }
     let at = came.windows(MAGIC.len()).position(|window| window == MAGIC);
     if let Some(at) = at {
-        let text = format!("{at} bytes come before the reply, which begins with {}", quoted(start));
+        let text = format!("{at} bytes precede the reply: {}", quoted(start));
         return Some(FaultSeen::new(ServerFault::ContinuationBeforeReply, text));
     }
     if begins_stream(came) {
-        let text = format!("the stream comes first: {}", quoted(start));
+        let text = format!("the stream precedes the reply: {}", quoted(start));
         return Some(FaultSeen::new(ServerFault::ContinuationBeforeReply, text));
     }
     let alike = start.iter().zip(MAGIC).take_while(|(have, want)| have.eq_ignore_ascii_case(want)).count();
@@ -147,7 +148,7 @@ impl Reply<'_> {
     }
 
     fn size_wrong(&self, len: usize) -> FaultSeen {
-        FaultSeen::new(ServerFault::SizeFieldWrong, format!("the size field says {}, the message has {len} bytes", self.size))
+        FaultSeen::new(ServerFault::SizeFieldWrong, format!("size is {}, but the message has {len} bytes", self.size))
     }
 
     /// The end of the message, if everything before is right.
@@ -171,12 +172,12 @@ impl Reply<'_> {
             (Some(len), Some(_)) if len < self.size => Err(self.surplus(len)),
             (Some(len), _) => Err(self.size_wrong(len)),
             (None, None) if self.size < HEADER_LEN => {
-                let text = format!("the size field says {}, the header alone has {HEADER_LEN} bytes", self.size);
+                let text = format!("size is {}, but the header alone has {HEADER_LEN} bytes", self.size);
                 Err(FaultSeen::new(ServerFault::SizeFieldWrong, text))
             }
             (None, None) if self.exchange.quiet.is_some() => {
                 let (size, came) = (self.size, self.came());
-                Err(FaultSeen::new(ServerFault::ReplyCut, format!("the size field says {size}, {came} bytes came")))
+                Err(FaultSeen::new(ServerFault::ReplyCut, format!("size is {size}, but {came} bytes were received")))
             }
             (None, Some(_)) => {
                 let text = format!("the {} bytes of payload do not have the fields of the reply", self.body.len());
@@ -232,7 +233,7 @@ impl Reply<'_> {
                 let code = HResult(u32::try_from(first(4)?).ok()?);
                 let swapped = HResult(code.0.swap_bytes());
                 if swapped.name().is_some() && swapped != HResult::OK && code.name().is_none() {
-                    let text = format!("hresult is {code}, and {swapped} with its bytes the other way round");
+                    let text = format!("hresult is {code}, but {swapped} with its bytes reversed");
                     return Some(FaultSeen::new(ServerFault::WrongByteOrder, text));
                 }
                 let text = format!("hresult is {code}, expected a failing one, such as {}", HResult::BAD_ENCODING);
@@ -241,7 +242,7 @@ impl Reply<'_> {
             Layout::Ok(ReplyType::ProcessInfo | ReplyType::ProcessInfo2) => {
                 let id = first(8)?;
                 let is_swapped = u32::try_from(id).is_err() && u32::try_from(id.swap_bytes()).is_ok();
-                let text = format!("processId is {id}, and {} with its bytes the other way round", id.swap_bytes());
+                let text = format!("processId is {id}, but {} with its bytes reversed", id.swap_bytes());
                 is_swapped.then(|| FaultSeen::new(ServerFault::WrongByteOrder, text))
             }
             Layout::Ok(ReplyType::Session) if self.exchange.command() != Some(Command::STOP_TRACING) => {

@@ -87,9 +87,9 @@ impl fmt::Display for Wrong {
             Self::EnvironmentCut { announced, came, then } => {
                 let then = match then {
                     Received::End(end) => format!("{end}"),
-                    Received::Bytes(..) | Received::Nothing => "nothing more comes".to_string(),
+                    Received::Bytes(..) | Received::Nothing => "nothing more was received".to_string(),
                 };
-                write!(f, "nIncomingBytes is {announced}, after {came} bytes {then}")
+                write!(f, "nIncomingBytes is {announced}, but after {came} bytes {then}")
             }
             Self::Environment(refusal) => write!(f, "the environment is malformed: {refusal}"),
         }

@@ -44,9 +44,9 @@ enum Plan {
     Silent(String),
 }
 
-const SIDE_EFFECTS: &str = "they change a target, which --allow-side-effects allows";
-const HARMFUL: &str = "they may kill, wedge or exhaust a target, which --allow-harmful allows";
-const OWN_TARGET: &str = "they want a target that is started for them, by --spawn";
+const SIDE_EFFECTS: &str = "they change the target: --allow-side-effects allows them";
+const HARMFUL: &str = "they may kill, hang or exhaust the target: --allow-harmful allows them";
+const OWN_TARGET: &str = "they need a target started for them: use --spawn";
 
 /// A message of a worker.
 enum News {
@@ -179,7 +179,7 @@ fn plan(case: &ServerCase<'_>, subject: &Subject, met: &Met, options: &Options) 
         return Plan::Elsewhere(format!("they are meant for {platform}"));
     }
     if case.wants().contains(&Ability::OneClientAtATime) && subject.is_at_port() {
-        return Plan::Elsewhere("two connections beside each other, which a target does not make to a port".into());
+        return Plan::Elsewhere("they need two concurrent connections, which a target does not open to a port".into());
     }
     match met.abilities.lack(case, met.profile, &options.claims) {
         Some(Lack::Missing(what)) => return Plan::Missing(what),
@@ -191,7 +191,7 @@ fn plan(case: &ServerCase<'_>, subject: &Subject, met: &Met, options: &Options) 
     let is_of_the_start = |ability: &Ability| [Ability::Ports, Ability::Suspension].contains(ability);
     let is_about_the_start = !case.wants_default_port() || case.wants().iter().any(is_of_the_start);
     if let Some(since) = case.since().filter(|since| is_about_the_start && !met.profile.has(since)) {
-        return Plan::Missing(format!("came with .NET {since}; this is {}", met.profile));
+        return Plan::Missing(format!("added in .NET {since}; this is {}", met.profile));
     }
     if case.wants_a_configuration() && !subject.can_spawn() { Plan::LeftOut(OWN_TARGET) } else { Plan::Play }
 }

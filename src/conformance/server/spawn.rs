@@ -94,7 +94,8 @@ impl Spawned {
             process.env(DEFAULT_PORT_SUSPEND_VARIABLE, "1");
         }
         for (name, value) in &target.environment {
-            let value = address::variable(value).ok_or_else(|| format!("{name}: a variable of this system holds no such bytes"))?;
+            let value =
+                address::variable(value).ok_or_else(|| format!("{name}: a variable of this system cannot hold these bytes"))?;
             process.env(name, value);
         }
         let errors = File::create(directory.path().join("stderr")).map_err(failed)?;
@@ -173,7 +174,7 @@ impl Spawned {
             file.take(LAST_WORDS).read_to_end(&mut text)
         });
         let text = String::from_utf8_lossy(&text).into_owned();
-        if text.trim().is_empty() { String::new() } else { format!("; it said: {}", text.trim()) }
+        if text.trim().is_empty() { String::new() } else { format!("; on standard error: {}", text.trim()) }
     }
 }
 

@@ -81,7 +81,7 @@ pub(super) fn wrong_spelling(bytes: &[u8], read: impl Fn(&mut Spelled<'_>) -> Re
             Spelling::CountInBytes { .. } => {
                 format!("has length {count}, expected {} units with its NUL", text.encode_utf16().count().saturating_add(1))
             }
-            Spelling::BigEndian { .. } => format!("has length {count} if its high byte is first, {} as it is", count.swap_bytes()),
+            Spelling::BigEndian { .. } => format!("has length {count} as big-endian, {} as little-endian", count.swap_bytes()),
             Spelling::Wide => "has units of 4 bytes, expected 2".into(),
         };
         // The value of a variable may be secret, and reports are shared.

@@ -42,7 +42,7 @@ impl Reach {
         let reach = match place {
             Place::Process(id) => Self::Socket(discovery::endpoint_of(*id, &forever).map_err(|error| format!("{error:#}"))?),
             Place::Socket(path) => Self::Socket(path.clone()),
-            Place::Pipe(_) => return Err(format!("{place}: this system has no named pipes, they are Windows's")),
+            Place::Pipe(_) => return Err(format!("{place}: named pipes are only on Windows")),
             Place::Port(path) => {
                 let (listener, guard) = bind_private(path).map_err(|error| format!("{error:#}"))?;
                 Self::Port(listener, guard)

@@ -41,7 +41,7 @@ impl Reach {
             Place::Pipe(name) => (name.clone(), PipeName::parse(name).ok().map(|name| name.pid)),
             Place::Socket(path) => {
                 let path = path.display();
-                return Err(format!(r"{path}: on Windows a runtime has a pipe, no socket: \\.\pipe\NAME, or its process id"));
+                return Err(format!(r"{path}: on Windows a runtime has a pipe, not a socket: use \\.\pipe\NAME or a process id"));
             }
             Place::Port(path) => {
                 let listener = PipeListener::bind(&path.to_string_lossy()).map_err(|error| format!("{error:#}"))?;
@@ -52,7 +52,7 @@ impl Reach {
         // The first request shows whether it answers.
         match PipeNetwork::to_pipe(pipe.clone()).life(Life::Alive, Duration::ZERO).map_err(|trouble| trouble.to_string())? {
             Life::Alive => Ok(Self::Pipe(pipe, process)),
-            Life::Dead => Err(format!(r"{PIPE_PREFIX}{pipe} is not there")),
+            Life::Dead => Err(format!(r"{PIPE_PREFIX}{pipe} does not exist")),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The grammar for Kaitai Struct: types of its messages and fields, put into a page with those of the kinds (`dotnet_ipc.ksy.jinja`).
+//! The grammar for Kaitai Struct: the types of its messages and fields, in a page with those of the kinds (`dotnet_ipc.ksy.jinja`).
 
 mod page;
 
@@ -82,7 +82,7 @@ struct Types<'m> {
 }
 
 impl Types<'_> {
-    /// The type of a request's payload, added to `objects` with those that it is made of.
+    /// The type of a request's payload, added to `objects` with its parts.
     fn payload(&self, name: &str, command: &Command, objects: &mut Vec<Object>) -> Result<String, GrammarError> {
         if command.fields.is_empty() {
             return Ok("no_fields".to_owned());
@@ -92,7 +92,7 @@ impl Types<'_> {
             objects.push(Object { doc: since, ..self.object(name, &command.fields, &[])? });
             return Ok(name.to_owned());
         };
-        // What a field selects is a type for each number.
+        // A selector has a type for each number.
         let (front, branches) = command.fields.split_at_checked(at.saturating_add(1)).unwrap_or_default();
         let mut object = Object { doc: since, ..self.object(name, front, &[])? };
         let Some(selector) = front.last() else { return Err(error(format!("{name}: no field"))) };
@@ -104,7 +104,7 @@ impl Types<'_> {
             for field in branches {
                 match &field.when {
                     Some(when) if when.field.as_ref() != Some(&selector.name) => {
-                        return Err(error(format!("{}: a condition that cannot be told here", field.name)));
+                        return Err(error(format!("{}: this condition is not supported here", field.name)));
                     }
                     Some(when) if when.is != Some(*number) => {}
                     _ => fields.push(Field { when: None, ..field.clone() }),
@@ -154,7 +154,7 @@ impl Types<'_> {
         }
         if let Some(when) = &field.when {
             let Some(answers) = &when.answers else {
-                return Err(error(format!("{}: a condition that cannot be told here", field.name)));
+                return Err(error(format!("{}: this condition is not supported here", field.name)));
             };
             let codes = self.model.commands.iter().filter(|command| answers.contains(&command.name));
             let codes: Vec<String> = codes.map(|command| format!("answers == {}", command.code)).collect();
@@ -164,7 +164,7 @@ impl Types<'_> {
         Ok(row)
     }
 
-    /// The type of a kind or struct, and the size of a type that has to have a stream of its own.
+    /// The type of a kind or struct, and its size if it needs a separate stream.
     fn sized(&self, name: &str) -> Result<(Option<String>, Option<usize>), GrammarError> {
         let kind = self.model.kinds.iter().find(|kind| kind.name == name);
         let of_struct = self.model.structs.iter().any(|of| of.name == name);
@@ -172,12 +172,12 @@ impl Types<'_> {
             ("ulong", Some(bytes)) => (Some(name.to_owned()), Some(bytes)),
             ("byte" | "ushort" | "wchar" | "uint", Some(bytes)) => (Some(format!("u{bytes}")), None),
             ("hresult" | "guid", _) => (Some(name.to_owned()), None),
-            // Languages have a type of their own with that name.
+            // Languages have their own type of that name.
             ("bool", _) => (Some("flag".to_owned()), None),
             ("string", _) => (Some("utf16_string".to_owned()), None),
             ("bytes", _) => (Some("byte_array".to_owned()), None),
             _ if of_struct => (Some(name.to_owned()), None),
-            _ => return Err(error(format!("there is no type {name}"))),
+            _ => return Err(error(format!("unknown type {name}"))),
         })
     }
 
@@ -227,7 +227,7 @@ fn is_enum(field: &Field) -> bool {
     !field.names.is_empty() && !field.bits
 }
 
-/// What is to be said of a field that its type does not say.
+/// The documentation of a field beyond its type.
 fn doc(field: &Field) -> Option<String> {
     let mut parts = vec![];
     parts.extend(field.unit.as_ref().map(|unit| format!("in {unit}")));
@@ -240,7 +240,7 @@ fn doc(field: &Field) -> Option<String> {
     (!parts.is_empty()).then(|| quoted(&parts.join("; ")))
 }
 
-/// What a limit looks at, as an expression. None for what expressions cannot tell.
+/// The measure of a limit, as an expression; `None` if there is none.
 fn measure(limit: &Limit, field: Option<&Field>) -> Option<String> {
     let id = field.map(|field| snake_of(&field.name)).unwrap_or_default();
     Some(match limit.of {
@@ -257,7 +257,7 @@ fn measure(limit: &Limit, field: Option<&Field>) -> Option<String> {
     })
 }
 
-/// That a measure is in none of the ranges of a limit.
+/// The condition that a measure is in none of the ranges of a limit.
 fn refused(limit: &Limit, measure: &str) -> Result<String, GrammarError> {
     let mut gaps = Vec::new();
     for [low, high] in &limit.ranges {

@@ -1,4 +1,4 @@
-//! What the template of `spec/dotnet_ipc.ksy` shows.
+//! The data of the template of `spec/dotnet_ipc.ksy`.
 
 use alloc::{string::String, vec::Vec};
 
@@ -26,7 +26,7 @@ pub(super) struct Page<'m> {
     pub(super) enums: Vec<Enumeration>,
 }
 
-/// What begins with a magic.
+/// A structure that begins with a magic.
 #[derive(Serialize)]
 pub(super) struct Fixed {
     pub(super) bytes: usize,
@@ -69,7 +69,7 @@ pub(super) struct Row {
     pub(super) doc: Option<String>,
 }
 
-/// A limit: what is true of a value that a server refuses.
+/// A limit: a condition that is true for a value that a server refuses.
 #[derive(Serialize)]
 pub(super) struct FaultRow {
     pub(super) name: String,

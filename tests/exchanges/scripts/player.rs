@@ -59,7 +59,7 @@ fn run(memory: &mut Memory, script: &Script, within: Duration, concluded: &RefCe
     let outcome = outcome.ok_or("the client has come to no conclusion")?;
     if outcome != part.outcome {
         let text = |outcome: &ScriptOutcome| serde_json::to_string(outcome).unwrap();
-        return Err(format!("expected {}, came {}", text(&part.outcome), text(&outcome)));
+        return Err(format!("expected {}, received {}", text(&part.outcome), text(&outcome)));
     }
     Ok(())
 }
@@ -135,7 +135,7 @@ impl Connections for Memory {
         // A script cannot ask for less than a real machine may need; here no time passes (R-FLW-013).
         match self.net.borrow().now - before {
             late if late > 0 && id.is_some() && self.always_listens.contains(port) => {
-                Err(PlayerError::differs(format!("the connection comes {late} ms late")))
+                Err(PlayerError::differs(format!("the connection is {late} ms late")))
             }
             _ => Ok(id.map(Link::new)),
         }

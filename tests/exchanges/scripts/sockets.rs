@@ -67,12 +67,12 @@ fn holds(answer: &'static [u8]) -> (TempDir, PathBuf) {
 #[test]
 fn player_unexpected_bytes_are_reported() {
     for (answer, expected, said) in [
-        (&b"ab"[..], r#"{ "on": "a", "expect_nothing": 200 }"#, "6162 comes"),
-        (b"ab", r#"{ "on": "a", "expect_end": "closed", "within_ms": 5000 }"#, "6162 comes"),
-        (b"", r#"{ "on": "a", "expect_nothing": 200 }"#, "the end comes: the connection was closed"),
-        (b"", r#"{ "on": "a", "expect_end": "reset", "within_ms": 5000 }"#, "the end is closed"),
+        (&b"ab"[..], r#"{ "on": "a", "expect_nothing": 200 }"#, "unexpected bytes 6162"),
+        (b"ab", r#"{ "on": "a", "expect_end": "closed", "within_ms": 5000 }"#, "unexpected bytes 6162"),
+        (b"", r#"{ "on": "a", "expect_nothing": 200 }"#, "unexpected end: the connection was closed"),
+        (b"", r#"{ "on": "a", "expect_end": "reset", "within_ms": 5000 }"#, "the connection ended: closed"),
         (b"", r#"{ "on": "a", "expect": ["61"], "within_ms": 5000 }"#, "the connection was closed after 0 bytes"),
-        (b"b", r#"{ "on": "a", "expect": ["61"], "within_ms": 5000 }"#, "at byte 0: 62, expected 61 (all: 1 bytes 62)"),
+        (b"b", r#"{ "on": "a", "expect": ["61"], "within_ms": 5000 }"#, "at byte 0: 62, expected 61 (received 1 byte: 62)"),
     ] {
         let (_directory, path) = says(0, answer);
         let text = format!(r#"[{{ "open": "a" }}, {expected}]"#);
@@ -80,10 +80,10 @@ fn player_unexpected_bytes_are_reported() {
     }
     let (_directory, path) = holds(b"a");
     let text = r#"[{ "open": "a" }, { "on": "a", "expect": ["6162"] }]"#;
-    assert_eq!(differs(SocketNetwork::to_socket(path), text), (1, "nothing more comes after 1 bytes 61".to_owned()));
+    assert_eq!(differs(SocketNetwork::to_socket(path), text), (1, "nothing more was received after 1 byte: 61".to_owned()));
     let (_directory, path) = holds(b"");
     let text = r#"[{ "open": "a" }, { "on": "a", "expect_end": "any" }]"#;
-    assert_eq!(differs(SocketNetwork::to_socket(path), text), (1, "no end comes".to_owned()));
+    assert_eq!(differs(SocketNetwork::to_socket(path), text), (1, "the connection did not end".to_owned()));
 }
 
 /// A runtime that is starting: its socket is waited for as long as a step may take.
@@ -136,7 +136,7 @@ fn player_drained_stream_end_is_checked() {
     let (_directory, path) = says(0, b"stream\x01");
     assert_eq!(play(SocketNetwork::to_socket(path), &last("01")), Ok(()));
     let (_directory, path) = says(0, b"stream\x01");
-    let said = (2, "the last of 7 bytes are 1 bytes 01".to_owned());
+    let said = (2, "the 7 bytes end with 1 byte: 01".to_owned());
     assert_eq!(differs(SocketNetwork::to_socket(path), &last("02")), said);
     // The ends of several formats.
     let any_of = last("01").replace(r#""last": "01""#, r#""last_any_of": ["01", "00000000"]"#);
@@ -145,11 +145,11 @@ fn player_drained_stream_end_is_checked() {
         assert_eq!(play(SocketNetwork::to_socket(path), &any_of), Ok(()), "{}", stream.escape_ascii());
     }
     let (_directory, path) = says(0, b"stream\0\0");
-    let said = (2, "the last of 8 bytes are 4 bytes 616d0000".to_owned());
+    let said = (2, "the 8 bytes end with 4 bytes: 616d0000".to_owned());
     assert_eq!(differs(SocketNetwork::to_socket(path), &any_of), said);
     let (_directory, path) = holds(b"stream");
     let text = last("01").replace("5000", "30");
-    assert_eq!(differs(SocketNetwork::to_socket(path), &text), (2, "no end comes".to_owned()));
+    assert_eq!(differs(SocketNetwork::to_socket(path), &text), (2, "the connection did not end".to_owned()));
     // The step does not read in the background.
     let (_directory, path) = holds(b"");
     let mut network = SocketNetwork::to_socket(path);
@@ -166,10 +166,7 @@ fn player_failed_send_is_reported() {
         r#"[{ "open": "a" }, { "on": "a", "send": ["00"] }, { "wait": 100 }, { "on": "a", "send": ["0011"], "may_fail": MAY }]"#;
     let (step, said) = differs(SocketNetwork::to_socket(path), &sends.replace("MAY", "false"));
     assert_eq!(step, 3);
-    assert!(
-        said.starts_with("the peer does not read any more: ") && said.ends_with("; before that came 7 bytes 72656675736564"),
-        "{said}"
-    );
+    assert!(said.starts_with("the peer no longer reads: ") && said.ends_with("; received 7 bytes: 72656675736564"), "{said}");
     let (_directory, path) = says(1, b"refused");
     assert_eq!(play(SocketNetwork::to_socket(path), &sends.replace("MAY", "true")), Ok(()));
 
@@ -198,16 +195,16 @@ fn player_missing_connection_is_error() {
     let directory = TempDir::new().unwrap();
     let nobody = || SocketNetwork::to_socket(directory.path().join("nobody"));
     assert_eq!(differs(nobody(), r#"[{ "open": "a", "within_ms": 30 }]"#).0, 0);
-    assert_eq!(differs(nobody(), r#"[{ "on": "b", "send": ["00"] }]"#).1, "there is no connection b");
+    assert_eq!(differs(nobody(), r#"[{ "on": "b", "send": ["00"] }]"#).1, "no connection b");
     assert_eq!(differs(nobody(), r#"[{ "accept": "a" }]"#).1, "the player does not listen there");
-    assert_eq!(unavailable(nobody(), r#"[{ "open": "a", "port": "p" }]"#), "there is no port p");
-    assert_eq!(unavailable(nobody(), r#"[{ "port": "p", "listen": true }]"#), "there is no port p");
+    assert_eq!(unavailable(nobody(), r#"[{ "open": "a", "port": "p" }]"#), "no port p");
+    assert_eq!(unavailable(nobody(), r#"[{ "port": "p", "listen": true }]"#), "no port p");
     let ours = || SocketNetwork::in_place_of_a_runtime(directory.path().join("ours")).unwrap();
     assert_eq!(differs(ours(), r#"[{ "open": "a" }]"#).1, "the player itself listens there");
-    assert_eq!(differs(ours(), r#"[{ "accept": "a" }]"#).1, "nobody connects");
+    assert_eq!(differs(ours(), r#"[{ "accept": "a" }]"#).1, "no connection");
     let called = ours();
     let _client = UnixStream::connect(directory.path().join("ours")).unwrap();
-    assert_eq!(differs(called, r#"[{ "expect_no_connection": 30 }]"#).1, "somebody connects");
+    assert_eq!(differs(called, r#"[{ "expect_no_connection": 30 }]"#).1, "unexpected connection");
     assert!(!directory.path().join("ours").exists());
     // Another file is there.
     let file = directory.path().join("file");
@@ -217,7 +214,7 @@ fn player_missing_connection_is_error() {
     // One name for two connections; and a connection that the script has closed.
     let (_directory, path) = holds(b"");
     let twice = r#"[{ "open": "a" }, { "open": "a" }]"#;
-    assert_eq!(differs(SocketNetwork::to_socket(&path), twice), (1, "a stands for two connections".to_owned()));
+    assert_eq!(differs(SocketNetwork::to_socket(&path), twice), (1, "a is used for two connections".to_owned()));
     let closed = r#"[{ "open": "a" }, { "on": "a", "end": "close" }, { "on": "a", "expect": ["00"] }]"#;
     let listener = UnixListener::bind(directory.path().join("closed")).unwrap();
     let said = differs(SocketNetwork::to_socket(directory.path().join("closed")), closed);
@@ -238,10 +235,10 @@ fn player_descriptor_is_passed_if_present() {
         assert_eq!(play(network, &sends(kind)), Ok(()), "{kind}");
     }
     let (_directory, none) = network();
-    assert_eq!(unavailable(none, &sends("user_events_data")), "nothing here stands for user_events_data");
+    assert_eq!(unavailable(none, &sends("user_events_data")), "there is no user_events_data here");
     let (_directory, network) = network();
     let broken = network.with_user_events(|| Err(std::io::ErrorKind::PermissionDenied.into()));
-    assert_eq!(unavailable(broken, &sends("user_events_data")), "no descriptor to hand over: permission denied");
+    assert_eq!(unavailable(broken, &sends("user_events_data")), "no descriptor to pass: permission denied");
 }
 
 #[test]
@@ -260,9 +257,9 @@ fn player_port_runtime_advertises_first() {
     };
     assert_eq!(open("whole", ADVERTISE, true), Ok(()));
     assert_eq!(open("cut", &ADVERTISE[..33], false), Err("the connection was closed inside the advertise".to_owned()));
-    assert_eq!(open("slow", &ADVERTISE[..33], true), Err("no whole advertise comes".to_owned()));
+    assert_eq!(open("slow", &ADVERTISE[..33], true), Err("no complete advertise was received".to_owned()));
     let other = open("other", &[&b"ADVR_V2\0"[..], &ADVERTISE[8..]].concat(), true).unwrap_err();
-    assert!(other.starts_with("no advertise: "), "{other}");
+    assert!(other.starts_with("not an advertise: "), "{other}");
     let network = SocketNetwork::at_port(UnixListener::bind(directory.path().join("nobody")).unwrap());
     assert_eq!(differs(network, r#"[{ "open": "a" }]"#).1, "the runtime does not connect");
 }
@@ -272,9 +269,9 @@ fn player_target_life_is_read_from_process() {
     let directory = TempDir::new().unwrap();
     let network = || SocketNetwork::to_socket(directory.path().join("nobody"));
     let (alive, dead) = (r#"[{ "expect_target": "alive" }]"#, r#"[{ "expect_target": "dead" }]"#);
-    assert_eq!(unavailable(network(), alive), "whose process the target is is not known");
+    assert_eq!(unavailable(network(), alive), "the target's process is unknown");
     assert_eq!(differs(network().with_process(|| false), alive).1, "the target is dead");
-    assert_eq!(differs(network().with_process(|| true), dead).1, "the target lives");
+    assert_eq!(differs(network().with_process(|| true), dead).1, "the target is alive");
     // It takes a moment to end.
     let asked = Arc::new(AtomicBool::new(false));
     let dies = network().with_process(move || !asked.swap(true, Ordering::Relaxed));
@@ -307,6 +304,6 @@ fn player_failure_keeps_other_connections() {
         player.transcript().0.iter().map(|one| (one.connection.as_str(), one.direction, one.bytes.as_slice())).collect();
     assert_eq!(came, [("b", TurnDirection::Received, &b"two"[..]), ("a", TurnDirection::Received, b"one")]);
     player.close_all().unwrap();
-    assert_eq!(player.link("a"), Err(PlayerError::differs("there is no connection a")));
+    assert_eq!(player.link("a"), Err(PlayerError::differs("no connection a")));
     assert!(matches!(network.receive(Link::new(9), 1, SHORT), Err(PlayerError::Differs(_))));
 }

@@ -86,7 +86,10 @@ impl Decoys {
                 let is_ready = stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(SENDS)));
                 let sent = is_ready.and_then(|()| stream.read(&mut [0; 64]));
                 if matches!(sent, Ok(1..)) {
-                    findings.must(ClientFault::AnotherProcessReached, format!("it sends its request to {name}, another process"));
+                    findings.must(
+                        ClientFault::AnotherProcessReached,
+                        format!("it sends its request to {name}, the socket of another process"),
+                    );
                     is_reached = true;
                 }
             }

@@ -108,7 +108,7 @@ impl Target {
             unix_fd::send_fd(self.ours.as_fd(), listener.as_fd())?;
             (&self.ours).read_exact(&mut [0])
         };
-        hand_over().map_err(|error| format!("the process that stands in does not listen: {error}"))?;
+        hand_over().map_err(|error| format!("the stand-in process does not listen: {error}"))?;
         let names = (self.process.id(), self.key);
         self.decoys.make(&self.wanted, true, self.directory.path(), names).map_err(|error| format!("no decoy: {error}"))?;
         Ok(network.with_port("p", &self.port))

@@ -87,14 +87,14 @@ impl Target {
 /// Why this system does not support a scenario, if so.
 pub(in crate::conformance::client) fn lacking(scenario: &Scenario) -> Option<String> {
     if !scenario.decoys.is_empty() {
-        return Some("the name of a pipe has nothing but the process id".to_string());
+        return Some("a pipe's name has only the process id".to_string());
     }
     if scenario.operation == Operation::UserEvents {
         return Some("Windows has no user_events".to_string());
     }
     let units: usize = scenario.arguments.values().map(|value| value.encode_utf16().count()).sum();
     if units > MOST_UNITS {
-        return Some("a command line of Windows has no room for what the client is told".to_string());
+        return Some("the arguments are too long for a Windows command line".to_string());
     }
     scenario.moves.iter().find_map(|one| match one {
         Move::Step(step) => PipeNetwork::cannot(step).map(str::to_owned),

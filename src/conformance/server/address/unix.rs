@@ -18,7 +18,7 @@ pub(in crate::conformance) type TargetNetwork = SocketNetwork;
 pub(in crate::conformance::server) type Address = PathBuf;
 
 /// What is missing in a target that cannot be reached.
-pub(in crate::conformance::server) const NO_ENDPOINT: &str = "names no endpoint, and has no socket of a default port in TMPDIR";
+pub(in crate::conformance::server) const NO_ENDPOINT: &str = "prints no endpoint, and has no default-port socket in TMPDIR";
 /// The variables that give a target its directory.
 pub(in crate::conformance::server) const DIRECTORY_VARIABLES: &[&str] = &["TMPDIR"];
 /// The network of a target that listens at this socket.

@@ -23,7 +23,7 @@ pub(in crate::conformance) type TargetNetwork = PipeNetwork;
 pub(in crate::conformance::server) type Address = String;
 
 /// What is missing in a target that cannot be reached.
-pub(in crate::conformance::server) const NO_ENDPOINT: &str = "names no endpoint, and has no pipe of a default port";
+pub(in crate::conformance::server) const NO_ENDPOINT: &str = "prints no endpoint, and has no default-port pipe";
 /// The variables that give a target its directory.
 pub(in crate::conformance::server) const DIRECTORY_VARIABLES: &[&str] = &["TMP", "TEMP", "TMPDIR"];
 /// The delay between a new pipe and its first client: a runtime creates its pipe first and then waits for a client, and if
