@@ -18,7 +18,7 @@ pub struct OpaqueStream {
 }
 
 impl OpaqueStream {
-    /// A stream of at most `limit` bytes. There is no default: a session streams for as long as it lasts.
+    /// A stream of at most `limit` bytes. There is no default: a session streams as long as it lasts.
     pub const fn with_limit(limit: u64) -> Self {
         Self { limit, passed: 0 }
     }

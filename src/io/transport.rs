@@ -99,7 +99,7 @@ pub trait Transport {
     #[cfg(unix)]
     fn send_fd(&mut self, fd: std::os::fd::BorrowedFd<'_>, until: &Until<'_>) -> Result<(), Stopped> {
         let _ = (fd, until);
-        Err(Stopped::Io(io::Error::new(io::ErrorKind::Unsupported, "this connection passes no descriptors")))
+        Err(Stopped::Io(io::Error::new(io::ErrorKind::Unsupported, "this connection cannot pass descriptors")))
     }
 }
 

@@ -88,7 +88,7 @@ impl<C: Connect> Client<C> {
         let mut connection = self.connect()?;
         match connection.run(drive, Some(user_events_data.as_fd()))?.ok()? {
             (_, AfterReply::UserEvents { session_id }) => Ok(UserEvents { transport: connection.into_transport(), session_id }),
-            _ => Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not begin a user_events session"))),
+            _ => Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not start a user_events session"))),
         }
     }
 }

@@ -15,7 +15,7 @@
 //! use proptest::prelude::*;
 //!
 //! proptest!(|(made in strategies::valid::<CollectTracing2<'_>>(), peer in strategies::hostile_messages())| {
-//!     // What is to be tested stands in for this crate.
+//!     // In place of this crate, the code under test.
 //!     prop_assert!(made.get().providers.len() <= 40);
 //!     let _ = Message::decode_prefix(&peer);
 //! });

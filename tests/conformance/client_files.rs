@@ -81,8 +81,8 @@ fn text_report_of_a_client_tells_what_failed_from_how_it_ended() {
     let in_order = [
         at("1 cause of 1 failure"),
         at("CAUSE  error-taken-for-ok, 1 failure: "),
-        at("  to mend it: Look at the reply's command id"),
-        at("  for example reply/error/resume"),
+        at("  how to fix it: Look at the reply's command id"),
+        at("  example: reply/error/resume"),
         at("  in which it ends as if all were well, and it was not"),
         at("request Process/ResumeRuntime, 0x0401, 20 bytes"),
         at("error after Process/ResumeRuntime, 0xFFFF, 24 bytes"),

@@ -117,7 +117,7 @@ fn server_right_passes_what_may_change_or_harm_it() {
     assert_eq!(report.counts.fail, 0);
     let lacks = found(case(&report, "scripts/ports/port-advertise"));
     assert!(lacks.contains("diagnostic ports: nobody connects"), "{lacks}");
-    assert!(found(case(&report, "scripts/process/suspended-until-resumed")).contains("suspension at the start"));
+    assert!(found(case(&report, "scripts/process/suspended-until-resumed")).contains("suspension at startup"));
 }
 
 /// Written in another language and from `spec/` and `vectors/` alone. It serves clients beside each other and knows 12 commands.

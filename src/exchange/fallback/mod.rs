@@ -200,7 +200,7 @@ mod tests {
             assert_eq!(fallback, before);
         }
         let error = fallback.refused(HResult::BAD_ENCODING).unwrap_err();
-        let text = "ProcessInfo3: 0x80131384 DS_IPC_E_BAD_ENCODING does not say that the command is unknown";
+        let text = "ProcessInfo3: 0x80131384 DS_IPC_E_BAD_ENCODING does not mean an unknown command";
         assert_eq!(error.to_string(), text);
         assert!(fallback.refused(HResult(0x8013_1385)).is_ok());
     }

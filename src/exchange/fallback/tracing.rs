@@ -50,7 +50,7 @@ use crate::wire::{Encode, EncodeError, LimitError, Sink, clamp};
 /// let error = fallback.refused(HResult::UNKNOWN_COMMAND).unwrap_err();
 /// assert_eq!(error.path().to_string(), "CollectTracing5.providers[0].filter");
 ///
-/// // The caller filters by itself what comes too much.
+/// // The caller filters out the extra events itself.
 /// let mut fallback = fallback.allowing(DroppedFields::EVENT_FILTERS);
 /// let step = fallback.refused(HResult::UNKNOWN_COMMAND)?;
 /// assert_eq!((step.request.command(), step.dropped), (Command::COLLECT_TRACING4, DroppedFields::EVENT_FILTERS));
@@ -361,7 +361,7 @@ mod tests {
             let request: CollectTracing6<'_> = read(&newest);
             let mut fallback = TracingFallback::new(&request);
             let error = descend(&mut fallback, &std::vec![DroppedFields::NONE; before]).unwrap();
-            assert_eq!(error, std::format!("CollectTracing{path}: no older command says it"));
+            assert_eq!(error, std::format!("CollectTracing{path}: no older command has this field"));
             let error = fallback.refused(HResult::UNKNOWN_COMMAND).unwrap_err();
             assert_eq!((error.kind(), error.command()), (FallbackErrorKind::CannotSay(loss), fallback.request().command()));
             let nth = path.split(['[', ']']).nth(1).map(|index| index.parse().unwrap());

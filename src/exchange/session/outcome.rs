@@ -69,7 +69,7 @@ pub enum StopOutcome {
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{End, Session, SessionAction, StopOutcome, StreamEnd};
 ///
-/// // The target dies before anybody stops the session.
+/// // The target dies before the session is stopped.
 /// let mut session = Session::streaming(Some(42), u64::MAX);
 /// session.received(b"Nettrace")?;
 /// session.ended(End::Closed)?;

@@ -106,7 +106,7 @@ fn bind_refuses_long_path() {
 fn bind_refuses_root_path() {
     let error = bind_private("/").unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Listen, ErrorKind::NotAnEndpoint(_))), "{error}");
-    assert_eq!(error.to_string(), "listening: a path without a name");
+    assert_eq!(error.to_string(), "listening: the path has no file name");
 }
 
 #[test]
