@@ -91,7 +91,7 @@ pub enum Continuation {
     BySessionType,
 }
 
-/// What is known of a command. Its names are apart, in [`NAMES`]: a program that prints none has none in it.
+/// The properties of a command. Its names are in [`NAMES`]: a program that prints no name does not contain them.
 struct Row {
     command: Command,
     since: (u8, u8),

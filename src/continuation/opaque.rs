@@ -7,7 +7,7 @@
 ///
 /// let mut stream = OpaqueStream::with_limit(5);
 /// assert_eq!(stream.pass(b"abc"), (&b"abc"[..], &b""[..]));
-/// // What is beyond the limit is given back, not dropped.
+/// // Bytes beyond the limit are returned, not dropped.
 /// assert_eq!(stream.pass(b"defg"), (&b"de"[..], &b"fg"[..]));
 /// assert_eq!((stream.passed(), stream.left()), (5, 0));
 /// ```

@@ -180,7 +180,6 @@ impl Client {
     /// `n` bytes of [`Receive`](ClientAction::Receive) are in the buffer, at the front of the range.
     ///
     /// [`MisuseError`] if the exchange did not ask for this.
-    /// [`MisuseError`], where that was not asked for.
     #[inline]
     pub fn received(&mut self, buffer: &[u8], n: usize) -> Result<(), MisuseError> {
         let State::Receive(incoming) = &mut self.state else { return Err(MisuseError::NotAsked) };

@@ -56,7 +56,7 @@ impl Drive {
     /// A request that takes no descriptor.
     pub(super) fn new<'r, R: Request<'r>>(request: &R, checks_limits: bool) -> Result<Self, Error> {
         if request.continuation() == Continuation::UserEvents {
-            // Sent without one, it costs some runtimes one of their descriptors (F-74).
+            // Without one, some runtimes lose a descriptor (F-74).
             let why = "a user_events session takes a descriptor: Client::user_events passes one";
             return Err(Error::new(Phase::Send, ErrorKind::Unsupported(why)));
         }

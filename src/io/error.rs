@@ -124,7 +124,7 @@ pub enum ErrorKind {
         /// The number reported.
         said: usize,
     },
-    /// A bug in this crate: an exchange was driven wrongly.
+    /// A bug in this crate: an exchange was used wrongly.
     Bug(MisuseError),
 }
 

@@ -62,7 +62,7 @@ pub(crate) fn send_flags() -> SendFlags {
     #[cfg(not(target_vendor = "apple"))]
     return SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     #[cfg(target_vendor = "apple")]
-    return SendFlags::DONTWAIT; // `without_signal` has seen to the other half.
+    return SendFlags::DONTWAIT; // `without_signal` disables the signal.
 }
 
 /// Makes a send to a closed peer an error instead of a signal, on systems where that is set per socket, not per send. std sets it

@@ -147,7 +147,7 @@ pub enum Verdict {
 pub enum Hazard {
     /// Change it.
     SideEffect,
-    /// Kill, wedge, exhaust it, or leak its memory.
+    /// Kill, block, exhaust it, or leak its memory.
     Harmful,
 }
 

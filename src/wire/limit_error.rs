@@ -5,7 +5,7 @@ use core::fmt;
 use super::error::{Layer, WireError, WireErrorKind, sealed::Sealed};
 use crate::hresult::HResult;
 
-/// The most bytes of a tracepoint's name in UTF-8: what a command string has left for it (F-65).
+/// The most bytes of a tracepoint's name in UTF-8: the room in a command string (F-65).
 pub(crate) const MAX_TRACEPOINT_NAME_LEN: usize = 436;
 
 /// Why a server would refuse a request that decodes, with the offset and the field.

@@ -15,7 +15,7 @@
 
 //! # Example
 //!
-//! Ask with the newest command, and with an older one where the runtime does not know it:
+//! Ask with the newest command, and with an older one if the runtime does not know it:
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::command::Command;
@@ -46,8 +46,8 @@ use crate::command::{Command, Continuation};
 use crate::hresult::HResult;
 use crate::wire::Encode;
 
-/// One command of a fallback. As [`Encode`] it is that command's payload, written from the caller's newest request without memory
-/// in between. Pass it to [`Client::with_payload`](super::Client::with_payload).
+/// One command of a fallback. As [`Encode`] it is that command's payload, written from the caller's newest request without intermediate
+/// memory. Pass it to [`Client::with_payload`](super::Client::with_payload).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::fallback::{FallbackRequest as _, ProcessInfoFallback};

@@ -11,7 +11,6 @@ use crate::wire::{Encode, EncodeError, LimitError, Sink, clamp};
 
 /// From [`CollectTracing6`] or [`CollectTracing5`] down.
 ///
-/// | from | to | the same where | else dropped, if allowed |
 /// | from | to | the same if | else dropped, if allowed |
 /// | 6 | 5 | the session drops events, or writes `user_events` | [`BUFFER_MODE`](DroppedFields::BUFFER_MODE) |
 /// | 5 | 4 | it streams, and every `filter` is `enable = 0` without ids (F-17) | [`EVENT_FILTERS`](DroppedFields::EVENT_FILTERS) |
