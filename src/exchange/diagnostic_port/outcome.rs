@@ -170,7 +170,7 @@ impl fmt::Display for SlotsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InUse { index } => write!(f, "slot {index} still holds a connection of an earlier port"),
-            Self::TooMany => write!(f, "there are more slots than the {} that can be numbered", u32::MAX),
+            Self::TooMany => write!(f, "too many slots, the maximum is {}", u32::MAX),
         }
     }
 }
