@@ -99,7 +99,7 @@ fn bind_refuses_long_path() {
     }
     let error = bind_private(home.path().join("x".repeat(room + 1))).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::NotAnEndpoint(_)), "{error}");
-    assert!(error.to_string().contains("takes 108 bytes"), "{error}");
+    assert!(error.to_string().contains("has 108 bytes"), "{error}");
 }
 
 #[test]
