@@ -1,11 +1,11 @@
-//! A diagnostic port: waits for a runtime that starts suspended, sets a variable in it, and lets it run.
+//! A diagnostic port: waits for a runtime that starts suspended, sets a variable in it, and resumes it.
 //!
 //! ```text
 //! cargo run --features io-adapters --example diagnostic_port -- PORT NAME=VALUE [-- COMMAND ...]
 //! ```
 //!
-//! `PORT` is the path of a socket, or on Windows the name of a pipe. With a command it starts that, and ends with it; otherwise it says
-//! what to set for one that is started elsewhere.
+//! `PORT` is the path of a socket, or on Windows the name of a pipe. It starts the command, if there is one, and ends it at the end;
+//! otherwise it prints the variable to set for a process that is started elsewhere.
 
 use std::error::Error;
 use std::process::{Child, Command, ExitCode};
@@ -45,21 +45,21 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
 
     let patience = Until { deadline: Instant::now().checked_add(Duration::from_secs(60)), ..Until::FOREVER };
     let runtime = port.wait_for(RuntimeFilter::Any, &patience)?;
-    println!("process {} waits, with the cookie {}", runtime.process_id(), runtime.cookie());
+    println!("process {} is waiting, cookie {}", runtime.process_id(), runtime.cookie());
 
     // Each call takes the next connection that the runtime makes.
     let client = Client::new(runtime.clone());
-    let told = || -> Result<String, Box<dyn Error>> {
+    let command_line = || -> Result<String, Box<dyn Error>> {
         let answer = client.process_info()?;
         Ok(answer.payload().map(|info| info.command_line.to_string()).unwrap_or_default())
     };
-    println!("suspended: {}", told()?);
+    println!("suspended: {}", command_line()?);
     client.set_environment_variable(name, Some(value))?;
     println!("resumed: {}", runtime.resume(&patience)?);
 
-    // Until managed code runs, its command line is that of the executable alone (F-79).
+    // Until managed code runs, its command line is only that of the executable (F-79).
     std::thread::sleep(Duration::from_secs(1));
-    println!("runs: {}", told()?);
+    println!("runs: {}", command_line()?);
     let mut is_set = false;
     client.environment()?.for_each(|entry| is_set |= entry.text() == assignment.as_str())?;
     println!("{assignment} {} in its environment", if is_set { "is" } else { "is not" });
@@ -67,8 +67,8 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
     Ok(if is_set { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What the runtime is given. Of a socket the whole path: it resolves neither `~` nor a path from another directory (F-60). Of a pipe the
-/// name alone: it puts `\\.\pipe\` before it by itself (F-124).
+/// The address for the runtime. For a socket, the absolute path: the runtime resolves neither `~` nor a path relative to another
+/// directory (F-60). For a pipe, only the name: the runtime prepends `\\.\pipe\` (F-124).
 fn address(port: &str) -> std::io::Result<String> {
     if cfg!(windows) {
         return Ok(port.trim_start_matches(r"\\.\pipe\").to_owned());
@@ -81,7 +81,7 @@ fn usage() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// The process that was started for this is ended, however this ends.
+/// Ends the started process on drop.
 struct Ends(Child);
 
 impl Drop for Ends {

@@ -1,4 +1,4 @@
-//! The environment of a process, as its runtime knows it.
+//! The environment of a process, as known to its runtime.
 //!
 //! ```text
 //! cargo run --features io-adapters --example environment -- PID | PATH-OF-ITS-SOCKET
@@ -30,7 +30,7 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
     let block = client.environment()?;
     let bytes = block.n_incoming_bytes();
     let mut entries = 0;
-    // One after the other, as they come; no entry is held.
+    // One entry at a time, as received; none is kept.
     block.for_each(|entry| {
         println!("{}", entry.text());
         entries += 1;

@@ -1,4 +1,4 @@
-//! What a process says of itself.
+//! What a process reports about itself.
 //!
 //! ```text
 //! cargo run --features io-adapters --example info -- PID | PATH-OF-ITS-SOCKET
@@ -28,7 +28,7 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
         Err(_) => Endpoint::socket(target),
     });
 
-    // The newest that it knows says the most: 3 is of .NET 8, 2 of .NET 6, 1 of .NET 5.
+    // The newest command that it knows has the most fields: 3 since .NET 8, 2 since .NET 6, 1 since .NET 5.
     if let Some(answer) = if_known(client.process_info3())? {
         let Some(info) = answer.payload() else { return Ok(ExitCode::FAILURE) };
         row("process", &info.process_id);
@@ -53,7 +53,7 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
         row("command line", &info.command_line);
         row("os, architecture", &format_args!("{}, {}", info.os, info.arch));
     } else {
-        eprintln!("it knows no ProcessInfo: .NET Core 3.1 or older");
+        eprintln!("the runtime does not know ProcessInfo: .NET Core 3.1 or older");
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)

@@ -1,14 +1,14 @@
-//! Asks a live runtime everything that can be asked without harm, and prints what it answers.
+//! Sends a live runtime every request that does no harm, and prints the answers.
 //!
 //! ```text
 //! cargo run --features cli --example probe -- /tmp/dotnet-diagnostic-PID-KEY-socket
 //! ```
 //!
-//! On Windows it is a pipe: `\\.\pipe\dotnet-diagnostic-PID`. The socket may also come from the variable `DIAG_SOCKET`. By default it only asks: what the process is, its
-//! environment, and a short trace with each `CollectTracing…`. With `--side-effects` it also sets and deletes an
-//! environment variable, switches the perf map on and off, resumes, and sends requests that a runtime must refuse; with
-//! `--dump` it ends by asking for a dump that cannot be written (which may cost the runtime its socket: P-6). With
-//! `--record FILE` requests and replies are written down, as they went over the wire, for `vectors/source/runtimes.py`.
+//! On Windows it is a pipe: `\\.\pipe\dotnet-diagnostic-PID`. The variable `DIAG_SOCKET` may also give the socket. By default it
+//! requests only the process info, the environment, and a short trace with each `CollectTracing…`. With `--side-effects` it also
+//! sets and deletes an environment variable, enables and disables the perf map, resumes, and sends requests that a runtime must
+//! refuse; with `--dump` it ends by requesting a dump that cannot be written (the runtime may lose its socket: P-6). With
+//! `--record FILE` it writes the bytes of requests and replies for `vectors/source/runtimes.py`.
 
 use std::error::Error;
 use std::fs;
@@ -39,27 +39,27 @@ use dotnet_diagnostics_ipc::wire::{Array, Clsid, Decode as _, IpcString, Reader}
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
-/// Asks a live runtime everything that can be asked without harm, and prints what it answers.
+/// Sends a live runtime every request that does no harm, and prints the answers.
 #[derive(Parser)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+#[allow(clippy::struct_excessive_bools, reason = "these are the switches of a command")]
 struct Arguments {
     /// The runtime's socket; on Windows its pipe
     #[arg(env = "DIAG_SOCKET")]
     socket: String,
 
-    /// Also ask for what changes the runtime; only for one that you started for the purpose
+    /// Also send requests that change the runtime; only for one that you started for this
     #[arg(long)]
     side_effects: bool,
 
-    /// Do without the requests about variables that kill NativeAOT (F-95, F-96)
+    /// Leave out the requests about variables that kill NativeAOT (F-95, F-96)
     #[arg(long, requires = "side_effects")]
     spare_native_aot: bool,
 
-    /// End by asking for a dump that cannot be written
+    /// At the end, request a dump that cannot be written
     #[arg(long, requires = "side_effects")]
     dump: bool,
 
-    /// Only ask what the process is: for a runtime that is suspended
+    /// Only request the process info: for a suspended runtime
     #[arg(long, conflicts_with = "side_effects")]
     info_only: bool,
 
@@ -68,15 +68,15 @@ struct Arguments {
     record: Option<PathBuf>,
 }
 
-/// A runtime, and what was said so far.
+/// A runtime, and the messages so far.
 struct Probe {
     endpoint: Endpoint,
     record: Vec<serde_json::Value>,
-    /// Replies whose bytes do not come back when they are encoded again.
+    /// The number of replies that do not encode to their own bytes.
     changed: usize,
 }
 
-/// A connection to a runtime, which gives up after a while.
+/// A connection to a runtime, with time limits.
 struct Link<T>(T);
 
 fn within(time: Duration) -> Until<'static> {
@@ -116,7 +116,7 @@ impl Probe {
         Ok(Link(self.endpoint.connect(&within(Duration::from_secs(20)))?))
     }
 
-    /// Asks, and prints the answer. Gives the connection for what follows, and the reply's bytes.
+    /// Sends a request and prints the reply. Returns the connection, for what follows, and the reply's bytes.
     fn ask<'a, R: Request<'a>>(&mut self, comment: &str, request: &R) -> Outcome<(Connection, Vec<u8>)> {
         let mut buffer = [0; 4096];
         let len = request.encode_message(&mut buffer)?;
@@ -160,7 +160,7 @@ impl Probe {
         };
         let mut block = Vec::new();
         stream.read_to_end(&mut block)?;
-        // Each entry is an array of wchar that ends with a NUL, and so has the form of a string.
+        // Each entry is an array of wchar that ends with a NUL, so it has the form of a string.
         let entries = Array::<IpcString<'_>>::decode(&mut Reader::new(&block))?;
         println!("  {} bytes, {} announced, {} entries:", block.len(), reply.n_incoming_bytes, entries.len());
         entries.iter().for_each(|entry| println!("    {entry:?}"));
@@ -177,14 +177,14 @@ impl Probe {
         if request.continuation() != Continuation::Nettrace {
             return Err("not a stream".into());
         }
-        // Reads beside: the answer to StopTracing comes only once the stream is drained (F-75).
+        // Reads on another thread: StopTracing is answered only once the stream is drained (F-75).
         let reader = thread::spawn(move || {
             let mut bytes = Vec::new();
             stream.read_to_end(&mut bytes).map(|_| bytes)
         });
         thread::sleep(Duration::from_millis(200));
         self.ask("stop it, on a second connection", &StopTracing { session_id: session.session_id })?;
-        let bytes = reader.join().map_err(|_| "the reader died")??;
+        let bytes = reader.join().map_err(|_| "the reader thread died")??;
         let start: String = bytes.iter().take(8).map(|byte| char::from(*byte)).collect();
         println!("  the stream ended after {} bytes; it begins with {start:?}", bytes.len());
         Ok(())
@@ -255,7 +255,7 @@ impl Probe {
         Ok(())
     }
 
-    /// Requests that a runtime must refuse, and can be asked without harm.
+    /// Harmless requests that a runtime must refuse.
     fn refusals(&mut self) -> Outcome {
         for (comment, code) in
             [("an unknown id of a known set", 0x0463), ("an unknown set", 0x6301), ("the server's own OK", 0xff00)]
@@ -269,7 +269,7 @@ impl Probe {
         self.ask_bytes("a magic that says version 2", Command::PROCESS_INFO, &bad)?;
         let short = Header { size: 19, ..Header::decode(&good)? }.to_bytes();
         self.ask_bytes("a size of 19", Command::PROCESS_INFO, &short)?;
-        // A pipe has no end of one direction alone.
+        // A pipe cannot be closed in one direction only.
         if cfg!(unix) {
             self.ask_bytes("half a header, and the end", Command::PROCESS_INFO, &good[..10])?;
         }
@@ -281,7 +281,7 @@ impl Probe {
     }
 }
 
-/// One message, and nothing behind it.
+/// One message, and nothing after it.
 fn read_message(stream: &mut impl Read) -> Outcome<Vec<u8>> {
     let mut bytes = vec![0; HEADER_LEN];
     stream.read_exact(&mut bytes)?;
@@ -294,7 +294,7 @@ fn read_message(stream: &mut impl Read) -> Outcome<Vec<u8>> {
 fn main() -> Outcome {
     let arguments = Arguments::parse();
     let endpoint = if cfg!(windows) { Endpoint::pipe(arguments.socket) } else { Endpoint::socket(arguments.socket) };
-    // Only what you name is asked.
+    // Only the named runtime is asked.
     let endpoint = endpoint.trusting(TrustPolicy::UNCHECKED);
     let mut probe = Probe { endpoint, record: Vec::new(), changed: 0 };
     probe.info()?;

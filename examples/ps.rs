@@ -1,9 +1,8 @@
-//! ps: the processes of this machine that can be diagnosed, and what could not be seen.
+//! ps: the processes on this machine that can be diagnosed, and the paths that could not be read.
 //!
 //! `cargo run --features io-adapters --example ps [PROCESS ...]`
 //!
-//! Each runtime is asked for its command line, which changes nothing in it; with arguments, only those processes are listed and
-//! asked.
+//! Asks each runtime for its command line, which has no side effects. With arguments, lists and asks only those processes.
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::time::Duration;
@@ -12,7 +11,7 @@ use dotnet_diagnostics_ipc::io::discovery::{self, DiscoveredEndpoint, EndpointSt
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 use dotnet_diagnostics_ipc::io::{Client, Deadlines, Endpoint};
 
-/// For all that is asked of one process.
+/// Time limit for everything asked of one process.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -33,15 +32,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What the process says of itself.
+/// The command line that the process reports.
 fn command_line(found: &DiscoveredEndpoint) -> Result<String, Box<dyn Error>> {
     let endpoint = if cfg!(windows) { Endpoint::pipe(found.endpoint.to_string_lossy()) } else { Endpoint::socket(&found.endpoint) };
-    // Only asked who it is. Root may ask the processes of others; whoever else tries is refused by the socket's mode.
+    // It is only asked for its info. Root may ask other users' processes; for others the socket's mode refuses it.
     let policy = found.owner.map_or(TrustPolicy::CHECKED, |owner| TrustPolicy::CHECKED.allowing_owner(owner));
     let deadlines = Deadlines { whole: Some(PATIENCE), ..Deadlines::DEFAULT };
     let answer = Client::new(endpoint.trusting(policy)).with_deadlines(deadlines).process_info()?;
-    let info = answer.payload().ok_or("an answer without payload")?;
-    // A process may call itself anything: what would move the cursor is spelled out.
+    let info = answer.payload().ok_or("OK without a payload")?;
+    // A process may choose any name: characters that would move the cursor are escaped.
     Ok(info.command_line.to_string().escape_debug().to_string())
 }
 
@@ -53,10 +52,10 @@ fn report(unseen: &[UnreadablePath]) {
             (Some(_), Some(file)) if one.path.starts_with("/proc") => {
                 *processes.entry(format!("{}: {}", file.to_string_lossy(), one.why)).or_default() += 1;
             }
-            _ => eprintln!("not seen: {one}"),
+            _ => eprintln!("not readable: {one}"),
         }
     }
     for (what, count) in processes {
-        eprintln!("not seen: {count} × /proc/PID/{what}");
+        eprintln!("not readable: {count} × /proc/PID/{what}");
     }
 }

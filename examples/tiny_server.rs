@@ -1,10 +1,10 @@
-//! A small runtime of no runtime: answers `ProcessInfo` 1 to 3 and `ProcessEnvironment`, and streams a few bytes for `CollectTracing`.
+//! A small server without a runtime: answers `ProcessInfo` 1 to 3 and `ProcessEnvironment`, and streams a few bytes for `CollectTracing`.
 //!
 //! ```text
 //! cargo run --features io-adapters --example tiny_server [SOCKET]
 //! ```
 //!
-//! The first line that it prints is its socket; it ends with its input (Ctrl-D), or when it is killed.
+//! Its first line of output is its socket. It ends when its input ends (Ctrl-D), or when it is killed.
 
 #[cfg(unix)]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -36,10 +36,10 @@ mod unix {
     use dotnet_diagnostics_ipc::message::process::{ProcessInfo2Reply, ProcessInfo3Reply, ProcessInfoReply, Tail};
     use dotnet_diagnostics_ipc::wire::Guid;
 
-    /// What a nettrace stream begins with.
+    /// The start of a nettrace stream.
     const START: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1";
 
-    /// What it knows; anything else is answered `UNKNOWN_COMMAND`, whatever is in it.
+    /// The known commands; any other is answered with `UNKNOWN_COMMAND`, whatever its payload.
     const COMMANDS: [Command; 7] = [
         Command::PROCESS_INFO,
         Command::PROCESS_INFO2,
@@ -53,7 +53,7 @@ mod unix {
     struct TinyServer {
         command_line: String,
         environment: Vec<String>,
-        /// The sessions that stream.
+        /// The streaming sessions.
         sessions: Mutex<Sessions>,
     }
 
@@ -63,7 +63,7 @@ mod unix {
         running: Vec<u64>,
     }
 
-    /// A session, until it has ended: also where its reply did not reach the client.
+    /// A session until its end, even if its reply did not reach the client.
     struct Running<'s>(&'s TinyServer, u64);
 
     impl Running<'_> {
@@ -93,7 +93,7 @@ mod unix {
             self.sessions.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
         }
 
-        /// A few bytes, then nothing until it is stopped. It has nettrace alone.
+        /// A few bytes, then nothing until it is stopped. It supports only nettrace.
         fn stream(&self, format: Format) -> Result<StreamSession<'_>, HResult> {
             if format != Format::NET_TRACE {
                 return Err(HResult::NOT_SUPPORTED);
@@ -157,7 +157,7 @@ mod unix {
             self.stream(request.format)
         }
 
-        /// Any id is answered (F-31).
+        /// Answers any id (F-31).
         fn stop_tracing(&self, request: StopTracing) -> Result<SessionReply, HResult> {
             self.sessions().running.retain(|running| *running != request.session_id);
             Ok(SessionReply { session_id: request.session_id })

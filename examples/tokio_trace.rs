@@ -1,4 +1,4 @@
-//! Traces a process for some seconds, into a .nettrace file: `trace`, on one thread.
+//! Traces a process for some seconds into a .nettrace file: like `trace`, on one thread.
 //!
 //! ```text
 //! cargo run --features tokio --example tokio_trace -- PID | PATH-OF-ITS-SOCKET SECONDS FILE

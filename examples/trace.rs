@@ -1,4 +1,4 @@
-//! Traces a process for some seconds, into a .nettrace file.
+//! Traces a process for some seconds into a .nettrace file.
 //!
 //! ```text
 //! cargo run --features io-adapters --example trace -- PID | PATH-OF-ITS-SOCKET SECONDS FILE
@@ -51,7 +51,7 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
         provider("Microsoft-Windows-DotNETRuntime", 0x1_c019, EventLevel::INFORMATIONAL),
         provider("Microsoft-DotNETCore-SampleProfiler", 0, EventLevel::INFORMATIONAL),
     ];
-    // The newest command; the fallback goes down to one that the runtime knows, where that says the same.
+    // The newest command; the fallback steps down to one that the runtime knows, if it means the same.
     let request = CollectTracing6::Streaming(StreamingSession6 {
         circular_buffer_mb: 256,
         format: Format::NET_TRACE,
@@ -62,9 +62,9 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
     });
     let mut file = File::create(path)?;
     let (mut trace, lost) = client.trace_by(TracingFallback::new(&request).allowing(DroppedFields::NONE))?;
-    eprintln!("session {:#x}; lost on the way to an older command: {lost}", trace.session_id().unwrap_or_default());
+    eprintln!("session {:#x}; fields lost in an older command: {lost}", trace.session_id().unwrap_or_default());
 
-    // The stop is answered when the stream has been read to its end, so one thread stops and the other goes on reading.
+    // The stop is answered when the stream has been read to its end, so one thread stops and the other continues reading.
     let stopper = trace.stopper(&client);
     let stopping = thread::spawn(move || {
         thread::sleep(Duration::from_secs(seconds));

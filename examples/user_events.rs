@@ -1,10 +1,10 @@
-//! Lets a process write its garbage collections as Linux `user_events`, for as long as this runs.
+//! Makes a process write its garbage collections as Linux `user_events` while this runs.
 //!
 //! ```text
 //! cargo run --features io-adapters --example user_events -- PID | PATH-OF-ITS-SOCKET SECONDS [PATH-OF-user_events_data]
 //! ```
 //!
-//! The runtime writes to the descriptor that it is given. Where that is no `user_events_data`, it answers `E_FAIL`.
+//! The runtime writes to the descriptor that it gets. If that is not `user_events_data`, it answers `E_FAIL`.
 
 #[cfg(unix)]
 fn main() -> std::process::ExitCode {
@@ -50,7 +50,7 @@ mod unix {
             Err(_) => Endpoint::socket(target),
         });
 
-        // GCStart and GCEnd in a tracepoint of their own, all other events of the keyword GC in another.
+        // GCStart and GCEnd in one tracepoint, all other events of the keyword GC in another.
         let sets = [TracepointSet { tracepoint_name: "dotnet_gc".into(), event_ids: Array::new(&[1, 2]) }];
         let providers = [UserEventsProviderConfig {
             keywords: 1,
@@ -64,11 +64,11 @@ mod unix {
         let session = match client.user_events(&request, &data) {
             Ok(session) => session,
             Err(error) if error.hresult() == Some(HResult::FAIL) => {
-                eprintln!("{error}: {path} is no user_events_data, or the kernel took no registration");
+                eprintln!("{error}: {path} is not user_events_data, or the kernel refused the registration");
                 return Ok(ExitCode::FAILURE);
             }
             Err(error) if error.hresult() == Some(HResult::UNKNOWN_COMMAND) => {
-                return Err(format!("{error}: older than .NET 10").into());
+                return Err(format!("{error}: the runtime is older than .NET 10").into());
             }
             Err(error) => return Err(error.into()),
         };

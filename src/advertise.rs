@@ -2,7 +2,7 @@
 //!
 //! # Example
 //!
-//! Read what a runtime says of itself when it connects to a diagnostic port, 34 bytes:
+//! Read the 34 bytes that a runtime sends when it connects to a diagnostic port:
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::advertise::Advertise;

@@ -85,7 +85,7 @@ pub enum Continuation {
     /// The environment block, with the number of bytes given in the reply.
     EnvironmentBlock,
     /// Nothing, but the connection must stay open: the session ends with it (F-23). The client passed a file descriptor before the
-    /// reply came (F-19).
+    /// reply arrived (F-19).
     UserEvents,
     /// [`Nettrace`](Self::Nettrace) or [`UserEvents`](Self::UserEvents), depending on the request's `session_type`.
     BySessionType,
@@ -269,7 +269,7 @@ pub struct ParseCommandError(());
 
 impl fmt::Display for ParseCommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no command: write it as EventPipe/CollectTracing2, CollectTracing2 or 0x0203")
+        f.write_str("not a command, expected a form like EventPipe/CollectTracing2, CollectTracing2 or 0x0203")
     }
 }
 

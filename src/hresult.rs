@@ -3,7 +3,7 @@
 
 //! # Example
 //!
-//! Name the result that a reply has:
+//! Name the result in a reply:
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::hresult::HResult;

@@ -32,7 +32,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Ask a process that runs
+//! # Ask a running process
 //!
 //! With the feature `io-adapters`:
 //!
@@ -58,7 +58,7 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 //! | to | read |
 //! |---|---|
 //! | encode a request, decode a reply | [`message`] |
-//! | run a whole exchange with I/O of your own | [`exchange`]: what to send and receive, and when |
+//! | run a whole exchange with your own I/O | [`exchange`]: what to send and receive, and when |
 //! | ask a process, with sockets and deadlines | module `io`, feature `io-adapters`; `async` with the feature `tokio` |
 //! | write a server, or a tool that runtimes connect to | [`exchange::Server`], [`exchange::DiagnosticPort`]; over sockets `io::server`, `io::port_listener` |
 //! | read what follows a reply | [`continuation`] |
@@ -68,8 +68,8 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 //! | check a server, client or codec in any language | the program `diagipc`, feature `cli`: [`src/bin/diagipc/README.md`] |
 //! | write one in another language | [`spec/GUIDE.md`] |
 //!
-//! Facts are cited by number, as F-19: `spec/ERRATA.md` has them, with what the document prints and what runtimes do instead. The files that
-//! this page names are part of the package, and of the repository.
+//! Facts are cited by number, as F-19: `spec/ERRATA.md` lists them, with the document's text and the runtimes' behaviour. The files named
+//! on this page are in the package and in the repository.
 //!
 //! [`src/bin/diagipc/README.md`]: https://docs.rs/crate/dotnet-diagnostics-ipc/latest/source/src/bin/diagipc/README.md
 //! [`spec/GUIDE.md`]: https://docs.rs/crate/dotnet-diagnostics-ipc/latest/source/spec/GUIDE.md
@@ -78,25 +78,25 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 //!
 #![cfg_attr(doc, doc = include_str!("pictures/layers.svg"))]
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`message`] | the request and reply of every command, and [`Message`](message::Message): header and payload |
 //! | [`header`], [`command`], [`hresult`] | the 20 bytes, the codes, the results |
 //! | [`advertise`] | the 34 bytes of a runtime that connects to a diagnostic port |
 //! | [`continuation`] | what follows a reply: the environment block, the start of a stream |
 //! | [`port`], [`endpoint`] | the variables that configure diagnostic ports; names of sockets and pipes |
-//! | [`user_events`] | what goes to the Linux kernel in a `user_events` session |
+//! | [`user_events`] | the data for the Linux kernel in a `user_events` session |
 //! | [`exchange`] | both sides of every flow, as state machines without I/O |
 //! | [`wire`] | the grammar: [`Reader`](wire::Reader), [`Sink`](wire::Sink), strings, arrays, GUIDs, errors |
-//! | [`legacy`] | what the 2019 draft had and later editions dropped |
+//! | [`legacy`] | the parts of the 2019 draft that later editions dropped |
 #![cfg_attr(
     feature = "io-adapters",
-    doc = "| [`io`] | the exchanges over real sockets and pipes; finding a runtime, and trusting it |"
+    doc = "| [`io`] | the exchanges over real sockets and pipes; finding and trusting a runtime |"
 )]
-#![cfg_attr(feature = "vectors", doc = "| [`vectors`] | the golden vectors, and the codec by name that they are checked against |")]
-#![cfg_attr(feature = "conformance", doc = "| [`conformance`] | implementations in any language, held to the vectors |")]
+#![cfg_attr(feature = "vectors", doc = "| [`vectors`] | the golden vectors, and this crate's codec by type name |")]
+#![cfg_attr(feature = "conformance", doc = "| [`conformance`] | test suites for implementations in any language |")]
 #![cfg_attr(feature = "conformance", doc = "| [`grammar`] | the grammar of every message as data, for other languages |")]
-#![cfg_attr(feature = "arbitrary", doc = "| [`testing::arbitrary`] | values of any kind, made from the bytes of a fuzzer |")]
+#![cfg_attr(feature = "arbitrary", doc = "| [`testing::arbitrary`] | values of any kind from a fuzzer's bytes |")]
 #![cfg_attr(feature = "proptest", doc = "| [`testing::strategies`] | the same for proptest: valid, on the edges, and hostile |")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
@@ -109,7 +109,7 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
-// For `io`, and for `conformance`, which runs other programs: nothing else names it.
+// For `io`, and for `conformance`, which runs other programs: nothing else uses it.
 #[cfg(any(feature = "conformance", feature = "io-adapters"))]
 extern crate std;
 

@@ -11,7 +11,7 @@ use crate::wire::{DecodeErrorKind, Layer, Sealed, WireError, WireErrorKind};
 /// use dotnet_diagnostics_ipc::continuation::{Environment, EnvironmentErrorKind};
 /// use dotnet_diagnostics_ipc::hresult::HResult;
 ///
-/// // A block of one entry; an error message stands in its place.
+/// // A block of one entry; an error message takes its place.
 /// let error = Environment::decode(b"\x01\0\0\0DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80").unwrap_err();
 /// assert_eq!(error.kind(), EnvironmentErrorKind::ErrorMessage { hresult: HResult::FAIL });
 /// assert_eq!((error.path().to_string(), error.offset()), ("environment[0]".into(), 4));
@@ -77,7 +77,7 @@ impl fmt::Display for EnvironmentErrorKind {
         match *self {
             Self::Grammar(kind) => kind.fmt(f),
             Self::ErrorMessage { hresult } => write!(f, "an error message begins here: {hresult}"),
-            Self::LimitExceeded { limit, found } => write!(f, "{found} is more than the limit of {limit}"),
+            Self::LimitExceeded { limit, found } => write!(f, "{found} exceeds the limit of {limit}"),
         }
     }
 }

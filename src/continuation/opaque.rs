@@ -7,7 +7,7 @@
 ///
 /// let mut stream = OpaqueStream::with_limit(5);
 /// assert_eq!(stream.pass(b"abc"), (&b"abc"[..], &b""[..]));
-/// // What is beyond the limit is given back, not dropped.
+/// // Bytes beyond the limit are returned, not dropped.
 /// assert_eq!(stream.pass(b"defg"), (&b"de"[..], &b"fg"[..]));
 /// assert_eq!((stream.passed(), stream.left()), (5, 0));
 /// ```
@@ -18,7 +18,7 @@ pub struct OpaqueStream {
 }
 
 impl OpaqueStream {
-    /// A stream of at most `limit` bytes. There is no default: a session streams for as long as it lasts.
+    /// A stream of at most `limit` bytes. There is no default: a session streams as long as it lasts.
     pub const fn with_limit(limit: u64) -> Self {
         Self { limit, passed: 0 }
     }

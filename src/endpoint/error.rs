@@ -70,12 +70,12 @@ impl NameErrorKind {
 impl fmt::Display for NameErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::UnknownPrefix => "neither \"dotnet-diagnostic-\" nor \"dotnetcore-diagnostic-\"",
+            Self::UnknownPrefix => "expected \"dotnet-diagnostic-\" or \"dotnetcore-diagnostic-\"",
             Self::BadNumber => "not a decimal number, or too large",
-            Self::MissingKey => "no \"-\" and key behind the process id",
-            Self::UnknownSuffix => "the name should end here",
-            Self::MissingName => "no process name in parentheses",
-            Self::MissingField => "the text ends before field 22 does",
+            Self::MissingKey => "expected \"-\" and the key after the process id",
+            Self::UnknownSuffix => "expected the end of the name",
+            Self::MissingName => "expected a process name in parentheses",
+            Self::MissingField => "the text ends before the end of field 22",
         })
     }
 }
@@ -120,7 +120,7 @@ impl PathTooLong {
 
 impl fmt::Display for PathTooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the path of the socket takes {} bytes, {} are possible", self.needed, self.most)
+        write!(f, "the socket path has {} bytes, the maximum is {}", self.needed, self.most)
     }
 }
 

@@ -249,10 +249,7 @@ mod tests {
         assert_eq!((at(&fits).len(), at(&fits).check(SUN_PATH_LINUX)), (106, Ok(())));
         let error = at(&too_long).check(SUN_PATH_LINUX).unwrap_err();
         assert_eq!((error.needed(), error.most()), (108, 107));
-        assert_eq!(
-            at(&fits).check(SUN_PATH_MACOS).unwrap_err().to_string(),
-            "the path of the socket takes 106 bytes, 103 are possible"
-        );
+        assert_eq!(at(&fits).check(SUN_PATH_MACOS).unwrap_err().to_string(), "the socket path has 106 bytes, the maximum is 103");
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::wire::{DecodeError, Encode, EncodeError, clamp};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use = "an action that is not done leaves the exchange where it is"]
+#[must_use = "the exchange advances only when the action is done"]
 pub enum ClientAction {
     /// Write this range of the buffer, or some of it; then [`Client::sent`], or [`Client::send_failed`].
     Send(Range<usize>),
@@ -199,7 +199,6 @@ impl Client {
     /// `n` bytes of [`Receive`](ClientAction::Receive) are in the buffer, at the front of the range.
     ///
     /// [`MisuseError`] if the exchange did not ask for this.
-    /// [`MisuseError`], where that was not asked for.
     #[inline]
     pub fn received(&mut self, buffer: &[u8], n: usize) -> Result<(), MisuseError> {
         let State::Receive(incoming) = &mut self.state else { return Err(MisuseError::NotAsked) };
@@ -211,7 +210,7 @@ impl Client {
         Ok(())
     }
 
-    /// Looks at what has come of a message that may be whole, or have a header now.
+    /// Checks the received part of a message: it may be whole now, or have a header.
     fn look_at(&mut self, mut incoming: Incoming, buffer: &[u8]) {
         self.state = match incoming.progress(buffer) {
             Ok(Progress::InPayload(header)) if buffer.len() < usize::from(header.size) => State::TooSmall(incoming, header.size),

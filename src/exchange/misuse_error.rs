@@ -40,8 +40,8 @@ impl fmt::Display for MisuseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAsked => f.write_str("the exchange did not ask for this"),
-            Self::TooMany { asked, said } => write!(f, "{said} bytes were acknowledged, {asked} were asked for"),
-            Self::NoBytes => f.write_str("no byte was received: acknowledge the end of the input instead"),
+            Self::TooMany { asked, said } => write!(f, "{said} bytes were acknowledged, expected at most {asked}"),
+            Self::NoBytes => f.write_str("no byte was received: acknowledge end of input instead"),
             Self::BufferTooShort { needed } => write!(f, "the buffer must have {needed} bytes"),
         }
     }

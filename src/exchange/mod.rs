@@ -1,7 +1,7 @@
-//! Run an exchange with I/O of your own: both sides of every flow (`spec/FLOWS.md`) as state machines that do no I/O, know no clock
-//! and allocate nothing.
+//! Run an exchange with your own I/O: both sides of every flow (`spec/FLOWS.md`) as state machines without I/O, clock or
+//! allocation.
 //!
-//! An exchange names what it needs next, the caller does it with whatever socket it has, and reports the result.
+//! An exchange names its next action; the caller performs it on any socket, and reports the result.
 //!
 #![cfg_attr(doc, doc = include_str!("../pictures/exchange.svg"))]
 //!
@@ -9,15 +9,15 @@
 //!
 //! The contract is the same for every exchange:
 //!
-//! 1. Ask `action()`. It names what is needed next, and changes nothing, however often it is asked.
-//! 2. Do that one thing with your socket or pipe: blocking, polled or async, one byte at a time or all at once.
-//! 3. Report the result by the method that belongs to the action. One that was not asked for is a typed error ([`MisuseError`]).
+//! 1. Call `action()`. It returns the next action and changes nothing, however often it is called.
+//! 2. Perform that action on your socket or pipe: blocking, polled or async, one byte at a time or all at once.
+//! 3. Report the result with the method that belongs to the action. Any other is a typed error ([`MisuseError`]).
 //! 4. Lend the same buffer each time. Actions name ranges of it: the request is at its front, and the reply overwrites it.
 //! 5. Never read more than `Receive` names. What follows belongs to the stream or the block after the reply.
-//! 6. Report a write that fails, and read on: a server that refuses early closes before it has read everything.
+//! 6. Report a failed write, and continue reading: a server that refuses early closes before it has read everything.
 //! 7. Report end of input too: closed, reset or timed out. Each has a named outcome.
 //! 8. You own the timeouts: [`ReplyDeadline::of`] says how long a reply may take. Nothing here waits.
-//! 9. `Finished` carries the outcome. Decode the reply from the buffer; [`AfterReply`] says what the connection is now.
+//! 9. `Finished` carries the outcome. Decode the reply from the buffer; [`AfterReply`] gives the state of the connection.
 //! 10. After an error, drop the connection. Not every runtime closes it (F-5), so do not wait for that.
 //!
 //! ```
@@ -68,25 +68,25 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`Client`] | the tool's side of one connection: request, descriptor, reply, and what the connection is then ([`AfterReply`]) |
+//! | [`Client`] | the tool's side of one connection: request, descriptor, reply, and the state of the connection after it ([`AfterReply`]) |
 //! | [`Server`] | the runtime's side of one connection: request, descriptor, reply, and what follows, in pieces |
 //! | [`Session`] | a tracing session: its stream, and its stop on a second connection |
 //! | [`ReplyDeadline`] | how long the reply to a command may take |
-//! | [`fallback`] | the older command where the newer one is unknown, and what is lost |
+//! | [`fallback`] | the older command if the newer one is unknown, and what is lost |
 //! | [`ConnectPort`], [`RetryPolicy`] | the runtime's side of a diagnostic port: connect, advertise, wait, connect again |
 //! | [`DiagnosticPort`], [`AdvertiseReceiver`] | the tool's side of one: reads advertises, holds the connections until they are used |
 //!
 //! # Limits
 //!
-//! Nothing here sizes memory by what the peer announces. The caller limits what a peer may make it take:
+//! No memory is sized by a peer's announcement. The caller sets these limits on a peer:
 //!
 //! | limit | where | default |
 //! |---|---|---|
-//! | size of a message | the buffer that is lent: [`Outcome::BufferTooSmall`], [`ServerOutcome::BufferTooSmall`] | 65,535 is always enough |
-//! | bytes of a stream | [`Session::streaming`] | none, the caller says: a session streams for as long as it lasts |
+//! | size of a message | the lent buffer: [`Outcome::BufferTooSmall`], [`ServerOutcome::BufferTooSmall`] | 65,535 is always enough |
+//! | bytes of a stream | [`Session::streaming`] | none, the caller chooses: a session streams as long as it lasts |
 //! | bytes and entries of an environment block | [`EnvironmentLimits`](crate::continuation::EnvironmentLimits) | 32 MiB, 65,536 |
 //! | providers of a session | [`ServerOptions::max_providers`] | 1,000 (F-16) |
-//! | connections that wait at a port | the slots of a [`DiagnosticPort`] | as many as are lent |
+//! | waiting connections of a port | the slots of a [`DiagnosticPort`] | the number of lent slots |
 #![forbid(unsafe_code)]
 
 pub mod diagnostic_port;

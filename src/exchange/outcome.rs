@@ -18,7 +18,7 @@ use crate::wire::{DecodeError, DecodeErrorKind, clamp};
 /// let mut buffer = [0; 512];
 /// let mut client = Client::new(&ProcessInfo3 {}, &mut buffer)?;
 /// client.sent(20)?;
-/// // What a runtime without ProcessInfo3 says.
+/// // The answer of a runtime without ProcessInfo3.
 /// buffer[..24].copy_from_slice(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80");
 /// client.received(&buffer, 20)?;
 /// client.received(&buffer, 4)?;

@@ -8,7 +8,7 @@ use super::{Error, Transport, Until};
 /// use std::net::TcpStream;
 /// use dotnet_diagnostics_ipc::io::{Client, Connect, Error, Stream, Until};
 ///
-/// /// A runtime whose port somebody forwards.
+/// /// A runtime whose port is forwarded.
 /// struct Forwarded(&'static str);
 ///
 /// impl Connect for Forwarded {

@@ -174,5 +174,5 @@ impl<'c, T: Transport> Connection<'c, T> {
 }
 
 fn no_fd() -> Stopped {
-    Stopped::Io(std::io::Error::new(std::io::ErrorKind::Unsupported, "there is no descriptor to pass"))
+    Stopped::Io(std::io::Error::new(std::io::ErrorKind::Unsupported, "no descriptor to pass"))
 }

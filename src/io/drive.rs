@@ -56,7 +56,7 @@ impl Drive {
     /// A request that takes no descriptor.
     pub(super) fn new<'r, R: Request<'r>>(request: &R, checks_limits: bool) -> Result<Self, Error> {
         if request.continuation() == Continuation::UserEvents {
-            // Sent without one, it costs some runtimes one of their descriptors (F-74).
+            // Without one, some runtimes lose a descriptor (F-74).
             let why = "a user_events session takes a descriptor: Client::user_events passes one";
             return Err(Error::new(Phase::Send, ErrorKind::Unsupported(why)));
         }
@@ -79,7 +79,7 @@ impl Drive {
     #[cfg(unix)]
     pub(super) fn user_events<'r, R: Request<'r>>(request: &R, checks_limits: bool) -> Result<Self, Error> {
         if request.continuation() != Continuation::UserEvents {
-            return Err(Error::new(Phase::Send, ErrorKind::Unsupported("that is no session that writes user_events")));
+            return Err(Error::new(Phase::Send, ErrorKind::Unsupported("not a user_events session")));
         }
         Self::encode(request, checks_limits)
     }
@@ -181,7 +181,7 @@ fn streams(continuation: Continuation) -> Result<(), Error> {
     if continuation == Continuation::Nettrace {
         return Ok(());
     }
-    Err(Error::new(Phase::Send, ErrorKind::Unsupported("that is no session that streams")))
+    Err(Error::new(Phase::Send, ErrorKind::Unsupported("not a streaming session")))
 }
 
 fn at(phase: Phase) -> impl Fn(MisuseError) -> Error {
@@ -211,7 +211,7 @@ impl Finished {
     pub(super) fn stream(self) -> Result<Option<u64>, Error> {
         match self.ok()? {
             (_, AfterReply::Stream { session_id }) => Ok(session_id),
-            _ => Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not begin a stream"))),
+            _ => Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not start a stream"))),
         }
     }
 
@@ -220,7 +220,7 @@ impl Finished {
         match self.ok()? {
             (_, AfterReply::EnvironmentBlock { n_incoming_bytes }) => Ok(n_incoming_bytes),
             // The generic OK does not include the size (F-2).
-            _ => Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not say how large the environment is"))),
+            _ => Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not report the size of the environment"))),
         }
     }
 

@@ -153,7 +153,9 @@ impl Endpoint {
         match &self.place {
             Place::Process(process_id) => Ok(std::format!("dotnet-diagnostic-{process_id}")),
             Place::Pipe(name) => Ok(name.clone()),
-            Place::Socket(_) => Err(Error::new(Phase::Find, ErrorKind::Unsupported("on Windows a runtime has a pipe, no socket"))),
+            Place::Socket(_) => {
+                Err(Error::new(Phase::Find, ErrorKind::Unsupported("on Windows a runtime has a pipe, not a socket")))
+            }
         }
     }
 }

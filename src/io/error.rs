@@ -47,7 +47,7 @@ impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Find => "looking for the endpoint",
-            Self::Trust => "looking at who owns the endpoint",
+            Self::Trust => "checking the endpoint's owner",
             Self::Connect => "connecting",
             Self::Advertise => "reading the advertise",
             Self::Send => "sending the request",
@@ -124,7 +124,7 @@ pub enum ErrorKind {
         /// The number reported.
         said: usize,
     },
-    /// A bug in this crate: an exchange was driven wrongly.
+    /// A bug in this crate: an exchange was used wrongly.
     Bug(MisuseError),
 }
 
@@ -202,10 +202,10 @@ impl fmt::Display for ErrorKind {
             Self::Encode(_) => f.write_str("the request cannot be encoded"),
             Self::Limit(_) => f.write_str("a runtime would refuse it"),
             Self::Refused { hresult, message } => {
-                f.write_str("the runtime answers ")?;
+                f.write_str("the runtime answered ")?;
                 // Its name would suggest success.
                 if hresult.is_success() {
-                    write!(f, "with an error whose code is 0x{:08X}, which gives no reason", hresult.0)?;
+                    write!(f, "with the error code 0x{:08X}, which gives no reason", hresult.0)?;
                 } else {
                     write!(f, "{hresult}")?;
                 }
@@ -214,15 +214,15 @@ impl fmt::Display for ErrorKind {
             Self::Malformed(_) | Self::MalformedEnvironment(_) => f.write_str("the reply cannot be decoded"),
             Self::Ended { end, received: 0 } => end.fmt(f),
             Self::Ended { end, received } => write!(f, "{end} after {received} bytes"),
-            Self::LimitExceeded { limit } => write!(f, "more came than the limit of {limit} allows"),
+            Self::LimitExceeded { limit } => write!(f, "received more than the limit of {limit}"),
             Self::Unsupported(what) => f.write_str(what),
-            Self::Incomplete { end, received } => write!(f, "the stream ended without a stop after {received} bytes: {end}"),
+            Self::Incomplete { end, received } => write!(f, "the stream ended after {received} bytes without a stop: {end}"),
             Self::SessionOver => f.write_str("the session is over"),
-            Self::AlreadyStopped => f.write_str("a stop of this session was sent already"),
+            Self::AlreadyStopped => f.write_str("a stop was already sent for this session"),
             Self::Miscounted { asked, said } => {
-                write!(f, "the transport says that it moved {said} bytes, of {asked} that it was given")
+                write!(f, "the transport reported {said} bytes, expected at most {asked}")
             }
-            Self::Bug(_) => f.write_str("a bug in this crate: an exchange was driven wrongly"),
+            Self::Bug(_) => f.write_str("a bug in this crate: an exchange was used wrongly"),
         }
     }
 }
@@ -366,10 +366,10 @@ mod tests {
             ErrorKind::TimedOut,
             ErrorKind::Cancelled,
             std::io::Error::from(std::io::ErrorKind::AddrInUse).into(),
-            std::io::Error::new(std::io::ErrorKind::AddrInUse, "somebody listens there already").into(),
+            std::io::Error::new(std::io::ErrorKind::AddrInUse, "a listener already exists there").into(),
             std::io::Error::from(Error::new(Phase::Listen, ErrorKind::TimedOut)).into(),
             ErrorKind::NotFound("process 12".into()),
-            ErrorKind::NotAnEndpoint("a path without a name".into()),
+            ErrorKind::NotAnEndpoint("the path has no file name".into()),
             Distrust::NotASocket { path: path(), is: "a file" }.into(),
             Distrust::OtherOwner { path: path(), owner: 1, ours: 2 }.into(),
             Distrust::SharedDirectory { path: path(), mode: 0o777 }.into(),
@@ -411,10 +411,11 @@ mod tests {
 
     #[test]
     fn display_with_sources_prints_each_part_once() {
-        let error = Error::new(Phase::Listen, std::io::Error::new(std::io::ErrorKind::AddrInUse, "somebody listens there already"));
+        let error =
+            Error::new(Phase::Listen, std::io::Error::new(std::io::ErrorKind::AddrInUse, "a listener already exists there"));
         assert_eq!(
             (error.to_string(), std::format!("{error:#}")),
-            ("listening".into(), "listening: somebody listens there already".into())
+            ("listening".into(), "listening: a listener already exists there".into())
         );
         let error = Error::new(Phase::Reply, Message::decode_prefix(b"HTTP/1.1").unwrap_err());
         assert_eq!(error.to_string(), "waiting for the reply: the reply cannot be decoded");

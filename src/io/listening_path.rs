@@ -67,7 +67,7 @@ fn bind(path: &Path) -> Result<(UnixListener, UnlinkOnDrop), ErrorKind> {
     // The process may change its directory before the guard is dropped.
     let absolute = std::path::absolute(path)?;
     let Some(directory) = absolute.parent() else {
-        return Err(ErrorKind::NotAnEndpoint(String::from("a path without a name")));
+        return Err(ErrorKind::NotAnEndpoint(String::from("the path has no file name")));
     };
     make_directory(directory)?;
     trust::check_directory(directory, TrustPolicy::CHECKED)?;
@@ -114,7 +114,7 @@ fn make_way(path: &Path, address: &SocketAddrUnix) -> Result<(), ErrorKind> {
         Probe::Refused => remove(path, identity(&metadata)),
         Probe::Absent => Ok(()),
         Probe::Listening(_) | Probe::Unknown(_) => {
-            Err(io::Error::new(io::ErrorKind::AddrInUse, "somebody listens there already").into())
+            Err(io::Error::new(io::ErrorKind::AddrInUse, "a listener already exists there").into())
         }
     }
 }
@@ -127,7 +127,7 @@ fn remove(path: &Path, looked_at: Identity) -> Result<(), ErrorKind> {
         // It is put back, unless its place is taken.
         fs::hard_link(&aside, path)?;
         fs::remove_file(&aside)?;
-        return Err(io::Error::new(io::ErrorKind::AddrInUse, "somebody listens there since a moment ago").into());
+        return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process has just replaced the socket").into());
     }
     Ok(fs::remove_file(&aside)?)
 }
@@ -141,7 +141,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 /// Prevents two of our processes from changing the same path at once: the later one would delete the earlier one's new socket.
 ///
-/// Our own file, `NAME.lock`, which nobody else can open: anybody can lock a readable directory. Its holder removes it.
+/// Our own file, `NAME.lock`, which no other user can open: any user can lock a readable directory. Its holder removes it.
 #[derive(Debug)]
 struct PathLock {
     path: PathBuf,
@@ -170,7 +170,7 @@ impl PathLock {
                 }
             }
         }
-        Err(io::Error::new(io::ErrorKind::WouldBlock, "another process of ours keeps the path locked").into())
+        Err(io::Error::new(io::ErrorKind::WouldBlock, "another process of this user keeps the path locked").into())
     }
 }
 

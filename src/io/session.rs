@@ -43,7 +43,7 @@ impl Streaming {
         let kind = match self.outcome() {
             Some(outcome) if outcome.stream_end() == Some(StreamEnd::Complete) => return Ok(()),
             Some(SessionOutcome { bytes, end: SessionEnd::Ended(end), .. }) => ErrorKind::Incomplete { end, received: bytes },
-            _ => ErrorKind::Unsupported("the session is not over, or its stop is not answered yet"),
+            _ => ErrorKind::Unsupported("the session is not over, or its stop is not yet answered"),
         };
         Err(Error::new(Phase::Continuation, kind))
     }
@@ -82,7 +82,7 @@ impl Streaming {
             return refused(ErrorKind::SessionOver);
         }
         let Some(request) = session.stop_request() else {
-            return refused(ErrorKind::Unsupported("the runtime did not say the id of the session"));
+            return refused(ErrorKind::Unsupported("the runtime did not report the session id"));
         };
         match session.stopping() {
             Ok(()) => Ok(Stopping { session: self, request, is_pending: true }),

@@ -99,7 +99,7 @@ pub trait Transport {
     #[cfg(unix)]
     fn send_fd(&mut self, fd: std::os::fd::BorrowedFd<'_>, until: &Until<'_>) -> Result<(), Stopped> {
         let _ = (fd, until);
-        Err(Stopped::Io(io::Error::new(io::ErrorKind::Unsupported, "this connection passes no descriptors")))
+        Err(Stopped::Io(io::Error::new(io::ErrorKind::Unsupported, "this connection cannot pass descriptors")))
     }
 }
 
@@ -136,7 +136,7 @@ impl<T: Transport + ?Sized> Transport for &mut T {
 /// # }
 /// # let peer = Peer(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0");
 ///
-/// // `peer`: whatever there is, here something that answers S_OK.
+/// // `peer` can be any stream; this one answers S_OK.
 /// let answer = Connection::new(Stream(peer)).call(&ResumeRuntime {})?;
 /// assert!(answer.result().is_success());
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -1,6 +1,6 @@
 //! Whether to trust the process at an endpoint: checked before a byte is sent.
 //!
-//! The process that answers at a socket learns what is sent, and can answer anything. A socket in `/tmp` can belong to anybody,
+//! The process that answers at a socket learns what is sent, and can answer anything. A socket in `/tmp` can belong to any user,
 //! whatever its name. So, on Unix:
 //!
 //! | when | check | otherwise |
@@ -18,9 +18,9 @@
 //! user id. That is deliberate: a tool that runs as root and talks to whatever some user placed in `/tmp` works for that user.
 //!
 //! # User namespaces
-//! If a user namespace does not map all users, the unmapped ones share one number, usually 65534: its files may belong to anybody,
-//! even root, and are not trusted ([`UnmappedOwner`](Distrust::UnmappedOwner), [`UnmappedPeer`](Distrust::UnmappedPeer)), even if
-//! we have that number ourselves. To trust them anyway, use [`TrustPolicy::allowing_owner`] with 65534.
+//! If a user namespace does not map all users, the unmapped ones share one number, usually 65534: its files may belong to any of
+//! them, even root, and are not trusted ([`UnmappedOwner`](Distrust::UnmappedOwner), [`UnmappedPeer`](Distrust::UnmappedPeer)), even
+//! if we have that number ourselves. To trust them anyway, use [`TrustPolicy::allowing_owner`] with 65534.
 //!
 //! # Races
 //! Between the check of the path and the connection, only trusted users can replace the socket: we, root, and those added by the
@@ -93,7 +93,7 @@ pub(super) use pipe::check_pipe;
 /// use dotnet_diagnostics_ipc::io::trust::Distrust;
 ///
 /// let reason = Distrust::PeerProcess { process_id: 123, expected: 12 };
-/// assert_eq!(reason.to_string(), "process 123 listens there, not process 12");
+/// assert_eq!(reason.to_string(), "process 123 listens there, expected process 12");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -128,14 +128,14 @@ pub enum Distrust {
         /// Our user id.
         ours: u32,
     },
-    /// It belongs to a user that our user namespace does not map, and so to anybody: they share one number.
+    /// It belongs to a user that our user namespace does not map. This may be any of them: they share one number.
     UnmappedOwner {
         /// The path.
         path: PathBuf,
         /// The number.
         owner: u32,
     },
-    /// The listener runs as a user that our user namespace does not map: anybody.
+    /// The listener runs as a user that our user namespace does not map, any of them.
     UnmappedPeer {
         /// The number shared by all of them.
         owner: u32,
@@ -161,27 +161,23 @@ impl fmt::Display for Distrust {
         match self {
             Self::NotASocket { path, is } => write!(f, "{} is {is}, not a socket", path.display()),
             Self::OtherOwner { path, owner, ours } => {
-                write!(f, "{} belongs to user {owner}, neither to us (user {ours}) nor to root", path.display())
+                write!(f, "{} belongs to user {owner}, expected user {ours} or root", path.display())
             }
             Self::SharedDirectory { path, mode } => {
-                write!(f, "others can replace what is in {} (mode {mode:03o}, not sticky)", path.display())
+                write!(f, "other users can replace files in {} (mode {mode:03o}, not sticky)", path.display())
             }
-            Self::PeerOwner { owner, ours } => write!(f, "user {owner} listens there, neither we (user {ours}) nor root"),
+            Self::PeerOwner { owner, ours } => write!(f, "the listener runs as user {owner}, expected user {ours} or root"),
             Self::UnmappedOwner { path, owner } => {
-                write!(
-                    f,
-                    "{} belongs to user {owner}, as here everything does whose owner this user namespace does not map",
-                    path.display()
-                )
+                write!(f, "{} belongs to user {owner}, the id of every user that this user namespace does not map", path.display())
             }
             Self::UnmappedPeer { owner } => {
-                write!(f, "user {owner} listens there, as here everybody is whom this user namespace does not map")
+                write!(f, "the listener runs as user {owner}, the id of every user that this user namespace does not map")
             }
             Self::PeerUser { owner, ours } => {
-                write!(f, "a process of {owner} made the pipe, neither ours ({ours}) nor the system's")
+                write!(f, "a process of {owner} created the pipe, expected {ours} or the system")
             }
             Self::PeerProcess { process_id, expected } => {
-                write!(f, "process {process_id} listens there, not process {expected}")
+                write!(f, "process {process_id} listens there, expected process {expected}")
             }
         }
     }

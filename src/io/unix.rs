@@ -147,7 +147,7 @@ pub(crate) fn wait(fd: BorrowedFd<'_>, for_what: PollFlags, until: &Until<'_>) -
             Some(canceller) => poll(&mut [ready, PollFd::from_borrowed_fd(canceller.wake(), PollFlags::IN)], timeout.as_ref()),
         };
         match polled {
-            // The deadline passed, as the next check shows. Or a signal came.
+            // The deadline passed, as the next check shows. Or a signal arrived.
             Ok(0) | Err(rustix::io::Errno::INTR) => {}
             Ok(_) if until.canceller.is_some_and(super::Canceller::is_cancelled) => return Err(Stopped::Cancelled),
             Ok(_) => return Ok(()),
@@ -191,7 +191,7 @@ pub(crate) fn try_connect(path: &Path) -> Result<Option<UnixStream>, Error> {
             Err(Errno::INTR) => {}
             Err(Errno::NOENT) => return Err(Error::new(Phase::Find, ErrorKind::NotFound(path.display().to_string()))),
             Err(Errno::CONNREFUSED) => {
-                let text = format!("nobody listens at {}: a process that was killed leaves its socket behind", path.display());
+                let text = format!("no process listens at {}: a killed process leaves its socket", path.display());
                 return Err(Error::new(Phase::Find, ErrorKind::NotAnEndpoint(text)));
             }
             Err(errno) => return Err(Error::connecting(errno.into())),

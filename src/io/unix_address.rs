@@ -29,7 +29,6 @@ impl UnixAddress {
     /// The address of the socket at `path`.
     ///
     /// [`ErrorKind::NotAnEndpoint`] for a path that is too long; the system's error for its directory.
-    /// [`ErrorKind::NotAnEndpoint`] for a path that is too long; what the system says of its directory.
     pub(super) fn of(path: &Path) -> Result<Self, ErrorKind> {
         match check_path_len(path.as_os_str().len(), SUN_PATH) {
             Ok(()) => Ok(Self { address: SocketAddrUnix::new(path).map_err(io::Error::from)?, _directory: None }),

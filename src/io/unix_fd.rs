@@ -62,7 +62,7 @@ pub(crate) fn send_flags() -> SendFlags {
     #[cfg(not(target_vendor = "apple"))]
     return SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     #[cfg(target_vendor = "apple")]
-    return SendFlags::DONTWAIT; // `without_signal` has seen to the other half.
+    return SendFlags::DONTWAIT; // `without_signal` disables the signal.
 }
 
 /// Makes a send to a closed peer an error instead of a signal, on systems where that is set per socket, not per send. std sets it
@@ -104,7 +104,7 @@ pub(crate) fn receive_fd(stream: BorrowedFd<'_>) -> io::Result<Option<(FdByte, O
     }
     if first.is_none() && received.flags.contains(ReturnFlags::CTRUNC) {
         // Linux reports this if the descriptor table is full.
-        return Err(io::Error::other("a descriptor came and could not be taken: too many are open"));
+        return Err(io::Error::other("a descriptor arrived but could not be received: too many are open"));
     }
     if let Some(fd) = &first {
         closed_on_exec(fd)?;

@@ -34,7 +34,7 @@ use crate::message::eventpipe::SessionReply;
 /// let request = CollectTracing5::UserEvents(UserEventsSession { rundown_keyword: 0, providers: Array::new(&providers) });
 /// let data = File::options().read(true).write(true).open("/sys/kernel/tracing/user_events_data")?;
 /// let session = Client::new(Endpoint::process(12345)).user_events(&request, &data)?;
-/// // … the tracepoints are there; perf, or a reader of one's own, reads them …
+/// // … the tracepoints exist; perf or another reader reads them …
 /// drop(session);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -88,7 +88,7 @@ impl<C: Connect> Client<C> {
         let mut connection = self.connect()?;
         match connection.run(drive, Some(user_events_data.as_fd()))?.ok()? {
             (_, AfterReply::UserEvents { session_id }) => Ok(UserEvents { transport: connection.into_transport(), session_id }),
-            _ => Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not begin a user_events session"))),
+            _ => Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not start a user_events session"))),
         }
     }
 }

@@ -17,7 +17,7 @@
 
 //! # Example
 //!
-//! Name a request of the protocol before this one:
+//! Name a request of the previous protocol:
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::legacy::OldRequestType;

@@ -30,7 +30,7 @@ wire_struct! {
     /// | 4 | 4 | `Pid` |
     ///
     /// It has no magic and no size. No edition gives the payload after these 8 bytes (the session to stop, the providers to
-    /// enable): it is not read here, and is the caller's.
+    /// enable): it is left to the caller.
     ///
     /// The flow, in which [`OldReply`](super::OldReply) is the session id:
     ///

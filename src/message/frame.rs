@@ -12,7 +12,7 @@ use crate::wire::{
 /// use dotnet_diagnostics_ipc::command::Command;
 /// use dotnet_diagnostics_ipc::message::{Message, Reply, eventpipe::{CollectTracing2, SessionReply}};
 ///
-/// // What a runtime answers to CollectTracing2, and the first byte of the stream behind it.
+/// // What a runtime answers to CollectTracing2, and the first byte of the stream after it.
 /// let bytes = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0N";
 /// let (message, rest) = Message::decode_prefix(bytes)?;
 /// assert_eq!(message.reply_as::<CollectTracing2>()?, Reply::Ok(SessionReply { session_id: 42 }));

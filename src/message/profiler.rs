@@ -2,7 +2,7 @@
 
 //! # Example
 //!
-//! Attach a profiler to a process that runs:
+//! Attach a profiler to a running process:
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::message::{Request as _, profiler::AttachProfiler};

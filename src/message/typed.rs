@@ -41,7 +41,7 @@ impl<'a> Message<'a> {
     /// # Errors
     /// [`NotAReply`](crate::wire::DecodeErrorKind::NotAReply), and those of the payload.
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "as a call it takes 28 instructions more: the result is in memory")]
+    #[allow(clippy::inline_always, reason = "without inlining it takes 28 more instructions: the result is in memory")]
     pub fn reply_as<R: Request<'a>>(&self) -> Result<Reply<'a, R::Reply>, DecodeError> {
         let mut reader = self.reader();
         let is_ok = self.command.code() == Command::OK.code();

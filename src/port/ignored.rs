@@ -64,9 +64,9 @@ impl fmt::Display for IgnoredReason {
             Self::EmptyPort => "nothing between semicolons",
             Self::NoAddress => "the address is empty",
             Self::EmptyField => "nothing between commas",
-            Self::UnknownTag => "not a tag",
-            Self::LaterTag => "a tag of this kind stands before it",
-            Self::ListenPort => "runtimes make no further port that listens",
+            Self::UnknownTag => "unknown tag",
+            Self::LaterTag => "repeats an earlier tag",
+            Self::ListenPort => "runtimes create no additional listening port",
             Self::BehindNul => "follows a NUL, which ends the text",
         })
     }

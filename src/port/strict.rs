@@ -116,10 +116,10 @@ impl fmt::Display for PortsErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::EmptyAddress => "the address is empty",
-            Self::PrefixedPipeName => r"the name of a pipe stands without \\.\pipe\ here",
+            Self::PrefixedPipeName => r"a pipe name must not include \\.\pipe\ here",
             Self::EmptyTag => "the tag is empty",
-            Self::UnknownTag => "not \"suspend\", \"nosuspend\" or \"connect\"",
-            Self::Nul => "a NUL cannot stand here",
+            Self::UnknownTag => "expected \"suspend\", \"nosuspend\" or \"connect\"",
+            Self::Nul => "a NUL is not allowed here",
         })
     }
 }

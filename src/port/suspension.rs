@@ -143,8 +143,8 @@ pub enum SuspensionError {
 impl fmt::Display for SuspensionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooManyPorts { capacity } => write!(f, "there are more ports than the {capacity} there is room for"),
-            Self::NoSuchPort => f.write_str("there is no port with this index"),
+            Self::TooManyPorts { capacity } => write!(f, "more ports than the capacity of {capacity}"),
+            Self::NoSuchPort => f.write_str("no port has this index"),
         }
     }
 }

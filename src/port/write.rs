@@ -84,7 +84,7 @@ impl PortAddressError {
 
 impl fmt::Display for PortAddressError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "port {}: no text gives a port of this address and type", self.index)
+        write!(f, "port {}: no text can express this address and type", self.index)
     }
 }
 

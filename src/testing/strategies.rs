@@ -1,4 +1,4 @@
-//! Strategies for proptest: every message and every type of the grammar: valid, boundary and hostile.
+//! Strategies for proptest: valid, boundary and hostile values of every message and every type of the grammar.
 //!
 //! Feature `proptest`. Values are those of [`arbitrary`](mod@crate::testing::arbitrary): they own their bytes, and shrink to messages with
 //! fewer and smaller parts. For a client, a server or another codec under test:
@@ -15,7 +15,7 @@
 //! use proptest::prelude::*;
 //!
 //! proptest!(|(made in strategies::valid::<CollectTracing2<'_>>(), peer in strategies::hostile_messages())| {
-//!     // What is to be tested stands in for this crate.
+//!     // In place of this crate, the code under test.
 //!     prop_assert!(made.get().providers.len() <= 40);
 //!     let _ = Message::decode_prefix(&peer);
 //! });

@@ -14,7 +14,7 @@ use crate::wire::{DecodeError, DecodeErrorKind, Layer, Sealed, WireError, WireEr
 ///
 /// let error = UserReg::decode(&mut Reader::new(&[16, 0, 0, 0])).unwrap_err();
 /// assert_eq!(error.kind(), UserEventsErrorKind::WrongStructSize { size: 16, expected: 28 });
-/// assert_eq!(error.to_string(), "size at byte 0: size 16 is not the 28 bytes of the structure");
+/// assert_eq!(error.to_string(), "size at byte 0: size is 16, expected 28");
 /// ```
 pub type UserEventsError = WireError<UserEventsErrorKind>;
 
@@ -94,17 +94,17 @@ impl fmt::Display for UserEventsErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Grammar(kind) => kind.fmt(f),
-            Self::WrongStructSize { size, expected } => write!(f, "size {size} is not the {expected} bytes of the structure"),
-            Self::NonZeroPadding { byte } => write!(f, "padding must be zero, not {byte:#04x}"),
+            Self::WrongStructSize { size, expected } => write!(f, "size is {size}, expected {expected}"),
+            Self::NonZeroPadding { byte } => write!(f, "padding is {byte:#04x}, expected 0x00"),
             Self::RelLocOutOfRange { offset, len } => {
-                write!(f, "{len} bytes at {offset} from here are not all inside the data of the record")
+                write!(f, "{len} bytes at offset {offset} from here are not all within the record's data")
             }
-            Self::UnknownTracepointFormat => f.write_str("differs from the fields of tracepoint format version 1 here"),
-            Self::EmptyTracepointName => f.write_str("the tracepoint's name is empty"),
+            Self::UnknownTracepointFormat => f.write_str("expected the fields of tracepoint format version 1"),
+            Self::EmptyTracepointName => f.write_str("the tracepoint name is empty"),
             Self::TracepointNameTooLong { len } => {
-                write!(f, "the tracepoint's name takes {len} bytes, at most {MAX_TRACEPOINT_NAME_LEN} are possible")
+                write!(f, "the tracepoint name has {len} bytes, the maximum is {MAX_TRACEPOINT_NAME_LEN}")
             }
-            Self::BadTracepointName { byte } => write!(f, "byte {byte:#04x} cannot stand in a tracepoint's name"),
+            Self::BadTracepointName { byte } => write!(f, "byte {byte:#04x} is not allowed in a tracepoint name"),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::wire::{Decode, Encode, EncodeError, Reader, Sink, decode_by_read};
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::RelLoc;
 ///
-/// // Bytes 3 to 6 of a record; its data begin at byte 11, behind another four bytes.
+/// // Bytes 3 to 6 of a record; its data begin at byte 11, after another four bytes.
 /// let extension = RelLoc::new(11 - 7, 17)?;
 /// assert_eq!(extension.to_u32(), 17 << 16 | 4);
 /// assert_eq!(extension.resolve(7, 11..40), Some(11..28));

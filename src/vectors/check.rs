@@ -7,7 +7,7 @@ use super::{Group, Subject, Test, Type, VectorFault, Verdict};
 /// The errors of a test, in the codec or in the test: one line each. Empty if there are none.
 pub fn check(group: &Group, test: &Test) -> Vec<String> {
     let Some(subject) = group.subject() else {
-        return Vec::from([format!("the group's command {:?} is not known", group.command)]);
+        return Vec::from([format!("the group's command {:?} is unknown", group.command)]);
     };
     let mut found = Vec::new();
     match &test.wire {
@@ -32,9 +32,9 @@ fn check_bytes(subject: Subject, test: &Test, wire: &[u8], found: &mut Vec<Strin
     };
     match (&test.error, &decoded.limit.map(VectorFault::from)) {
         (expected, limit) if expected == limit => {}
-        (Some(expected), None) => found.push(format!("taken; expected {expected}")),
-        (None, Some(limit)) => found.push(format!("the limits refuse it for {limit}; expected them not to")),
-        (Some(expected), Some(limit)) => found.push(format!("the limits refuse it for {limit}; expected {expected}")),
+        (Some(expected), None) => found.push(format!("accepted; expected {expected}")),
+        (None, Some(limit)) => found.push(format!("refused by the limits for {limit}; expected no refusal")),
+        (Some(expected), Some(limit)) => found.push(format!("refused by the limits for {limit}; expected {expected}")),
         (None, None) => {}
     }
     if matches!(subject.kind, Type::Request | Type::Reply | Type::Error | Type::Unknown) && decoded.kind != subject.kind {
@@ -53,7 +53,7 @@ fn check_bytes(subject: Subject, test: &Test, wire: &[u8], found: &mut Vec<Strin
 fn check_encoding(subject: Subject, test: &Test, wire: Option<&[u8]>, found: &mut Vec<String>) {
     match (subject.encode(&test.value), wire) {
         (Ok(bytes), Some(wire)) if (bytes == wire) != test.canonical => {
-            let comparison = if test.canonical { "expected" } else { "expected other bytes than" };
+            let comparison = if test.canonical { "expected" } else { "expected bytes other than" };
             found.push(format!("encoded to {}; {comparison} {}", hex::encode(bytes), hex::encode(wire)));
         }
         (Ok(_), Some(_)) => {}
@@ -101,19 +101,19 @@ mod tests {
 
         begin(
             found(&files, is_plain, |group, _| group.command = Some("No/Such".into())),
-            &["the group's command Some(\"No/Such\") is not"],
+            &["the group's command Some(\"No/Such\") is unknown"],
         );
         begin(found(&files, is_plain, |_, test| test.value = "other".into()), &["decoded to ", "not encoded: "]);
         let canonical = ["canonical is true; expected false", "encoded to "];
         begin(found(&files, is_plain, |_, test| test.canonical = false), &canonical);
-        begin(found(&files, is_plain, |_, test| test.error = Some(other())), &["taken; expected "]);
+        begin(found(&files, is_plain, |_, test| test.error = Some(other())), &["accepted; expected "]);
         begin(found(&files, is_plain, |_, test| test.wire = None), &["encoded to "]);
         let is_error = |group: &Group, test: &Test| group.kind == Type::Error && is_plain_wire(test);
         begin(found(&files, is_error, |group, _| group.kind = Type::Reply), &["decoded as Error; expected Reply", "not encoded: "]);
         begin(found(&files, is_refused, |_, test| test.error = Some(other())), &["refused for "]);
         begin(found(&files, is_refused, |_, test| test.result = Verdict::Valid), &["refused for "]);
-        begin(found(&files, is_limited, |_, test| test.error = None), &["the limits refuse it for "]);
-        begin(found(&files, is_limited, |_, test| test.error = Some(other())), &["the limits refuse it for "]);
+        begin(found(&files, is_limited, |_, test| test.error = None), &["refused by the limits for "]);
+        begin(found(&files, is_limited, |_, test| test.error = Some(other())), &["refused by the limits for "]);
     }
 
     fn is_plain_wire(test: &Test) -> bool {

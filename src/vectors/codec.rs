@@ -42,7 +42,7 @@ macro_rules! for_piece {
             Type::ProviderConfig => $piece!(ProviderConfig<'_>),
             Type::StreamingProviderConfig => $piece!(StreamingProviderConfig<'_>),
             Type::UserEventsProviderConfig => $piece!(UserEventsProviderConfig<'_>),
-            _ => unreachable!("a whole message, or a type with a family, is no piece"),
+            _ => unreachable!("a whole message, or a type with a family, is not a piece"),
         }
     };
 }
@@ -195,7 +195,7 @@ impl Subject {
                     }
                 }
                 if !reader.rest().is_empty() {
-                    notes.surplus(reader.offset(), reader.rest().len(), "behind the last field");
+                    notes.surplus(reader.offset(), reader.rest().len(), "after the last field");
                 }
                 Ok(())
             }

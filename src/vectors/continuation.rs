@@ -46,7 +46,7 @@ fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
         return;
     }
     if !reader.rest().is_empty() {
-        let text = if kind == Type::StreamStart { "the stream goes on" } else { "behind the last entry" };
+        let text = if kind == Type::StreamStart { "the stream continues" } else { "after the last entry" };
         notes.surplus(reader.offset(), reader.rest().len(), text);
     }
 }

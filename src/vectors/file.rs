@@ -147,7 +147,7 @@ pub enum Verdict {
 pub enum Hazard {
     /// Change it.
     SideEffect,
-    /// Kill, wedge, exhaust it, or leak its memory.
+    /// Kill, block, exhaust it, or leak its memory.
     Harmful,
 }
 
@@ -167,7 +167,7 @@ mod hexadecimal {
 
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
 
-    #[allow(clippy::ref_option, reason = "serde asks for this form")]
+    #[allow(clippy::ref_option, reason = "serde requires this form")]
     pub(super) fn serialize<S: Serializer>(bytes: &Option<Vec<u8>>, serializer: S) -> Result<S::Ok, S::Error> {
         bytes.as_ref().map(hex::encode).serialize(serializer)
     }
@@ -185,7 +185,7 @@ mod hresults {
 
     use crate::hresult::HResult;
 
-    #[allow(clippy::ref_option, reason = "serde asks for this form")]
+    #[allow(clippy::ref_option, reason = "serde requires this form")]
     pub(super) fn serialize<S: Serializer>(codes: &Option<Vec<HResult>>, serializer: S) -> Result<S::Ok, S::Error> {
         let text = |code: &HResult| format!("0x{:08X}", code.0);
         codes.as_ref().map(|codes| codes.iter().map(text).collect::<Vec<_>>()).serialize(serializer)

@@ -132,7 +132,7 @@ impl<'a> Source<'a> for FromJson<'a> {
         };
         let made = fields(self)?;
         match object.keys().find(|key| !self.taken.contains(&key.as_str())) {
-            Some(key) => Err(ValueError::new("there is no such field").within(key)),
+            Some(key) => Err(ValueError::new("unknown field").within(key)),
             None => Ok(made),
         }
     }

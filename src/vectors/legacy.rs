@@ -55,7 +55,7 @@ fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
     };
     // `decode` reports the fault.
     if read.is_ok() && !reader.rest().is_empty() {
-        notes.surplus(reader.offset(), reader.rest().len(), "behind the last field");
+        notes.surplus(reader.offset(), reader.rest().len(), "after the last field");
     }
 }
 

@@ -102,10 +102,10 @@ pub fn parse_scripts(name: &str, text: &str) -> Result<ScriptFile, LoadError> {
     };
     let scripts: Vec<Script> = head.scripts.into_iter().enumerate().map(read).collect::<Result<_, _>>()?;
     if head.format != 1 {
-        return Err(fail(format!("format 1 is known, not {}", head.format)));
+        return Err(fail(format!("format is {}, expected 1", head.format)));
     }
     if head.number_of_scripts != scripts.len() {
-        return Err(fail(format!("numberOfScripts is {}, and there are {}", head.number_of_scripts, scripts.len())));
+        return Err(fail(format!("numberOfScripts is {}, but the file has {}", head.number_of_scripts, scripts.len())));
     }
     let Head { schema, format, title, within_ms, number_of_scripts, .. } = head;
     Ok(ScriptFile { schema, format, title, within_ms, number_of_scripts, scripts })

@@ -77,7 +77,7 @@ fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
         _ => Extension::annotate(&mut reader, notes).map_err(UserEventsError::from),
     };
     if whole.is_ok() && matches!(kind, Type::UserReg | Type::UserUnreg) && !reader.rest().is_empty() {
-        notes.surplus(reader.offset(), reader.rest().len(), "behind the last field");
+        notes.surplus(reader.offset(), reader.rest().len(), "after the last field");
     }
 }
 
@@ -186,7 +186,7 @@ fn command_from_value<'a>(value: &'a Value, arena: &'a Arena) -> Result<Tracepoi
 
 impl<'a> Annotate<'a> for RelLoc {
     fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        notes.part(FieldKind::Plain, reader, |loc: &Self| format!("{} bytes, {} behind this", loc.len, loc.offset)).map(|_| ())
+        notes.part(FieldKind::Plain, reader, |loc: &Self| format!("{} bytes, {} after this", loc.len, loc.offset)).map(|_| ())
     }
 }
 
@@ -230,7 +230,7 @@ impl<'a> Annotate<'a> for WrittenRecord<'a> {
             notes.field::<RelLoc>(Field::Payload, reader)?;
             "the bytes of extension and payload"
         } else {
-            "of a version that is not known"
+            "of an unknown version"
         };
         if reader.rest().is_empty() { Ok(()) } else { notes.bytes(FieldKind::Plain, reader, reader.rest().len(), text.into()) }
     }

@@ -85,7 +85,7 @@ pub(super) fn object_of<'v>(value: &'v Value, keys: &[&str]) -> Result<&'v Map<S
         return expected("an object", value);
     };
     match object.keys().find(|key| !keys.contains(&key.as_str())) {
-        Some(key) => Err(ValueError::new("there is no such field").within(key)),
+        Some(key) => Err(ValueError::new("unknown field").within(key)),
         None => Ok(object),
     }
 }

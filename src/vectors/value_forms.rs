@@ -65,7 +65,7 @@ pub(super) fn reply_from_value<'a>(
         Some(reply_type) => AnyReply::build(reply_type, &mut FromJson::new(value, arena)),
         None => match unknown_from_value(value, arena)? {
             (Command::OK, payload) => Ok(AnyReply::Unknown { payload }),
-            _ => Err(ValueError::new("0xFF00 is the code of a reply").within("code")),
+            _ => Err(ValueError::new("expected 0xFF00, the code of a reply").within("code")),
         },
     }
 }

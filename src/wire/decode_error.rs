@@ -17,7 +17,7 @@ use crate::hresult::HResult;
 /// assert_eq!((error.layer(), error.offset()), (Layer::Payload, 20));
 /// assert_eq!(
 ///     error.to_string(),
-///     "StopTracing.sessionId at byte 20: the field takes 8 bytes, 2 are left of the payload"
+///     "StopTracing.sessionId at byte 20: the field needs 8 bytes, the payload has 2 left"
 /// );
 /// ```
 pub type DecodeError = WireError<DecodeErrorKind>;
@@ -131,14 +131,14 @@ impl fmt::Display for DecodeErrorKind {
             Self::BytesAfterMessage { extra: 1 } => f.write_str("1 byte follows the end of the message"),
             Self::BytesAfterMessage { extra } => write!(f, "{extra} bytes follow the end of the message"),
             Self::SizeTooSmall { size } => write!(f, "size {size} is less than the 20 bytes of the header"),
-            Self::BadMagic => f.write_str(r#"differs from the magic "DOTNET_IPC_V1\0" here"#),
-            Self::UnexpectedCommand { code, expected } => write!(f, "the command is {code:#06x}, not {expected:#06x}"),
+            Self::BadMagic => f.write_str(r#"magic mismatch, expected "DOTNET_IPC_V1\0""#),
+            Self::UnexpectedCommand { code, expected } => write!(f, "command is {code:#06x}, expected {expected:#06x}"),
             Self::NotAReply { code } => write!(f, "{code:#06x} is neither OK (0xff00) nor Error (0xffff)"),
             Self::UnexpectedEnd { needed, remaining } => {
-                write!(f, "the field takes {needed} bytes, {remaining} are left of the payload")
+                write!(f, "the field needs {needed} bytes, the payload has {remaining} left")
             }
             Self::CountTooLarge { count, remaining } => {
-                write!(f, "a count of {count} cannot fit into the {remaining} bytes that are left of the payload")
+                write!(f, "count is {count}, too large for the {remaining} bytes left in the payload")
             }
             Self::MissingTerminator { unit } => write!(f, "the string ends with unit {unit:#06x} instead of NUL"),
             Self::UnknownSessionType { session_type } => {

@@ -106,7 +106,7 @@ impl<K: WireErrorKind> WireError<K> {
         WireError { kind: kind(self.kind), offset: self.offset, path: self.path }
     }
 
-    /// The path, for whoever adds to it in place: an error is large to be handed from one function to the next.
+    /// The path, to extend it in place: an error is too large to pass from function to function.
     pub(crate) const fn path_mut(&mut self) -> &mut Path {
         &mut self.path
     }
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(at(0).at_index(1).path().to_string(), "[1]");
         assert!(at(0).at_index(1).path().segments().eq([("", Some(1))]));
         assert_eq!(at(0).path().segments().count(), 0);
-        assert_eq!(at(0).to_string(), "at byte 0: differs from the magic \"DOTNET_IPC_V1\\0\" here");
+        assert_eq!(at(0).to_string(), "at byte 0: magic mismatch, expected \"DOTNET_IPC_V1\\0\"");
     }
 
     #[test]

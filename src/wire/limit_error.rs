@@ -5,7 +5,7 @@ use core::fmt;
 use super::error::{Layer, WireError, WireErrorKind, sealed::Sealed};
 use crate::hresult::HResult;
 
-/// The most bytes of a tracepoint's name in UTF-8: what a command string has left for it (F-65).
+/// The most bytes of a tracepoint's name in UTF-8: the room in a command string (F-65).
 pub(crate) const MAX_TRACEPOINT_NAME_LEN: usize = 436;
 
 /// Why a server would refuse a request that decodes, with the offset and the field.
@@ -90,14 +90,14 @@ impl fmt::Display for LimitKind {
             Self::UnknownFormat(n) => write!(f, "format {n} is neither 0 (NetPerf) nor 1 (NetTrace)"),
             Self::LogLevelOutOfRange(n) => write!(f, "level {n} is above 5 (Verbose)"),
             Self::NoProviders => f.write_str("at least one provider is needed"),
-            Self::TooManyProviders(n) => write!(f, "{n} providers are more than 1000"),
-            Self::EmptyProviderName => f.write_str("the provider's name is empty"),
+            Self::TooManyProviders(n) => write!(f, "{n} providers exceed the limit of 1000"),
+            Self::EmptyProviderName => f.write_str("the provider name is empty"),
             Self::NoTracepoint => f.write_str("a default tracepoint or a tracepoint set is needed"),
-            Self::EmptyTracepointName => f.write_str("the tracepoint's name is empty"),
+            Self::EmptyTracepointName => f.write_str("the tracepoint name is empty"),
             Self::TracepointNameTooLong(len) => {
-                write!(f, "the tracepoint's name takes {len} bytes, at most {MAX_TRACEPOINT_NAME_LEN} are possible")
+                write!(f, "the tracepoint name has {len} bytes, the maximum is {MAX_TRACEPOINT_NAME_LEN}")
             }
-            Self::DuplicateEventId(id) => write!(f, "event id {id} is in the provider's tracepoint sets twice"),
+            Self::DuplicateEventId(id) => write!(f, "event id {id} occurs twice in the provider's tracepoint sets"),
             Self::UnknownBufferMode(n) => write!(f, "buffer mode {n} is neither 0 (drop) nor 1 (block)"),
             Self::UnknownPerfMapType(n) => write!(f, "perf map type {n} is not 1 (all), 2 (jitdump) or 3 (perfmap)"),
             Self::UnknownDumpType(n) => write!(f, "dump type {n} is not one of 1 to 4"),

@@ -15,7 +15,7 @@
 
 //! # Example
 //!
-//! Read and write values by the grammar, for a message that is not here:
+//! Read and write values by the grammar, for a message that this crate lacks:
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::wire::{Decode as _, Encode as _, IpcString, Reader, SliceSink};

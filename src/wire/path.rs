@@ -17,7 +17,7 @@ const INDICES: usize = 3;
 /// ```
 /// use dotnet_diagnostics_ipc::message::Message;
 ///
-/// // AttachProfiler (0x0301) with nothing but its attachTimeout.
+/// // AttachProfiler (0x0301) with only its attachTimeout.
 /// let message = Message::decode(b"DOTNET_IPC_V1\0\x18\0\x03\x01\0\0\x0a\0\0\0").unwrap();
 /// let path = message.request().unwrap_err().path();
 /// assert!(path.segments().eq([("AttachProfiler", None), ("profilerGuid", None)]));

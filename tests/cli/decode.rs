@@ -45,7 +45,7 @@ fn decode_error_reply_needs_no_request() {
 #[test]
 fn decode_error_with_code_0_is_a_failure() {
     let said = text(&run(&["decode", "--hex", "444f544e45545f4950435f563100 1800 ffff 0000 00000000"], b"", 0));
-    assert!(said.ends_with("  a failure all the same: .NET 6 gives this code for a dump that failed (F-127)\n\n"), "{said}");
+    assert!(said.ends_with("  still a failure: .NET 6 uses this code for a failed dump (F-127)\n\n"), "{said}");
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn decode_malformed_input_is_named_and_fails() {
     assert_eq!(
         items[0]["error"],
         json!({ "layer": "payload", "kind": "unexpected_end", "offset": 20, "field": "StopTracing.sessionId",
-                "message": "the field takes 8 bytes, 2 are left of the payload" })
+                "message": "the field needs 8 bytes, the payload has 2 left" })
     );
     // A message whose size is known does not hide the next one.
     let items = decode(&["--hex", &format!("444f544e45545f4950435f5631001600020100002a00{STOP}")], 1);
@@ -244,5 +244,5 @@ fn decode_memory_of_environment_block_is_bounded() {
     assert_eq!(items[1]["value"].get("entries"), None);
     let output = run(&["decode", "--kind", "environment", "-"], &vec![0; (1 << 20) + 1], 2);
     let errors = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(errors, "diagipc: --kind reads 1048576 bytes at most, not 1048577\n");
+    assert_eq!(errors, "diagipc: --kind reads at most 1048576 bytes, the input has 1048577\n");
 }

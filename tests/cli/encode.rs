@@ -54,7 +54,7 @@ fn encode_wrong_json_reports_position() {
     for (item, message) in [
         (json!({ "value": {} }), "missing field"),
         (json!({ "value": { "sessionId": 1 } }), "sessionId: expected a decimal string of 64 bits, not 1"),
-        (json!({ "value": { "sessionId": "1", "extra": 0 } }), "extra: there is no such field"),
+        (json!({ "value": { "sessionId": "1", "extra": 0 } }), "extra: unknown field"),
         (json!({ "value": {} , "command": "EventPipe/StopTracing" }), "sessionId: missing"),
         (
             json!({ "value": { "circularBufferMB": 1, "format": 1, "providers": [{ "keywords": "-1" }] },
@@ -77,7 +77,7 @@ fn encode_wrong_json_reports_position() {
     run(&["encode", "-"], b"[", 1);
     let faulty = decode(&["--hex", "444f544e45545f4950435f5631001600020100002a00"], 1);
     let output = run(&["encode", "-"], faulty.to_string().as_bytes(), 1);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("item 0: it has an error and no value"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("item 0: an error instead of a value"));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn encode_kind_command_and_value_are_enough() {
 #[test]
 fn encode_unknown_kind_or_key_is_named() {
     for (item, message) in [
-        (json!({ "kind": "enviroment", "value": [] }), "item 0: the kind \"enviroment\" is not known"),
+        (json!({ "kind": "enviroment", "value": [] }), "item 0: unknown kind \"enviroment\""),
         (json!({ "kind": "piece", "value": [] }), "item 0: a piece needs a `type`"),
         (json!({ "kind": "continuation", "value": {} }), "item 0: a continuation needs `bytes` or `entries`"),
         (json!({ "kind": "request", "comand": "EventPipe/StopTracing", "value": {} }), "unknown field `comand`"),

@@ -51,7 +51,7 @@ fn explain_vector_by_any_name_prints_bytes_flags_and_facts() {
 #[test]
 fn explain_scenario_prints_client_arguments() {
     let said = explained("text/latin/set-env/value");
-    for part in ["the client is told to set-env", "value             café", "R-GRM-008"] {
+    for part in ["operation         set-env", "value             café", "R-GRM-008"] {
         assert!(said.contains(part), "{part}: {said}");
     }
 }
@@ -60,9 +60,9 @@ fn explain_scenario_prints_client_arguments() {
 fn explain_unknown_name_suggests_names_containing_it() {
     let output = run(&["explain", "length-in"], b"", 2);
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("nothing is called length-in; these names have it in them: string-length-in-bytes, "), "{said}");
+    assert!(said.contains("unknown name length-in; names that contain it: string-length-in-bytes, "), "{said}");
     let output = run(&["explain", "no-such-name"], b"", 2);
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), "diagipc: nothing is called no-such-name\n");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "diagipc: unknown name no-such-name\n");
 }
 
 /// One name of each kind would hide that a suite's names are built differently: this asks for a name of each section.
@@ -88,10 +88,10 @@ fn explain_knows_every_section_fault_flag_and_word() {
 fn explain_codec_fault_prints_fix() {
     let said = text(&run(&["explain", "wrong-value:providers[].keywords"], b"", 0));
     assert!(
-        said.starts_with("wrong-value:providers[].keywords, a fault of codecs: The codec reads the bytes as another value"),
+        said.starts_with("wrong-value:providers[].keywords, a codec fault: The codec reads the bytes as another value"),
         "{said}"
     );
-    assert!(said.contains("\n  to mend it: Check how that field is read"), "{said}");
+    assert!(said.contains("\n  how to fix it: Check how that field is read"), "{said}");
 }
 
 /// Two suites may have faults of the same name: both are explained, each with its kind of target.
@@ -101,12 +101,12 @@ fn explain_client_fault_prints_fix() {
     assert_eq!(
         said.lines().take(2).collect::<Vec<_>>(),
         [
-            "attach-timeout-in-seconds, a fault of clients: The timeout of an attach is written in seconds; the field is in milliseconds.",
-            "  to mend it: Write `attachTimeout` in milliseconds: 5 seconds are 5000.",
+            "attach-timeout-in-seconds, a client fault: The timeout of an attach is written in seconds; the field is in milliseconds.",
+            "  how to fix it: Write `attachTimeout` in milliseconds: 5 seconds are 5000.",
         ]
     );
     assert!(said.contains("\n  F-55  "), "{said}");
     let both = text(&run(&["explain", "wchar-of-4-bytes"], b"", 0));
-    assert!(both.contains("a fault of servers: ") && both.contains("a fault of clients: "), "{both}");
-    assert_eq!(both.matches("  to mend it: ").count(), 2, "{both}");
+    assert!(both.contains("a server fault: ") && both.contains("a client fault: "), "{both}");
+    assert_eq!(both.matches("  how to fix it: ").count(), 2, "{both}");
 }

@@ -43,7 +43,7 @@ fn info_of_each_version_shows_its_fields() {
 #[test]
 fn info_of_runtime_without_process_info_is_refused() {
     let runtime = Runtime::start(&["--profile", "coreclr-3.1"]);
-    says(&["info", &runtime.pid()], 1, "it knows no ProcessInfo: .NET Core 3.1 or older");
+    says(&["info", &runtime.pid()], 1, "the runtime does not know ProcessInfo: .NET Core 3.1 or older");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn ps_lists_process_and_reports_missing() {
     assert_eq!((&row["state"], &row["info"]["arch"]), (&json!("listening"), &json!("x64")), "{rows}");
     let shown = text(&run(&["ps", &runtime.pid()], b"", 0));
     assert!(shown.contains("PROCESS") && shown.contains(&runtime.socket), "{shown}");
-    says(&["ps", &runtime.pid(), "4294967295"], 1, "process 4294967295 has no endpoint that could be seen");
+    says(&["ps", &runtime.pid(), "4294967295"], 1, "process 4294967295 has no visible endpoint");
 }
 
 #[test]
@@ -111,14 +111,14 @@ fn trace_keeps_existing_file_and_creates_none_without_data() {
     let runtime = Runtime::start(&["--profile", "coreclr-8"]);
     let (there, new) = (runtime.path("there"), runtime.path("new"));
     fs::write(&there, "mine").unwrap();
-    says(&["trace", &runtime.pid(), "-d", "1", "-o", &there], 2, "is there already: --force overwrites it");
+    says(&["trace", &runtime.pid(), "-d", "1", "-o", &there], 2, "already exists: --force overwrites it");
     assert_eq!(fs::read_to_string(&there).unwrap(), "mine");
     run(&["trace", &runtime.pid(), "-d", "1", "--force", "-o", &there], b"", 0);
     assert!(fs::read(&there).unwrap().starts_with(b"Nettrace"));
     // .NET 8 has no session without stacks.
     says(&["trace", &runtime.pid(), "-d", "1", "--no-stacks", "-o", &new], 1, "diagipc trace: ");
     assert!(!Path::new(&new).exists());
-    says(&["trace", &runtime.pid(), "-p", "P:x", "-o", &new], 2, "\"x\" is no number in hexadecimal");
+    says(&["trace", &runtime.pid(), "-p", "P:x", "-o", &new], 2, "\"x\" is not a hexadecimal number");
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn dump_not_written_is_a_failure() {
     let runtime = Runtime::start(&[]);
     let (there, new) = (runtime.path("there"), runtime.path("new"));
     fs::write(&there, "mine").unwrap();
-    says(&["dump", &runtime.pid(), &there], 2, "is there already: --force overwrites it");
+    says(&["dump", &runtime.pid(), &there], 2, "already exists: --force overwrites it");
     let output = run(&["dump", &runtime.pid(), &new, "--type", "heap", "--timeout", "60"], b"", 1);
     assert!(String::from_utf8(output.stderr).unwrap().starts_with("diagipc dump: "));
 }

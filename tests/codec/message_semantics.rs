@@ -196,7 +196,7 @@ fn message_of_other_command_is_refused() {
     let stop = Message::decode(b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x01\0\0\0\0\0\0\0").unwrap();
     let same_set = stop.request_as::<CollectTracing2<'_>>().unwrap_err();
     assert_eq!((same_set.kind().name(), same_set.layer(), same_set.offset()), ("unexpected_command", Layer::Header, 17));
-    assert_eq!(same_set.to_string(), "header.command_id at byte 17: the command is 0x0201, not 0x0203");
+    assert_eq!(same_set.to_string(), "header.command_id at byte 17: command is 0x0201, expected 0x0203");
     assert_eq!(same_set.hresult(), HResult(0x8013_1385));
     let other_set = stop.request_as::<ResumeRuntime>().unwrap_err();
     assert_eq!((other_set.offset(), other_set.path().to_string()), (16, "header.command_set".to_owned()));

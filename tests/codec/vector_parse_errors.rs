@@ -83,7 +83,7 @@ fn annotation_covers_every_byte() {
             (8, 8, "enable_addr", "0"),
             (16, 8, "name_args", "0"),
             (24, 4, "write_index", "2"),
-            (28, 1, "", "behind the last field"),
+            (28, 1, "", "after the last field"),
         ],
     );
     explained(
@@ -100,9 +100,9 @@ fn annotation_covers_every_byte() {
     explained(
         Type::StreamStart,
         b"Nettrace\x14\0\0\0!FastSerialization.1more",
-        &[(0, 32, "", "nettrace"), (32, 4, "", "the stream goes on")],
+        &[(0, 32, "", "nettrace"), (32, 4, "", "the stream continues")],
     );
-    explained(Type::StreamStart, b"nothing known", &[(0, 13, "", "the stream goes on")]);
+    explained(Type::StreamStart, b"nothing known", &[(0, 13, "", "the stream continues")]);
 }
 
 const HEAD: &str =
@@ -139,9 +139,9 @@ fn script_keys_of_other_side_are_refused() {
     for extra in [TARGET, habit, SEEN, DEVIATION] {
         refused(&[runtime, ASK, OUTCOME, extra], "target, habit, seenOn and deviations belong to scripts that play the client");
     }
-    refused(&[client], "target is missing, or stands where it has no meaning");
-    refused(&[runtime, OUTCOME], "ask is missing, or stands where it has no meaning");
-    refused(&[runtime, ASK], "outcome is missing, or stands where it has no meaning");
+    refused(&[client], "target is missing");
+    refused(&[runtime, OUTCOME], "ask is missing");
+    refused(&[runtime, ASK], "outcome is missing");
     for ask in [r#""ask": { "value": {} }"#, r#""ask": { "command": "Process/ResumeRuntime", "value": {}, "old_protocol": true }"#]
     {
         refused(&[runtime, ask, OUTCOME], "ask: expected either command or old_protocol");

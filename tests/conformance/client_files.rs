@@ -81,8 +81,8 @@ fn client_text_report_separates_failure_from_explanation() {
     let in_order = [
         at("1 cause of 1 failure"),
         at("CAUSE  error-taken-for-ok, 1 failure: "),
-        at("  to mend it: Check the reply's command id"),
-        at("  for example reply/error/resume"),
+        at("  how to fix it: Check the reply's command id"),
+        at("  example: reply/error/resume"),
         at("  in which it reports success, expected failure"),
         at("request Process/ResumeRuntime, 0x0401, 20 bytes"),
         at("error after Process/ResumeRuntime, 0xFFFF, 24 bytes"),

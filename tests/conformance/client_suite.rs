@@ -245,7 +245,7 @@ fn client_usage_error_starts_nothing() {
     for (arguments, said) in [
         (&["--operations", file][..], "wrong.toml, line 2: unknown placeholder {nothing}"),
         (&["--operations", "/no/such/file"], "/no/such/file"),
-        (&["--list", "--only", "nothing-is-called-so"], "no case is chosen by nothing-is-called-so"),
+        (&["--list", "--only", "nothing-is-called-so"], "no case matches nothing-is-called-so"),
         (&["--only", "*"], "--operations"),
         (&["--", "x", "{name}"], "trace has no {name}"),
         // One error, and not one for each scenario.

@@ -639,7 +639,7 @@ fn text_report_names_failure_and_detail() {
         "grammar ",
         "1 cause of 1 failure",
         "CAUSE  taken-though-invalid, 1 failure: accepted, expected a refusal",
-        "to mend it: Refuse them: ",
+        "how to fix it: Refuse them: ",
         "grammar/grammar-wchar/",
         "sent      {",
         "expected  error of layer payload",

@@ -277,7 +277,7 @@ fn campaign_each_wrong_reply_is_one_finding() {
         ("reply-set", "reply-set-wrong", "the command set is 0x04, expected 0xff"),
         ("reply-id", "reply-id-wrong", "the command id is 0x01, expected 0x00 or 0xff"),
         ("reply-reserved", "reply-reserved-wrong", "reserved is 0x0001, expected 0"),
-        ("reply-shape", "reply-malformed:unexpected-end", "the field takes 4 bytes, 2 are left"),
+        ("reply-shape", "reply-malformed:unexpected-end", "the field needs 4 bytes, the payload has 2 left"),
     ] {
         let status = i32::from(!cause.is_empty());
         let summary = of_one_fault(fault, &["--seed", "1", "--cases", "60", "--tries", "8"], status);

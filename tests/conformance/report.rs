@@ -473,7 +473,7 @@ fn exit_status_by_outcome() {
     for bad in ["", "{}", "[1]", "\u{1b}[2J", &value(&server()).to_string().replace("\"format\":1", "\"format\":2")] {
         let output = diagipc(&["report", &good, &file(directory.path(), "bad.json", bad)], 1);
         assert!(output.stdout.is_empty() && !output.stderr.contains(&0x1b), "{bad}");
-        assert!(String::from_utf8(output.stderr).unwrap().contains("bad.json is no report: "), "{bad}");
+        assert!(String::from_utf8(output.stderr).unwrap().contains("bad.json is not a report: "), "{bad}");
     }
     let nowhere = directory.path().join("nowhere/page.html").display().to_string();
     for arguments in [

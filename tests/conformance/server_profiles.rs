@@ -117,7 +117,7 @@ fn server_correct_passes_side_effect_and_harmful_cases() {
     assert_eq!(report.counts.fail, 0);
     let lacks = found(case(&report, "scripts/ports/port-advertise"));
     assert!(lacks.contains("diagnostic ports: no connection"), "{lacks}");
-    assert!(found(case(&report, "scripts/process/suspended-until-resumed")).contains("suspension at the start"));
+    assert!(found(case(&report, "scripts/process/suspended-until-resumed")).contains("suspension at startup"));
 }
 
 /// Written in another language and from `spec/` and `vectors/` alone. It serves clients in parallel and knows 12 commands.

@@ -29,7 +29,7 @@ fn except_removes_cases_chosen_by_only() {
     assert!(some.contains("scripts/process/process-environment\n"), "{some}");
     assert!(!some.contains("process-info") && !some.contains("/resume"), "{some}");
     // A pattern that leaves out nothing, or everything, is a mistake.
-    for (pattern, said) in [("no-such-case", "no case is chosen by no-such-case"), ("*", "no case is left by --except")] {
+    for (pattern, said) in [("no-such-case", "no case matches no-such-case"), ("*", "--except leaves no case")] {
         let output = server(&["--list", "--only", "scripts/process", "--except", pattern]);
         assert_eq!((output.status.code(), text(&output.stderr).contains(said)), (Some(2), true), "{}", text(&output.stderr));
     }
@@ -41,7 +41,7 @@ fn text_report_lists_what_target_lacks() {
     let only = ["--only", "scripts/eventpipe/collect-tracing3", "--only", "requests/eventpipe/530*", "--min-judged", "0"];
     let output = server(&[&only[..], &["--spawn", "--", "python3", &fixture("engine.py")]].concat());
     let said = text(&output.stdout);
-    let (_, lacks) = said.split_once("What the target does not have, ").unwrap_or_else(|| panic!("{said}"));
+    let (_, lacks) = said.split_once("What the target does not support, ").unwrap_or_else(|| panic!("{said}"));
     let lines: Vec<&str> = lacks.lines().take_while(|line| !line.is_empty()).collect();
     let [counted, line] = lines[..] else { panic!("one command: {lacks}") };
     let cases = counted.strip_suffix(" cases:").unwrap();

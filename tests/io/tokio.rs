@@ -114,7 +114,7 @@ const USER_EVENTS: CollectTracing5<'_> = CollectTracing5::UserEvents(UserEventsS
 #[tokio::test]
 async fn tokio_user_events_are_unsupported() {
     let error = AsyncConnection::new(tokio::io::duplex(4096).0).trace(&USER_EVENTS).await.unwrap_err();
-    assert_eq!(error.to_string(), "sending the request: that is no session that streams");
+    assert_eq!(error.to_string(), "sending the request: not a streaming session");
     let (ours, mut theirs) = tokio::io::duplex(4096);
     let error = AsyncConnection::new(ours).call(&USER_EVENTS).await.unwrap_err();
     let why = "sending the request: a user_events session takes a descriptor: Client::user_events passes one";
@@ -153,7 +153,7 @@ async fn tokio_reply_of_any_length_is_read_whole() {
 async fn tokio_environment_ok_without_size_is_malformed() {
     let connection = AsyncConnection::new(peer(64, 20, b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0"));
     let error = connection.environment(EnvironmentLimits::DEFAULT, |_| panic!()).await.unwrap_err();
-    assert_eq!(error.to_string(), "waiting for the reply: the runtime did not say how large the environment is");
+    assert_eq!(error.to_string(), "waiting for the reply: the runtime did not report the size of the environment");
 }
 
 #[tokio::test]

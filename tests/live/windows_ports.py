@@ -42,7 +42,7 @@ def asked_and_resumed(wine, example, name, runtime, comment):
     if status:
         print(said)
     expect(f"{comment}: its setting has the name alone", lines[:1], [f"DOTNET_DiagnosticPorts='{name},suspend'"])
-    expect(f"{comment}: the advertise has its process id", [line.split()[1] for line in lines if " waits, " in line], [str(runtime.pid)])
+    expect(f"{comment}: the advertise has its process id", [line.split()[1] for line in lines if " is waiting, " in line], [str(runtime.pid)])
     expect(f"{comment}: it was resumed", [line for line in lines if line.startswith("resumed:")], ["resumed: 0x00000000 S_OK"])
     expect(f"{comment}: the variable was set", f"{VARIABLE} is in its environment" in lines, True)
 

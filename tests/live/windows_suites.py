@@ -97,7 +97,7 @@ def failed_dump(wine, diagipc, archive):
                                        "--command", "GenerateCoreDump", "C:\\none.dmp", "5", "0")
         expect("6.0.13: a dump that failed, for a client", (status, said), (1, ""))
         expect("6.0.13: and what it says", errors.strip(),
-               "diagipc call: waiting for the reply: the runtime answers with an error whose code is 0x00000000, which gives no reason")
+               "diagipc call: waiting for the reply: the runtime answered with the error code 0x00000000, which gives no reason")
 
 
 def reference_runtime(wine, diagipc, examples, everything):

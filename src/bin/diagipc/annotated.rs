@@ -33,7 +33,7 @@ pub(crate) fn item(out: &mut dyn Write, item: &Item, bytes: &[u8]) -> io::Result
     }
     match (&item.command, item.kind) {
         (Some(command), _) => write!(out, " {command}")?,
-        (None, Kind::Reply | Kind::Error) => write!(out, " a request that is not known (--request COMMAND names it)")?,
+        (None, Kind::Reply | Kind::Error) => write!(out, " an unknown request (--request COMMAND names it)")?,
         _ => {}
     }
     if let Some(code) = &item.code {
@@ -47,7 +47,7 @@ pub(crate) fn item(out: &mut dyn Write, item: &Item, bytes: &[u8]) -> io::Result
         part(out, bytes, item.offset, "", "")?;
     }
     if item.kind == Kind::Error && says_success(bytes) {
-        writeln!(out, "  a failure all the same: .NET 6 gives this code for a dump that failed (F-127)")?;
+        writeln!(out, "  still a failure: .NET 6 uses this code for a failed dump (F-127)")?;
     }
     if let Some(problem) = &item.limits {
         let answer = problem.answer.map(|answer| format!(" with {answer}")).unwrap_or_default();
@@ -97,7 +97,7 @@ fn part(out: &mut dyn Write, bytes: &[u8], offset: usize, field: &str, text: &st
     }
     let shown = at.saturating_sub(offset);
     if shown < bytes.len() {
-        writeln!(out, "  {at:06x}  … {} bytes more", bytes.len().saturating_sub(shown))?;
+        writeln!(out, "  {at:06x}  … {} more bytes", bytes.len().saturating_sub(shown))?;
     }
     Ok(())
 }

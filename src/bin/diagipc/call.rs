@@ -168,7 +168,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     };
     let endpoint = match (&arguments.socket, arguments.pid) {
         (Some(path), _) => at_address(path),
-        (None, pid) => Endpoint::process(pid.context("a process or a socket")?),
+        (None, pid) => Endpoint::process(pid.context("expected a process or a socket")?),
     };
     let waits = Waits { deadlines, canceller: interrupt::canceller()?, unchecked: arguments.unchecked };
     match (ask(&arguments.operation, &waits.client(endpoint), &waits, out), interrupt::signal()) {
@@ -232,7 +232,7 @@ fn ask(operation: &Operation, client: &Client, waits: &Waits, out: &mut dyn Writ
         }
         Operation::Trace(trace) => trace.run(client),
         Operation::Stop { session } => match client.stop_tracing(*session)? {
-            Some(other) if other != *session => bail!("session {other} was stopped"),
+            Some(other) if other != *session => bail!("session {other} was stopped, expected {session}"),
             _ => Ok(()),
         },
         #[cfg(unix)]
@@ -262,7 +262,7 @@ fn process_info(client: &Client, command: &str, out: &mut dyn Write) -> anyhow::
 }
 
 fn newest(command: &str) -> anyhow::Result<Command> {
-    command.parse().map_err(|_| anyhow!("there is no command {command}"))
+    command.parse().map_err(|_| anyhow!("unknown command {command}"))
 }
 
 /// A line of the target's text: unchanged for a program, printable on a terminal.

@@ -22,9 +22,9 @@ pub(crate) fn write(report: &Report, colours: &Colours, out: &mut dyn Write) -> 
         let cases = counted(*cases, "failure");
         writeln!(out, "\n{}  {}, {cases}: {}", colours.paint("CAUSE", AnsiColor::Red), plain(name), plain(text))?;
         if let Some(fault) = NamedFault::of_cause(report, cause) {
-            writeln!(out, "  to mend it: {}", fault.mend)?;
+            writeln!(out, "  how to fix it: {}", fault.mend)?;
         }
-        writeln!(out, "  for example {}", plain(example))?;
+        writeln!(out, "  example: {}", plain(example))?;
         if let Some(case) = report.cases.iter().find(|case| case.name == *example) {
             seen_in(case, text, out)?;
         }
@@ -55,7 +55,7 @@ pub(crate) fn counted(n: usize, what: &str) -> String {
 fn seen_in(case: &Case, said: &str, out: &mut dyn Write) -> anyhow::Result<()> {
     let found = case.detail.as_ref().and_then(|detail| detail.found.first()).filter(|found| *found != said);
     if let Some(found) = found {
-        writeln!(out, "  in which {}", plain(found))?;
+        writeln!(out, "  seen: {}", plain(found))?;
     }
     Ok(())
 }
@@ -93,7 +93,7 @@ fn last_message(of: &Case, direction: TurnDirection, out: &mut dyn Write) -> any
         writeln!(out)?;
         let rest = bytes.len().saturating_sub(end);
         if rest > 0 {
-            writeln!(out, "  and {rest} bytes more")?;
+            writeln!(out, "  and {rest} more bytes")?;
         }
     }
     Ok(())
@@ -133,9 +133,8 @@ mod tests {
         let mut said = Vec::new();
         write(&report(&[Some("runs-on"), Some("no-such-fault")]), &Colours::of_output(), &mut said).unwrap();
         let said = String::from_utf8(said).unwrap();
-        let mend =
-            "runs-on, 1 failure: as it was seen\n  to mend it: End the process when the work is done, also its threads and timers.";
+        let mend = "runs-on, 1 failure: as it was seen\n  how to fix it: End the process when the work is done, also its threads and timers.";
         assert!(said.contains(mend), "{said}");
-        assert_eq!(said.matches("to mend it").count(), 1, "{said}");
+        assert_eq!(said.matches("how to fix it").count(), 1, "{said}");
     }
 }

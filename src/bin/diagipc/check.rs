@@ -27,7 +27,7 @@ use crate::{Outcome, interrupt};
 /// The suites use real sockets in temporary directories, and do not touch other processes.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing failed, 1 something did, 2 usage, or a file that cannot be read or written, 130 or 143 interrupted by SIGINT or SIGTERM."
+    after_help = "Exit status: 0 nothing failed, 1 a case failed, 2 usage error, or a file that cannot be read or written, 130 or 143 interrupted by SIGINT or SIGTERM."
 )]
 pub(crate) struct Arguments {
     /// Check only the files of this directory instead of those in the program
@@ -69,14 +69,14 @@ fn coverage(all: &[Requirement]) -> String {
 fn suites(report: &mut Report, _: &Output, _: &Canceller) -> anyhow::Result<()> {
     report
         .notes
-        .push("the suites for servers and clients were not run: `diagipc server` and `diagipc client` run them here".to_owned());
+        .push("the server and client suites were not run: use `diagipc server` and `diagipc client` on this system".to_owned());
     Ok(())
 }
 
 /// The suites that need sockets.
 #[cfg(unix)]
 fn suites(report: &mut Report, output: &Output, canceller: &Canceller) -> anyhow::Result<()> {
-    let this = std::env::current_exe().context("this program's own file")?;
+    let this = std::env::current_exe().context("the path of this program")?;
     let progress = Progress::new(0, output);
     // In parallel: both mostly wait.
     let (server, client) = thread::scope(|scope| {

@@ -33,7 +33,7 @@ const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(32).unwrap();
 /// is the operation `trace`.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing failed, 1 something did, 2 usage, or a file that cannot be read, 130 or 143 interrupted by SIGINT or SIGTERM."
+    after_help = "Exit status: 0 nothing failed, 1 a case failed, 2 usage error, or a file that cannot be read, 130 or 143 interrupted by SIGINT or SIGTERM."
 )]
 pub(crate) struct Arguments {
     /// The client's operations and command lines
@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     output: Output,
 
-    /// The runtime to play: only what it knows is asked of the client. coreclr-VERSION, nativeaot, mono or strict
+    /// The runtime to play: the client is asked only for what it knows. coreclr-VERSION, nativeaot, mono or strict
     #[arg(long, value_name = "NAME", default_value = "strict")]
     profile: Profile,
 
@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     known: Option<PathBuf>,
 
-    /// Write such a file, with the faults that fail now
+    /// Write such a file with the faults that fail now
     #[arg(long, value_name = "FILE")]
     write_known: Option<PathBuf>,
 
@@ -75,7 +75,7 @@ pub(crate) struct Arguments {
 /// Plays the process that is diagnosed, until standard input ends.
 #[cfg(unix)]
 pub(crate) fn stand_in() -> anyhow::Result<Outcome> {
-    client::stand_in().context("standing in for a process")?;
+    client::stand_in().context("playing a process")?;
     Ok(Outcome::Well)
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let mut scenarios = arguments.output.choose(client::scenarios()?, Scenario::is_chosen)?;
     let left_out = leave_out(&mut scenarios, arguments.profile);
     if scenarios.is_empty() {
-        bail!("{} knows nothing of what was chosen", arguments.profile);
+        bail!("{} supports none of the chosen scenarios", arguments.profile);
     }
     if arguments.list {
         for scenario in &scenarios {
@@ -110,7 +110,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         }
         None => KnownFaults::default(),
     };
-    let this = env::current_exe().context("this program's own file")?;
+    let this = env::current_exe().context("the path of this program")?;
     let options = Options {
         jobs: arguments.jobs,
         require: arguments.output.require().to_vec(),
@@ -142,7 +142,7 @@ fn leave_out(scenarios: &mut Vec<Scenario>, profile: Profile) -> Vec<String> {
         }
     }
     let note =
-        |(operation, count)| format!("{count} scenarios of {operation} were not played: {profile} does not know what they ask");
+        |(operation, count)| format!("{count} scenarios of {operation} were not played: {profile} does not know their commands");
     left_out.into_iter().map(note).collect()
 }
 

@@ -21,7 +21,7 @@ use crate::{Outcome, interrupt};
 /// vectors/adapters/README.md defines its protocol and the grading.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing failed, 1 something did, 2 usage, 3 the adapter cannot be started, or does not answer any more, 130 or 143 interrupted by SIGINT or SIGTERM."
+    after_help = "Exit status: 0 nothing failed, 1 a case failed, 2 usage error, 3 the adapter cannot be started, or stopped answering, 130 or 143 interrupted by SIGINT or SIGTERM."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let mut command = arguments.adapter.iter().cloned();
     let (program, rest) = match command.next() {
         Some(program) => (program, command.collect()),
-        None => (env::current_exe().context("this program's own file")?.into(), vec!["adapter".into()]),
+        None => (env::current_exe().context("the path of this program")?.into(), vec!["adapter".into()]),
     };
     let command = AdapterCommand { program, arguments: rest, deadline: Duration::from_millis(arguments.timeout) };
     let canceller = interrupt::canceller()?;

@@ -45,7 +45,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let bytes = arguments.input.read()?;
     let items: Box<dyn Iterator<Item = Item>> = match arguments.kind {
-        Some(_) if bytes.len() > MOST_IN_FIELDS => bail!("--kind reads {MOST_IN_FIELDS} bytes at most, not {}", bytes.len()),
+        Some(_) if bytes.len() > MOST_IN_FIELDS => {
+            bail!("--kind reads at most {MOST_IN_FIELDS} bytes, the input has {}", bytes.len())
+        }
         Some(kind) => Box::new(iter::once(Item::whole(kind, &bytes))),
         None => Box::new(Splitter::new(&bytes, arguments.from, arguments.request)),
     };

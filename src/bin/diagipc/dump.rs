@@ -19,7 +19,7 @@ use crate::{Outcome, interrupt};
 /// The process writes it as its own user, in its own view of the file system; that may take minutes, during which it is stopped.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 written, 1 the runtime refuses, or there is no file in the end, 2 usage, 3 it cannot be reached, 130 or 143 interrupted: a dump that has begun is written all the same."
+    after_help = "Exit status: 0 written, 1 the runtime refused, or wrote no file, 2 usage error, 3 it cannot be reached, 130 or 143 interrupted: a dump that was started is still written."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let file = arguments.file.clone().unwrap_or_else(|| PathBuf::from(format!("{}.dmp", arguments.target.file_stem())));
     let file = absolute(&file).with_context(|| file.display().to_string())?;
     if file.exists() && !arguments.force {
-        bail!("{} is there already: --force overwrites it", file.display());
+        bail!("{} already exists: --force overwrites it", file.display());
     }
     let client = arguments.target.client(interrupt::canceller()?);
     outcome("dump", write(arguments, &client, &file, out))
@@ -78,10 +78,11 @@ fn write(arguments: &Arguments, client: &Client, file: &Path, out: &mut dyn Writ
     // Some runtimes answer OK without writing one.
     match fs::metadata(file) {
         Ok(written) if written.modified().ok() != before => Ok(writeln!(out, "{path}: {} bytes", written.len())?),
-        Ok(_) => Err(Refused(format!("it says OK, and {path} is as it was")).into()),
-        Err(_) => {
-            Err(Refused(format!("it says OK, and there is no {path} here: it may be where the process sees that path")).into())
-        }
+        Ok(_) => Err(Refused(format!("the runtime answered OK, but {path} is unchanged")).into()),
+        Err(_) => Err(Refused(format!(
+            "the runtime answered OK, but {path} does not exist here: it may exist where the process sees that path"
+        ))
+        .into()),
     }
 }
 

@@ -89,7 +89,7 @@ fn parse(text: &[u8]) -> anyhow::Result<Vec<Given>> {
 fn encode((nth, item): (usize, &Given)) -> anyhow::Result<Vec<u8>> {
     let context = || format!("item {nth}");
     if !item.error.is_null() {
-        bail!("item {nth}: it has an error and no value");
+        bail!("item {nth}: an error instead of a value");
     }
     if item.canonical == Some(false) {
         writeln!(std::io::stderr(), "diagipc: item {nth} was not canonical; its canonical form differs")?;
@@ -107,7 +107,7 @@ fn encode((nth, item): (usize, &Given)) -> anyhow::Result<Vec<u8>> {
 /// The type of an item; `None` for a continuation.
 fn kind(item: &Given) -> anyhow::Result<Option<Type>> {
     let Ok(kind) = serde_json::from_value::<Kind>(Value::from(item.kind.as_str())) else {
-        return items::kind(&item.kind).map(Some).map_err(|known| anyhow!("the kind {:?} is not known: {known}", item.kind));
+        return items::kind(&item.kind).map(Some).map_err(|known| anyhow!("unknown kind {:?}: {known}", item.kind));
     };
     Ok(Some(match kind {
         Kind::Continuation => return Ok(None),

@@ -24,7 +24,7 @@ const SUGGESTED: usize = 10;
 /// `reply/ok-20/resume`), numbers of vectors and scripts, facts (F-19, P-2), requirements (R-EVP-010), faults
 /// (`string-length-in-bytes`), flags of vectors (`SurrogatePair`) and words (`advertise`).
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 every name is known, 2 one is not, or usage.", verbatim_doc_comment)]
+#[command(after_help = "Exit status: 0 every name is known, 2 a name is unknown, or usage error.", verbatim_doc_comment)]
 pub(crate) struct Arguments {
     /// Names as printed in a report
     #[arg(required = true, value_name = "NAME")]
@@ -42,9 +42,9 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         }
         let alike = known.alike(name);
         if alike.is_empty() {
-            bail!("nothing is called {name}");
+            bail!("unknown name {name}");
         }
-        bail!("nothing is called {name}; these names have it in them: {}", alike.join(", "));
+        bail!("unknown name {name}; names that contain it: {}", alike.join(", "));
     }
     Ok(Outcome::Well)
 }
@@ -123,8 +123,8 @@ impl Known {
         let faults = NamedFault::SUITES.iter().filter_map(|suite| NamedFault::of(suite, name));
         let mut is_known = false;
         for NamedFault { suite, sentence, mend, spec, .. } in faults {
-            writeln!(out, "{name}, a fault of {suite}s: {sentence}")?;
-            writeln!(out, "  to mend it: {mend}")?;
+            writeln!(out, "{name}, a {suite} fault: {sentence}")?;
+            writeln!(out, "  how to fix it: {mend}")?;
             self.cited(spec.iter().copied(), out)?;
             is_known = true;
         }
@@ -164,7 +164,7 @@ impl Known {
     fn scenario(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
         let Some(scenario) = self.scenarios.iter().find(|scenario| scenario.name == name) else { return Ok(false) };
         writeln!(out, "{}: {}", scenario.name, scenario.title)?;
-        writeln!(out, "  the client is told to {}", scenario.operation)?;
+        writeln!(out, "  {:<16}  {}", "operation", scenario.operation)?;
         for (argument, value) in &scenario.arguments {
             writeln!(out, "  {:<16}  {}", argument.to_string(), plain(value))?;
         }
@@ -197,7 +197,7 @@ impl Known {
     /// The texts of the facts and requirements.
     fn cited<'i>(&self, ids: impl Iterator<Item = &'i str>, out: &mut dyn Write) -> anyhow::Result<()> {
         for id in ids {
-            writeln!(out, "  {id:<9}  {}", self.citations.line(id).unwrap_or("not known here"))?;
+            writeln!(out, "  {id:<9}  {}", self.citations.line(id).unwrap_or("unknown"))?;
         }
         Ok(())
     }

@@ -28,7 +28,7 @@ use crate::{Outcome, annotated, interrupt};
 /// gives the same cases in the same version of this program.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing was found, 1 something was, 2 usage, 3 the target cannot be reached, or does not answer any more, 130 or 143 interrupted by SIGINT or SIGTERM."
+    after_help = "Exit status: 0 no finding, 1 findings, 2 usage error, 3 the target cannot be reached, or stopped answering, 130 or 143 interrupted by SIGINT or SIGTERM."
 )]
 #[allow(clippy::struct_excessive_bools, clippy::doc_markdown, reason = "these are the switches and the help of a command")]
 pub(crate) struct Arguments {
@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         return list(arguments, &bases, out);
     }
     if !arguments.allow_harmful {
-        bail!("this may kill, wedge or exhaust the target: --allow-harmful says that it is yours");
+        bail!("this may kill, block or exhaust the target: --allow-harmful confirms that it is yours");
     }
     let place = arguments.place.place()?;
     if let Some(directory) = &arguments.out {
@@ -168,7 +168,7 @@ fn write(finding: &Finding, directory: &Path, within: Duration) -> anyhow::Resul
     writeln!(words, "{finding}\n\nThe message, {}:\n", finding.minimised.delivery.name())?;
     message(&finding.minimised.message, &mut words)?;
     if finding.minimised != finding.case {
-        writeln!(words, "As it was found, {}:\n", finding.case.delivery.name())?;
+        writeln!(words, "As found, {}:\n", finding.case.delivery.name())?;
         message(&finding.case.message, &mut words)?;
     }
     fs::write(&text, words).with_context(|| text.display().to_string())

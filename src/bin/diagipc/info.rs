@@ -17,7 +17,7 @@ use crate::{Outcome, interrupt};
 /// Sends `ProcessInfo3`, and older versions if the runtime does not know it.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 shown, 1 the runtime knows no ProcessInfo, 2 usage, 3 it cannot be reached, 130 or 143 interrupted."
+    after_help = "Exit status: 0 shown, 1 the runtime does not know ProcessInfo, 2 usage error, 3 it cannot be reached, 130 or 143 interrupted."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -54,7 +54,7 @@ fn as_text<S: serde::Serializer>(guid: &Guid, serializer: S) -> Result<S::Ok, S:
 impl Info {
     /// Sends the newest that the runtime knows, at most `newest`: it has the most fields.
     pub(crate) fn ask<C: Connect>(client: &Client<C>, newest: Command) -> anyhow::Result<Self> {
-        let says_nothing = || Refused("an OK that says nothing".to_owned());
+        let says_nothing = || Refused("the runtime answered OK without a payload".to_owned());
         let info3 = if newest == Command::PROCESS_INFO3 { if_known(client.process_info3())? } else { None };
         if let Some(answer) = info3 {
             let info = answer.payload().ok_or_else(says_nothing)?;
@@ -75,7 +75,9 @@ impl Info {
             });
         }
         let answer = client.process_info().map_err(|error| match error.hresult() {
-            Some(HResult::UNKNOWN_COMMAND) => anyhow::Error::new(error).context("it knows no ProcessInfo: .NET Core 3.1 or older"),
+            Some(HResult::UNKNOWN_COMMAND) => {
+                anyhow::Error::new(error).context("the runtime does not know ProcessInfo: .NET Core 3.1 or older")
+            }
             _ => error.into(),
         })?;
         let info = answer.payload().ok_or_else(says_nothing)?;

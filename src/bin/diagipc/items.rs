@@ -43,7 +43,7 @@ pub(crate) fn kind(name: &str) -> Result<Type, String> {
         "legacy" => "legacy-request",
         name => name,
     };
-    serde_json::from_value(Value::from(name)).map_err(|_| "`type` in vectors/README.md lists what there is".to_owned())
+    serde_json::from_value(Value::from(name)).map_err(|_| "`type` in vectors/README.md lists the types".to_owned())
 }
 
 /// One message, advertise or continuation: an item of `decode --json`.

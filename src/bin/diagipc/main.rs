@@ -59,7 +59,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 #[command(
     name = "diagipc",
     version,
-    after_help = "Exit status: 0 all is well, 1 malformed input or failed checks, 2 usage, or a file that cannot be read or written, 3 a target that cannot be reached, or is lost, 130 or 143 interrupted by SIGINT or SIGTERM."
+    after_help = "Exit status: 0 success, 1 malformed input or failed checks, 2 usage error, or a file that cannot be read or written, 3 a target that cannot be reached, or is lost, 130 or 143 interrupted by SIGINT or SIGTERM."
 )]
 struct Arguments {
     #[command(subcommand)]

@@ -57,7 +57,7 @@ impl Output {
     pub(crate) fn choose<C>(&self, mut all: Vec<C>, is_chosen: impl Fn(&C, &Glob) -> bool) -> anyhow::Result<Vec<C>> {
         for glob in self.only.iter().chain(&self.except).chain(&self.require) {
             if !all.iter().any(|case| is_chosen(case, glob)) {
-                bail!("no case is chosen by {glob}");
+                bail!("no case matches {glob}");
             }
         }
         if !self.only.is_empty() {
@@ -65,7 +65,7 @@ impl Output {
         }
         all.retain(|case| !self.except.iter().any(|glob| is_chosen(case, glob)));
         if all.is_empty() {
-            bail!("no case is left by --except");
+            bail!("--except leaves no case");
         }
         Ok(all)
     }
@@ -191,7 +191,7 @@ fn text(report: &Report, citations: &Citations, out: &mut dyn Write) -> anyhow::
         writeln!(out, "\n{}  {} not run", colours.paint("INTERRUPTED", AnsiColor::Red), were(not_run))?;
     }
     if let Some(few) = &report.too_few_judged {
-        writeln!(out, "\n{}  {few}: this is no pass (--min-judged)", colours.paint("TOO FEW JUDGED", AnsiColor::Red))?;
+        writeln!(out, "\n{}  {few}: the run does not pass (--min-judged)", colours.paint("TOO FEW JUDGED", AnsiColor::Red))?;
     }
     let Counts { pass, pass_lenient, unimplemented, informational, fail } = report.counts;
     let about: Vec<String> = [&report.runtime, &report.profile].into_iter().flatten().map(|text| plain(text)).collect();
@@ -238,7 +238,7 @@ pub(crate) fn table(first: &str, rows: &[(String, Counts)]) -> Table {
 fn failure(case: &Case, citations: &Citations, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(out, "\n{}: {}", plain(&case.name), plain(&case.title))?;
     for id in case.cited() {
-        writeln!(out, "  {id:<8}  {}", plain(citations.line(id).unwrap_or("not known here")))?;
+        writeln!(out, "  {id:<8}  {}", plain(citations.line(id).unwrap_or("unknown")))?;
     }
     if let Some(detail) = &case.detail {
         let turns = detail.turns();
@@ -277,14 +277,14 @@ fn deviations(report: &Report, citations: &Citations, colours: &Colours, out: &m
         // For an unknown runtime, none is known.
         let is_strict = report.profile.as_deref() == Some("strict");
         let heading = if is_strict {
-            "What runtimes do otherwise, and the document leaves open:"
+            "What runtimes do differently, and the document leaves open:"
         } else {
             "Known deviations of this target:"
         };
         writeln!(out, "\n{heading}")?;
     }
     for (fact, cases) in by_fact {
-        let line = plain(citations.line(fact).unwrap_or("not known here"));
+        let line = plain(citations.line(fact).unwrap_or("unknown"));
         writeln!(out, "\n  {}  {line}", colours.paint(fact, AnsiColor::Yellow))?;
         for (case, text) in cases {
             writeln!(out, "    {}: {}", plain(&case.name), plain(text))?;
@@ -297,12 +297,12 @@ fn deviations(report: &Report, citations: &Citations, colours: &Colours, out: &m
 fn lacking(report: &Report, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut cases_by_lack: BTreeMap<&str, usize> = BTreeMap::new();
     for case in report.cases.iter().filter(|case| case.grade == Grade::Unimplemented) {
-        let found = case.detail.as_ref().and_then(|detail| detail.found.first()).map_or("no reason is given", String::as_str);
+        let found = case.detail.as_ref().and_then(|detail| detail.found.first()).map_or("no reason given", String::as_str);
         let cases = cases_by_lack.entry(found).or_default();
         *cases = cases.saturating_add(1);
     }
     if !cases_by_lack.is_empty() {
-        writeln!(out, "\nWhat the target does not have, {}:", causes::counted(report.counts.unimplemented, "case"))?;
+        writeln!(out, "\nWhat the target does not support, {}:", causes::counted(report.counts.unimplemented, "case"))?;
     }
     let mut lacks: Vec<(&str, usize)> = cases_by_lack.into_iter().collect();
     lacks.sort_by_key(|(_, cases)| Reverse(*cases));

@@ -35,7 +35,7 @@ impl PlaceArguments {
         Ok(match (&self.endpoint, command.next()) {
             (Some(place), None) => place.clone(),
             (None, Some(program)) => spawned(program, command.collect(), false),
-            _ => bail!("a command is there without --spawn"),
+            _ => bail!("a command needs --spawn"),
         })
     }
 }

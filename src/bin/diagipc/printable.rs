@@ -25,7 +25,7 @@ pub(crate) fn shortened(text: &str) -> String {
     const MOST: usize = 1000;
     match text.char_indices().nth(MOST) {
         Some((end, _)) => {
-            format!("{}… ({} characters more)", text.get(..end).unwrap_or_default(), text.chars().count().saturating_sub(MOST))
+            format!("{}… ({} more characters)", text.get(..end).unwrap_or_default(), text.chars().count().saturating_sub(MOST))
         }
         None => text.to_owned(),
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Prints the socket where it listens, then a line on standard error for each connection that has ended. SIGINT or SIGTERM ends it.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 it was ended, 2 usage, or a socket or file that cannot be made, 3 the other side is not there."
+    after_help = "Exit status: 0 it was ended, 2 usage error, or a socket or file that cannot be created, 3 the other side does not exist."
 )]
 // Unused without sockets.
 #[cfg_attr(not(unix), allow(dead_code))]
@@ -41,8 +41,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", default_value = "recording", requires = "out")]
     name: String,
 
-    /// Write what is said to this file as it comes, for Wireshark (`spec/WIRESHARK.md`); a named pipe is watched live. A file that is
-    /// there is overwritten
+    /// Write the traffic to this file as it arrives, for Wireshark (`spec/WIRESHARK.md`); a named pipe can be watched live. An
+    /// existing file is overwritten
     #[arg(long, value_name = "FILE")]
     pcapng: Option<PathBuf>,
 
@@ -92,13 +92,13 @@ mod unix {
         let (at, to) = match (&arguments.listen, &arguments.to, &arguments.port, &arguments.to_port) {
             (Some(at), Some(to), None, None) => {
                 let Some(to) = endpoint(to) else {
-                    writeln!(io::stderr(), "diagipc: {to}: there is no such runtime")?;
+                    writeln!(io::stderr(), "diagipc: {to}: no such runtime")?;
                     return Ok(Outcome::Lost);
                 };
                 (socket(at, arguments.pid), to)
             }
             (None, None, Some(at), Some(to)) => (at.clone(), Endpoint::socket(to)),
-            _ => return Err(anyhow!("either --listen and --to are wanted, or --port and --to-port")),
+            _ => return Err(anyhow!("expected --listen and --to, or --port and --to-port")),
         };
         if let Some(directory) = &arguments.out {
             fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
@@ -190,7 +190,7 @@ mod unix {
         // Standard error may be closed.
         let _ = writeln!(
             io::stderr(),
-            "{began:>9.3} s to {over:.3} s  #{number}  {command}: {client} bytes there, {runtime} back, {ended}"
+            "{began:>9.3} s to {over:.3} s  #{number}  {command}: {client} bytes sent, {runtime} received, {ended}"
         );
     }
 }

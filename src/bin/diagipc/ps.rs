@@ -25,7 +25,7 @@ const AT_A_TIME: usize = 16;
 ///
 /// Sends each runtime a `ProcessInfo`, which has no side effects.
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 listed, 1 a process that was named was not found, 2 usage, 130 or 143 interrupted.")]
+#[command(after_help = "Exit status: 0 listed, 1 a named process was not found, 2 usage error, 130 or 143 interrupted.")]
 pub(crate) struct Arguments {
     /// Only these processes
     process: Vec<u32>,
@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     match arguments.process.iter().find(|id| !is_there(id)) {
         Some(id) => {
             // Standard error may be closed too.
-            let _ = writeln!(io::stderr(), "diagipc ps: process {id} has no endpoint that could be seen");
+            let _ = writeln!(io::stderr(), "diagipc ps: process {id} has no visible endpoint");
             Ok(Outcome::Faulty)
         }
         None => Ok(Outcome::Well),
@@ -150,8 +150,8 @@ fn not_seen(unseen: &[UnreadablePath]) -> io::Result<()> {
                 let count = processes.entry(format!("{}: {}", file.to_string_lossy(), one.why)).or_default();
                 *count = count.saturating_add(1);
             }
-            _ => writeln!(errors, "not seen: {}", printable(&one.to_string()))?,
+            _ => writeln!(errors, "not readable: {}", printable(&one.to_string()))?,
         }
     }
-    processes.iter().try_for_each(|(what, count)| writeln!(errors, "not seen: {count} × /proc/PID/{what}"))
+    processes.iter().try_for_each(|(what, count)| writeln!(errors, "not readable: {count} × /proc/PID/{what}"))
 }

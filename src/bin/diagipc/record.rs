@@ -18,7 +18,7 @@ use crate::{Outcome, annotated};
 /// one for each side, and NAME.txt, the conversation in words.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 the client was content, 1 it was not, 2 usage, or a file that cannot be written, 3 the runtime is not there, 130 or 143 interrupted by SIGINT or SIGTERM."
+    after_help = "Exit status: 0 the client succeeded, 1 it failed, 2 usage error, or a file that cannot be written, 3 the runtime does not exist, 130 or 143 interrupted by SIGINT or SIGTERM."
 )]
 #[cfg_attr(not(unix), allow(dead_code))]
 pub(crate) struct Arguments {
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let canceller = interrupt::canceller()?;
     let program = arguments.client.first().map(Path::new).and_then(Path::file_stem);
     let name = arguments.name.clone().or_else(|| program.map(|name| name.to_string_lossy().into_owned())).unwrap_or_default();
-    let mut proxy = vec![std::env::current_exe().context("this program's own file")?.into()];
+    let mut proxy = vec![std::env::current_exe().context("the path of this program")?.into()];
     proxy.extend(["proxy", "--until-eof", "--to", &arguments.to, "--listen", "{tmpdir}"].map(OsString::from));
     if let Some(directory) = &arguments.out {
         proxy.extend(["--name".into(), name.into(), "--out".into(), directory.clone().into()]);
@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     match (run.client, interrupt::signal()) {
         (None, _) if run.proxy.and_then(|status| status.code()) == Some(3) => Ok(Outcome::Lost),
         (_, Some(signal)) if run.is_interrupted => {
-            let recording = if is_written { "the recording has what was said until then" } else { "nothing was recorded" };
+            let recording = if is_written { "the recording has all messages until then" } else { "nothing was recorded" };
             writeln!(out, "INTERRUPTED  {recording}")?;
             Ok(Outcome::Interrupted(signal))
         }
@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
 #[cfg_attr(not(unix), allow(dead_code))]
 pub(crate) fn write(recording: &Recording, directory: &Path, name: &str, out: &mut dyn Write) -> anyhow::Result<()> {
     let Some(file) = script_file(recording, name) else {
-        writeln!(out, "nobody connected; nothing was recorded")?;
+        writeln!(out, "no connection; nothing was recorded")?;
         return Ok(());
     };
     let stem = file.scripts.first().and_then(|script| script.name.strip_suffix("-client")).unwrap_or("recording").to_owned();
@@ -125,7 +125,7 @@ pub(crate) fn write(recording: &Recording, directory: &Path, name: &str, out: &m
 
 /// The conversation, in words.
 fn describe(recording: &Recording, out: &mut dyn Write) -> anyhow::Result<()> {
-    writeln!(out, "When, on which connection, who, what")?;
+    writeln!(out, "Time, connection, side, event")?;
     writeln!(out)?;
     let mut events = recording.events.iter().peekable();
     while let Some(Event { at, connection, seen }) = events.next() {
@@ -151,12 +151,12 @@ fn describe(recording: &Recording, out: &mut dyn Write) -> anyhow::Result<()> {
     for (nth, [client, runtime]) in recording.totals.iter().enumerate() {
         let connection = RecordedConnection::of(recording, nth);
         writeln!(out)?;
-        writeln!(out, "RecordedConnection {nth}: {} bytes of the client, {} of the runtime", client.bytes, runtime.bytes)?;
+        writeln!(out, "Connection {nth}: {} bytes of the client, {} of the runtime", client.bytes, runtime.bytes)?;
         writeln!(out)?;
         items(connection.request(), items::Side::Client, &connection, out)?;
         let surplus = connection.client.len().saturating_sub(connection.request_len);
         if surplus > 0 {
-            writeln!(out, "{surplus} bytes of the client behind its request")?;
+            writeln!(out, "{surplus} bytes of the client after its request")?;
             writeln!(out)?;
         }
         items(&connection.runtime, items::Side::Server, &connection, out)?;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// name one.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 it went as the script says, 1 it did not, 2 usage, or a script that is not to be played here, 3 the other side cannot be reached, or nobody came, 130 or 143 interrupted by SIGINT or SIGTERM."
+    after_help = "Exit status: 0 all steps matched the script, 1 they did not, 2 usage error, or a script that cannot be played here, 3 the other side cannot be reached, or did not connect, 130 or 143 interrupted by SIGINT or SIGTERM."
 )]
 #[cfg_attr(not(unix), allow(dead_code))]
 pub(crate) struct Arguments {
@@ -78,10 +78,10 @@ mod unix {
         let script = chosen(&file.scripts, arguments)?;
         match script.hazard {
             Some(Hazard::Harmful) if !arguments.allow_harmful => {
-                bail!("{}: it may kill or wedge the runtime (--allow-harmful plays it)", script.name);
+                bail!("{}: may kill or block the runtime (--allow-harmful plays it)", script.name);
             }
             Some(Hazard::SideEffect) if !arguments.allow_side_effects && !arguments.allow_harmful => {
-                bail!("{}: it changes the runtime (--allow-side-effects plays it)", script.name);
+                bail!("{}: changes the runtime (--allow-side-effects plays it)", script.name);
             }
             _ => {}
         }
@@ -95,7 +95,7 @@ mod unix {
         let _ = player.close_all();
         match outcome {
             Ok(()) => {
-                writeln!(out, "{}: {} steps went as the script says", script.name, script.steps.len())?;
+                writeln!(out, "{}: all {} steps matched the script", script.name, script.steps.len())?;
                 Ok(Outcome::Well)
             }
             Err(Failure { trouble: PlayerError::Unavailable(why), step, .. }) => {
@@ -128,16 +128,16 @@ mod unix {
         let fits = |script: &&Script| connects(script) == arguments.to.is_some();
         if let Some(name) = &arguments.script {
             let found = scripts.iter().find(|script| script.name == *name || script.sc_id.to_string() == *name);
-            let script = found.ok_or_else(|| anyhow!("there is no script {name}"))?;
+            let script = found.ok_or_else(|| anyhow!("unknown script {name}"))?;
             if !fits(&script) {
-                bail!("{name} is not one for {option}");
+                bail!("script {name} cannot be played with {option}");
             }
             return Ok(script);
         }
         match scripts.iter().filter(fits).collect::<Vec<_>>().as_slice() {
             [script] => Ok(script),
-            [] => bail!("no script is one for {option}"),
-            several => bail!("{} scripts are for {option}: --script names one", several.len()),
+            [] => bail!("no script can be played with {option}"),
+            several => bail!("{} scripts can be played with {option}: choose one with --script", several.len()),
         }
     }
 
@@ -148,7 +148,7 @@ mod unix {
                 let target = &part.target;
                 // It is unknown whether it was started like that.
                 if target.suspended || !target.environment.is_empty() || !target.default_port || target.ports.len() > 1 {
-                    bail!("{}: it needs a runtime that is started for it", script.name);
+                    bail!("{}: needs a runtime started for this script", script.name);
                 }
                 target.ports.first().map(|port| (port.id.as_str(), port.listening))
             }
@@ -185,7 +185,7 @@ mod unix {
         let found = match to.parse() {
             Ok(process_id) => discovery::endpoint_of(process_id, &Until::FOREVER).map_err(|error| format!("{error:#}")),
             Err(_) if Path::new(to).exists() => Ok(PathBuf::from(to)),
-            Err(_) => Err(format!("{to} is not there")),
+            Err(_) => Err(format!("{to} does not exist")),
         };
         match found {
             Ok(path) => Ok(Some(path)),

@@ -13,7 +13,7 @@ use crate::{Outcome, input, output, printable};
 /// Compares the reports of several runs.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 the reports were read, whatever they say, 1 one is no report, 2 usage, or a file that cannot be read or written."
+    after_help = "Exit status: 0 the reports were read, whatever their results, 1 a file is not a report, 2 usage error, or a file that cannot be read or written."
 )]
 pub(crate) struct Arguments {
     /// Write one page: implementations by cases, with all details
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         match report {
             Ok(report) => reports.push(report),
             Err(error) => {
-                writeln!(io::stderr(), "diagipc: {file} is no report: {}", printable::plain(&error))?;
+                writeln!(io::stderr(), "diagipc: {file} is not a report: {}", printable::plain(&error))?;
                 return Ok(Outcome::Faulty);
             }
         }

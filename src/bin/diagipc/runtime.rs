@@ -21,8 +21,8 @@ use crate::Outcome;
 /// Its first line of output is its socket, on Windows its pipe. It serves until it is ended, and runs no code: it streams no
 /// events, and writes only the head of a dump.
 #[derive(clap::Args)]
-#[allow(clippy::struct_excessive_bools, clippy::doc_markdown, reason = "each is a switch of its own")]
-#[command(after_help = "Exit status: 0 it was told to end, 2 usage, or it cannot start.")]
+#[allow(clippy::struct_excessive_bools, clippy::doc_markdown, reason = "these are the switches and the help of a command")]
+#[command(after_help = "Exit status: 0 it was ended, 2 usage error, or it cannot start.")]
 pub(crate) struct Arguments {
     /// The runtime to imitate: coreclr-VERSION (or only the version), nativeaot, mono or strict. A version that was not recorded
     /// uses the nearest recorded one
@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME[=N]")]
     misbehave: Vec<String>,
 
-    /// Die, like a crash, of the requests that kill the imitated runtime, read on after payloads that end too early, and end on
+    /// Die, as in a crash, on the requests that kill the imitated runtime, read on after payloads that end too early, and end on
     /// signals as it does
     #[arg(long)]
     dies: bool,
@@ -63,11 +63,11 @@ pub(crate) struct Arguments {
     #[arg(long)]
     until_eof: bool,
 
-    /// List the faults, with the fact that each is an example of
+    /// List the faults, and the fact that each one shows
     #[arg(long)]
     list: bool,
 
-    /// Report how far it does what the builds of these files did (evidence/*.json), and run no runtime. Differences go to standard
+    /// Report how closely it matches the builds in these files (evidence/*.json), and run no runtime. Differences go to standard
     /// error
     #[cfg(unix)]
     #[arg(long, value_name = "FILE", num_args = 1..)]

@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         Command::List { json: false } => list(scripts, out)?,
         Command::Show { script } => {
             let found = scripts.find(|one| one.name == *script || one.sc_id.to_string() == *script);
-            show(found.ok_or_else(|| anyhow!("there is no script {script}"))?, out)?;
+            show(found.ok_or_else(|| anyhow!("unknown script {script}"))?, out)?;
         }
     }
     Ok(Outcome::Well)
@@ -80,7 +80,7 @@ pub(crate) fn show(script: &Script, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(out, "scId {}: {}", script.sc_id, script.comment)?;
     writeln!(out, "  name    {}", script.name)?;
     writeln!(out, "  plays   {}", played(script))?;
-    writeln!(out, "  rests on {}", script.spec.join(", "))?;
+    writeln!(out, "  spec    {}", script.spec.join(", "))?;
     if let Some(since) = &script.since {
         writeln!(out, "  since   {since}")?;
     }

@@ -34,7 +34,7 @@ const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(48).unwrap();
 /// cases without side effects are played.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing failed, 1 something did, or too little was judged (--min-judged), or --max-time or --fail-fast ended it, 2 usage, 3 the target cannot be reached, or does not answer any more, 130 or 143 interrupted by SIGINT or SIGTERM."
+    after_help = "Exit status: 0 nothing failed, 1 a case failed, or too few were judged (--min-judged), or --max-time or --fail-fast ended the run, 2 usage error, 3 the target cannot be reached, or stopped answering, 130 or 143 interrupted by SIGINT or SIGTERM."
 )]
 #[allow(clippy::struct_excessive_bools, clippy::doc_markdown, reason = "these are the switches and the help of a command")]
 pub(crate) struct Arguments {

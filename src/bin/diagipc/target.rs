@@ -47,7 +47,7 @@ impl FromStr for Target {
             Place::Socket(path) => Endpoint::socket(path),
             Place::Pipe(name) => Endpoint::pipe(name.as_str()),
             Place::Port(_) | Place::Spawn(_) => {
-                return Err("nobody listens at a port until a tool does: expected a process id, a socket's path or a pipe".into());
+                return Err("no runtime listens at a port: expected a process id, a socket path or a pipe".into());
             }
         };
         let name = match place {

@@ -28,14 +28,14 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Traces a process into a .nettrace file, until Ctrl-C, a duration, or its end.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 the file is complete, 1 the runtime refuses, or the stream was cut short, 2 usage, or a file that cannot be written, 3 it cannot be reached. Ctrl-C stops the session, and the file is complete; a second one ends this program at once."
+    after_help = "Exit status: 0 the file is complete, 1 the runtime refused, or the stream was cut short, 2 usage error, or a file that cannot be written, 3 it cannot be reached. Ctrl-C stops the session, and the file is complete; a second one ends this program at once."
 )]
 #[allow(clippy::struct_excessive_bools, reason = "these are the switches of a command")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: TargetArguments,
 
-    /// The file to write; by default TARGET.nettrace, here
+    /// The file to write; by default TARGET.nettrace in the current directory
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -104,17 +104,19 @@ impl FromStr for Provider {
 
     fn from_str(text: &str) -> anyhow::Result<Self> {
         let mut parts = text.splitn(4, ':');
-        let name = parts.next().filter(|name| !name.is_empty()).context("a provider has a name")?.to_owned();
+        let name = parts.next().filter(|name| !name.is_empty()).context("a provider needs a name")?.to_owned();
         let mut next = || parts.next().filter(|part| !part.is_empty());
         let keywords = match next() {
             Some(text) => {
                 let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
-                u64::from_str_radix(digits, 16).with_context(|| format!("{text:?} is no number in hexadecimal"))?
+                u64::from_str_radix(digits, 16).with_context(|| format!("{text:?} is not a hexadecimal number"))?
             }
             None => u64::MAX,
         };
         let level = match next() {
-            Some(text) => level(text).with_context(|| format!("{text:?} is no level: 0 to 5, or {}", LEVELS.join(", ")))?,
+            Some(text) => {
+                level(text).with_context(|| format!("{text:?} is not a level: expected 0 to 5, or {}", LEVELS.join(", ")))?
+            }
             None => EventLevel::INFORMATIONAL,
         };
         Ok(Self { name, keywords, level, arguments: next().map(str::to_owned) })
@@ -141,7 +143,7 @@ fn record(arguments: &Arguments, client: &Client, out: &mut dyn Write) -> anyhow
     let mut options = File::options();
     let options = if arguments.force { options.create(true).truncate(true) } else { options.create_new(true) };
     let mut file = options.write(true).open(&path).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => anyhow!("{} is there already: --force overwrites it", path.display()),
+        io::ErrorKind::AlreadyExists => anyhow!("{} already exists: --force overwrites it", path.display()),
         _ => anyhow!(error).context(path.display().to_string()),
     })?;
     let written = stream_into(&mut file, arguments, client);
@@ -222,7 +224,7 @@ fn copy(trace: &mut impl io::Read, file: &mut File, _ended: Sender<()>) -> anyho
     }
     progress.finish_and_clear();
     if bytes == 0 {
-        bail!(Refused("the stream ended before a byte of it".to_owned()));
+        bail!(Refused("the stream ended before its first byte".to_owned()));
     }
     Ok(bytes)
 }
@@ -241,9 +243,11 @@ mod tests {
         assert_eq!(provider("P:1c019"), ("P".to_owned(), 0x1_c019, 4, None));
         assert_eq!(provider("P::verbose"), ("P".to_owned(), u64::MAX, 5, None));
         assert_eq!(provider("P:0x10:0:A=1;B=2:3"), ("P".to_owned(), 16, 0, Some("A=1;B=2:3".to_owned())));
-        for (text, why) in
-            [(":1", "a provider has a name"), ("P:x1", "\"x1\" is no number"), ("P:1:6", "\"6\" is no level: 0 to 5")]
-        {
+        for (text, why) in [
+            (":1", "a provider needs a name"),
+            ("P:x1", "\"x1\" is not a hexadecimal"),
+            ("P:1:6", "\"6\" is not a level: expected 0 to 5"),
+        ] {
             let error = format!("{:#}", text.parse::<Provider>().unwrap_err());
             assert!(error.starts_with(why), "{error}");
         }

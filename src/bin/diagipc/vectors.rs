@@ -115,7 +115,7 @@ fn list(json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
 fn show(tc_id: u32, out: &mut dyn Write) -> anyhow::Result<()> {
     let files = golden::files()?;
     let mut all = files.iter().flat_map(|file| &file.groups).flat_map(|group| group.tests.iter().map(move |test| (group, test)));
-    let (group, test) = all.find(|(_, test)| test.tc_id == tc_id).ok_or_else(|| anyhow!("there is no vector {tc_id}"))?;
+    let (group, test) = all.find(|(_, test)| test.tc_id == tc_id).ok_or_else(|| anyhow!("unknown vector {tc_id}"))?;
     describe(group, test, out)?;
     Ok(())
 }
@@ -140,7 +140,7 @@ pub(crate) fn describe(group: &Group, test: &Test, out: &mut dyn Write) -> io::R
         None => writeln!(out, "  result  {verdict}, {canonical}")?,
     }
     if !test.acceptable_on.is_empty() {
-        writeln!(out, "  taken by {}", test.acceptable_on.join(", "))?;
+        writeln!(out, "  accepted by {}", test.acceptable_on.join(", "))?;
     }
     if let Some(refusals) = &test.refusals {
         let refusals: Vec<_> = refusals.iter().map(ToString::to_string).collect();

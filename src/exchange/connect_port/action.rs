@@ -18,7 +18,7 @@ use core::time::Duration;
 /// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use = "an action that is not done leaves the exchange where it is"]
+#[must_use = "the exchange advances only when the action is done"]
 pub enum ConnectPortAction {
     /// Connect to the port, within [`CONNECT_TIMEOUT`](super::ConnectPort::CONNECT_TIMEOUT). Then
     /// [`connected`](super::ConnectPort::connected) or [`connect_failed`](super::ConnectPort::connect_failed).

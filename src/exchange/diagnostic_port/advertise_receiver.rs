@@ -14,7 +14,7 @@ use crate::wire::DecodeErrorKind;
 /// assert_eq!(AdvertiseReceiver::new().action(), AdvertiseAction::Receive(0..34));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use = "an action that is not done leaves the exchange where it is"]
+#[must_use = "the exchange advances only when the action is done"]
 pub enum AdvertiseAction {
     /// Read into this range of the buffer, and no more. Then [`received`](AdvertiseReceiver::received) or
     /// [`ended`](AdvertiseReceiver::ended).

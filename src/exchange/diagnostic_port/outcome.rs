@@ -46,7 +46,7 @@ pub enum SameCookie {
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "a connection that was taken out is the caller's"]
+#[must_use = "the caller owns the connection now"]
 pub struct WaitingConnection<T> {
     /// Its key, current or former.
     pub key: ConnectionKey,
@@ -70,7 +70,7 @@ pub struct WaitingConnection<T> {
 /// # Ok::<(), dotnet_diagnostics_ipc::exchange::diagnostic_port::SlotsError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "the connection that was replaced, if any, is to be closed"]
+#[must_use = "the caller must close the replaced connection, if any"]
 pub struct HoldOutcome<T> {
     /// Its key.
     pub key: ConnectionKey,
@@ -104,7 +104,7 @@ pub struct HoldError<T> {
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::diagnostic_port::HoldErrorKind;
 ///
-/// assert_eq!(HoldErrorKind::Full { most: 16 }.to_string(), "16 connections are held already");
+/// assert_eq!(HoldErrorKind::Full { most: 16 }.to_string(), "16 connections are already held");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -124,8 +124,8 @@ pub enum HoldErrorKind {
 impl fmt::Display for HoldErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Full { most } => write!(f, "{most} connections are held already"),
-            Self::CookieFull { most } => write!(f, "{most} connections of this runtime are held already"),
+            Self::Full { most } => write!(f, "{most} connections are already held"),
+            Self::CookieFull { most } => write!(f, "{most} connections of this runtime are already held"),
         }
     }
 }
@@ -169,8 +169,8 @@ pub enum SlotsError {
 impl fmt::Display for SlotsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::InUse { index } => write!(f, "slot {index} still has a connection of an earlier port"),
-            Self::TooMany => write!(f, "there are more slots than the {} that can be numbered", u32::MAX),
+            Self::InUse { index } => write!(f, "slot {index} still holds a connection of an earlier port"),
+            Self::TooMany => write!(f, "too many slots, the maximum is {}", u32::MAX),
         }
     }
 }

@@ -37,7 +37,7 @@ use crate::wire::Guid;
 /// let dead = port.hold(advertise, "dead socket")?;
 /// let held = port.hold(advertise, "socket")?; // The runtime has connected again.
 /// assert_eq!(held.replaced.map(|waiting| waiting.token), Some("dead socket"));
-/// assert!(port.remove(dead.key).is_none()); // That key is nobody's any longer.
+/// assert!(port.remove(dead.key).is_none()); // No connection has that key any longer.
 ///
 /// assert_eq!(port.find_process(12345).count(), 1);
 /// assert_eq!(port.take(cookie).map(|waiting| waiting.token), Some("socket"));
@@ -157,14 +157,14 @@ impl<S: Slots> DiagnosticPort<S> {
     }
 
     /// Takes out the oldest connection of a runtime, for use.
-    #[must_use = "the connection is the caller's now"]
+    #[must_use = "the caller owns the connection now"]
     pub fn take(&mut self, cookie: Guid) -> Option<WaitingConnection<S::Token>> {
         let found = self.find_first(cookie, self.hash(cookie))?;
         self.unlink(found.first, found)
     }
 
     /// Takes out a connection, because it has ended or for use. `None` if it is no longer held.
-    #[must_use = "the connection is the caller's now"]
+    #[must_use = "the caller owns the connection now"]
     pub fn remove(&mut self, key: ConnectionKey) -> Option<WaitingConnection<S::Token>> {
         let cookie = self.get(key)?.advertise.runtime_cookie;
         let found = self.find_first(cookie, self.hash(cookie))?;
@@ -172,7 +172,7 @@ impl<S: Slots> DiagnosticPort<S> {
     }
 
     /// Takes out the oldest connection.
-    #[must_use = "the connection is the caller's now"]
+    #[must_use = "the caller owns the connection now"]
     pub fn take_oldest(&mut self) -> Option<WaitingConnection<S::Token>> {
         let key = waiting(self.slots.slots(), self.oldest)?.key;
         self.remove(key)

@@ -128,7 +128,7 @@ fn full_port_refuses_and_returns_token() {
     }
     let refused = port.hold(advertise(3), 3).unwrap_err();
     assert_eq!(refused, HoldError { token: 3, kind: HoldErrorKind::Full { most: 3 } });
-    assert_eq!(refused.to_string(), "3 connections are held already");
+    assert_eq!(refused.to_string(), "3 connections are already held");
     assert_eq!(tokens(&port), [0, 1, 2]);
     // A known runtime needs no new slot.
     assert_eq!(port.hold(advertise(0), 4).unwrap().replaced.unwrap().token, 0);
@@ -169,7 +169,7 @@ fn queue_keeps_order_and_limit() {
     hold(&mut port, 2, 100);
     let refused = port.hold(advertise(1), 3).unwrap_err();
     assert_eq!(refused, HoldError { token: 3, kind: HoldErrorKind::CookieFull { most: 3 } });
-    assert_eq!(refused.kind.to_string(), "3 connections of this runtime are held already");
+    assert_eq!(refused.kind.to_string(), "3 connections of this runtime are already held");
     assert_eq!(port.remove(keys[1]).unwrap().token, 1);
     assert_eq!(port.hold(advertise(1), 4).unwrap().replaced, None);
     assert_eq!(tokens(&port), [0, 2, 100, 4]);

@@ -7,7 +7,7 @@ use crate::command::Command;
 use crate::hresult::HResult;
 use crate::wire::Field;
 
-/// Why there is no older command to ask with. The fallback stays where it is.
+/// Why no older command can be used. The fallback is unchanged.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::fallback::{DumpFallback, DroppedFields, FallbackErrorKind};
@@ -19,7 +19,7 @@ use crate::wire::Field;
 /// fallback.refused(HResult::UNKNOWN_COMMAND)?; // GenerateCoreDump2 says the same
 /// let error = fallback.refused(HResult::UNKNOWN_COMMAND).unwrap_err();
 /// assert_eq!(error.kind(), FallbackErrorKind::CannotSay(DroppedFields::DUMP_FLAGS));
-/// assert_eq!(error.to_string(), "GenerateCoreDump2.flags: no older command says it");
+/// assert_eq!(error.to_string(), "GenerateCoreDump2.flags: no older command has this field");
 /// # Ok::<(), dotnet_diagnostics_ipc::exchange::fallback::FallbackError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -105,10 +105,10 @@ impl fmt::Display for FallbackError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.path().fmt(f)?;
         match self.kind {
-            FallbackErrorKind::OtherError(hresult) => write!(f, ": {hresult} does not say that the command is unknown"),
+            FallbackErrorKind::OtherError(hresult) => write!(f, ": {hresult} does not mean an unknown command"),
             FallbackErrorKind::Oldest => f.write_str(": there is no older command"),
             FallbackErrorKind::UserEvents => f.write_str(": older commands only stream"),
-            FallbackErrorKind::CannotSay(_) => f.write_str(": no older command says it"),
+            FallbackErrorKind::CannotSay(_) => f.write_str(": no older command has this field"),
         }
     }
 }

@@ -15,7 +15,7 @@
 
 //! # Example
 //!
-//! Ask with the newest command, and with an older one where the runtime does not know it:
+//! Ask with the newest command, and with an older one if the runtime does not know it:
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::command::Command;
@@ -46,8 +46,8 @@ use crate::command::{Command, Continuation};
 use crate::hresult::HResult;
 use crate::wire::Encode;
 
-/// One command of a fallback. As [`Encode`] it is that command's payload, written from the caller's newest request without memory
-/// in between. Pass it to [`Client::with_payload`](super::Client::with_payload).
+/// One command of a fallback. As [`Encode`] it is that command's payload, written from the caller's newest request without intermediate
+/// memory. Pass it to [`Client::with_payload`](super::Client::with_payload).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::fallback::{FallbackRequest as _, ProcessInfoFallback};
@@ -200,7 +200,7 @@ mod tests {
             assert_eq!(fallback, before);
         }
         let error = fallback.refused(HResult::BAD_ENCODING).unwrap_err();
-        let text = "ProcessInfo3: 0x80131384 DS_IPC_E_BAD_ENCODING does not say that the command is unknown";
+        let text = "ProcessInfo3: 0x80131384 DS_IPC_E_BAD_ENCODING does not mean an unknown command";
         assert_eq!(error.to_string(), text);
         assert!(fallback.refused(HResult(0x8013_1385)).is_ok());
     }

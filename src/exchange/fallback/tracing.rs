@@ -11,7 +11,6 @@ use crate::wire::{Encode, EncodeError, LimitError, Sink, clamp};
 
 /// From [`CollectTracing6`] or [`CollectTracing5`] down.
 ///
-/// | from | to | the same where | else dropped, if allowed |
 /// | from | to | the same if | else dropped, if allowed |
 /// | 6 | 5 | the session drops events, or writes `user_events` | [`BUFFER_MODE`](DroppedFields::BUFFER_MODE) |
 /// | 5 | 4 | it streams, and every `filter` is `enable = 0` without ids (F-17) | [`EVENT_FILTERS`](DroppedFields::EVENT_FILTERS) |
@@ -50,7 +49,7 @@ use crate::wire::{Encode, EncodeError, LimitError, Sink, clamp};
 /// let error = fallback.refused(HResult::UNKNOWN_COMMAND).unwrap_err();
 /// assert_eq!(error.path().to_string(), "CollectTracing5.providers[0].filter");
 ///
-/// // The caller filters by itself what comes too much.
+/// // The caller filters out the extra events itself.
 /// let mut fallback = fallback.allowing(DroppedFields::EVENT_FILTERS);
 /// let step = fallback.refused(HResult::UNKNOWN_COMMAND)?;
 /// assert_eq!((step.request.command(), step.dropped), (Command::COLLECT_TRACING4, DroppedFields::EVENT_FILTERS));
@@ -361,7 +360,7 @@ mod tests {
             let request: CollectTracing6<'_> = read(&newest);
             let mut fallback = TracingFallback::new(&request);
             let error = descend(&mut fallback, &std::vec![DroppedFields::NONE; before]).unwrap();
-            assert_eq!(error, std::format!("CollectTracing{path}: no older command says it"));
+            assert_eq!(error, std::format!("CollectTracing{path}: no older command has this field"));
             let error = fallback.refused(HResult::UNKNOWN_COMMAND).unwrap_err();
             assert_eq!((error.kind(), error.command()), (FallbackErrorKind::CannotSay(loss), fallback.request().command()));
             let nth = path.split(['[', ']']).nth(1).map(|index| index.parse().unwrap());

@@ -14,7 +14,7 @@ use crate::hresult::HResult;
 /// assert_eq!(Server::new().action(), ServerAction::Receive(0..20));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use = "an action that is not done leaves the exchange where it is"]
+#[must_use = "the exchange advances only when the action is done"]
 pub enum ServerAction {
     /// Read into this range of the buffer, and no more; then [`Server::received`](super::Server::received), or [`Server::ended`](super::Server::ended).
     Receive(Range<usize>),

@@ -138,7 +138,7 @@ impl Server {
         Ok(())
     }
 
-    /// Looks at what has come of a message that may be whole, or have a header now.
+    /// Checks the received part of a message: it may be whole now, or have a header.
     fn look_at(&mut self, mut incoming: Incoming, buffer: &[u8]) {
         let progress = match self.options.order {
             CheckOrder::AsShipped => incoming.progress_by_size(buffer),

@@ -13,7 +13,7 @@ use crate::wire::{DecodeError, LimitError};
 /// let mut server = Server::new();
 /// server.received(&buffer, 20)?;
 /// let ParsedRequest::Malformed(error) = server.request(&buffer)? else { panic!() };
-/// assert_eq!(error.to_string(), "EnablePerfMap.perfMapType at byte 20: the field takes 4 bytes, 0 are left of the payload");
+/// assert_eq!(error.to_string(), "EnablePerfMap.perfMapType at byte 20: the field needs 4 bytes, the payload has 0 left");
 /// assert!(matches!(server.action(), ServerAction::Refuse(_)));
 /// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
 /// ```

@@ -75,10 +75,10 @@ impl fmt::Display for RefusalReason {
         match self {
             Self::EndOfInput { received } => write!(f, "the connection ended after {received} bytes of the request"),
             Self::Malformed { kind, offset } => write!(f, "at byte {offset}: {kind}"),
-            Self::UnknownCommand { command } => write!(f, "the command {command} is not known"),
+            Self::UnknownCommand { command } => write!(f, "unknown command {command}"),
             Self::OverLimit { kind, offset } => write!(f, "at byte {offset}: {kind}"),
-            Self::TooManyProviders { limit, found } => write!(f, "{found} providers are more than {limit}"),
-            Self::NoDescriptor => f.write_str("no file descriptor came"),
+            Self::TooManyProviders { limit, found } => write!(f, "{found} providers exceed the limit of {limit}"),
+            Self::NoDescriptor => f.write_str("no file descriptor was passed"),
         }
     }
 }

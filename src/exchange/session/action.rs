@@ -14,7 +14,7 @@ use super::SessionOutcome;
 /// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "an action that is not done leaves the exchange where it is"]
+#[must_use = "the exchange advances only when the action is done"]
 pub enum SessionAction {
     /// Read the stream: [`received`](super::Session::received), and at its end [`ended`](super::Session::ended). To end the session
     /// early, stop it: [`stopping`](super::Session::stopping).
@@ -27,7 +27,7 @@ pub enum SessionAction {
     Hold,
     /// The same while waiting for the stop's reply.
     HoldAndAwaitStop,
-    /// The session's connection has ended; the stop's reply, or its end, is still to come.
+    /// The session's connection has ended; the stop's reply, or the end of its connection, is pending.
     AwaitStop,
     /// The stream exceeds the caller's limit: close the session's connection, then [`hung_up`](super::Session::hung_up).
     HangUp,

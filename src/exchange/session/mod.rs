@@ -25,7 +25,7 @@ use crate::message::{Message, Reply, eventpipe::StopTracing};
 /// use dotnet_diagnostics_ipc::exchange::{End, Outcome, Session, SessionAction, StopOutcome, StreamEnd, AfterReply};
 /// use dotnet_diagnostics_ipc::message::Request as _;
 ///
-/// // The reply to CollectTracing2 was OK, with session id 42. The caller takes no more than a gigabyte.
+/// // The reply to CollectTracing2 was OK, with session id 42. The caller takes at most a gigabyte.
 /// let mut session = Session::streaming(Some(42), 1 << 30);
 /// session.received(b"Nettrace...")?;
 ///
@@ -34,7 +34,7 @@ use crate::message::{Message, Reply, eventpipe::StopTracing};
 /// session.stop_request().unwrap().encode_message(&mut buffer)?; // goes over a second connection
 /// assert_eq!(session.action(), SessionAction::ReadAndAwaitStop);
 /// session.received(b"...rundown")?;
-/// buffer[..28].copy_from_slice(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0"); // comes back over it
+/// buffer[..28].copy_from_slice(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0"); // the reply overwrites it
 /// session.stop_finished(Outcome::Ok { size: 28, then: AfterReply::Close }, &buffer)?;
 /// assert_eq!(session.action(), SessionAction::Read);
 /// session.ended(End::Closed)?;

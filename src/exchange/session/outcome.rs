@@ -9,7 +9,7 @@ use crate::hresult::HResult;
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Session, SessionAction, SessionEnd};
 ///
-/// // More bytes than the limit: those beyond are given back, and the connection is to be closed.
+/// // More bytes than the limit: the excess is returned, and the caller must close the connection.
 /// let mut session = Session::streaming(Some(42), 3);
 /// assert_eq!(session.received(b"abcde")?, (&b"abc"[..], &b"de"[..]));
 /// assert_eq!(session.action(), SessionAction::HangUp);
@@ -69,7 +69,7 @@ pub enum StopOutcome {
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{End, Session, SessionAction, StopOutcome, StreamEnd};
 ///
-/// // The target dies before anybody stops the session.
+/// // The target dies before the session is stopped.
 /// let mut session = Session::streaming(Some(42), u64::MAX);
 /// session.received(b"Nettrace")?;
 /// session.ended(End::Closed)?;

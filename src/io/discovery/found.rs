@@ -17,7 +17,7 @@ use crate::endpoint::NamePrefix;
 ///     println!("{:?} {}", found.process_id, found.endpoint.display());
 /// }
 /// for unseen in &seen.unseen {
-///     eprintln!("not seen: {unseen}");
+///     eprintln!("not readable: {unseen}");
 /// }
 /// # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
 /// ```
@@ -36,7 +36,7 @@ pub struct Discovery {
 /// use dotnet_diagnostics_ipc::io::discovery::{self, EndpointState};
 ///
 /// for found in discovery::processes()?.found {
-///     // A socket that a dead process left behind, which may be deleted.
+///     // A socket left by a dead process, which may be deleted.
 ///     if found.state == EndpointState::Stale && found.process_id.is_none() {
 ///         println!("{} of process {}", found.endpoint.display(), found.id_in_name);
 ///     }

@@ -246,9 +246,9 @@ fn nothing(process: &Process, directories: &[PathBuf], dead: Option<&Path>, unse
         text.push(std::format!(" (it does not listen at {})", dead.display()));
     } else {
         text.push(String::from(
-            " (no .NET process, or its diagnostics are turned off by DOTNET_EnableDiagnostics, or it is not ready yet",
+            " (not a .NET process, or diagnostics are turned off by DOTNET_EnableDiagnostics, or it is not ready yet",
         ));
-        text.extend(unseen.iter().map(|unseen| std::format!("; could not look at {unseen}")));
+        text.extend(unseen.iter().map(|unseen| std::format!("; could not read {unseen}")));
         text.push(String::from(")"));
     }
     text.concat()

@@ -24,7 +24,7 @@ pub(super) fn endpoint_of(process_id: u32, until: &Until<'_>) -> Result<PathBuf,
     let found = seen.found.into_iter().find(|found| found.process_id == Some(process_id));
     found.map(|found| found.endpoint).ok_or_else(|| {
         let text = std::format!(
-            "{PIPE_PREFIX}{name} (no such process, no .NET process, or its diagnostics are turned off by \
+            "{PIPE_PREFIX}{name} (no such process, not a .NET process, diagnostics are turned off by \
              DOTNET_EnableDiagnostics, or it is not ready yet)"
         );
         Error::new(Phase::Find, ErrorKind::NotFound(text))

@@ -48,7 +48,7 @@ impl Default for PortOptions {
 /// ```
 /// use dotnet_diagnostics_ipc::io::port_listener::RuntimeFilter;
 ///
-/// // One that is not known yet.
+/// // A runtime that is not known yet.
 /// let mut known = vec![];
 /// let which = RuntimeFilter::NotAmong(known.clone());
 /// # known.push(dotnet_diagnostics_ipc::wire::Guid::NIL);

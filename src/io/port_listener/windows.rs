@@ -22,7 +22,7 @@ pub(super) type Connection = Watched<ADVERTISE_LEN>;
 /// Listens so that only this user can connect. A pipe without handles disappears.
 pub(super) fn bind_private(path: &Path) -> Result<(PipeListener, Box<dyn Any + Send + Sync>), Error> {
     let Some(name) = path.to_str() else {
-        return Err(Error::new(Phase::Listen, io::Error::new(io::ErrorKind::InvalidInput, "the name of a pipe is not Unicode")));
+        return Err(Error::new(Phase::Listen, io::Error::new(io::ErrorKind::InvalidInput, "the pipe name is not Unicode")));
     };
     Ok((PipeListener::bind(name)?, Box::new(())))
 }

@@ -320,7 +320,7 @@ fn receive_fd<T: ServerTransport>(server: &mut exchange::Server, transport: &mut
         }
         Ok(Some(None)) => server.fd_missing(),
         Ok(None) => server.ended(End::Closed),
-        // None can be received, or none can be stored: the client is told.
+        // None can be received, or none can be stored: the client gets an error.
         Err(Stopped::Io(error)) if matches!(error.kind(), std::io::ErrorKind::Unsupported | std::io::ErrorKind::Other) => {
             server.fd_missing()
         }

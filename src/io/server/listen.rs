@@ -21,7 +21,7 @@ pub trait ServerTransport: Transport {
     #[cfg(unix)]
     fn receive_fd(&mut self, until: &Until<'_>) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
         let _ = until;
-        Err(Stopped::Io(std::io::Error::new(std::io::ErrorKind::Unsupported, "this connection passes no descriptors")))
+        Err(Stopped::Io(std::io::Error::new(std::io::ErrorKind::Unsupported, "this connection cannot pass descriptors")))
     }
 
     /// Waits until the client hangs up. A half-close does not count (F-23).

@@ -28,7 +28,7 @@ use crate::io::{Canceller, Error, ErrorKind, Until};
 /// let shutdown = Canceller::new()?;
 /// std::thread::scope(|scope| {
 ///     scope.spawn(|| serve(&listener, &Nothing, &ServeOptions::DEFAULT, &shutdown));
-///     // … clients come …
+///     // … clients connect …
 ///     shutdown.cancel();
 /// });
 /// # Ok::<(), std::io::Error>(())

@@ -14,7 +14,7 @@ use crate::io::{Endpoint, Error, Phase, Until};
 /// use dotnet_diagnostics_ipc::io::{AsyncClient, AsyncConnect, Error};
 /// use tokio::net::TcpStream;
 ///
-/// /// A runtime whose port somebody forwards.
+/// /// A runtime whose port is forwarded.
 /// struct Forwarded(&'static str);
 ///
 /// impl AsyncConnect for Forwarded {

@@ -70,5 +70,5 @@ pub(crate) fn peer_of(stream: &impl AsFd) -> io::Result<Peer> {
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
 pub(crate) fn peer_of(_: &impl AsFd) -> io::Result<Peer> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "who listens is not known on this system"))
+    Err(io::Error::new(io::ErrorKind::Unsupported, "this system does not report who listens"))
 }

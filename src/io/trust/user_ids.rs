@@ -1,4 +1,4 @@
-//! Which user ids stand for a single user, and which is ours.
+//! Which user ids belong to a single user, and which is ours.
 
 use std::cell::LazyCell;
 use std::fs::read_to_string;
@@ -11,7 +11,7 @@ pub(super) fn our_user_id() -> OurUserId {
     LazyCell::new(|| rustix::process::geteuid().as_raw())
 }
 
-/// Whether this id may stand for anybody: in a user namespace all unmapped users have one id, that of nobody, and the owner of such
+/// Whether this id may be any user's: in a user namespace all unmapped users have one id, that of nobody, and the owner of such
 /// a file is unknown.
 ///
 /// That id is the same in the whole system. Our namespace's map may change between calls. Without `/proc` there are no user
@@ -28,7 +28,7 @@ fn overflow(text: &str) -> u32 {
     text.trim().parse().unwrap_or(USUAL)
 }
 
-/// Whether each id stands for one user. A line of the map is the first id inside, the first outside, and the count.
+/// Whether each id belongs to one user. A line of the map is the first id inside, the first outside, and the count.
 fn maps_all(map: &str) -> bool {
     let count = |line: &str| line.split_ascii_whitespace().nth(2).and_then(|count| count.parse::<u64>().ok());
     let mapped = map.lines().filter_map(count).fold(0, u64::saturating_add);

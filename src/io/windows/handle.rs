@@ -8,7 +8,7 @@
 //!   does not return before: it cancels an unwanted operation, and waits for the cancellation too. Nothing between start and end
 //!   panics, and if it did, dropping [`Running`] would wait.
 //! - An operation that outlives its call uses the memory of an [`InFlight`], which is released only after the operation has ended.
-#![allow(unsafe_code, reason = "the calls of Windows; every other module of src/io but event forbids it")]
+#![allow(unsafe_code, reason = "calls into Windows; all other modules of src/io except event forbid it")]
 #![deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block)]
 
 use std::boxed::Box;

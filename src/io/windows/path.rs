@@ -27,12 +27,12 @@ impl PipePath {
     pub(in crate::io) fn new(name: &str) -> io::Result<Self> {
         let rest = stripped(name);
         let fault = if rest.is_empty() {
-            "the name of a pipe is empty"
+            "the pipe name is empty"
         } else if rest.contains('\0') {
-            "the name of a pipe has a NUL"
+            "the pipe name contains a NUL"
         } else if rest.starts_with('\\') {
             // `\\server\pipe\name` is a pipe on another machine.
-            "not the name of a pipe of this machine"
+            "not the name of a pipe on this machine"
         } else {
             let text = std::format!("{PIPE_PREFIX}{rest}");
             let mut units: Vec<u16> = text.encode_utf16().collect();
@@ -40,7 +40,7 @@ impl PipePath {
                 units.push(0);
                 return Ok(Self { units, text });
             }
-            "the name of a pipe is longer than 256 units"
+            "the pipe name is longer than 256 units"
         };
         Err(io::Error::new(io::ErrorKind::InvalidInput, fault))
     }

@@ -144,7 +144,7 @@ pub(in crate::io) fn wait_until_free(path: &PipePath, until: &Until<'_>) -> Resu
         Err(error) if is(&error, ERROR_SEM_TIMEOUT) => Ok(()),
         Err(error) => Err(cannot_be_opened(path, error)),
         Ok(()) => {
-            // It is created, but perhaps does not wait for a client yet. A runtime that is overtaken there no longer serves anybody
+            // It is created, but perhaps does not wait for a client yet. A client that connects too early can make a runtime stop serving
             // (F-120).
             sleep(after_busy(), until);
             Ok(())
@@ -173,9 +173,11 @@ impl AsHandle for PipeTransport {
 impl Transport for PipeTransport {
     fn send(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<usize, Stopped> {
         if self.is_cut.load(Ordering::SeqCst) {
-            return Err(
-                io::Error::new(io::ErrorKind::BrokenPipe, "a write was given up, how much of it went out is not known").into()
-            );
+            return Err(io::Error::new(
+                io::ErrorKind::BrokenPipe,
+                "an earlier write was abandoned; how many bytes it sent is unknown",
+            )
+            .into());
         }
         // Nothing was sent yet: all can still be sent.
         until.check()?;

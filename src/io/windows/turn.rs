@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::path::PipePath;
 
-/// The time between two attempts of this process to open a pipe. Two clients within some 0.1 ms can leave a runtime that no longer
-/// serves anybody; 1 ms apart none did (F-120).
+/// The time between two attempts of this process to open a pipe. Two clients within some 0.1 ms can make a runtime stop serving;
+/// 1 ms apart none did (F-120).
 const APART: Duration = Duration::from_millis(5);
 
 /// How long a server may take from creating a pipe to waiting for its client.

@@ -1,6 +1,6 @@
 //! The user of a process, and who may open what it creates. Why it is safe: handles are open while used, and buffers have the size
 //! reported to the system.
-#![allow(unsafe_code, reason = "the calls of Windows")]
+#![allow(unsafe_code, reason = "calls into Windows")]
 #![deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block)]
 
 use std::ffi::c_void;

@@ -11,7 +11,7 @@ pub const MAX_PROVIDERS: usize = 1000;
 /// The most concurrent sessions of a runtime (F-32).
 pub const MAX_SESSIONS: usize = 64;
 
-/// The most bytes of a tracepoint's name in UTF-8: what a command string has left for it (F-65).
+/// The most bytes of a tracepoint's name in UTF-8: the room in a command string (F-65).
 pub const MAX_TRACEPOINT_NAME_LEN: usize = wire::MAX_TRACEPOINT_NAME_LEN;
 
 /// The limits of `circularBufferMB` and of `format`.

@@ -112,7 +112,7 @@ fn earlier(one: Option<usize>, other: Option<usize>) -> Option<usize> {
     one.into_iter().chain(other).min()
 }
 
-/// Some ids, and a filter: one bit tells most ids that are not among them.
+/// Some ids, and a filter: one bit rules out most other ids.
 struct Chunk {
     ids: heapless::Vec<u32, CHUNK>,
     filter: [u32; Self::WORDS],
@@ -139,7 +139,7 @@ impl Chunk {
         None
     }
 
-    /// The position in `ids` of the first id that this chunk contains. The first pass only asks whether there is one: nearly always there is
+    /// The position in `ids` of the first id that this chunk contains. The first pass only checks whether there is one: nearly always there is
     /// none, and folding over an array is faster than stopping at each item.
     fn first_in(&self, mut ids: impl Iterator<Item = u32> + Clone) -> Option<usize> {
         if ids.clone().fold(false, |is_there, id| is_there | self.contains(id)) {

@@ -46,7 +46,7 @@ impl Writer<'_, '_> {
 /// Numbers, truncated to their width.
 macro_rules! numbers {
     ($($part:ident: $t:ty),*) => {$(
-        #[allow(clippy::cast_possible_truncation, reason = "any number will do")]
+        #[allow(clippy::cast_possible_truncation, reason = "any number is fine")]
         fn $part(&mut self) -> Result<$t, Infallible> {
             let number = self.choices.number() as $t;
             self.put(number.to_le_bytes());

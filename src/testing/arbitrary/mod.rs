@@ -21,7 +21,7 @@
 //! let request: AnyRequest<'_> = chosen.arbitrary()?;
 //! println!("{request:?}");
 //!
-//! // With bytes of its own.
+//! // With its own bytes.
 //! let made: MadeRequest = chosen.arbitrary()?;
 //! assert_eq!(Message::decode(made.bytes()).and_then(|message| message.request()), Ok(made.request()));
 //! # Ok::<(), arbitrary::Error>(())

@@ -1,4 +1,4 @@
-//! This crate's codec against the header for C that is made of its grammar.
+//! This crate's codec against the C header generated from its grammar.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -9,8 +9,8 @@ use crate::conformance::codec;
 use crate::conformance::corpus::{Asked, of_c_header};
 use crate::vectors::{Type, Value};
 
-/// Any bytes as any type that `c/dotnet_ipc.h` has: both read the same value, or refuse in the same layer; and both write what was read as
-/// the same bytes. `header` answers a question of the line protocol.
+/// Any bytes as any type of `c/dotnet_ipc.h`: both read the same value, or refuse in the same layer; and both write a value that was
+/// read as the same bytes. `header` answers a question of the line protocol.
 pub fn c_header(input: &[u8], header: &mut dyn FnMut(&str) -> String) {
     let asked: Vec<&Asked> = of_c_header().collect();
     let Some((which, wire)) = input.split_first() else { return };
@@ -21,14 +21,14 @@ pub fn c_header(input: &[u8], header: &mut dyn FnMut(&str) -> String) {
     let mut both = |question: &Value| {
         let question = serde_json::to_string(question).unwrap();
         let mut ours: Map<String, Value> = serde_json::from_str(&codec::answer(&question)).unwrap();
-        // The header does not say it.
+        // The header does not report it.
         ours.remove("canonical");
         let theirs: Map<String, Value> = serde_json::from_str(&header(&question)).unwrap();
         assert_eq!(ours, theirs, "{question}");
         ours
     };
     let read = both(&question);
-    // What only clients read is not written.
+    // Types that only clients read are not written.
     let is_message = !matches!(subject.kind, Type::Environment | Type::StreamStart);
     if let (true, Some(value)) = (is_message, read.get("value")) {
         both(&json!({

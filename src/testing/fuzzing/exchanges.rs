@@ -79,7 +79,7 @@ impl Asking {
                 }
             }
         }
-        panic!("no end after a step for each byte")
+        panic!("no end after one step per byte")
     }
 }
 
@@ -130,5 +130,5 @@ fn serve(order: CheckOrder, peer: &[u8], sizes: &[u8], end: End) -> (ServerOutco
             ServerAction::Finished(outcome) => return (outcome, asked, taken),
         }
     }
-    panic!("no end after a step for each byte")
+    panic!("no end after one step per byte")
 }

@@ -11,7 +11,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a body is a test: it is to panic"
+    reason = "a body is a test: it must panic on failure"
 )]
 
 mod c_header;

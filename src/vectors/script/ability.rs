@@ -38,7 +38,7 @@ impl fmt::Display for Ability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Ports => "diagnostic ports",
-            Self::Suspension => "suspension at the start",
+            Self::Suspension => "suspension at startup",
             Self::UserEvents => "sessions with user_events",
             Self::OneClientAtATime => "one client at a time",
             Self::Netperf => "streams in the netperf format",

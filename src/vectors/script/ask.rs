@@ -69,7 +69,7 @@ impl AskLimits {
     }
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this form")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde requires this form")]
 pub(super) fn is_false(value: &bool) -> bool {
     !value
 }

@@ -86,7 +86,7 @@ impl<'de> Deserialize<'de> for Literal {
 }
 
 pub(super) fn literal(value: &Value) -> Result<Literal, String> {
-    let wanted = || format!("bytes in hexadecimal, or a part, are wanted, not {value}");
+    let wanted = || format!("expected bytes in hexadecimal, or a part, not {value}");
     let bytes = |value: &Value| value.as_str().and_then(|digits| hex::decode(digits).ok()).ok_or_else(wanted);
     if value.is_string() {
         return bytes(value).map(Literal::Bytes);

@@ -58,7 +58,7 @@ use super::Hazard;
 /// for script in script_files()?.iter().flat_map(|file| &file.scripts) {
 ///     match &script.plays {
 ///         Plays::Client(part) => println!("{}: a runtime is under test; {} ports", script.name, part.target.ports.len()),
-///         Plays::Runtime(part) => println!("{}: a client is told to ask {:?}", script.name, part.ask.command),
+///         Plays::Runtime(part) => println!("{}: the client must send {:?}", script.name, part.ask.command),
 ///     }
 /// }
 /// # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
@@ -217,7 +217,7 @@ impl TryFrom<RawScript> for Script {
     type Error = String;
 
     fn try_from(raw: RawScript) -> Result<Self, String> {
-        let missing = |key: &str| format!("{key} is missing, or stands where it has no meaning");
+        let missing = |key: &str| format!("{key} is missing");
         let plays = match raw.plays {
             RawSide::Client => {
                 if raw.ask.is_some() || raw.outcome.is_some() {

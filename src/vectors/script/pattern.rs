@@ -198,14 +198,14 @@ impl<'a> Matcher<'a> {
     }
 
     fn fail(&self, message: impl fmt::Display) -> Comparison {
-        differs(self.at, message.to_string(), "a script with a mistake".to_string())
+        differs(self.at, "a valid script".to_string(), message.to_string())
     }
 
     fn number(&self, name: &str) -> Result<u64, Comparison> {
         let bytes = self.capture(name).ok_or_else(|| self.fail(Uncaptured(name.to_string())))?;
         let (low, high) = bytes.split_at_checked(8).unwrap_or((bytes, &[]));
         if high.iter().any(|byte| *byte != 0) {
-            return Err(self.fail(format!("`{name}` as a number of 64 bits")));
+            return Err(self.fail(format!("`{name}` exceeds 64 bits")));
         }
         Ok(low.iter().rev().fold(0, |number, byte| (number << 8) | u64::from(*byte)))
     }
@@ -225,7 +225,7 @@ impl<'a> Matcher<'a> {
             Part::Any(Any { any: Length::Of(LengthOf { of, times, less }), .. }) => {
                 let number = self.number(of)?;
                 let len = number.saturating_mul(*times).checked_sub(*less);
-                len.ok_or_else(|| differs(self.at, format!("`{of}` times {times} to be {less} at least"), number.to_string()))?
+                len.ok_or_else(|| differs(self.at, format!("`{of}` times {times} to be at least {less}"), number.to_string()))?
             }
             Part::Until(Until { until, most }) => {
                 let number = self.number(until)?;
@@ -260,15 +260,15 @@ impl<'a> Matcher<'a> {
         for other in &any.not {
             let other = self.bytes(other)?;
             if other == there {
-                return Err(differs(self.at, format!("other bytes than {}", hex::encode(&other)), hex::encode(there)));
+                return Err(differs(self.at, format!("bytes other than {}", hex::encode(&other)), hex::encode(there)));
             }
         }
         for (literals, is_wanted) in [(&any.has, true), (&any.lacks, false)] {
             for literal in literals {
                 let bytes = self.bytes(literal)?;
                 if contains(there, &bytes) != is_wanted {
-                    let (expected, found) = if is_wanted { ("", "without them") } else { ("none of ", "with them") };
-                    let expected = format!("{expected}{} among {} bytes", hex::encode(&bytes), there.len());
+                    let (expected, found) = if is_wanted { ("", "absent") } else { ("no ", "present") };
+                    let expected = format!("{expected}{} within {} bytes", hex::encode(&bytes), there.len());
                     return Err(differs(self.at, expected, found.to_string()));
                 }
             }
@@ -315,12 +315,12 @@ const fn one() -> u64 {
     1
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this form")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde requires this form")]
 const fn is_one(number: &u64) -> bool {
     *number == 1
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this form")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde requires this form")]
 const fn is_zero(number: &u64) -> bool {
     *number == 0
 }

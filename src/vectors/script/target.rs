@@ -97,7 +97,7 @@ const fn yes() -> bool {
     true
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this form")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde requires this form")]
 const fn is_true(value: &bool) -> bool {
     *value
 }

@@ -290,7 +290,7 @@ fn record_interrupted_terminates_its_client() {
     assert_eq!(output.status.code(), Some(143));
     assert_eq!(fs::read_to_string(ended).unwrap(), "so\n");
     let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(text, "the client ended: exit status: 7\nINTERRUPTED  the recording has what was said until then\n");
+    assert_eq!(text, "the client ended: exit status: 7\nINTERRUPTED  the recording has all messages until then\n");
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn record_client_finds_runtime_by_process() {
         let (status, said) =
             diagipc(&["record", "--out", out, "--name", "An Info", "--to", to, "--", program, "replay", file, "--to", "{pid}"]);
         assert_eq!(status, Some(0), "{said}");
-        assert!(said.contains("Process/ProcessInfo3: 20 bytes there"), "{said}");
+        assert!(said.contains("Process/ProcessInfo3: 20 bytes sent"), "{said}");
         let (status, said) = diagipc(&["replay", &format!("{out}/an-info.json"), "--to", to]);
         assert_eq!(status, Some(0), "{said}");
         let words = fs::read_to_string(format!("{out}/an-info.txt")).unwrap();

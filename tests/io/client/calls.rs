@@ -83,7 +83,7 @@ fn call_error_with_code_0_is_a_failure() {
     let dump = GenerateCoreDump { dump_name: "/d".into(), dump_type: DumpType::NORMAL, diagnostics: false.into() };
     let error = Client::new(&peer).generate_core_dump(&dump).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Refused { hresult: HResult::OK, message: None }), "{error:?}");
-    let said = "waiting for the reply: the runtime answers with an error whose code is 0x00000000, which gives no reason";
+    let said = "waiting for the reply: the runtime answered with the error code 0x00000000, which gives no reason";
     assert_eq!(error.to_string(), said);
 }
 
@@ -174,12 +174,12 @@ fn environment_size_is_known_first() {
 fn session_takes_method_of_its_kind() {
     let peer = Peer::default();
     let client = Client::new(&peer);
-    let not_streaming = "sending the request: that is no session that streams";
+    let not_streaming = "sending the request: not a streaming session";
     assert_eq!(client.trace(&USER_EVENTS).unwrap_err().to_string(), not_streaming);
     let fallback = TracingFallback::new(&USER_EVENTS);
     assert_eq!(client.trace_by(fallback).unwrap_err().to_string(), not_streaming);
     let error = client.user_events(&COLLECT, io::stdin()).unwrap_err();
-    assert_eq!(error.to_string(), "sending the request: that is no session that writes user_events");
+    assert_eq!(error.to_string(), "sending the request: not a user_events session");
     assert!(matches!(error.kind(), ErrorKind::Unsupported(_)));
 }
 

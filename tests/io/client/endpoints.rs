@@ -35,9 +35,9 @@ fn endpoint_policy_decides_trust() {
     assert_eq!(endpoint, endpoint.clone().trusting(TrustPolicy::default()));
     let error = endpoint.connect(&Until::FOREVER).unwrap_err();
     let place = directory.path().display();
-    let why = format!("others can replace what is in {place} (mode 777, not sticky)");
-    assert_eq!(error.to_string(), "looking at who owns the endpoint");
-    assert_eq!(format!("{error:#}"), format!("looking at who owns the endpoint: {why}"));
+    let why = format!("other users can replace files in {place} (mode 777, not sticky)");
+    assert_eq!(error.to_string(), "checking the endpoint's owner");
+    assert_eq!(format!("{error:#}"), format!("checking the endpoint's owner: {why}"));
     assert_eq!(std::error::Error::source(&error).unwrap().to_string(), why);
     endpoint.trusting(TrustPolicy::CHECKED.allowing_shared_directory()).connect(&Until::FOREVER).unwrap();
 }
@@ -45,11 +45,11 @@ fn endpoint_policy_decides_trust() {
 #[test]
 fn endpoint_distrust_names_owner() {
     let other = Distrust::OtherOwner { path: "/tmp/s".into(), owner: 1001, ours: 1000 };
-    assert_eq!(other.to_string(), "/tmp/s belongs to user 1001, neither to us (user 1000) nor to root");
+    assert_eq!(other.to_string(), "/tmp/s belongs to user 1001, expected user 1000 or root");
     let peer = Distrust::PeerOwner { owner: 1001, ours: 1000 };
-    assert_eq!(peer.to_string(), "user 1001 listens there, neither we (user 1000) nor root");
+    assert_eq!(peer.to_string(), "the listener runs as user 1001, expected user 1000 or root");
     let process = Distrust::PeerProcess { process_id: 123, expected: 12 };
-    assert_eq!(process.to_string(), "process 123 listens there, not process 12");
+    assert_eq!(process.to_string(), "process 123 listens there, expected process 12");
 }
 
 /// A listener whose backlog is full as long as the stream exists.

@@ -91,7 +91,7 @@ fn stop_unanswered_can_be_repeated() {
     let error = stopper.stop().unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::TimedOut)), "{error:?}");
     let error = stopper.stop().unwrap_err();
-    assert_eq!(error.to_string(), "stopping the session: the runtime answers 0x80004005 DS_IPC_E_FAIL");
+    assert_eq!(error.to_string(), "stopping the session: the runtime answered 0x80004005 DS_IPC_E_FAIL");
     assert_eq!(stopper.stop().unwrap(), StopOutcome::Answered);
 }
 
@@ -140,7 +140,7 @@ fn trace_of_ended_process_is_incomplete() {
     assert_eq!(trace.read_to_end(&mut Vec::new()).unwrap(), 8);
     let error = trace.check_complete().unwrap_err();
     let ErrorKind::Incomplete { end: End::Closed, received: 8 } = error.kind() else { panic!("{error:?}") };
-    let why = "the stream ended without a stop after 8 bytes: the connection was closed";
+    let why = "the stream ended after 8 bytes without a stop: the connection was closed";
     assert_eq!(error.to_string(), format!("reading what follows the reply: {why}"));
     let error = trace.stopper(&client).stop().unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::SessionOver)), "{error:?}");
@@ -199,7 +199,7 @@ fn connection_in_hand_can_trace() {
     assert_eq!(trace.read_to_end(&mut Vec::new()).unwrap(), 8);
     trace.check_complete().unwrap();
     let error = Connection::new(Peer::saying(&[SESSION]).connect(&Until::FOREVER).unwrap()).trace(&USER_EVENTS).unwrap_err();
-    assert_eq!(error.to_string(), "sending the request: that is no session that streams");
+    assert_eq!(error.to_string(), "sending the request: not a streaming session");
 }
 
 /// Connects to the peer, and records the deadline.

@@ -110,7 +110,7 @@ fn call_to_full_stream_ends() {
 #[test]
 fn descriptor_over_other_stream_is_unsupported() {
     let file = tempfile::tempfile().unwrap();
-    let text = "passing the descriptor: this connection passes no descriptors";
+    let text = "passing the descriptor: this connection cannot pass descriptors";
     let client = Client::new(Once::new(Told::default()));
     assert_eq!(format!("{:#}", client.user_events(&USER_EVENTS, &file).unwrap_err()), text);
     // The same if the stream is only lent.
@@ -174,7 +174,7 @@ impl Transport for Answering {
 fn transport_miscounting_is_reported() {
     let error = Connection::new(Boasting).call(&ResumeRuntime {}).unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Miscounted { asked: 20, said: 21 })), "{error:?}");
-    let why = "the transport says that it moved 21 bytes, of 20 that it was given";
+    let why = "the transport reported 21 bytes, expected at most 20";
     assert_eq!(error.to_string(), format!("sending the request: {why}"));
     // One that counts only the stream wrongly.
     let client = Client::new(ThenBoasting);

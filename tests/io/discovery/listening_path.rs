@@ -99,14 +99,14 @@ fn bind_refuses_long_path() {
     }
     let error = bind_private(home.path().join("x".repeat(room + 1))).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::NotAnEndpoint(_)), "{error}");
-    assert!(error.to_string().contains("takes 108 bytes"), "{error}");
+    assert!(error.to_string().contains("has 108 bytes"), "{error}");
 }
 
 #[test]
 fn bind_refuses_root_path() {
     let error = bind_private("/").unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Listen, ErrorKind::NotAnEndpoint(_))), "{error}");
-    assert_eq!(error.to_string(), "listening: a path without a name");
+    assert_eq!(error.to_string(), "listening: the path has no file name");
 }
 
 #[test]

@@ -124,7 +124,10 @@ fn discovery_pid_namespace_no_runtime_names_inner_id() {
     let place = home.path().display();
     await_program(id, "cat");
     let text = not_found(id);
-    assert!(text.contains(&format!("a socket of process {id} in {place}, where its process id is 1 (no .NET process")), "{text}");
+    assert!(
+        text.contains(&format!("a socket of process {id} in {place}, where its process id is 1 (not a .NET process")),
+        "{text}"
+    );
 }
 
 #[test]
@@ -268,7 +271,7 @@ fn helper_hidden_environment_is_reported() {
     let unseen = seen.unseen.iter().find(|unseen| unseen.process_id == Some(target())).unwrap();
     assert_eq!(unseen.to_string(), format!("/proc/{}/environ: permission denied", target()));
     let text = not_found(target());
-    assert!(text.contains(&format!("could not look at /proc/{}/environ: permission denied", target())), "{text}");
+    assert!(text.contains(&format!("could not read /proc/{}/environ: permission denied", target())), "{text}");
 }
 
 #[test]

@@ -236,7 +236,7 @@ fn discovery_process_id_prefix_is_not_a_match() {
     let _listener = UnixListener::bind(path_of(home.path(), longer, key_of(process.id()))).unwrap();
     let text = not_found(process.id());
     assert!(
-        text.contains(&format!("a socket of process {} in {} (no .NET process", process.id(), home.path().display())),
+        text.contains(&format!("a socket of process {} in {} (not a .NET process", process.id(), home.path().display())),
         "{text}"
     );
     let found = of_directory(processes().unwrap(), home.path());
@@ -285,11 +285,11 @@ fn discovery_missing_directory_is_empty() {
     let none = home.path().join("none");
     let process = Process::idle(&none);
     let text = not_found(process.id());
-    assert!(text.contains(&format!("could not look at {}: entity not found", none.display())), "{text}");
+    assert!(text.contains(&format!("could not read {}: entity not found", none.display())), "{text}");
     // Empty counts as unset.
     let process = Process::idle(Path::new(""));
     let text = not_found(process.id());
-    assert!(text.contains("in /tmp (no .NET process"), "{text}");
+    assert!(text.contains("in /tmp (not a .NET process"), "{text}");
 }
 
 #[test]
@@ -305,7 +305,7 @@ fn discovery_tmpdir_file_is_reported() {
         assert_eq!(unseen.len(), 1, "{:?}", seen.unseen);
         assert_eq!((&unseen[0].path, unseen[0].why), (path, io::ErrorKind::NotADirectory));
         let text = not_found(process.id());
-        assert!(text.contains(&format!("could not look at {}: not a directory", path.display())), "{text}");
+        assert!(text.contains(&format!("could not read {}: not a directory", path.display())), "{text}");
     }
     assert_eq!(of_directory(seen, home.path())[0].process_id, Some(listener.id()));
 }
