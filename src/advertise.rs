@@ -1,4 +1,5 @@
-//! The 34 bytes with which a runtime introduces itself to a diagnostic port (`ADVR_V1`).
+//! Read and write the advertise: the 34 bytes with which a runtime introduces itself to a
+//! diagnostic port (`ADVR_V1`).
 //!
 //! # Example
 //!

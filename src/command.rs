@@ -1,4 +1,4 @@
-//! Command codes: the known commands, the first .NET that has each, the reply, and what follows the reply.
+//! Look up a command: its code, the first .NET that has it, its reply, and what follows the reply.
 #![forbid(unsafe_code)]
 
 //! # Example

@@ -1,4 +1,4 @@
-//! The 20 bytes before every payload.
+//! Read and write the 20 bytes before every payload.
 #![forbid(unsafe_code)]
 
 //! # Example

@@ -1,4 +1,4 @@
-//! `HRESULT`: the 32-bit result of commands and errors.
+//! Interpret an `HRESULT`: the 32-bit result of commands and errors.
 #![forbid(unsafe_code)]
 
 //! # Example

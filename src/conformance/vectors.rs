@@ -1,4 +1,4 @@
-//! This crate's own codec, checked against the vectors.
+//! Check this crate's own codec against the vectors.
 
 //! # Example
 //!

@@ -1,4 +1,4 @@
-//! What follows a reply on the same connection.
+//! Read and write what follows a reply on the same connection.
 //!
 //! | after | follows | here |
 //! |---|---|---|

@@ -1,4 +1,5 @@
-//! Where a runtime's default port is: names of sockets and pipes, their directory, and the key in a name.
+//! Find a runtime's default port: names of sockets and pipes, their directory, and the key in a
+//! name.
 //!
 //! Section "Naming and Location Conventions". This module does not access the system: the caller provides file names, the value of
 //! `TMPDIR` and the text of `/proc/PID/stat`.

@@ -1,4 +1,5 @@
-//! The grammar of every message as data, for other languages: made by the crate's own field visitor, so the two cannot differ.
+//! Generate a codec for another language: the grammar of every message as data, taken from the
+//! crate's own field visitor, so that the two cannot differ.
 //!
 //! | what | where |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Whether to trust the process at an endpoint: checked before a byte is sent.
+//! Decide whether to trust the process at an endpoint, before a byte is sent.
 //!
 //! The process that answers at a socket learns what is sent, and can answer anything. A socket in `/tmp` can belong to any user,
 //! whatever its name. So, on Unix:

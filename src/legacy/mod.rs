@@ -1,4 +1,4 @@
-//! Parts of the 2019 editions of the protocol that later ones dropped.
+//! Read and write what only the 2019 editions of the protocol have.
 //!
 //! | | in the draft of 2019-05 | since .NET Core 3.x |
 //! |---|---|---|

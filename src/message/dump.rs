@@ -1,4 +1,4 @@
-//! Dump commands: `0x01`.
+//! Request a dump: the Dump commands, `0x01`.
 
 //! # Example
 //!

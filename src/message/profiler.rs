@@ -1,4 +1,4 @@
-//! Profiler commands: `0x03`.
+//! Attach a profiler: the Profiler commands, `0x03`.
 
 //! # Example
 //!

@@ -1,4 +1,4 @@
-//! Server messages that several commands share: results, errors, and the empty payload.
+//! Read and write the replies that several commands share: results, errors, and the empty payload.
 
 //! # Example
 //!

@@ -1,4 +1,4 @@
-//! The environment variables that configure diagnostic ports, and suspension at startup.
+//! Parse the environment variables that configure diagnostic ports and suspension at startup.
 //!
 //! Section "Diagnostic Ports". A runtime has its default port, and one for each configuration in `DOTNET_DiagnosticPorts`; each of
 //! them can suspend it at startup.

@@ -1,4 +1,5 @@
-//! For tests: values of any kind for fuzzers and proptest, and the bodies of this crate's fuzz targets.
+//! Test with values of any kind, for fuzzers and proptest. The bodies of this crate's fuzz targets
+//! are here too.
 #![forbid(unsafe_code)]
 
 //! # Example

@@ -1,4 +1,5 @@
-//! Strategies for proptest: valid, boundary and hostile values of every message and every type of the grammar.
+//! Generate values with proptest: every message and every type of the grammar, valid, boundary and
+//! hostile.
 //!
 //! Feature `proptest`. Values are those of [`arbitrary`](mod@crate::testing::arbitrary): they own their bytes, and shrink to messages with
 //! fewer and smaller parts. For a client, a server or another codec under test:

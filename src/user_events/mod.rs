@@ -1,4 +1,5 @@
-//! What a `user_events` session sends to the Linux kernel: registration of tracepoints, records, and how to read them back.
+//! Write and read what a `user_events` session sends to the Linux kernel: registration of
+//! tracepoints, and records.
 //!
 //! A [`CollectTracing5`](crate::message::eventpipe::CollectTracing5) with a
 //! [`UserEventsSession`](crate::message::eventpipe::UserEventsSession) names tracepoints. The runtime then

@@ -1,4 +1,4 @@
-//! The golden vectors of `vectors/`, with types, and the codec by name for checking them.
+//! Read the golden vectors of `vectors/` as types, and check a codec by name with them.
 //!
 //! `vectors/README.md` defines the files and the value form. The files are embedded in the crate: see [`files`].
 //! `vectors/exchanges/README.md` defines the exchange scripts, which are whole conversations: see [`script_files`].

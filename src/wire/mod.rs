@@ -1,4 +1,5 @@
-//! The grammar of payloads: integers, `bool`, `string`, `array<T>`, `GUID`, and their errors.
+//! Read and write the grammar of payloads: integers, `bool`, `string`, `array<T>`, `GUID`, and
+//! their errors.
 //!
 //! | in the document | bytes | here |
 //! |---|---|---|

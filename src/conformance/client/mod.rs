@@ -1,4 +1,4 @@
-//! The client suite: checks a diagnostic client in any language against the protocol.
+//! Check a diagnostic client in any language against the protocol: the client suite.
 //!
 //! [`Operations`] describes the client: a table of command lines. Each [`Scenario`] gives it one task, plays the runtime that it
 //! talks to, and judges its requests, its handling of the replies, and how and when it ends. [`run`] plays them.

@@ -1,4 +1,4 @@
-//! Codecs: the vectors as questions, and the grading of answers.
+//! Check a codec in any language: the vectors as questions, and the grading of answers.
 
 //! # Example
 //!

@@ -1,4 +1,5 @@
-//! The initial corpus of a fuzzing campaign: seeds for each target of `fuzz/`, made of the golden vectors, and a dictionary.
+//! Start a fuzzing campaign: seeds for each target of `fuzz/`, made from the golden vectors, and a
+//! dictionary.
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::conformance::corpus;

@@ -1,5 +1,5 @@
-//! Black-box campaigns against a live diagnostic server: valid requests with mutated fields, until it crashes, hangs, leaks memory
-//! or loses descriptors.
+//! Fuzz a live diagnostic server: valid requests with mutated fields, until it crashes, hangs,
+//! leaks memory or loses descriptors.
 //!
 //! A case depends only on a seed and its number: [`Bases::case`]. [`run`] sends one after another to the target at a
 //! [`Place`](super::server::Place), sends a complete `ProcessInfo` after each, and keeps new results as a [`Finding`]: always as an

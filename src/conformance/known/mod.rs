@@ -1,4 +1,4 @@
-//! The known behaviour of each runtime, as data.
+//! Look up the known behaviour of each runtime, as data.
 //!
 //! The table has a row for each deviation from the document: its fact, its builds, its condition, and the runtime's behaviour. A
 //! [`Profile`] determines the rows for a target. The server suite and the campaigns look up the row that explains a target's

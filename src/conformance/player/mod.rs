@@ -1,4 +1,4 @@
-//! Plays the steps of an exchange script against the side under test.
+//! Play the steps of an exchange script against the side under test.
 //!
 //! [`Player`] knows what the steps mean; a [`Network`] has the connections. `SocketNetwork` and, on Windows, `PipeNetwork` have real
 //! ones.

@@ -1,4 +1,4 @@
-//! The results of a run: plain data, the same for every suite.
+//! Read and write the results of a run: plain data, the same for every suite.
 //!
 //! As JSON it is format 1 of `vectors/schema/report.schema.json`, documented in `vectors/schema/REPORTS.md`.
 

@@ -1,4 +1,5 @@
-//! The reference runtime: a runtime's side of the protocol over real sockets and pipes, for testing clients.
+//! Test a client against the reference runtime: a runtime's side of the protocol over real sockets
+//! and pipes.
 //!
 //! It combines this crate's [`server`](crate::io::server) and [`ConnectPort`](crate::exchange::ConnectPort), one connection after
 //! another (F-75), with an application that runs nothing. A [`Profile`](super::known::Profile) selects the runtime to imitate: its

@@ -1,4 +1,4 @@
-//! The tool's side of a diagnostic port: runtimes connect, send an advertise, and wait for a command.
+//! Accept runtimes at a diagnostic port: they connect, send an advertise, and wait for a command.
 //!
 //! | question | answer |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Fallbacks: from the newest command down to one that the runtime knows.
+//! Fall back from the newest command to one that the runtime knows.
 //!
 //! | fallback | commands | the request |
 //! |---|---|---|

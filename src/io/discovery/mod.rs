@@ -1,4 +1,4 @@
-//! Which processes can be diagnosed, and where.
+//! Find the processes that can be diagnosed, and their endpoints.
 //!
 //! # Linux
 //! A runtime creates its socket in the directory that `TMPDIR` names in *its* environment, with the process id in *its* pid

@@ -1,4 +1,4 @@
-//! The tool's side of a diagnostic port: runtimes connect to it, send an advertise, and wait for commands.
+//! Listen at a diagnostic port: runtimes connect, send an advertise, and wait for commands.
 //!
 //! One thread per port accepts connections, reads the advertises and holds the connections. A silent peer costs a descriptor or
 //! handle until it times out, and there are at most [`PortOptions::most_silent`] of them.

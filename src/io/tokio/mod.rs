@@ -1,4 +1,5 @@
-//! The client over tokio: the same exchanges, deadlines and errors, with `async` and without threads.
+//! Call runtimes from tokio: the same exchanges, deadlines and errors as the blocking client, with
+//! `async` and without threads.
 //!
 //! Deadlines need a tokio runtime with time enabled, [`Endpoint`](super::Endpoint)s one with I/O enabled: `enable_all` does both.
 //! There is no canceller: dropping a call cancels it, and closes its connection.

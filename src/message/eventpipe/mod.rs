@@ -1,4 +1,4 @@
-//! `EventPipe` commands: `0x02`.
+//! Start and stop tracing sessions: the `EventPipe` commands, `0x02`.
 //!
 //! One session request for each number; they share [`provider`](ProviderConfig), [`EventFilter`] and [`TracepointConfig`].
 

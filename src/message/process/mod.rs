@@ -1,4 +1,4 @@
-//! Process commands: `0x04`.
+//! Query and control a process: the Process commands, `0x04`.
 
 //! # Example
 //!

@@ -1,4 +1,4 @@
-//! Values of any kind, generated from a fuzzer's bytes.
+//! Generate values of any kind from a fuzzer's bytes.
 //!
 //! Feature `arbitrary`. There are two ways:
 //!

@@ -1,4 +1,4 @@
-//! One exchange script: a conversation; one side is played, the other is under test.
+//! Read an exchange script: a conversation in which one side is played and the other is under test.
 
 //! # Example
 //!
